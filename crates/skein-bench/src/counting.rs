@@ -10,7 +10,7 @@ use mimalloc::MiMalloc;
 
 /// `mimalloc`, with a counter.
 #[derive(Debug)]
-pub struct Counting;
+pub struct LiveByteAllocator;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicIsize = AtomicIsize::new(0);
@@ -43,7 +43,7 @@ fn count(block: *mut u8, sign: isize) {
 }
 
 // SAFETY: everything is passed on to mimalloc; counting touches no block.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for LiveByteAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise is passed on, here and below.

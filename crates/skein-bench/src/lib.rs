@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A figure is a ratio within one run: contenders take turns for several rounds, and the median and the spread are reported.
-//! Every answer is checked, and a wrong one ends the run. `docs/benchmarks.md` says what each part does and how to repeat what is recorded
+//! Every answer is checked, and a wrong one ends the run. `docs/benchmarks/` says what each part does and how to repeat what is recorded
 //! there.
 
 pub mod counting;

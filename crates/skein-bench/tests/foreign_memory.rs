@@ -4,29 +4,29 @@
 #![cfg(feature = "rivals")]
 #![expect(clippy::cast_precision_loss, reason = "some millions of bytes")]
 
-use skein_bench::counting::{Counting, weigh};
+use skein_bench::counting::{LiveByteAllocator, weigh};
 use skein_bench::keyset;
-use skein_bench::rival::index::{self, Running};
-use skein_bench::sys::Clock;
+use skein_bench::rival::index::{self, DynIndex};
+use skein_bench::sys::LoopClock;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: LiveByteAllocator = LiveByteAllocator;
 
 const KEYS: usize = 1_000_000;
 
 #[test]
 fn memory_of_cpp_is_counted_in_small_and_large_blocks() {
     let set = keyset::make("rand-8", KEYS, 0, 1).expect("a good name");
-    let fill = |entry: &index::Entry| -> Box<dyn Running> {
+    let fill = |entry: &index::RegisteredIndex| -> Box<dyn DynIndex> {
         let index = (entry.make)(KEYS);
-        index.fill(&set.keys, 0, 1, Clock::Wall);
+        index.fill(&set.keys, 0, 1, LoopClock::Wall);
         index
     };
     // Bytes per key. A node of the map is 48 bytes, in a block of 64. The tables are single blocks, which the system maps: two
     // places of 16 bytes for each key at least, four at most; buckets of four keys with what they need to be found, half full or more.
     let known = [("std-map", 64.0..65.0), ("dense-hash-map", 32.0..64.5), ("libcuckoo", 17.0..64.0)];
     for (name, wanted) in known {
-        let takes = |entry: &&index::Entry| entry.name == name && entry.key_bytes == (8, 8);
+        let takes = |entry: &&index::RegisteredIndex| entry.name == name && entry.key_bytes == (8, 8);
         let Some(entry) = index::all().into_iter().find(takes) else {
             assert!(index::absent().iter().any(|(absent, _)| *absent == name), "{name}");
             continue;

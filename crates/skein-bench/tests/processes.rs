@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use rustix::process::WaitOptions;
-use skein_bench::sys::{Clock, in_processes};
+use skein_bench::sys::{LoopClock, in_processes};
 
 const PROCESSES: usize = 3;
 
@@ -22,7 +22,7 @@ fn phases_begin_together_and_states_stay() {
         2,
         |number| vec![number as u32],
         |state, _| {
-            let began = Clock::Wall.now();
+            let began = LoopClock::Wall.now();
             // The later ones are slower.
             std::thread::sleep(Duration::from_millis(40 * u64::from(state[0])));
             state.push(state.len() as u32);
@@ -31,7 +31,7 @@ fn phases_begin_together_and_states_stay() {
                 f64::from(*state.last().expect("it has its number")),
                 f64::from(std::process::id()),
                 seconds(began),
-                seconds(Clock::Wall.now()),
+                seconds(LoopClock::Wall.now()),
             ]
         },
     )

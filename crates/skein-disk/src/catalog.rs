@@ -9,10 +9,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::buffer::{Stop, Writer};
-use crate::page::{Kind, PageId};
-use crate::record::{POINTER, Pages, RecordId, Walked, change, records};
-use crate::trie::{Shape, Trie};
+use crate::buffer::{PageWriter, WalkStop};
+use crate::page::{DiskPageKind, PageId};
+use crate::record::{POINTER, PageReader, RecordId, WalkResult, change, records};
+use crate::trie::{DiskTrie, TrieShape};
 use crate::{DiskError, Result, TrieKind, Values};
 
 /// Bytes of a name at most.
@@ -32,13 +32,13 @@ pub(crate) struct Catalog {
 
 /// A trie by its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedTrie {
     pub(crate) name: String,
-    pub(crate) trie: Trie,
+    pub(crate) trie: DiskTrie,
     pub(crate) values: Values,
 }
 
-impl Named {
+impl NamedTrie {
     pub(crate) fn kind(&self) -> TrieKind {
         TrieKind { shape: self.trie.shape(), values: self.values }
     }
@@ -51,7 +51,7 @@ impl Catalog {
     }
 
     /// A new one, without tries.
-    pub(crate) fn create(writer: &mut Writer<'_>) -> Result<Self> {
+    pub(crate) fn create(writer: &mut PageWriter<'_>) -> Result<Self> {
         Ok(Self { first: new_page(writer)? })
     }
 
@@ -64,11 +64,11 @@ impl Catalog {
     ///
     /// # Errors
     /// A page that is missing, or wrong.
-    pub(crate) fn list(self, pages: &mut impl Pages) -> Walked<Vec<Named>> {
+    pub(crate) fn list(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedTrie>> {
         let mut tries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
-                let wrong = |what| Stop::Wrong(page, what);
+                let wrong = |what| WalkStop::Wrong(page, what);
                 let (slot, record) = record.map_err(wrong)?;
                 if slot > 0 {
                     tries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
@@ -79,16 +79,17 @@ impl Catalog {
     }
 
     /// Its pages, from the first to the last.
-    fn pages(self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
+    fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), self.first);
         while next != NO_PAGE {
             if !seen.insert(next) {
-                return Err(Stop::Wrong(next, "the catalog leads back to it".to_owned()));
+                return Err(WalkStop::Wrong(next, "the catalog leads back to it".to_owned()));
             }
             all.push(next);
-            let link = records(pages, next)?.get(0).map_err(|what| Stop::Wrong(next, what))?;
-            let link =
-                link.first_chunk().ok_or_else(|| Stop::Wrong(next, "its link is too short".to_owned()))?;
+            let link = records(pages, next)?.get(0).map_err(|what| WalkStop::Wrong(next, what))?;
+            let link = link
+                .first_chunk()
+                .ok_or_else(|| WalkStop::Wrong(next, "its link is too short".to_owned()))?;
             next = PageId(u32::from_le_bytes(*link));
         }
         Ok(all)
@@ -100,11 +101,11 @@ impl Catalog {
     /// A trie of that name and another kind; parameters that do not fit; a name that cannot be one.
     pub(crate) fn open(
         self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         name: &str,
         kind: TrieKind,
         secret: [u8; 16],
-    ) -> Result<Trie> {
+    ) -> Result<DiskTrie> {
         let tries = self.list(writer).map_err(|stop| writer.fault(stop))?;
         let Some(found) = tries.into_iter().find(|found| found.name == name) else {
             return self.add(writer, name, kind, secret);
@@ -120,12 +121,18 @@ impl Catalog {
         Ok(found.trie)
     }
 
-    fn add(self, writer: &mut Writer<'_>, name: &str, kind: TrieKind, secret: [u8; 16]) -> Result<Trie> {
+    fn add(
+        self,
+        writer: &mut PageWriter<'_>,
+        name: &str,
+        kind: TrieKind,
+        secret: [u8; 16],
+    ) -> Result<DiskTrie> {
         if name.is_empty() || name.len() > NAME_MOST {
             let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
             return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });
         }
-        let trie = Trie::create(writer, kind.shape, secret)?;
+        let trie = DiskTrie::create(writer, kind.shape, secret)?;
         let record = encode(&trie, kind.values, secret, name);
         let pages = self.pages(writer).map_err(|stop| writer.fault(stop))?;
         for page in &pages {
@@ -142,13 +149,13 @@ impl Catalog {
 }
 
 /// A page of the catalog that has no tries, and leads nowhere.
-fn new_page(writer: &mut Writer<'_>) -> Result<PageId> {
-    let page = writer.make(Kind::Records)?;
+fn new_page(writer: &mut PageWriter<'_>) -> Result<PageId> {
+    let page = writer.make(DiskPageKind::Records)?;
     change(writer, page, |records| records.insert(&NO_PAGE.0.to_le_bytes()))?;
     Ok(page)
 }
 
-fn encode(trie: &Trie, values: Values, secret: [u8; 16], name: &str) -> Vec<u8> {
+fn encode(trie: &DiskTrie, values: Values, secret: [u8; 16], name: &str) -> Vec<u8> {
     let (kind, n) = trie.shape().numbers();
     let mut record = vec![kind];
     record.extend(n.to_le_bytes());
@@ -159,16 +166,18 @@ fn encode(trie: &Trie, values: Values, secret: [u8; 16], name: &str) -> Vec<u8> 
     record
 }
 
-fn parse(record: &[u8]) -> std::result::Result<Named, String> {
+fn parse(record: &[u8]) -> std::result::Result<NamedTrie, String> {
     let (head, name) = record.split_at_checked(NAME).ok_or("an entry of the catalog is too short")?;
     let name = str::from_utf8(name).map_err(|_| "the name of a trie is not UTF-8")?.to_owned();
     let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
-    let shape = Shape::of_numbers(kind, n).ok_or_else(|| format!("there is no trie of the kind {kind}"))?;
+    let shape =
+        TrieShape::of_numbers(kind, n).ok_or_else(|| format!("there is no trie of the kind {kind}"))?;
     let values = head[VALUES];
     let values =
         Values::of_number(values).ok_or_else(|| format!("there are no values of the kind {values}"))?;
     let mut secret = [0; 16];
     secret.copy_from_slice(&head[SECRET..ROOT]);
-    let trie = Trie::open(shape, RecordId::of(&head[ROOT..]), secret).map_err(|error| error.to_string())?;
-    Ok(Named { name, trie, values })
+    let trie =
+        DiskTrie::open(shape, RecordId::of(&head[ROOT..]), secret).map_err(|error| error.to_string())?;
+    Ok(NamedTrie { name, trie, values })
 }

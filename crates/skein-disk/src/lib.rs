@@ -14,7 +14,6 @@
 mod buffer;
 mod catalog;
 mod error;
-mod kind;
 mod page;
 mod page_buf;
 mod page_file;
@@ -22,16 +21,17 @@ mod policy;
 mod record;
 mod store;
 mod trie;
+mod trie_kind;
 
 pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
-pub use kind::{TrieKind, Values};
 pub use page::PAGE;
-pub use page_file::{Reading, SoleWriter};
-pub use policy::Policy;
+pub use page_file::{ReadMode, SoleWriter};
+pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
-    Change, CompactReport, DiskOptions, DiskStats, DiskStore, Found, Inspection, Removed, Transaction,
-    TrieFound, Updated, inspect, is_disk_folder, kind_of,
+    CompactReport, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction, FoundValues,
+    RangeRemoval, TrieInspection, UpdateAction, UpdateOutcome, inspect, is_disk_folder, kind_of,
 };
-pub use trie::{Census, Cursor, Direction, Entries, Entry, Portion, Shape};
+pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
+pub use trie_kind::{TrieKind, Values};

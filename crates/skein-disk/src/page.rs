@@ -24,12 +24,12 @@ pub(crate) struct PageId(pub(crate) u32);
 
 /// Where in the file a page lies, in pages from the file's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place(pub(crate) u32);
+pub(crate) struct PagePlace(pub(crate) u32);
 
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum DiskPageKind {
     /// Records: nodes of tries.
     Records = 1,
     /// A part of a long value.
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Nodes = 5,
 }
 
-impl Kind {
+impl DiskPageKind {
     #[inline]
     fn of(byte: u8) -> Option<Self> {
         match byte {
@@ -59,11 +59,11 @@ impl Kind {
 /// The bytes of a page. Aligned as devices like it.
 #[repr(C, align(4096))]
 #[derive(Clone)]
-pub(crate) struct Bytes(pub(crate) [u8; PAGE]);
+pub(crate) struct PageBytes(pub(crate) [u8; PAGE]);
 
-impl Bytes {
+impl PageBytes {
     /// Makes it an empty page.
-    pub(crate) fn reset(&mut self, id: PageId, kind: Kind) {
+    pub(crate) fn reset(&mut self, id: PageId, kind: DiskPageKind) {
         self.0.fill(0);
         self.0[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
         self.0[KIND] = kind as u8;
@@ -76,8 +76,8 @@ impl Bytes {
 
     /// What the page says it holds; none if it is nothing that we know.
     #[inline]
-    pub(crate) fn kind(&self) -> Option<Kind> {
-        Kind::of(self.0[KIND])
+    pub(crate) fn kind(&self) -> Option<DiskPageKind> {
+        DiskPageKind::of(self.0[KIND])
     }
 
     pub(crate) fn body(&self) -> &[u8] {
@@ -116,7 +116,7 @@ impl Bytes {
     }
 }
 
-impl std::fmt::Debug for Bytes {
+impl std::fmt::Debug for PageBytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bytes").field("id", &self.id()).field("kind", &self.kind()).finish_non_exhaustive()
     }
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn what_was_changed_after_sealing_is_noticed() {
         let id = PageId(7);
-        let mut page = PageBuf::new(id, Kind::Records);
+        let mut page = PageBuf::new(id, DiskPageKind::Records);
         page.body_mut()[5] = 1;
         page.seal();
         assert_eq!(page.verify(id), Ok(()));
-        assert_eq!((page.id(), page.kind()), (id, Some(Kind::Records)));
+        assert_eq!((page.id(), page.kind()), (id, Some(DiskPageKind::Records)));
         assert!(page.verify(PageId(8)).unwrap_err().contains("page 7, and should be page 8"));
         for byte in 0..PAGE {
             page.0[byte] ^= 0x10;

@@ -8,21 +8,21 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::page::{Bytes, Kind, PAGE, PageId};
+use crate::page::{DiskPageKind, PAGE, PageBytes, PageId};
 
 /// Pages that a thread keeps: a quarter of a megabyte. As many as may be given back at once, when all who could see them have gone.
 const SPARE_MOST: usize = 64;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Box<Bytes>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Box<PageBytes>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A page on the heap.
-pub(crate) struct PageBuf(ManuallyDrop<Box<Bytes>>);
+pub(crate) struct PageBuf(ManuallyDrop<Box<PageBytes>>);
 
 impl PageBuf {
     /// An empty page.
-    pub(crate) fn new(id: PageId, kind: Kind) -> Self {
+    pub(crate) fn new(id: PageId, kind: DiskPageKind) -> Self {
         let mut page = Self::of_any_bytes();
         page.reset(id, kind);
         page
@@ -32,11 +32,11 @@ impl PageBuf {
     pub(crate) fn of_any_bytes() -> Self {
         // A thread that ends has none any more.
         let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-        Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(Bytes([0; PAGE])))))
+        Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(PageBytes([0; PAGE])))))
     }
 
     /// A copy of a page.
-    pub(crate) fn copy_of(page: &Bytes) -> Self {
+    pub(crate) fn copy_of(page: &PageBytes) -> Self {
         let mut copy = Self::of_any_bytes();
         copy.0.0.copy_from_slice(&page.0);
         copy
@@ -57,17 +57,17 @@ impl Drop for PageBuf {
 }
 
 impl Deref for PageBuf {
-    type Target = Bytes;
+    type Target = PageBytes;
 
     #[inline]
-    fn deref(&self) -> &Bytes {
+    fn deref(&self) -> &PageBytes {
         &self.0
     }
 }
 
 impl DerefMut for PageBuf {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Bytes {
+    fn deref_mut(&mut self) -> &mut PageBytes {
         &mut self.0
     }
 }
@@ -84,15 +84,15 @@ mod tests {
 
     #[test]
     fn a_page_that_is_taken_again_shows_nothing_of_what_it_held() {
-        let mut page = PageBuf::new(PageId(1), Kind::Records);
+        let mut page = PageBuf::new(PageId(1), DiskPageKind::Records);
         page.body_mut().fill(7);
         let copy = PageBuf::copy_of(&page);
         assert_eq!(copy.0.0, page.0.0);
         let place = std::ptr::from_ref(&*page);
         drop(page);
-        let page = PageBuf::new(PageId(2), Kind::Overflow);
+        let page = PageBuf::new(PageId(2), DiskPageKind::Overflow);
         assert_eq!(std::ptr::from_ref(&*page), place, "it is the same page");
-        assert_eq!((page.id(), page.kind()), (PageId(2), Some(Kind::Overflow)));
+        assert_eq!((page.id(), page.kind()), (PageId(2), Some(DiskPageKind::Overflow)));
         assert!(page.body().iter().all(|byte| *byte == 0));
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
-use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Reading, Result, Shape};
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, Result, TrieShape};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
@@ -81,7 +81,7 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
     assert_eq!(store.check().unwrap().keys, 71);
 }
 
-const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
 /// Keys that share beginnings, in no order.
 fn some_key(at: u32) -> Vec<u8> {
@@ -97,7 +97,7 @@ fn stays(at: u32) -> bool {
 }
 
 /// A store of such keys of which one in four is left, in a cache of so many pages; and the pages that those left take in a fresh one.
-fn thinned(storage: &SimStorage, shape: Shape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
+fn thinned(storage: &SimStorage, shape: TrieShape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
     let open = |storage: &SimStorage, cache_pages| {
         let options = DiskOptions { shape, cache_pages, durability: Durability::Buffered, ..options() };
         DiskStore::open_on(storage.share(), "/db", options).unwrap()
@@ -269,28 +269,28 @@ fn an_error_at_any_operation_of_a_compact_loses_nothing() {
 }
 
 /// Says that threads can stop, also if the test fails.
-struct Done<'d>(&'d AtomicBool);
+struct CompactTestEnd<'d>(&'d AtomicBool);
 
-impl Drop for Done<'_> {
+impl Drop for CompactTestEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-fn mapping() -> Reading {
+fn mapping() -> ReadMode {
     // SAFETY: the test's own folder.
-    unsafe { Reading::mapping() }
+    unsafe { ReadMode::mapping() }
 }
 
 #[test]
 fn reads_and_writes_go_on_meanwhile() {
-    for reading in [Reading::Calls, mapping()] {
+    for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let options = DiskOptions { reading, durability: Durability::Buffered, ..options() };
         let store = DiskStore::open(folder.path(), options.clone()).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let _done = Done(&done);
+            let _done = CompactTestEnd(&done);
             scope.spawn(|| {
                 let mut sum = 0;
                 while !done.load(Ordering::Relaxed) {
@@ -361,7 +361,7 @@ fn keys_come_and_go_and_are_read_while_pages_are_merged() {
                     }
                 }
             });
-            let _done = Done(&done);
+            let _done = CompactTestEnd(&done);
             let merged: usize = (0..20).map(|_| store.compact().unwrap().pages_merged).sum();
             assert!(merged > 0, "{shape}");
         });
@@ -379,7 +379,7 @@ proptest! {
         steps in prop::collection::vec((0_usize..9, 0_u8..20, any::<u64>()), 1..60),
         which in 0_usize..2,
     ) {
-        let shape = [Shape::Linked, Shape::Hash { n: 16 }][which];
+        let shape = [TrieShape::Linked, TrieShape::Hash { n: 16 }][which];
         let storage = SimStorage::new();
         let open = || DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
         let mut store = open();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use skein_disk::{
-    DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, Shape, TrieKind, Values, inspect, kind_of,
+    DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, TrieKind, TrieShape, Values, inspect,
+    kind_of,
 };
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
@@ -29,10 +30,10 @@ fn key(number: u32) -> Vec<u8> {
     format!("n_view_{}", number * 7 % 100).into_bytes()
 }
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type FaultTestModel = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Sets keys to what this round gives them; those that were acknowledged are in the model then.
-fn set_some(store: &DiskStore, model: &mut Model, round: u8) {
+fn set_some(store: &DiskStore, model: &mut FaultTestModel, round: u8) {
     for number in 0..100 {
         let value = vec![round; 900];
         store.set(&key(number), &value).unwrap();
@@ -40,7 +41,7 @@ fn set_some(store: &DiskStore, model: &mut Model, round: u8) {
     }
 }
 
-fn assert_has(store: &DiskStore, model: &Model, about: &str) {
+fn assert_has(store: &DiskStore, model: &FaultTestModel, about: &str) {
     for (key, value) in model {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{about}");
     }
@@ -50,10 +51,10 @@ fn assert_has(store: &DiskStore, model: &Model, about: &str) {
 /// header. Consequence: places that only the header before led to were written over; then the power went, the disk had the header before, and what that led to
 /// was gone: acknowledged writes were lost, and the file damaged. Fix: what opening accepts as the state it makes durable before anything is written.
 #[test]
-fn a_header_that_was_never_durable_is_made_so_before_places_of_the_one_before_are_used() {
+fn an_undurable_header_is_synced_before_old_places_are_reused() {
     for at in 1..60 {
         let storage = SimStorage::new();
-        let mut model = Model::new();
+        let mut model = FaultTestModel::new();
         let store = open(&storage).unwrap();
         set_some(&store, &mut model, 1);
         store.checkpoint().unwrap();
@@ -77,16 +78,16 @@ fn a_header_that_was_never_durable_is_made_so_before_places_of_the_one_before_ar
 }
 
 /// A store that was closed, with nodes in many pages, and a long value.
-fn closed(shape: Shape) -> (SimStorage, Model) {
+fn closed(shape: TrieShape) -> (SimStorage, FaultTestModel) {
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
-    let mut model = Model::new();
+    let mut model = FaultTestModel::new();
     for number in 0..150_u32 {
         let (key, value) = (format!("goose {number}").into_bytes(), number.to_string().into_bytes());
         store.set(&key, &value).unwrap();
         model.insert(key, value);
     }
-    if shape == Shape::Linked {
+    if shape == TrieShape::Linked {
         store.set(b"long", &vec![7; 30_000]).unwrap();
         model.insert(b"long".to_vec(), vec![7; 30_000]);
     }
@@ -97,7 +98,7 @@ fn closed(shape: Shape) -> (SimStorage, Model) {
 /// Every page of the file gets one bit flipped, one after the other: `inspect` names the page, or the page holds nothing and all is there.
 #[test]
 fn a_flipped_bit_in_any_page_is_found_and_named() {
-    for shape in [Shape::Linked, Shape::Hash { n: 16 }, Shape::FixedLinked { k: 12 }] {
+    for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }, TrieShape::FixedLinked { k: 12 }] {
         let (storage, model) = closed(shape);
         let path = Path::new(FILE);
         let sound = storage.contents(path);
@@ -144,7 +145,7 @@ fn is_older_header(file: &[u8], page: usize) -> bool {
 }
 
 #[test]
-fn a_disk_that_is_full_while_the_file_grows_loses_nothing_and_the_store_goes_on() {
+fn a_full_disk_loses_nothing_and_the_store_continues() {
     let storage = SimStorage::new();
     let store = DiskStore::open_on(
         storage.share(),
@@ -152,7 +153,7 @@ fn a_disk_that_is_full_while_the_file_grows_loses_nothing_and_the_store_goes_on(
         DiskOptions { durability: Durability::None, cache_pages: 32, ..options() },
     )
     .unwrap();
-    let mut model = Model::new();
+    let mut model = FaultTestModel::new();
     let mut told = 0;
     // Values of pages of their own: after some hundred the file has to grow.
     for number in 0..2_500_u32 {
@@ -185,9 +186,9 @@ fn a_disk_that_is_full_while_the_file_grows_loses_nothing_and_the_store_goes_on(
 }
 
 #[test]
-fn what_is_no_store_or_another_one_is_refused_and_stays_as_it_was() {
-    let refused = |change: &dyn Fn(&SimStorage), shape: Shape, says: &str| {
-        let (storage, _) = closed(Shape::Linked);
+fn foreign_folders_are_refused_unchanged() {
+    let refused = |change: &dyn Fn(&SimStorage), shape: TrieShape, says: &str| {
+        let (storage, _) = closed(TrieShape::Linked);
         change(&storage);
         let before = storage.contents(Path::new(FILE));
         let error =
@@ -203,23 +204,24 @@ fn what_is_no_store_or_another_one_is_refused_and_stays_as_it_was() {
             file.write_at(bytes, 0).unwrap();
         }
     };
-    refused(&becomes(b"dear diary"), Shape::Linked, "is not a disk file of SkeinDB: it has 10 bytes");
-    refused(&becomes(&[b'x'; 10_000]), Shape::Linked, "does not begin as such a file does");
+    refused(&becomes(b"dear diary"), TrieShape::Linked, "is not a disk file of SkeinDB: it has 10 bytes");
+    refused(&becomes(&[b'x'; 10_000]), TrieShape::Linked, "does not begin as such a file does");
     let shrunk = |storage: &SimStorage| {
         storage.open(Path::new(FILE), true).unwrap().set_len(4 * PAGE as u64).unwrap();
     };
-    refused(&shrunk, Shape::Linked, "it was cut off");
+    refused(&shrunk, TrieShape::Linked, "it was cut off");
     let newer = |storage: &SimStorage| {
         for header in [0, PAGE as u64] {
             storage.damage(Path::new(FILE), header + 8, &[8]);
         }
     };
-    refused(&newer, Shape::Linked, "has format version 10, and this program knows 2");
-    for shape in [Shape::Hash { n: 16 }, Shape::Classical { n: 16 }, Shape::FixedLinked { k: 12 }] {
+    refused(&newer, TrieShape::Linked, "has format version 10, and this program knows 2");
+    for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
+    {
         let error = refused(&|_| (), shape, "is a linked trie, and was to be opened as");
         assert!(error.to_string().contains(&shape.to_string()), "{error}");
     }
-    let options = DiskOptions { shape: Shape::Classical { n: 12 }, ..options() };
+    let options = DiskOptions { shape: TrieShape::Classical { n: 12 }, ..options() };
     let error = DiskStore::open_on(SimStorage::new().share(), "/db", options).unwrap_err().to_string();
     assert!(error.contains("the option `n` cannot be 12"), "{error}");
     let missing = inspect("/nowhere", &SimStorage::new()).unwrap_err().to_string();
@@ -228,7 +230,7 @@ fn what_is_no_store_or_another_one_is_refused_and_stays_as_it_was() {
 
 #[test]
 fn writes_that_are_refused_leave_the_file_as_it_was() {
-    let (storage, mut model) = closed(Shape::Linked);
+    let (storage, mut model) = closed(TrieShape::Linked);
     let store = open(&storage).unwrap();
     for (key, value) in [(&b"text"[..], &b"honk"[..]), (b"most", b"9223372036854775807")] {
         store.set(key, value).unwrap();
@@ -271,7 +273,7 @@ fn forge(storage: &SimStorage, at: usize, bytes: &[u8], checksum: usize, covered
 }
 
 #[test]
-fn values_are_what_the_store_was_made_with_and_others_are_refused() {
+fn a_store_opened_with_other_values_is_refused() {
     for (values, other) in [(Values::Bytes, Values::Rows), (Values::Rows, Values::Bytes)] {
         let storage = SimStorage::new();
         let open = |values| DiskStore::open_on(storage.share(), "/db", DiskOptions { values, ..options() });
@@ -288,22 +290,22 @@ fn values_are_what_the_store_was_made_with_and_others_are_refused() {
         assert!(error.to_string().starts_with(&says), "{error}");
         assert!(storage.contents(Path::new(FILE)) == before, "a refusal changed the file");
         assert_eq!(inspect("/db", &storage).unwrap().tries[0].values, values);
-        let kind = TrieKind { shape: Shape::Linked, values };
+        let kind = TrieKind { shape: TrieShape::Linked, values };
         assert_eq!(kind_of("/db", &storage).unwrap(), Some(kind));
         assert_eq!(open(values).unwrap().get(b"goose").unwrap(), Some(b"honks".to_vec()));
     }
 }
 
 #[test]
-fn rows_in_a_trie_of_integers_and_values_of_no_known_kind_are_refused() {
-    let shape = Shape::FixedClassical { n: 16 };
+fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
+    let shape = TrieShape::FixedClassical { n: 16 };
     let rows = DiskOptions { values: Values::Rows, shape, ..options() };
     let storage = SimStorage::new();
     let error = DiskStore::open_on(storage.share(), "/db", rows).unwrap_err().to_string();
     assert!(error.starts_with("the option `values` cannot be rows of a server: a classical trie"), "{error}");
     assert_eq!(kind_of("/db", &storage).unwrap(), None, "nothing was made");
 
-    let (storage, _) = closed(Shape::Linked);
+    let (storage, _) = closed(TrieShape::Linked);
     let name = storage.contents(Path::new(FILE)).windows(4).position(|bytes| bytes == b"main").unwrap();
     // Before the name: what the values are, the hash's key, the pointer to the root.
     forge(&storage, name - 8 - 16 - 1, &[7], 0, 4);
@@ -319,7 +321,7 @@ fn rows_in_a_trie_of_integers_and_values_of_no_known_kind_are_refused() {
 /// fault of ours, passed `skein check`, and DBSIZE answered that number for ever. Fix: `inspect` counts, too.
 #[test]
 fn a_header_that_counts_other_keys_than_there_are_is_found() {
-    let (storage, model) = closed(Shape::Linked);
+    let (storage, model) = closed(TrieShape::Linked);
     let newer = PAGE * usize::from(is_older_header(&storage.contents(Path::new(FILE)), 0));
     assert!(inspect("/db", &storage).unwrap().damage.is_empty());
     let wrong = model.len() as u64 + 1;
@@ -332,7 +334,7 @@ fn a_header_that_counts_other_keys_than_there_are_is_found() {
 }
 
 #[test]
-fn a_folder_of_the_engine_in_memory_is_refused_and_nothing_is_made_in_it() {
+fn a_memory_engine_folder_is_refused_unchanged() {
     let storage = SimStorage::new();
     storage.create_dir_all(Path::new("/db")).unwrap();
     storage.create(Path::new("/db/identity")).unwrap();

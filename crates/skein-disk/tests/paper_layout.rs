@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, Result, Shape};
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, Result, TrieShape};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-const SHAPES: [Shape; 3] =
-    [Shape::FixedLinked { k: 4 }, Shape::FixedClassical { n: 16 }, Shape::FixedHash { n: 16 }];
+const SHAPES: [TrieShape; 3] =
+    [TrieShape::FixedLinked { k: 4 }, TrieShape::FixedClassical { n: 16 }, TrieShape::FixedHash { n: 16 }];
 
-fn open(storage: &SimStorage, shape: Shape) -> Result<DiskStore> {
+fn open(storage: &SimStorage, shape: TrieShape) -> Result<DiskStore> {
     let options = DiskOptions {
         shape,
         durability: Durability::Sync,
@@ -27,7 +27,7 @@ fn key(number: u8) -> Vec<u8> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum CounterStep {
     Set(u8, i32),
     Inc(u8, i64),
     Cas(u8, i32),
@@ -36,14 +36,14 @@ enum Step {
     Crash(u64),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<CounterStep>> {
     let step = prop_oneof![
-        4 => (any::<u8>(), any::<i32>()).prop_map(|(at, to)| Step::Set(at, to)),
-        4 => (any::<u8>(), -3_000_000_000_i64..3_000_000_000).prop_map(|(at, by)| Step::Inc(at, by)),
-        2 => (any::<u8>(), any::<i32>()).prop_map(|(at, to)| Step::Cas(at, to)),
-        2 => any::<u8>().prop_map(Step::Remove),
-        1 => Just(Step::Checkpoint),
-        1 => any::<u64>().prop_map(Step::Crash),
+        4 => (any::<u8>(), any::<i32>()).prop_map(|(at, to)| CounterStep::Set(at, to)),
+        4 => (any::<u8>(), -3_000_000_000_i64..3_000_000_000).prop_map(|(at, by)| CounterStep::Inc(at, by)),
+        2 => (any::<u8>(), any::<i32>()).prop_map(|(at, to)| CounterStep::Cas(at, to)),
+        2 => any::<u8>().prop_map(CounterStep::Remove),
+        1 => Just(CounterStep::Checkpoint),
+        1 => any::<u64>().prop_map(CounterStep::Crash),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -58,11 +58,11 @@ proptest! {
         let mut model: BTreeMap<Vec<u8>, i32> = BTreeMap::new();
         for step in steps {
             match step {
-                Step::Set(at, to) => {
+                CounterStep::Set(at, to) => {
                     store.set(&key(at), to.to_string().as_bytes()).unwrap();
                     model.insert(key(at), to);
                 }
-                Step::Inc(at, by) => {
+                CounterStep::Inc(at, by) => {
                     let sum = i64::from(model.get(&key(at)).copied().unwrap_or(0)) + by;
                     match (store.inc(&key(at), by), i32::try_from(sum)) {
                         (Ok(is), Ok(sum)) => {
@@ -75,18 +75,18 @@ proptest! {
                         other => prop_assert!(false, "{:?}", other),
                     }
                 }
-                Step::Cas(at, to) => {
+                CounterStep::Cas(at, to) => {
                     let version = store.get_entry(&key(at)).unwrap().map(|(version, _)| version);
                     store.cas(&key(at), version, to.to_string().as_bytes()).unwrap();
                     let refused = store.cas(&key(at), version, b"1").unwrap_err();
                     prop_assert!(matches!(refused, DiskError::VersionDiffers { .. }), "{}", refused);
                     model.insert(key(at), to);
                 }
-                Step::Remove(at) => {
+                CounterStep::Remove(at) => {
                     prop_assert_eq!(store.remove(&key(at)).unwrap(), model.remove(&key(at)).is_some());
                 }
-                Step::Checkpoint => store.checkpoint().unwrap(),
-                Step::Crash(seed) => {
+                CounterStep::Checkpoint => store.checkpoint().unwrap(),
+                CounterStep::Crash(seed) => {
                     storage.reboot(seed);
                     drop(store);
                     store = open(&storage, SHAPES[which]).unwrap();
@@ -113,9 +113,9 @@ proptest! {
 #[test]
 fn a_hundred_thousand_counters_fit_the_papers_layout() {
     for (shape, bytes_most) in [
-        (Shape::FixedLinked { k: 12 }, 200),
-        (Shape::FixedClassical { n: 16 }, 400),
-        (Shape::FixedHash { n: 16 }, 4_500),
+        (TrieShape::FixedLinked { k: 12 }, 200),
+        (TrieShape::FixedClassical { n: 16 }, 400),
+        (TrieShape::FixedHash { n: 16 }, 4_500),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let options = DiskOptions { shape, durability: Durability::None, ..DiskOptions::default() };

@@ -17,35 +17,35 @@ const NODES: usize = 4096;
 const SEARCHES: usize = 4_000_000;
 const ROUNDS: usize = 7;
 
-type Node = [u64; WIDTH];
+type SearchedKeys = [u64; WIDTH];
 
-fn child_linear(node: &Node, key: u64) -> usize {
+fn child_linear(node: &SearchedKeys, key: u64) -> usize {
     node.iter().position(|&here| here > key).unwrap_or(WIDTH)
 }
 
-fn child_binary(node: &Node, key: u64) -> usize {
+fn child_binary(node: &SearchedKeys, key: u64) -> usize {
     node.partition_point(|&here| here <= key)
 }
 
-fn child_all(node: &Node, key: u64) -> usize {
+fn child_all(node: &SearchedKeys, key: u64) -> usize {
     node.iter().map(|&here| usize::from(here <= key)).sum()
 }
 
-fn child_two_steps(node: &Node, key: u64) -> usize {
+fn child_two_steps(node: &SearchedKeys, key: u64) -> usize {
     let passed = |index: usize| usize::from(node[index] <= key);
     let group = 4 * (passed(3) + passed(7) + passed(11));
     group + passed(group) + passed(group + 1) + passed(group + 2)
 }
 
-fn slot_linear(node: &Node, key: u64) -> usize {
+fn slot_linear(node: &SearchedKeys, key: u64) -> usize {
     node.iter().position(|&here| here == key).unwrap_or(WIDTH)
 }
 
-fn slot_binary(node: &Node, key: u64) -> usize {
+fn slot_binary(node: &SearchedKeys, key: u64) -> usize {
     node.binary_search(&key).unwrap_or(WIDTH)
 }
 
-fn slot_all(node: &Node, key: u64) -> usize {
+fn slot_all(node: &SearchedKeys, key: u64) -> usize {
     let mut equal = 0;
     for (slot, &here) in node.iter().enumerate() {
         equal |= u32::from(here == key) << slot;
@@ -63,7 +63,12 @@ fn next(state: &mut u64) -> u64 {
 
 /// Prints the best of several rounds: nanoseconds per search, each of which must end where it should.
 #[allow(clippy::cast_precision_loss)] // Far below 2^52.
-fn time(name: &str, nodes: &[Node], queries: &[(usize, usize)], search: impl Fn(&Node, u64) -> usize) {
+fn time(
+    name: &str,
+    nodes: &[SearchedKeys],
+    queries: &[(usize, usize)],
+    search: impl Fn(&SearchedKeys, u64) -> usize,
+) {
     let round = || {
         let start = Instant::now();
         let mut right = 0;
@@ -81,11 +86,11 @@ fn time(name: &str, nodes: &[Node], queries: &[(usize, usize)], search: impl Fn(
 fn main() {
     let mut state = 88_172_645_463_325_252;
     let mut node = || {
-        let mut node: Node = std::array::from_fn(|_| next(&mut state));
+        let mut node: SearchedKeys = std::array::from_fn(|_| next(&mut state));
         node.sort_unstable();
         node
     };
-    let nodes: Vec<Node> = (0..NODES).map(|_| node()).collect();
+    let nodes: Vec<SearchedKeys> = (0..NODES).map(|_| node()).collect();
     let mut state = 7;
     let queries: Vec<(usize, usize)> = (0..SEARCHES)
         .map(|_| (next(&mut state) as usize % NODES, next(&mut state) as usize % WIDTH))

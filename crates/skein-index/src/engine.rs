@@ -16,14 +16,14 @@ use std::sync::Arc;
 use skein_sync::reclaim::{Collector, Guard, check_guard};
 
 use crate::counter::Counter;
-use crate::index::{Change, Computed, Cursor, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
+use crate::index::{ComputeAction, Computed, Cursor, IndexError, MAX_KEY_LEN, MemoryUsage, OrderedIndex};
 use crate::memory::Arena;
 use crate::slot::Slot;
-use crate::walk::{Direction, walk};
+use crate::walk::{ScanDirection, walk};
 
 /// What every index has.
 #[derive(Debug)]
-pub struct Base {
+pub struct IndexBase {
     pub(crate) collector: Arc<Collector>,
     pub(crate) arena: Arena,
     /// How many keys there are; the engine counts.
@@ -32,33 +32,33 @@ pub struct Base {
     pub(crate) budget: usize,
 }
 
-impl Base {
+impl IndexBase {
     /// Without keys and without a budget; memory lies on huge pages if `huge`.
     pub(crate) fn new(collector: Arc<Collector>, huge: bool) -> Self {
-        Self::on(if huge { Arena::new() } else { Arena::on_small_pages() }, collector)
+        Self::with_arena(if huge { Arena::new() } else { Arena::on_small_pages() }, collector)
     }
 
     /// The same with its memory in `arena`.
-    pub(crate) fn on(arena: Arena, collector: Arc<Collector>) -> Self {
+    pub(crate) fn with_arena(arena: Arena, collector: Arc<Collector>) -> Self {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
 
     /// Checks what a write needs before anything changes. `limit` is the length of the longest key, and `at_once` says how many bytes the write may
     /// take beyond a few small objects.
     #[inline]
-    pub(crate) fn admit(
+    pub(crate) fn check_write(
         &self,
         key: &[u8],
         limit: usize,
         at_once: impl FnOnce() -> usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), IndexError> {
         if key.len() > limit {
-            return Err(Refused::KeyTooLong { len: key.len(), limit });
+            return Err(IndexError::KeyTooLong { len: key.len(), limit });
         }
         if self.budget != usize::MAX {
             let used = self.arena.taken();
             if used.saturating_add(at_once()) >= self.budget {
-                return Err(Refused::OverBudget { used, budget: self.budget });
+                return Err(IndexError::OverBudget { used, budget: self.budget });
             }
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Base {
 
     /// The first step of an index's drop: whether all its memory can go at once, because values of `S` need no drop of their own and
     /// nobody shares the collector. If so, what was retired has been freed, and [`Arena::discard`] is left to do.
-    pub(crate) fn goes_at_once<S: Slot>(&mut self) -> bool {
+    pub(crate) fn frees_all_at_once<S: Slot>(&mut self) -> bool {
         if S::OWNS {
             return false;
         }
@@ -79,18 +79,18 @@ impl Base {
 
 /// The closure of a `compute` on its way through attempts, of which all but the last one fail before they ask it.
 #[derive(Debug)]
-pub(crate) struct Asked<F>(Option<F>);
+pub(crate) struct ComputeClosure<F>(Option<F>);
 
-impl<F> Asked<F> {
+impl<F> ComputeClosure<F> {
     pub(crate) fn new(change: F) -> Self {
         Self(Some(change))
     }
 
     /// Asks the closure, which must not have been asked: from here on its decision is to be carried out.
     #[inline(always)]
-    pub(crate) fn ask<V, S>(&mut self, seen: Option<V>) -> Change<S>
+    pub(crate) fn call<V, S>(&mut self, seen: Option<V>) -> ComputeAction<S>
     where
-        F: FnOnce(Option<V>) -> Change<S>,
+        F: FnOnce(Option<V>) -> ComputeAction<S>,
     {
         let change = self.0.take().expect("no attempt asks and then fails");
         change(seen)
@@ -98,9 +98,9 @@ impl<F> Asked<F> {
 }
 
 /// The core of an index. Guards are of its own collector: its callers here have checked that.
-pub trait Engine<S: Slot>: Send + Sync {
+pub trait IndexEngine<S: Slot>: Send + Sync {
     /// What is to be its cursor.
-    type Position<'g, G: Guard + 'g>: Cursor<'g, S>
+    type EngineCursor<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
 
@@ -108,7 +108,7 @@ pub trait Engine<S: Slot>: Send + Sync {
     const MAX_KEY_LEN: usize = MAX_KEY_LEN;
 
     /// What it has in common with others.
-    fn base(&self) -> &Base;
+    fn base(&self) -> &IndexBase;
 
     /// The word of `key`'s value; none for keys that are too long. The caller holds a guard.
     fn lookup(&self, key: &[u8]) -> Option<u64>;
@@ -121,9 +121,9 @@ pub trait Engine<S: Slot>: Send + Sync {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused>;
+    ) -> Result<Computed<'g, S>, IndexError>;
 
     /// Sets `key`, which is not too long, to `value`. Refused as [`write`](Self::write) is.
     #[inline(always)]
@@ -132,15 +132,15 @@ pub trait Engine<S: Slot>: Send + Sync {
         key: &[u8],
         value: S,
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused> {
-        Ok(self.write(key, |_| Change::Put(value), guard)?.before)
+    ) -> Result<Option<S::Ref<'g>>, IndexError> {
+        Ok(self.write(key, |_| ComputeAction::Put(value), guard)?.before)
     }
 
     /// Removes `key`, which is not too long.
     #[inline(always)]
-    fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         // What only removes needs no place, and is not refused.
-        self.write(key, |_| Change::Remove, guard).ok()?.before
+        self.write(key, |_| ComputeAction::Remove, guard).ok()?.before
     }
 
     /// The bytes that a write of `key` may take at once, if it is more than a few small objects: those of a larger table, say. The caller
@@ -150,15 +150,15 @@ pub trait Engine<S: Slot>: Send + Sync {
     }
 
     /// A cursor, before the first key.
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Position<'g, G>;
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::EngineCursor<'g, G>;
 
     /// Keys that cut the index into about so many parts of similar size, in order. The caller holds a guard.
     fn separators(&self, parts: usize) -> Vec<Vec<u8>>;
 }
 
-impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
-    type Cursor<'g, G: Guard + 'g>
-        = E::Position<'g, G>
+impl<S: Slot, E: IndexEngine<S>> OrderedIndex<S> for E {
+    type IndexCursor<'g, G: Guard + 'g>
+        = E::EngineCursor<'g, G>
     where
         Self: 'g;
 
@@ -191,34 +191,34 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         key: &[u8],
         value: S,
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused> {
+    ) -> Result<Option<S::Ref<'g>>, IndexError> {
         check_guard(self.collector(), guard);
-        self.base().admit(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
+        self.base().check_write(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
         self.put(key, value, guard)
     }
 
     #[inline]
     fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         check_guard(self.collector(), guard);
-        if key.len() > Self::MAX_KEY_LEN { None } else { self.take_out(key, guard) }
+        if key.len() > Self::MAX_KEY_LEN { None } else { self.remove_present(key, guard) }
     }
 
     #[inline]
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         check_guard(self.collector(), guard);
-        self.base().admit(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
+        self.base().check_write(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
         self.write(key, change, guard)
     }
 
     #[inline]
-    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::IndexCursor<'g, G> {
         check_guard(self.collector(), guard);
-        self.position(guard)
+        self.new_cursor(guard)
     }
 
     fn remove_range<G: Guard>(
@@ -228,7 +228,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         guard: &G,
     ) -> usize {
         let mut removed = 0;
-        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
+        walk(&mut self.cursor(guard), bounds.0, bounds.1, ScanDirection::Forward, |key, _| {
             if self.remove(key, guard).is_some() {
                 removed += 1;
                 each(key);
@@ -253,7 +253,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         MemoryUsage { nodes, keys, unreclaimed, reserved: arena.reserved() }
     }
 
-    fn taken(&self) -> usize {
+    fn allocated_bytes(&self) -> usize {
         self.base().arena.taken()
     }
 }

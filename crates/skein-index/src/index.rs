@@ -21,7 +21,7 @@ pub const MAX_KEY_LEN: usize = (64 << 10) - 1;
 
 /// Why a write was not done. The index is as it was before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum IndexError {
     /// The key is longer than the index takes.
     #[error("key of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
     KeyTooLong {
@@ -52,7 +52,7 @@ pub enum Refused {
 
 /// What [`OrderedIndex::compute`]'s closure decides.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Change<S> {
+pub enum ComputeAction<S> {
     /// Leave the key as it is, present or absent.
     Keep,
     /// Set the key to this value.
@@ -95,7 +95,7 @@ impl MemoryUsage {
 /// Every method that takes a guard panics if the guard is not of the index's own [`collector`](Self::collector).
 pub trait OrderedIndex<S: Slot>: Send + Sync {
     /// A position in the index.
-    type Cursor<'g, G: Guard + 'g>: Cursor<'g, S>
+    type IndexCursor<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
 
@@ -123,7 +123,7 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         key: &[u8],
         value: S,
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused>;
+    ) -> Result<Option<S::Ref<'g>>, IndexError>;
 
     /// Sets `key` to `value` unless it is present; returns the value that stood in the way, if any.
     ///
@@ -134,9 +134,9 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         key: &[u8],
         value: S,
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused> {
+    ) -> Result<Option<S::Ref<'g>>, IndexError> {
         let put = |current: Option<S::Ref<'_>>| {
-            if current.is_none() { Change::Put(value) } else { Change::Keep }
+            if current.is_none() { ComputeAction::Put(value) } else { ComputeAction::Keep }
         };
         Ok(self.compute(key, put, guard)?.before)
     }
@@ -156,12 +156,12 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused>;
+    ) -> Result<Computed<'g, S>, IndexError>;
 
     /// A cursor, before the first key.
-    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G>;
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::IndexCursor<'g, G>;
 
     /// Removes all keys within `bounds`, calling `each` for every key that it removed, in order; returns
     /// how many. Not atomic: other threads may see part of it.
@@ -188,7 +188,7 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     fn memory(&self) -> MemoryUsage;
 
     /// Never less than all live bytes together, and nearly as many: counted by whole spans of 64 KiB. One atomic read.
-    fn taken(&self) -> usize;
+    fn allocated_bytes(&self) -> usize;
 }
 
 /// A position in an ordered index: on a key, or off it (before the first, past the last, or fresh).

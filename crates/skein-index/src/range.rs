@@ -22,7 +22,7 @@ use skein_sync::reclaim::Guard;
 
 use crate::index::{Cursor, OrderedIndex};
 use crate::slot::Slot;
-use crate::walk::Way;
+use crate::walk::DirectedScan;
 
 /// The keys within `bounds`, in order, from both ends.
 ///
@@ -32,18 +32,22 @@ pub fn range<'g, S, I, G>(
     index: &'g I,
     bounds: impl RangeBounds<[u8]>,
     guard: &'g G,
-) -> Range<'g, S, I::Cursor<'g, G>>
+) -> IndexRange<'g, S, I::IndexCursor<'g, G>>
 where
     S: Slot,
     I: OrderedIndex<S>,
     G: Guard,
 {
     let copy = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
-    Range::between(index, copy(bounds.start_bound()), copy(bounds.end_bound()), guard)
+    IndexRange::between(index, copy(bounds.start_bound()), copy(bounds.end_bound()), guard)
 }
 
 /// The keys that start with `prefix`, in order, from both ends.
-pub fn prefix<'g, S, I, G>(index: &'g I, prefix: &[u8], guard: &'g G) -> Range<'g, S, I::Cursor<'g, G>>
+pub fn prefix<'g, S, I, G>(
+    index: &'g I,
+    prefix: &[u8],
+    guard: &'g G,
+) -> IndexRange<'g, S, I::IndexCursor<'g, G>>
 where
     S: Slot,
     I: OrderedIndex<S>,
@@ -70,21 +74,21 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// The iterator of [`range`] and [`prefix`]; `B` is what its bounds are kept in.
 #[derive(Debug)]
-pub struct Range<'g, S, C, B = Vec<u8>> {
-    front: Side<C, B>,
-    back: Side<C, B>,
+pub struct IndexRange<'g, S, C, B = Vec<u8>> {
+    front: RangeEnd<C, B>,
+    back: RangeEnd<C, B>,
     done: bool,
     slots: PhantomData<&'g S>,
 }
 
-impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> Range<'g, S, C, B> {
+impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> IndexRange<'g, S, C, B> {
     /// The keys from `start` to `end`.
     pub(crate) fn between<I, G>(index: &'g I, start: Bound<B>, end: Bound<B>, guard: &'g G) -> Self
     where
-        I: OrderedIndex<S, Cursor<'g, G> = C>,
+        I: OrderedIndex<S, IndexCursor<'g, G> = C>,
         G: Guard,
     {
-        let side = |edge| Side { edge, cursor: index.cursor(guard), started: false };
+        let side = |edge| RangeEnd { edge, cursor: index.cursor(guard), started: false };
         Self { front: side(start), back: side(end), done: false, slots: PhantomData }
     }
 
@@ -107,14 +111,14 @@ impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> Range<'g, S, C, B> {
 
 /// One end of a range, and how far the iterator has come from there.
 #[derive(Debug)]
-struct Side<C, B> {
+struct RangeEnd<C, B> {
     edge: Bound<B>,
     /// On the key that was returned last, if one was.
     cursor: C,
     started: bool,
 }
 
-impl<C, B: AsRef<[u8]>> Side<C, B> {
+impl<C, B: AsRef<[u8]>> RangeEnd<C, B> {
     fn edge(&self) -> Bound<&[u8]> {
         self.edge.as_ref().map(B::as_ref)
     }
@@ -130,19 +134,19 @@ impl<C, B: AsRef<[u8]>> Side<C, B> {
         C: Cursor<'g, S>,
     {
         let found = if self.started {
-            Way::<FORWARD>::step(&mut self.cursor)
+            DirectedScan::<FORWARD>::step(&mut self.cursor)
         } else {
-            Way::<FORWARD>::begin(&mut self.cursor, self.edge.as_ref().map(B::as_ref))
+            DirectedScan::<FORWARD>::start(&mut self.cursor, self.edge.as_ref().map(B::as_ref))
         };
         self.started = true;
         // What the other side has returned is within its edge.
         let far = if other.started { Bound::Excluded(other.cursor.key()?) } else { other.edge() };
-        let key = self.cursor.key().filter(|key| found && Way::<FORWARD>::takes(key, far))?;
+        let key = self.cursor.key().filter(|key| found && DirectedScan::<FORWARD>::reaches(key, far))?;
         Some((make(key), self.cursor.value()?))
     }
 }
 
-impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for Range<'g, S, C> {
+impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for IndexRange<'g, S, C> {
     type Item = (Vec<u8>, S::Ref<'g>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -150,7 +154,7 @@ impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for Range<'g, S, C> {
     }
 }
 
-impl<'g, S: Slot, C: Cursor<'g, S>> DoubleEndedIterator for Range<'g, S, C> {
+impl<'g, S: Slot, C: Cursor<'g, S>> DoubleEndedIterator for IndexRange<'g, S, C> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.pull_back(<[u8]>::to_vec)
     }

@@ -21,8 +21,8 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
-use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
-use crate::tagged::Tagged;
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
+use crate::tagged_pointer::TaggedPointer;
 
 /// Bytes of the value word.
 const VALUE: usize = size_of::<AtomicU64>();
@@ -40,15 +40,15 @@ pub(crate) fn kind_of(key_len: usize) -> u64 {
 
 /// A record, by the word that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record(Tagged);
+pub(crate) struct KeyRecord(TaggedPointer);
 
-impl Record {
+impl KeyRecord {
     /// Allocates a record, without a value if `value` is `None`.
     #[inline]
     pub(crate) fn new(arena: &Arena, tag: u16, key: &[u8], value: Option<u64>) -> Self {
         let kind = kind_of(key.len());
         let start = key_start(kind);
-        let block = arena.alloc(size(kind, key.len(), value.is_some()), Part::Keys);
+        let block = arena.alloc(size(kind, key.len(), value.is_some()), MemoryPart::Keys);
         // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
         unsafe {
             if let Some(value) = value {
@@ -60,7 +60,7 @@ impl Record {
             }
             std::ptr::copy_nonoverlapping(key.as_ptr(), block.as_ptr().add(start), key.len());
         }
-        Self(Tagged::new(tag, address_of(block), kind))
+        Self(TaggedPointer::new(tag, address_of(block), kind))
     }
 
     /// The record that `word` leads to; none if it is 0.
@@ -69,7 +69,7 @@ impl Record {
     /// The word came from [`Self::word`] if it is not 0, and invariant 2 holds for the record.
     #[inline(always)]
     pub(crate) unsafe fn from_word(word: u64) -> Option<Self> {
-        (word != 0).then_some(Self(Tagged(word)))
+        (word != 0).then_some(Self(TaggedPointer(word)))
     }
 
     #[inline(always)]
@@ -84,7 +84,7 @@ impl Record {
 
     /// The record under another tag: what a leaf that is hashed anew puts into its slots.
     pub(crate) fn with_tag(self, tag: u16) -> Self {
-        Self(Tagged::new(tag, self.0.address(), self.0.kind()))
+        Self(TaggedPointer::new(tag, self.0.address(), self.0.kind()))
     }
 
     #[inline(always)]
@@ -163,9 +163,9 @@ impl Record {
     /// Asks for the lines of the record: all of them where the word says the length, two beyond the first otherwise.
     #[inline(always)]
     pub(crate) fn prefetch(word: u64) {
-        let block: *const u8 = std::ptr::without_provenance(Tagged(word).address() as usize);
+        let block: *const u8 = std::ptr::without_provenance(TaggedPointer(word).address() as usize);
         prefetch_read(block);
-        let kind = Tagged(word).kind();
+        let kind = TaggedPointer(word).kind();
         if kind == 0 {
             prefetch_read(block.wrapping_add(CACHE_LINE));
             prefetch_read(block.wrapping_add(2 * CACHE_LINE - 8));
@@ -180,7 +180,7 @@ impl Record {
     /// # Safety
     /// Nobody can reach the record, it is counted as `part`, and `VALUED` says whether it has a
     /// value.
-    pub(crate) unsafe fn free<const VALUED: bool>(self, part: Part) {
+    pub(crate) unsafe fn free<const VALUED: bool>(self, part: MemoryPart) {
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
         unsafe { Arena::free(self.block(), self.size(VALUED), part) };
     }
@@ -193,12 +193,12 @@ impl Record {
     pub(crate) unsafe fn retire<const VALUED: bool>(self, guard: &impl Guard) {
         unsafe fn reclaim<const VALUED: bool>(word: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Record(Tagged(word.addr() as u64)).free::<VALUED>(Part::Retired) };
+            unsafe { KeyRecord(TaggedPointer(word.addr() as u64)).free::<VALUED>(MemoryPart::Retired) };
         }
         // SAFETY: the record is live and counted as `Keys`; the caller vouches that it is unlinked. The collector hands the
         // word back as it is: it never reads through what it is given.
         unsafe {
-            Arena::recount(self.block(), self.size(VALUED), Part::Keys, Part::Retired);
+            Arena::recount(self.block(), self.size(VALUED), MemoryPart::Keys, MemoryPart::Retired);
             guard.defer_retire(
                 std::ptr::without_provenance_mut::<u8>(self.word() as usize),
                 reclaim::<VALUED>,
@@ -246,26 +246,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_every_length_come_back_and_whole_words_carry_no_length() {
+    fn keys_of_every_length_round_trip() {
         let arena = Arena::new();
         for len in (0..200).chain([crate::index::MAX_KEY_LEN]) {
             let key: Vec<u8> = (0..len).map(|byte| byte as u8).collect();
-            let record = Record::new(&arena, 0xabcd, &key, Some(7));
+            let record = KeyRecord::new(&arena, 0xabcd, &key, Some(7));
             assert_eq!((record.key(), record.value(), record.tag()), (&*key, 7, 0xabcd));
             record.set_value(8);
             // SAFETY: the word is the record's own, which is live.
-            assert_eq!(unsafe { Record::from_word(record.word()) }.map(Record::value), Some(8));
+            assert_eq!(unsafe { KeyRecord::from_word(record.word()) }.map(KeyRecord::value), Some(8));
             if len % 8 == 0 && (8..=56).contains(&len) {
                 assert_eq!((record.size(true), record.size(false)), (8 + len, len));
             }
-            let bare = Record::new(&arena, 0xabcd, &key, None);
+            let bare = KeyRecord::new(&arena, 0xabcd, &key, None);
             assert_eq!((bare.key(), bare.tag()), (&*key, 0xabcd));
             // SAFETY: ours alone.
             unsafe {
-                record.free::<true>(Part::Keys);
-                bare.free::<false>(Part::Keys);
+                record.free::<true>(MemoryPart::Keys);
+                bare.free::<false>(MemoryPart::Keys);
             }
         }
-        assert_eq!(arena.live(Part::Keys), 0);
+        assert_eq!(arena.live(MemoryPart::Keys), 0);
     }
 }

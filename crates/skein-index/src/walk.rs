@@ -15,14 +15,14 @@ use crate::slot::Slot;
 
 /// Which way a scan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum ScanDirection {
     /// From small keys to great ones.
     Forward,
     /// From great keys to small ones.
     Backward,
 }
 
-impl Direction {
+impl ScanDirection {
     /// The bound of a range where a walk begins, and the one where it ends.
     pub fn near_and_far<T>(self, (start, end): (Bound<T>, Bound<T>)) -> (Bound<T>, Bound<T>) {
         match self {
@@ -33,12 +33,12 @@ impl Direction {
 }
 
 /// One direction.
-pub(crate) struct Way<const FORWARD: bool>;
+pub(crate) struct DirectedScan<const FORWARD: bool>;
 
-impl<const FORWARD: bool> Way<FORWARD> {
+impl<const FORWARD: bool> DirectedScan<FORWARD> {
     /// Moves a cursor to the first key of a walk; returns whether there is a key at all from there on.
     #[inline]
-    pub(crate) fn begin<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, near: Bound<&[u8]>) -> bool {
+    pub(crate) fn start<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, near: Bound<&[u8]>) -> bool {
         match near {
             Bound::Unbounded if FORWARD => cursor.first(),
             Bound::Unbounded => cursor.last(),
@@ -62,7 +62,7 @@ impl<const FORWARD: bool> Way<FORWARD> {
 
     /// Whether a walk that ends at `far` still takes `key`.
     #[inline]
-    pub(crate) fn takes(key: &[u8], far: Bound<&[u8]>) -> bool {
+    pub(crate) fn reaches(key: &[u8], far: Bound<&[u8]>) -> bool {
         match far {
             Bound::Unbounded => true,
             Bound::Included(far) if FORWARD => key <= far,
@@ -79,9 +79,9 @@ impl<const FORWARD: bool> Way<FORWARD> {
         far: Bound<&[u8]>,
         mut each: impl FnMut(&[u8], S::Ref<'g>) -> ControlFlow<()>,
     ) {
-        let mut on = Self::begin(cursor, near);
+        let mut on = Self::start(cursor, near);
         while let (true, Some(key), Some(value)) = (on, cursor.key(), cursor.value()) {
-            if !Self::takes(key, far) || each(key, value).is_break() {
+            if !Self::reaches(key, far) || each(key, value).is_break() {
                 return;
             }
             on = Self::step(cursor);
@@ -120,11 +120,11 @@ pub fn walk<'g, S: Slot>(
     cursor: &mut impl Cursor<'g, S>,
     near: Bound<&[u8]>,
     far: Bound<&[u8]>,
-    direction: Direction,
+    direction: ScanDirection,
     each: impl FnMut(&[u8], S::Ref<'g>) -> ControlFlow<()>,
 ) {
     match direction {
-        Direction::Forward => Way::<true>::walk(cursor, near, far, each),
-        Direction::Backward => Way::<false>::walk(cursor, near, far, each),
+        ScanDirection::Forward => DirectedScan::<true>::walk(cursor, near, far, each),
+        ScanDirection::Backward => DirectedScan::<false>::walk(cursor, near, far, each),
     }
 }

@@ -12,10 +12,10 @@ thread_local! {
 }
 
 /// The system's allocator, counting.
-struct Counting;
+struct HeapCallCounter;
 
 // SAFETY: all is passed on to the system's allocator as it comes; counting in a cell of the thread without a destructor allocates nothing.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for HeapCallCounter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ASKED.set(ASKED.get() + 1);
         // SAFETY: the caller's promise.
@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: HeapCallCounter = HeapCallCounter;
 
 /// Numbers all over the keys, so that cursors pass from one prefix of three bytes to the next.
 fn spread(number: i64) -> i64 {

@@ -19,15 +19,15 @@ use std::thread;
 use skein_index::{Boxed, LocalGuard, Masstree, OrderedIndex};
 
 /// A value that notes its drop elsewhere.
-struct Noted(Arc<AtomicBool>);
+struct DropFlag(Arc<AtomicBool>);
 
-impl Drop for Noted {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-type Tree = Masstree<Boxed<Noted>>;
+type DropFlagTree = Masstree<Boxed<DropFlag>>;
 
 /// Guards and threads at once: more than the numbers that other tests may give back meanwhile.
 const MANY: usize = 8;
@@ -40,27 +40,27 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn put(tree: &Tree) -> Arc<AtomicBool> {
+fn put(tree: &DropFlagTree) -> Arc<AtomicBool> {
     let dropped = Arc::new(AtomicBool::new(false));
-    tree.insert(b"k", Boxed::new(Noted(dropped.clone())), &tree.collector().enter()).unwrap();
+    tree.insert(b"k", Boxed::new(DropFlag(dropped.clone())), &tree.collector().enter()).unwrap();
     dropped
 }
 
 /// Replaces the value so often that batches of retired ones are handed over.
-fn replace(tree: &Tree) {
+fn replace(tree: &DropFlagTree) {
     for _ in 0..WRITES {
         put(tree);
     }
 }
 
 /// Gives numbers of threads that ended to owned guards, which go.
-fn take_free_numbers(tree: &Tree) {
+fn take_free_numbers(tree: &DropFlagTree) {
     let guards: Vec<_> = (0..MANY).map(|_| tree.collector().enter_owned()).collect();
     drop(guards);
 }
 
 /// A reader on a thread of its own is shown the value, and it is replaced: it is still there.
-fn a_reader_keeps_its_value(tree: &Tree) {
+fn a_reader_keeps_its_value(tree: &DropFlagTree) {
     let dropped = put(tree);
     let (shown, replaced) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -98,7 +98,7 @@ fn leak_on_threads(leak: impl Fn() + Sync) {
 #[test]
 fn a_leaked_guard_takes_no_protection_from_later_threads() {
     let _alone = alone();
-    let tree = Tree::new();
+    let tree = DropFlagTree::new();
     drop(tree.collector().enter());
     leak_on_threads(|| mem::forget(tree.collector().enter()));
     take_free_numbers(&tree);
@@ -108,7 +108,7 @@ fn a_leaked_guard_takes_no_protection_from_later_threads() {
 #[test]
 fn a_value_under_a_leaked_guard_outlives_its_thread() {
     let _alone = alone();
-    let tree = Tree::new();
+    let tree = DropFlagTree::new();
     drop(tree.collector().enter());
     let dropped = put(&tree);
     let read = || {
@@ -125,7 +125,7 @@ fn a_value_under_a_leaked_guard_outlives_its_thread() {
 #[test]
 fn a_leaked_nested_guard_takes_no_protection_either() {
     let _alone = alone();
-    let tree = Tree::new();
+    let tree = DropFlagTree::new();
     leak_on_threads(|| {
         let outer = tree.collector().enter();
         mem::forget(tree.collector().enter());
@@ -138,7 +138,7 @@ fn a_leaked_nested_guard_takes_no_protection_either() {
 #[test]
 fn a_leaked_owned_guard_takes_no_protection_either() {
     let _alone = alone();
-    let tree = Tree::new();
+    let tree = DropFlagTree::new();
     leak_on_threads(|| mem::forget(tree.collector().enter_owned()));
     take_free_numbers(&tree);
     a_reader_keeps_its_value(&tree);
@@ -146,8 +146,8 @@ fn a_leaked_owned_guard_takes_no_protection_either() {
 
 /// Runs `action` on a thread that has given its number back: when a thread-local value is dropped that was there before the first guard.
 fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn(T)) {
-    struct Late<T>(RefCell<Option<T>>, Cell<Option<fn(T)>>);
-    impl<T> Drop for Late<T> {
+    struct LateTouch<T>(RefCell<Option<T>>, Cell<Option<fn(T)>>);
+    impl<T> Drop for LateTouch<T> {
         fn drop(&mut self) {
             if let (Some(value), Some(action)) = (self.0.take(), self.1.take()) {
                 action(value);
@@ -160,7 +160,7 @@ fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
             LATE.with_borrow_mut(Vec::clear);
-            let late = Late(RefCell::new(Some(first())), Cell::new(Some(action)));
+            let late = LateTouch(RefCell::new(Some(first())), Cell::new(Some(action)));
             LATE.with_borrow_mut(|values| values.push(Box::new(late)));
         });
         thread.join().unwrap();
@@ -168,7 +168,7 @@ fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn
 }
 
 /// An index that lives for ever, as guards in thread-local values need it.
-static ETERNAL: LazyLock<Tree> = LazyLock::new(Tree::new);
+static ETERNAL: LazyLock<DropFlagTree> = LazyLock::new(DropFlagTree::new);
 
 #[test]
 fn a_guard_outlives_the_number_of_its_thread() {
@@ -196,7 +196,7 @@ fn a_guard_outlives_the_number_of_its_thread() {
 #[test]
 fn a_thread_that_ends_may_still_take_a_guard() {
     static FOUND: AtomicBool = AtomicBool::new(false);
-    static TREE: LazyLock<Tree> = LazyLock::new(Tree::new);
+    static TREE: LazyLock<DropFlagTree> = LazyLock::new(DropFlagTree::new);
     let _alone = alone();
     let first = put(&TREE);
     after_the_last_guard(
@@ -215,7 +215,7 @@ fn a_thread_that_ends_may_still_take_a_guard() {
 #[test]
 fn without_a_leak_values_are_dropped_while_the_index_lives() {
     let _alone = alone();
-    let tree = Tree::new();
+    let tree = DropFlagTree::new();
     let first = put(&tree);
     thread::scope(|scope| {
         for _ in 0..MANY {

@@ -8,7 +8,7 @@
 //! once: a change has some hundred steps. What takes longer (removals at once, jumps that go, a table that shrinks) is drawn, in `schedules.rs`. What a model is about must happen, or it shows nothing: so the writer first goes
 //! through its part alone, and the table's shape before and after says whether an entry moved or the table grew.
 //!
-//! Keys of one byte with different first symbols, such as `0` and `8`, are leaves right below the root; `a` to `g` share a branch.
+//! CuckooModelKeys of one byte with different first symbols, such as `0` and `8`, are leaves right below the root; `a` to `g` share a branch.
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
 
@@ -20,32 +20,32 @@ mod models;
 use std::sync::Arc;
 
 use models::{get, put, remove, scan};
-use skein_index::cuckoo_trie::Shape;
+use skein_index::cuckoo_trie::CuckooTrieShape;
 use skein_index::{Collector, CuckooTrie, Inline};
 
-type Index = CuckooTrie<Inline<u64>, 1>;
-type Keys = &'static [&'static str];
+type CuckooModelIndex = CuckooTrie<Inline<u64>, 1>;
+type CuckooModelKeys = &'static [&'static str];
 
-fn new() -> Index {
-    Index::with_variant(Arc::new(Collector::new()))
+fn new() -> CuckooModelIndex {
+    CuckooModelIndex::with_variant(Arc::new(Collector::new()))
 }
 
-fn filled(keys: Keys) -> Index {
+fn filled(keys: CuckooModelKeys) -> CuckooModelIndex {
     let index = new();
     models::fill(&index, keys);
     index
 }
 
 fn model(
-    keys: Keys,
-    writer: impl Fn(&Index) + Copy + Send + Sync + 'static,
-    reader: impl Fn(&Index) + Copy + Send + Sync + 'static,
+    keys: CuckooModelKeys,
+    writer: impl Fn(&CuckooModelIndex) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&CuckooModelIndex) + Copy + Send + Sync + 'static,
 ) {
     models::model(new, 1, keys, writer, reader);
 }
 
 /// Lets a writer go through its part alone, and shows `holds` the shape before and after.
-fn rehearse(make: fn() -> Index, writer: fn(&Index), holds: fn(Shape, Shape) -> bool) {
+fn rehearse(make: fn() -> CuckooModelIndex, writer: fn(&CuckooModelIndex), holds: fn(Shape, Shape) -> bool) {
     models::explore(0, move || {
         let mut index = make();
         let before = index.check().unwrap();
@@ -103,13 +103,13 @@ fn fork_in_a_jump_against_get() {
 }
 
 /// Four in one bucket and one in the other. One that is in its secondary bucket makes way for one more.
-const CROWDED: Keys = &["h", "8", "H", "(", "0"];
+const CROWDED: CuckooModelKeys = &["h", "8", "H", "(", "0"];
 
-fn crowded() -> Index {
+fn crowded() -> CuckooModelIndex {
     filled(CROWDED)
 }
 
-fn add_one(index: &Index) {
+fn add_one(index: &CuckooModelIndex) {
     assert_eq!(put(index, "P", 9), None);
 }
 
@@ -131,13 +131,13 @@ fn relocation_hides_no_other_key() {
     models::model(crowded, 1, &[], add_one, |index| assert_eq!(get(index, "0"), Some(4)));
 }
 
-const FULL: Keys = &["`", "p", "8", "0", "X", "h", "P"];
+const FULL: CuckooModelKeys = &["`", "p", "8", "0", "X", "h", "P"];
 
-fn full() -> Index {
+fn full() -> CuckooModelIndex {
     filled(FULL)
 }
 
-fn add_one_more(index: &Index) {
+fn add_one_more(index: &CuckooModelIndex) {
     assert_eq!(put(index, "(", 9), None);
 }
 
@@ -158,11 +158,11 @@ fn growth_hides_no_other_key() {
     models::model(full, 1, &[], add_one_more, |index| assert_eq!(get(index, "P"), Some(6)));
 }
 
-fn two_leaves() -> Index {
+fn two_leaves() -> CuckooModelIndex {
     filled(&["a", "b"])
 }
 
-fn remove_a(index: &Index) {
+fn remove_a(index: &CuckooModelIndex) {
     assert_eq!(remove(index, "a"), Some(0));
 }
 
@@ -189,8 +189,8 @@ fn remove_against_insert_of_the_same_key() {
 }
 
 /// Scans meet what was there all the time, while `new` comes.
-fn scans(keys: Keys, new: &'static str, forward: bool) {
-    let insert = move |index: &Index| assert_eq!(put(index, new, 9), None);
+fn scans(keys: CuckooModelKeys, new: &'static str, forward: bool) {
+    let insert = move |index: &CuckooModelIndex| assert_eq!(put(index, new, 9), None);
     model(keys, insert, move |index| {
         let mut met = scan(index, forward);
         assert!(met.is_sorted_by(|a, b| if forward { a < b } else { a > b }));

@@ -21,13 +21,13 @@ use models::{PREEMPTIONS, get, put, remove, scan};
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
 use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
-type Tree = Masstree<Inline<u64>, 3>;
+type MasstreeModel = Masstree<Inline<u64>, 3>;
 
 /// As [`models::model`], with the usual bound on interruptions.
 fn model(
     keys: &'static [&'static str],
-    writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
-    reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+    writer: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
 ) {
     model_within(PREEMPTIONS, keys, writer, reader);
 }
@@ -36,10 +36,16 @@ fn model(
 fn model_within(
     preemptions: usize,
     keys: &'static [&'static str],
-    writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
-    reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+    writer: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
 ) {
-    models::model(|| Tree::with_width(Arc::new(Collector::new())), preemptions, keys, writer, reader);
+    models::model(
+        || MasstreeModel::with_width(Arc::new(Collector::new())),
+        preemptions,
+        keys,
+        writer,
+        reader,
+    );
 }
 
 #[test]
@@ -260,8 +266,8 @@ fn an_empty_node_goes_against_insert() {
 
 /// A tree that was given keys, in this order, and has lost some; each key's value is its place in the alphabet.
 #[cfg(not(feature = "planted-bugs"))]
-fn thinned(keys: &str, gone: &str) -> Tree {
-    let tree = Tree::with_width(Arc::new(Collector::new()));
+fn thinned(keys: &str, gone: &str) -> MasstreeModel {
+    let tree = MasstreeModel::with_width(Arc::new(Collector::new()));
     for key in keys.chars() {
         put(&tree, &key.to_string(), key as u64 - 'a' as u64);
     }
@@ -273,20 +279,20 @@ fn thinned(keys: &str, gone: &str) -> Tree {
 
 /// Nodes {a} and {c d}: they become one when the right one has lost a key.
 #[cfg(not(feature = "planted-bugs"))]
-fn before_a_merge() -> Tree {
+fn before_a_merge() -> MasstreeModel {
     thinned("abdc", "b")
 }
 
 /// Two interior nodes of two children each, the right one above {j k} and {m}: without "k" these merge, so do their parents, and the
 /// root goes.
 #[cfg(not(feature = "planted-bugs"))]
-fn before_a_merge_of_parents() -> Tree {
+fn before_a_merge_of_parents() -> MasstreeModel {
     thinned("abcdefghijklm", "bcefl")
 }
 
 /// Scans up and down while keys may move: those in `stay` are met, once and in order.
 #[cfg(not(feature = "planted-bugs"))]
-fn scans_meet(tree: &Tree, stay: &[u8]) {
+fn scans_meet(tree: &MasstreeModel, stay: &[u8]) {
     for forward in [true, false] {
         let met = scan(tree, forward);
         assert!(met.is_sorted_by(|a, b| if forward { a < b } else { a > b }), "{met:?}");
@@ -345,7 +351,7 @@ fn merge_against_an_insert() {
 
 /// Nodes {a b} and {d}: they become one when the left one has lost a key, and takes in the next.
 #[cfg(not(feature = "planted-bugs"))]
-fn merge_with_the_next_node_against(other: impl Fn(&Tree) + Copy + Send + Sync + 'static) {
+fn merge_with_the_next_node_against(other: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static) {
     models::model(|| thinned("abdc", "c"), 1, &[], |tree| assert_eq!(remove(tree, "b"), Some(1)), other);
 }
 

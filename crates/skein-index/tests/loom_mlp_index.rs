@@ -18,12 +18,12 @@ mod models;
 use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
-use skein_index::{Change, Collector, Inline, MlpIndex, OrderedIndex as _};
+use skein_index::{Collector, ComputeAction, Inline, MlpIndex, OrderedIndex as _};
 
-type Index = MlpIndex<Inline<u64>>;
-type Keys = &'static [&'static str];
+type MlpModelIndex = MlpIndex<Inline<u64>>;
+type MlpModelKeys = &'static [&'static str];
 
-/// Keys by their bytes after the two zeros: `A` is 8, `B` 16, `C` 24 and `D` 0.
+/// MlpModelKeys by their bytes after the two zeros: `A` is 8, `B` 16, `C` 24 and `D` 0.
 const D_: &str = "\0\0\0";
 const B_: &str = "\0\0\x10";
 const BB: &str = "\0\0\x10\x10";
@@ -36,15 +36,15 @@ const AAA: &str = "\0\0\x08\x08\x08";
 const AAB: &str = "\0\0\x08\x08\x10";
 const AAC: &str = "\0\0\x08\x08\x18";
 
-fn new() -> Index {
-    Index::with_variant(Arc::new(Collector::new()))
+fn new() -> MlpModelIndex {
+    MlpModelIndex::with_variant(Arc::new(Collector::new()))
 }
 
 fn model(
     preemptions: usize,
-    keys: Keys,
-    writer: impl Fn(&Index) + Copy + Send + Sync + 'static,
-    other: impl Fn(&Index) + Copy + Send + Sync + 'static,
+    keys: MlpModelKeys,
+    writer: impl Fn(&MlpModelIndex) + Copy + Send + Sync + 'static,
+    other: impl Fn(&MlpModelIndex) + Copy + Send + Sync + 'static,
 ) {
     models::model(new, preemptions, keys, writer, other);
 }
@@ -141,7 +141,7 @@ fn removals_of_the_two_least_keys() {
 }
 
 /// Both buckets of `D_` are full with these, and `BB` makes way for it: from its primary bucket to its secondary one.
-const FULL: Keys = &[BB, BD, AA, AD];
+const FULL: MlpModelKeys = &[BB, BD, AA, AD];
 
 #[test]
 fn a_node_makes_way() {
@@ -213,7 +213,7 @@ fn scan_against_insert() {
 }
 
 /// Removes a key by `compute`; returns what its closure was shown, which is what goes.
-fn take(index: &Index, key: &str) -> Option<u64> {
+fn take(index: &MlpModelIndex, key: &str) -> Option<u64> {
     let mut shown = None;
     let decide = |seen| {
         shown = seen;
@@ -227,8 +227,8 @@ fn take(index: &Index, key: &str) -> Option<u64> {
 
 /// A removal that is decided by a closure, against another write of its key: what each was told, and what the key holds at last.
 fn taken_against(
-    keys: Keys,
-    other: fn(&Index, &str) -> Option<u64>,
+    keys: MlpModelKeys,
+    other: fn(&MlpModelIndex, &str) -> Option<u64>,
     allowed: fn(Option<u64>, Option<u64>, Option<u64>) -> bool,
 ) {
     models::explore(1, move || {

@@ -21,19 +21,19 @@ use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
 use skein_index::skip_list::variant::BARE;
-use skein_index::{Change, Collector, Inline, OrderedIndex, SkipList};
+use skein_index::{Collector, ComputeAction, Inline, OrderedIndex, SkipList};
 
-type List = SkipList<Inline<u64>, 2>;
+type SkipListModel = SkipList<Inline<u64>, 2>;
 
-fn new() -> List {
-    List::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+fn new() -> SkipListModel {
+    SkipListModel::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
 fn model(
     preemptions: usize,
     keys: &'static [&'static str],
-    writer: impl Fn(&List) + Copy + Send + Sync + 'static,
-    reader: impl Fn(&List) + Copy + Send + Sync + 'static,
+    writer: impl Fn(&SkipListModel) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&SkipListModel) + Copy + Send + Sync + 'static,
 ) {
     models::model(new, preemptions, keys, writer, reader);
 }
@@ -157,7 +157,7 @@ fn remove_against_insert_of_the_same_key() {
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn two_increments_of_an_absent_key() {
-    fn add(list: &List) {
+    fn add(list: &SkipListModel) {
         let guard = list.collector().enter();
         let add = |seen: Option<u64>| Change::Put(Inline(seen.unwrap_or(0) + 1));
         list.compute(b"a", add, &guard).unwrap();
@@ -176,7 +176,7 @@ fn two_increments_of_an_absent_key() {
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_claimed_place_against_neighbours() {
-    fn keep(list: &List) {
+    fn keep(list: &SkipListModel) {
         let guard = list.collector().enter();
         let mut calls = 0;
         let done = list.compute(

@@ -19,15 +19,21 @@ use std::sync::Arc;
 use models::{PREEMPTIONS, get, put, remove, scan};
 use skein_index::{Collector, Inline, Wormhole};
 
-type Index = Wormhole<Inline<u64>, 4>;
+type WormholeModel = Wormhole<Inline<u64>, 4>;
 
 fn model(
     preemptions: usize,
     keys: &'static [&'static str],
-    writer: impl Fn(&Index) + Copy + Send + Sync + 'static,
-    reader: impl Fn(&Index) + Copy + Send + Sync + 'static,
+    writer: impl Fn(&WormholeModel) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&WormholeModel) + Copy + Send + Sync + 'static,
 ) {
-    models::model(|| Index::with_variant(Arc::new(Collector::new())), preemptions, keys, writer, reader);
+    models::model(
+        || WormholeModel::with_variant(Arc::new(Collector::new())),
+        preemptions,
+        keys,
+        writer,
+        reader,
+    );
 }
 
 #[test]
@@ -154,8 +160,8 @@ fn merge_against_insert() {
 }
 
 /// An index that was given keys, each with its position as value, and has lost some.
-fn thinned(keys: &[&str], gone: &[&str]) -> Index {
-    let index = Index::with_variant(Arc::new(Collector::new()));
+fn thinned(keys: &[&str], gone: &[&str]) -> WormholeModel {
+    let index = WormholeModel::with_variant(Arc::new(Collector::new()));
     models::fill(&index, keys);
     for key in gone {
         remove(&index, key);
@@ -164,7 +170,7 @@ fn thinned(keys: &[&str], gone: &[&str]) -> Index {
 }
 
 /// Scans one way while a key goes and others move: the others are met, once and in order.
-fn scan_meets(index: &Index, forward: bool, gone: &[u8], expected: [&[u8]; 3]) {
+fn scan_meets(index: &WormholeModel, forward: bool, gone: &[u8], expected: [&[u8]; 3]) {
     let mut met = scan(index, forward);
     met.retain(|key| key != gone);
     assert_eq!(met, expected);
@@ -192,13 +198,16 @@ fn merge_to_the_right_against_a_scan_down() {
 }
 
 /// Two leaves that become one with the next removal from the right one.
-fn before_a_merge_to_the_left() -> Index {
+fn before_a_merge_to_the_left() -> WormholeModel {
     thinned(&["a", "b", "c", "d", "e", "f"], &["c", "d"])
 }
 
 /// The leaf gives up its lock before it takes its left neighbour's and its own again.
-fn merge_to_the_left_against(preemptions: usize, other: impl Fn(&Index) + Copy + Send + Sync + 'static) {
-    let removal = |index: &Index| assert_eq!(remove(index, "f"), Some(5));
+fn merge_to_the_left_against(
+    preemptions: usize,
+    other: impl Fn(&WormholeModel) + Copy + Send + Sync + 'static,
+) {
+    let removal = |index: &WormholeModel| assert_eq!(remove(index, "f"), Some(5));
     models::model(before_a_merge_to_the_left, preemptions, &[], removal, other);
 }
 

@@ -43,7 +43,7 @@ const OPERATIONS: usize = 4;
 const UNEXPLAINED: &str = "no order explains what";
 const UNORDERED: &str = "out of order, or twice";
 
-type Keys = &'static [&'static [u8]];
+type ScheduleKeys = &'static [&'static [u8]];
 
 fn schedules(count: usize) -> usize {
     let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
@@ -51,7 +51,7 @@ fn schedules(count: usize) -> usize {
 }
 
 /// Runs threads against an index.
-fn explore<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize, count: usize) {
+fn explore<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize, count: usize) {
     sample(count, move || run(make, keys, threads));
 }
 
@@ -70,7 +70,7 @@ fn sample_by(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync +
 }
 
 /// One run: some keys first, then the threads, then a lookup of each key.
-fn run<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize) {
+fn run<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize) {
     let (mut index, clock) = (make(), Arc::new(Clock::default()));
     let mut random = Random::new(shuttle::rand::thread_rng().next_u64());
     let fills = random.below(2) == 0;
@@ -98,7 +98,13 @@ fn run<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize) {
 }
 
 /// One thread's operations: mostly inserts, or mostly removals.
-fn operate<I: Checked>(index: &I, keys: Keys, clock: &Clock, mut random: Random, fills: bool) -> Vec<Done> {
+fn operate<I: Checked>(
+    index: &I,
+    keys: ScheduleKeys,
+    clock: &Clock,
+    mut random: Random,
+    fills: bool,
+) -> Vec<Done> {
     let mut history = Vec::new();
     for _ in 0..OPERATIONS {
         let (key, value) = (random.below(keys.len()), random.next() >> 1);
@@ -119,7 +125,13 @@ fn operate<I: Checked>(index: &I, keys: Keys, clock: &Clock, mut random: Random,
 }
 
 /// A scan of all keys, or from one on, which must be in order and meet no key that nobody put there; what it says of each key.
-fn scan<I: Checked>(index: &I, keys: Keys, start: Option<usize>, forward: bool, clock: &Clock) -> Vec<Done> {
+fn scan<I: Checked>(
+    index: &I,
+    keys: ScheduleKeys,
+    start: Option<usize>,
+    forward: bool,
+    clock: &Clock,
+) -> Vec<Done> {
     let within =
         |key: &[u8]| start.is_none_or(|start| if forward { key >= keys[start] } else { key <= keys[start] });
     let guard = index.collector().enter();
@@ -149,14 +161,14 @@ fn scan<I: Checked>(index: &I, keys: Keys, start: Option<usize>, forward: bool, 
     (0..keys.len()).filter(|&key| within(keys[key])).map(of_key).collect()
 }
 
-const LETTERS: Keys = &[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"];
+const LETTERS: ScheduleKeys = &[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"];
 
 /// Anchors that differ in terminators and tails alone.
-const TAILS: Keys =
+const TAILS: ScheduleKeys =
     &[b"", b"\0", b"\0\0", b"a", b"a\0", b"a\0\0", b"a\0\0\0", b"a\0b", b"ab", b"abc", b"abc\0", b"b"];
 
 /// Two layers below the first, and keys beside them.
-const LAYERS: Keys = &[
+const LAYERS: ScheduleKeys = &[
     b"a",
     b"prefix--a",
     b"prefix--b",
@@ -168,9 +180,9 @@ const LAYERS: Keys = &[
     b"z",
 ];
 
-/// Keys of a table of four buckets, of the bytes that its models know (`loom_mlp_index.rs`): nodes of all levels from the third to the fifth and of the
+/// ScheduleKeys of a table of four buckets, of the bytes that its models know (`loom_mlp_index.rs`): nodes of all levels from the third to the fifth and of the
 /// last, least keys that come and go, leaves that part and inner nodes that collapse.
-const NAMES: Keys = &[
+const NAMES: ScheduleKeys = &[
     b"\0\0\0",
     b"\0\0\x08",
     b"\0\0\x08\0\0",
@@ -190,8 +202,8 @@ macro_rules! long {
     };
 }
 
-/// Keys that are parted in several changes; few, so that there is often but one of them.
-const LONG: Keys = &[long!("a"), long!("ab"), long!("b"), b"b"];
+/// ScheduleKeys that are parted in several changes; few, so that there is often but one of them.
+const LONG: ScheduleKeys = &[long!("a"), long!("ab"), long!("b"), b"b"];
 
 fn wormhole() -> Wormhole<Inline<u64>, 4> {
     Wormhole::with_variant(Arc::new(Collector::new()))
@@ -300,7 +312,7 @@ fn mlp_index_of_names() {
 /// Incident: this test took any panic for the bug's. Consequence: it passed while no table could be made, and every model of MlpIndex failed. Fix:
 /// [`planted::caught`] compares what the check says.
 #[cfg(feature = "planted-bugs")]
-fn notices<I: Checked + 'static>(make: fn() -> I, keys: Keys) {
+fn notices<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys) {
     let caught = planted::caught(&[UNEXPLAINED, UNORDERED], || explore(make, keys, 3, 20_000));
     assert!(caught, "the planted bug went unnoticed");
 }

@@ -12,7 +12,8 @@ use std::thread;
 
 use skein_index::skip_list::variant::BARE;
 use skein_index::{
-    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
+    Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Masstree, MlpIndex, OrderedIndex, SkipList,
+    Wormhole,
 };
 
 /// Enough for several nodes of every index, and for batches of retired objects.
@@ -56,7 +57,8 @@ fn life_of_keys(index: &impl OrderedIndex<Boxed<u16>>) {
         assert_eq!(value.copied().map(usize::from), Some(at));
     });
     assert_eq!(walked(index, &guard), (0..KEYS).collect::<Vec<_>>());
-    let tripled = |old: Option<&u16>| old.map_or(Change::Keep, |old| Change::Put(Boxed::new(old * 3)));
+    let tripled =
+        |old: Option<&u16>| old.map_or(ComputeAction::Keep, |old| ComputeAction::Put(Boxed::new(old * 3)));
     assert!(index.compute(&keys[7], tripled, &guard).unwrap().changed);
     assert_eq!(index.get(&keys[7], &guard), Some(&21));
     drop(guard);

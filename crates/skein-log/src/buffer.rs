@@ -20,21 +20,21 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{lock, wait};
 
-use crate::record::{self, Kind};
+use crate::record::{self, LogRecordKind};
 
 /// A buffer keeps this many empty vectors: one being filled again while the other is being written.
 const SPARES: usize = 2;
 
 #[derive(Debug, Default)]
-struct Slot {
+struct EpochSlot {
     epoch: u64,
     bytes: Vec<u8>,
 }
 
 /// What the lock guards.
 #[derive(Debug)]
-pub struct Slots {
-    by_parity: [Slot; 2],
+pub struct EpochSlots {
+    by_parity: [EpochSlot; 2],
     closed_through: u64,
     spares: Vec<Vec<u8>>,
     appended: u64,
@@ -46,8 +46,8 @@ pub struct Slots {
 /// The buffer of one log.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Buffer {
-    slots: Mutex<Slots>,
+pub struct LogBuffer {
+    slots: Mutex<EpochSlots>,
     /// Bytes in both slots: a copy for those who do not hold the lock.
     pending: AtomicUsize,
     seed: u32,
@@ -64,10 +64,10 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
 }
 
-impl Buffer {
+impl LogBuffer {
     /// A buffer for records with this seed, of epochs after `closed_through`.
     pub fn new(seed: u32, closed_through: u64, bound: usize) -> Self {
-        let slots = Slots {
+        let slots = EpochSlots {
             by_parity: Default::default(),
             closed_through,
             spares: Vec::new(),
@@ -87,8 +87,8 @@ impl Buffer {
 
     /// Locks the buffer for one record or several.
     #[inline]
-    pub fn lock(&self) -> Locked<'_> {
-        Locked { slots: lock(&self.slots), buffer: self }
+    pub fn lock(&self) -> LockedBuffer<'_> {
+        LockedBuffer { slots: lock(&self.slots), buffer: self }
     }
 
     /// Whether whoever is about to enter has to wait.
@@ -193,7 +193,7 @@ impl Buffer {
         }
     }
 
-    fn made_room(&self, slots: MutexGuard<'_, Slots>) {
+    fn made_room(&self, slots: MutexGuard<'_, EpochSlots>) {
         let was_full = self.is_full();
         self.pending.store(slots.pending(), Ordering::Relaxed);
         drop(slots);
@@ -203,7 +203,7 @@ impl Buffer {
     }
 }
 
-impl Slots {
+impl EpochSlots {
     fn pending(&self) -> usize {
         self.by_parity[0].bytes.len() + self.by_parity[1].bytes.len()
     }
@@ -220,12 +220,12 @@ impl Slots {
 
 /// The buffer, locked.
 #[derive(Debug)]
-pub struct Locked<'a> {
-    slots: MutexGuard<'a, Slots>,
-    buffer: &'a Buffer,
+pub struct LockedBuffer<'a> {
+    slots: MutexGuard<'a, EpochSlots>,
+    buffer: &'a LogBuffer,
 }
 
-impl Locked<'_> {
+impl LockedBuffer<'_> {
     /// Appends a record. Returns whether the writer should be woken: this one took the slot over the threshold.
     #[inline]
     pub fn append(&mut self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
@@ -238,7 +238,7 @@ impl Locked<'_> {
         );
         slot.epoch = epoch;
         let before = slot.bytes.len();
-        record::append(&mut slot.bytes, self.buffer.seed, epoch, Kind::Data, write);
+        record::append(&mut slot.bytes, self.buffer.seed, epoch, LogRecordKind::Data, write);
         let grown = slot.bytes.len() - before;
         slots.appended += grown as u64;
         let pending = slots.pending();
@@ -252,13 +252,13 @@ impl Locked<'_> {
 mod tests {
     use super::*;
 
-    fn put(buffer: &Buffer, epoch: u64, payload: &[u8]) {
+    fn put(buffer: &LogBuffer, epoch: u64, payload: &[u8]) {
         buffer.lock().append(epoch, |out| out.extend_from_slice(payload));
     }
 
     #[test]
     fn epochs_come_out_in_order_though_appended_out_of_order() {
-        let buffer = Buffer::new(1, 4, 1 << 20);
+        let buffer = LogBuffer::new(1, 4, 1 << 20);
         put(&buffer, 6, b"six");
         put(&buffer, 5, b"five");
         let open = buffer.take_open().unwrap();
@@ -274,12 +274,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "epoch 4 is not one")]
     fn a_closed_epoch_takes_no_records() {
-        put(&Buffer::new(1, 4, 1 << 20), 4, b"late");
+        put(&LogBuffer::new(1, 4, 1 << 20), 4, b"late");
     }
 
     #[test]
     fn a_full_buffer_says_so_until_it_is_taken() {
-        let buffer = Buffer::new(1, 0, 1000);
+        let buffer = LogBuffer::new(1, 0, 1000);
         assert!(!buffer.is_full());
         assert!(buffer.lock().append(1, |out| out.resize(2000, 7)));
         assert!(buffer.is_full());

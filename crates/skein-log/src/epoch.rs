@@ -30,7 +30,7 @@
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
-use crate::planted::{self, Bug};
+use crate::planted_bugs::{self, PlantedBug};
 
 /// Turns of spinning and yielding, some tens of microseconds, before a waiter sleeps.
 const TURNS_BEFORE_SLEEP: u32 = 128;
@@ -40,7 +40,7 @@ const NAP: std::time::Duration = std::time::Duration::from_micros(50);
 /// The counters of one log; two cache lines, because the hardware fetches lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Desk {
+struct EpochCounters {
     inside: [AtomicU64; 2],
     groups: AtomicU64,
 }
@@ -48,7 +48,7 @@ struct Desk {
 /// E and the barrier: read by all, written by a closer only.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Present {
+struct CurrentEpoch {
     epoch: AtomicU64,
     barrier: AtomicBool,
 }
@@ -56,16 +56,17 @@ struct Present {
 /// The gate.
 #[derive(Debug)]
 pub struct EpochGate {
-    present: Present,
-    desks: Box<[Desk]>,
+    present: CurrentEpoch,
+    desks: Box<[EpochCounters]>,
 }
 
 impl EpochGate {
     /// A gate for this many logs whose first epoch is `first`.
     pub fn new(logs: usize, first: u64) -> Self {
-        let desk = || Desk { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };
+        let desk =
+            || EpochCounters { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };
         Self {
-            present: Present { epoch: AtomicU64::new(first), barrier: AtomicBool::new(false) },
+            present: CurrentEpoch { epoch: AtomicU64::new(first), barrier: AtomicBool::new(false) },
             desks: (0..logs).map(|_| desk()).collect(),
         }
     }
@@ -105,7 +106,7 @@ impl EpochGate {
     /// Begins a group, at the desk of `log`; returns its epoch. The caller is inside.
     pub fn begin_group(&self, log: usize) -> u64 {
         let groups = &self.desks[log].groups;
-        let mut patience = Patience::default();
+        let mut patience = EpochWait::default();
         loop {
             // Acquire: pairs with the Release in `wait_until_none` (invariant 5).
             groups.fetch_add(1, Ordering::Acquire);
@@ -159,12 +160,12 @@ impl EpochGate {
 fn wait_until_none(counter: &AtomicU64) {
     // A read-modify-write, not a load: it has a place among the increments. Release: pairs with the Acquire
     // increments that come after it. Acquire, here and below: pairs with the Release decrements.
-    let mut counted = if planted::is_on(Bug::PlainLook) {
+    let mut counted = if planted_bugs::is_on(PlantedBug::PlainLook) {
         counter.load(Ordering::Acquire)
     } else {
         counter.fetch_add(0, Ordering::AcqRel)
     };
-    let mut patience = Patience::default();
+    let mut patience = EpochWait::default();
     while counted != 0 {
         patience.wait();
         counted = counter.load(Ordering::Acquire);
@@ -174,12 +175,12 @@ fn wait_until_none(counter: &AtomicU64) {
 /// Waits for what is mostly a matter of a microsecond, and may be one of milliseconds: a large batch, or a worker that lost
 /// its core.
 #[derive(Default)]
-struct Patience {
+struct EpochWait {
     backoff: Backoff,
     turns: u32,
 }
 
-impl Patience {
+impl EpochWait {
     fn wait(&mut self) {
         self.turns += 1;
         if cfg!(skein_loom) || self.turns < TURNS_BEFORE_SLEEP {

@@ -26,20 +26,20 @@ mod epoch;
 mod error;
 mod log;
 mod log_file;
-mod maker;
 mod operation;
 mod options;
 #[cfg(feature = "planted-bugs")]
-pub mod planted;
+pub mod planted_bugs;
 #[cfg(not(feature = "planted-bugs"))]
-mod planted;
+mod planted_bugs;
 mod progress;
 mod random;
 mod record;
 mod recovered;
 mod recovery;
-mod roster;
 mod segment;
+mod segment_allocator;
+mod segment_manifest;
 pub mod small_file;
 pub mod storage;
 mod ticket;
@@ -48,12 +48,12 @@ mod writer;
 pub use commit::Standstill;
 pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
-pub use operation::{Appender, Group, Operation};
+pub use operation::{LogAppender, LogOperation, OperationGroup};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
 pub use progress::{OpenProgress, OpenProgressSeen};
 pub use random::random_id;
-pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
-pub use roster::Roster;
+pub use recovered::{LogRecoveryReport, RecordRef, Recovered, ReplayReport, TornTail};
+pub use segment_manifest::SegmentManifest;
 pub use ticket::Ticket;
 
 /// The longest payload of one record, in bytes. The one place where this limit is stated.

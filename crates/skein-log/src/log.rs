@@ -6,15 +6,15 @@ use std::thread::JoinHandle;
 
 use skein_sync::locks::lock;
 
-use crate::buffer::Buffer;
-use crate::commit::{Shared, Standstill};
+use crate::buffer::LogBuffer;
+use crate::commit::{SharedLog, Standstill};
 use crate::epoch::EpochGate;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
-use crate::maker::{Maker, Order};
-use crate::operation::Operation;
-use crate::record::Link;
+use crate::operation::LogOperation;
+use crate::record::SegmentLink;
 use crate::recovery::{self, KeptLog};
-use crate::roster::{self, Rosters};
+use crate::segment_allocator::{SegmentAllocator, SegmentOrder};
+use crate::segment_manifest::{self, SegmentManifests};
 use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
 use crate::writer::LogWriter;
 use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result, random, random_id};
@@ -22,8 +22,8 @@ use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Resul
 /// Several logs that become durable together, epoch by epoch. Shared by reference between threads.
 #[derive(Debug)]
 pub struct Log {
-    shared: Arc<Shared>,
-    rosters: Arc<Rosters>,
+    shared: Arc<SharedLog>,
+    rosters: Arc<SegmentManifests>,
     options: LogOptions,
     database: [u8; 16],
     /// Segments of earlier runs, by log, oldest first.
@@ -71,7 +71,7 @@ impl Log {
         options.check()?;
         let locks = lock_folders(&*storage, &options)?;
         let folders = options.all_folders();
-        let rosters = roster::read_all(&*storage, &folders)?;
+        let rosters = segment_manifest::read_all(&*storage, &folders)?;
         let checkpoint = CheckpointEpochs::or_none(checkpoint);
         let recover = if options.give_up { recovery::give_up } else { recovery::recover };
         let outcome = recover(&*storage, (&folders, &rosters), checkpoint, &options.progress)?;
@@ -83,8 +83,9 @@ impl Log {
             });
         }
         // From here on things are changed.
-        let rosters = Rosters::settle(storage.clone(), &folders, rosters, database, &outcome.plan.kept())?;
-        outcome.plan.carry_out(&*storage)?;
+        let rosters =
+            SegmentManifests::reconcile(storage.clone(), &folders, rosters, database, &outcome.plan.kept())?;
+        outcome.plan.execute(&*storage)?;
         report(&outcome.report);
         let recovered = Recovered::new(&outcome);
         let logs = &outcome.plan.logs;
@@ -149,13 +150,13 @@ impl Log {
     /// # Panics
     /// If there is no such log.
     #[inline]
-    pub fn enter(&self, log: usize) -> Result<Operation<'_>> {
+    pub fn enter(&self, log: usize) -> Result<LogOperation<'_>> {
         if let Some(writer) = self.shared.writers.get(log)
             && writer.buffer.is_full()
         {
             writer.buffer.wait_for_room(|| self.shared.check().is_err());
         }
-        let operation = Operation::enter(&self.shared, log);
+        let operation = LogOperation::enter(&self.shared, log);
         // Looked at after entering: see `Shared::close`.
         self.shared.check()?;
         Ok(operation)
@@ -316,7 +317,7 @@ fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle
     })
 }
 
-fn report(report: &crate::RecoveryReport) {
+fn report(report: &crate::LogRecoveryReport) {
     for torn in &report.torn_tails {
         let (path, at, bytes) = (torn.path.display(), torn.offset, torn.bytes);
         tracing::warn!(%path, at, bytes, "a torn tail was cut off the log");
@@ -343,12 +344,12 @@ fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
 
 /// Buffers, files and the maker for the logs of this run, each going on where its predecessor of that number ended.
 fn share(
-    (storage, rosters): (Arc<dyn Storage>, Arc<Rosters>),
+    (storage, rosters): (Arc<dyn Storage>, Arc<SegmentManifests>),
     options: &LogOptions,
     database: [u8; 16],
     first_epoch: u64,
     kept: &[KeptLog],
-) -> Shared {
+) -> SharedLog {
     let durable = first_epoch - 1;
     let logs = if options.durability == Durability::None { 0 } else { options.logs };
     let mut orders = Vec::with_capacity(logs);
@@ -356,15 +357,22 @@ fn share(
     for log in 0..logs {
         let seed = random::word() as u32;
         let before = kept.iter().find(|kept| kept.log as usize == log);
-        let (link, last_number) = before.map_or((Link::default(), 0), |kept| (kept.link, kept.last_number));
+        let (link, last_number) =
+            before.map_or((SegmentLink::default(), 0), |kept| (kept.link, kept.last_number));
         let dir: &Path = &options.folders[log % options.folders.len()];
-        orders.push(Order { dir: dir.into(), next_number: last_number + 1, seed });
-        let buffer = Buffer::new(seed, durable, options.buffer_bytes);
+        orders.push(SegmentOrder { dir: dir.into(), next_number: last_number + 1, seed });
+        let buffer = LogBuffer::new(seed, durable, options.buffer_bytes);
         writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link)));
     }
     let zeroed = options.durability == Durability::Sync;
-    let maker =
-        Maker::new((storage.clone(), rosters), database, options.segment_bytes, zeroed, durable, orders);
+    let maker = SegmentAllocator::new(
+        (storage.clone(), rosters),
+        database,
+        options.segment_bytes,
+        zeroed,
+        durable,
+        orders,
+    );
     let gate = EpochGate::new(options.logs, first_epoch);
-    Shared::new(storage, options.durability, gate, writers.into(), maker)
+    SharedLog::new(storage, options.durability, gate, writers.into(), maker)
 }

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SYNC;
-use crate::maker::Maker;
-use crate::record::{Link, Mark, Participant, Position};
-use crate::roster::Rosters;
+use crate::record::{LogPosition, Mark, Participant, SegmentLink};
 use crate::segment::{NewSegment, SEGMENT_HEADER};
+use crate::segment_allocator::SegmentAllocator;
+use crate::segment_manifest::SegmentManifests;
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
@@ -43,7 +43,7 @@ pub struct OpenSegment {
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveSegment {
     number: u64,
     segment: OpenSegment,
     capacity: u64,
@@ -55,10 +55,10 @@ struct Active {
 pub struct LogFile {
     log: usize,
     seed: u32,
-    active: Option<Active>,
+    active: Option<ActiveSegment>,
     /// What the next segment's link will say: where the records end now, and their greatest epoch.
-    link: Link,
-    durable: Position,
+    link: SegmentLink,
+    durable: LogPosition,
     /// The next segment, made and not begun, for want of room.
     next: Option<NewSegment>,
     /// What was reserved and not written, for want of room.
@@ -70,16 +70,16 @@ pub struct LogFile {
 
 /// A log's part in a commit: reserved, to be written and synced.
 #[derive(Debug)]
-pub struct Part {
+pub struct CommitPart {
     pub log: usize,
     bytes: Vec<u8>,
     segment: OpenSegment,
     start: u64,
     also_sync: Vec<OpenSegment>,
-    own_durable: Position,
+    own_durable: LogPosition,
     /// Where the mark's record begins.
-    pub mark: Position,
-    end: Position,
+    pub mark: LogPosition,
+    end: LogPosition,
     seed: u32,
     /// The mark is among the bytes.
     marked: bool,
@@ -97,7 +97,7 @@ impl OpenSegment {
 
 impl LogFile {
     /// The files of log number `log`, whose records of earlier runs end as `link` says.
-    pub fn new(log: usize, seed: u32, link: Link) -> Self {
+    pub fn new(log: usize, seed: u32, link: SegmentLink) -> Self {
         Self {
             log,
             seed,
@@ -151,18 +151,18 @@ impl LogFile {
 
     /// Reserves the place of a commit's part: the last records of `epoch`, and its mark. After [`make_room`](Self::make_room) for that many bytes and
     /// [`Mark::record_len`].
-    pub fn begin_part(&mut self, epoch: u64, bytes: Vec<u8>, participants: usize) -> Result<Part> {
+    pub fn begin_part(&mut self, epoch: u64, bytes: Vec<u8>, participants: usize) -> Result<CommitPart> {
         let len = bytes.len() as u64;
         let (segment, start) = self.reserve(epoch, len + Mark::record_len(participants) as u64)?;
         let end = self.link.previous;
-        Ok(Part {
+        Ok(CommitPart {
             log: self.log,
             bytes,
             segment,
             start,
             also_sync: std::mem::take(&mut self.unsynced),
             own_durable: self.durable,
-            mark: Position { segment: end.segment, offset: start + len },
+            mark: LogPosition { segment: end.segment, offset: start + len },
             end,
             seed: self.seed,
             marked: false,
@@ -170,7 +170,7 @@ impl LogFile {
     }
 
     /// Notes that a part was synced.
-    pub fn end_part(&mut self, part: &Part) {
+    pub fn end_part(&mut self, part: &CommitPart) {
         self.durable = part.end;
     }
 
@@ -178,9 +178,9 @@ impl LogFile {
     /// reserved, and all is well for another try.
     ///
     /// A segment's capacity is where it is full, not a bound: what is larger than a whole segment makes it longer.
-    pub fn make_room(&mut self, maker: &Maker, epoch: u64, len: u64) -> Result<()> {
-        let begun = (SEGMENT_HEADER + Link::RECORD_LEN) as u64;
-        let fits = |active: &Active| active.end + len <= active.capacity || active.end == begun;
+    pub fn make_room(&mut self, maker: &SegmentAllocator, epoch: u64, len: u64) -> Result<()> {
+        let begun = (SEGMENT_HEADER + SegmentLink::RECORD_LEN) as u64;
+        let fits = |active: &ActiveSegment| active.end + len <= active.capacity || active.end == begun;
         if self.active.as_ref().is_some_and(fits) { Ok(()) } else { self.rotate(maker, epoch) }
     }
 
@@ -189,19 +189,19 @@ impl LogFile {
         let active = self.active.as_mut().ok_or(LogError::Closed)?;
         let start = active.end;
         active.end += len;
-        self.link = Link {
-            previous: Position { segment: active.number, offset: active.end },
+        self.link = SegmentLink {
+            previous: LogPosition { segment: active.number, offset: active.end },
             last_epoch: self.link.last_epoch.max(epoch),
         };
         Ok((active.segment.clone(), start))
     }
 
-    fn rotate(&mut self, maker: &Maker, epoch: u64) -> Result<()> {
+    fn rotate(&mut self, maker: &SegmentAllocator, epoch: u64) -> Result<()> {
         let new = match self.next.take() {
             Some(next) => next,
             None => maker.take(self.log)?,
         };
-        let mut link = Vec::with_capacity(Link::RECORD_LEN);
+        let mut link = Vec::with_capacity(SegmentLink::RECORD_LEN);
         self.link.append(&mut link, self.seed, epoch);
         if let Err(error) = new.file.write_at(&link, SEGMENT_HEADER as u64) {
             let failed = LogError::io(WRITE, &new.path, &error);
@@ -209,8 +209,8 @@ impl LogFile {
             return Err(failed);
         }
         let segment = OpenSegment { path: new.path.into(), file: new.file.into() };
-        let end = (SEGMENT_HEADER + Link::RECORD_LEN) as u64;
-        let active = Active { number: new.number, segment, capacity: new.capacity, end };
+        let end = (SEGMENT_HEADER + SegmentLink::RECORD_LEN) as u64;
+        let active = ActiveSegment { number: new.number, segment, capacity: new.capacity, end };
         if let Some(full) = self.active.replace(active) {
             self.closed.push(ClosedSegment {
                 path: full.segment.path.to_path_buf(),
@@ -242,7 +242,7 @@ impl LogFile {
     }
 }
 
-impl Part {
+impl CommitPart {
     /// Appends the mark, writes and syncs. May be called again, likewise, when there was no room.
     pub fn write(&mut self, epoch: u64, durable_before: u64, participants: &[Participant]) -> Result<()> {
         if !self.marked {
@@ -272,11 +272,11 @@ impl Part {
 /// error.
 pub fn remove_segments(
     storage: &dyn Storage,
-    rosters: &Rosters,
+    rosters: &SegmentManifests,
     segments: Vec<ClosedSegment>,
 ) -> (usize, Vec<ClosedSegment>, Option<LogError>) {
     let paths: Vec<&Path> = segments.iter().map(|segment| segment.path.as_path()).collect();
-    if let Err(error) = rosters.strike(&paths) {
+    if let Err(error) = rosters.remove(&paths) {
         return (0, segments, Some(error));
     }
     let mut removed = 0;

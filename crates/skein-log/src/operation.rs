@@ -1,7 +1,7 @@
 //! What a worker holds while it changes something: an operation inside an epoch, a group, an appender.
 
-use crate::buffer::Locked;
-use crate::commit::Shared;
+use crate::buffer::LockedBuffer;
+use crate::commit::SharedLog;
 use crate::writer::LogWriter;
 
 /// An operation inside the present epoch: the epoch cannot close before this is dropped.
@@ -9,16 +9,16 @@ use crate::writer::LogWriter;
 /// Take it before the operation touches the index, append before dropping it, and do not wait for
 /// durability, take another one or start a commit while holding it.
 #[derive(Debug)]
-pub struct Operation<'a> {
-    shared: &'a Shared,
+pub struct LogOperation<'a> {
+    shared: &'a SharedLog,
     log: usize,
     entered: u64,
 }
 
 /// Several changes that share one epoch: the epoch cannot advance before this is dropped.
 #[derive(Debug)]
-pub struct Group<'a> {
-    shared: &'a Shared,
+pub struct OperationGroup<'a> {
+    shared: &'a SharedLog,
     log: usize,
     epoch: u64,
 }
@@ -26,15 +26,15 @@ pub struct Group<'a> {
 /// A log's buffer, locked: several records under one lock. Take it after the changes, not before: a latch may
 /// be held while someone waits for it, never the other way round.
 #[derive(Debug)]
-pub struct Appender<'a> {
+pub struct LogAppender<'a> {
     /// Nothing at `Durability::None`.
-    locked: Option<(Locked<'a>, &'a LogWriter)>,
+    locked: Option<(LockedBuffer<'a>, &'a LogWriter)>,
     drain: bool,
 }
 
-impl<'a> Operation<'a> {
+impl<'a> LogOperation<'a> {
     #[inline]
-    pub(crate) fn enter(shared: &'a Shared, log: usize) -> Self {
+    pub(crate) fn enter(shared: &'a SharedLog, log: usize) -> Self {
         Self { shared, log, entered: shared.gate.enter(log) }
     }
 
@@ -62,9 +62,9 @@ impl<'a> Operation<'a> {
 
     /// Locks the log's buffer for several records.
     #[inline]
-    pub fn appender(&self) -> Appender<'_> {
+    pub fn appender(&self) -> LogAppender<'_> {
         let writer = self.shared.writers.get(self.log);
-        Appender { locked: writer.map(|writer| (writer.buffer.lock(), writer)), drain: false }
+        LogAppender { locked: writer.map(|writer| (writer.buffer.lock(), writer)), drain: false }
     }
 
     /// Begins a group: until it is dropped the epoch stays what [`Group::epoch`] says. Its records may be
@@ -72,19 +72,19 @@ impl<'a> Operation<'a> {
     ///
     /// Waits, while an epoch is about to close, for the groups that are under way. So take it before any
     /// latch, and only one at a time.
-    pub fn group(&self) -> Group<'a> {
-        Group { shared: self.shared, log: self.log, epoch: self.shared.gate.begin_group(self.log) }
+    pub fn group(&self) -> OperationGroup<'a> {
+        OperationGroup { shared: self.shared, log: self.log, epoch: self.shared.gate.begin_group(self.log) }
     }
 }
 
-impl Drop for Operation<'_> {
+impl Drop for LogOperation<'_> {
     #[inline]
     fn drop(&mut self) {
         self.shared.gate.leave(self.log, self.entered);
     }
 }
 
-impl Group<'_> {
+impl OperationGroup<'_> {
     /// The epoch of all changes of the group.
     #[inline]
     pub fn epoch(&self) -> u64 {
@@ -92,13 +92,13 @@ impl Group<'_> {
     }
 }
 
-impl Drop for Group<'_> {
+impl Drop for OperationGroup<'_> {
     fn drop(&mut self) {
         self.shared.gate.end_group(self.log);
     }
 }
 
-impl Appender<'_> {
+impl LogAppender<'_> {
     /// Appends one record, as [`Operation::append`] does.
     #[inline]
     pub fn append(&mut self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) {
@@ -108,7 +108,7 @@ impl Appender<'_> {
     }
 }
 
-impl Drop for Appender<'_> {
+impl Drop for LogAppender<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((locked, writer)) = self.locked.take() {

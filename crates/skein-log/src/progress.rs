@@ -10,7 +10,7 @@ use std::fmt;
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What [`OpenProgress::watched`] calls.
-type Watch = Box<dyn Fn(&OpenProgress) + Send + Sync>;
+type ProgressWatch = Box<dyn Fn(&OpenProgress) + Send + Sync>;
 
 /// How far an opening has come.
 ///
@@ -29,7 +29,7 @@ pub struct OpenProgress {
     bytes: AtomicU64,
     records: AtomicU64,
     cancelled: AtomicBool,
-    watch: Option<Watch>,
+    watch: Option<ProgressWatch>,
 }
 
 /// What [`OpenProgress::seen`] saw.

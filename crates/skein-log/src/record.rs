@@ -7,7 +7,7 @@
 //! ```
 
 use crate::MAX_PAYLOAD;
-use crate::planted::{self, Bug};
+use crate::planted_bugs::{self, PlantedBug};
 
 /// Bytes of a record before its payload.
 pub const RECORD_HEADER: usize = 16;
@@ -23,7 +23,7 @@ const LINK: usize = 24;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LogRecordKind {
     /// The caller's payload.
     Data = 1,
     /// The end of an epoch.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// A place in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Position {
+pub struct LogPosition {
     /// Segment number; 0 is before all segments.
     pub segment: u64,
     /// Offset in its file.
@@ -47,7 +47,7 @@ pub struct Participant {
     /// The log's number.
     pub log: u32,
     /// Where its mark's record begins.
-    pub mark: Position,
+    pub mark: LogPosition,
 }
 
 /// The end of an epoch in one log.
@@ -58,16 +58,16 @@ pub struct Mark {
     /// The greatest epoch known durable when the writing of this mark began.
     pub durable_before: u64,
     /// Up to where this log was durable then.
-    pub own_durable: Position,
+    pub own_durable: LogPosition,
     /// All logs that took part, this one included.
     pub participants: Vec<Participant>,
 }
 
 /// The start of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Link {
+pub struct SegmentLink {
     /// Where the previous segment's records end; segment 0 if there is none.
-    pub previous: Position,
+    pub previous: LogPosition,
     /// The greatest epoch in it.
     pub last_epoch: u64,
 }
@@ -81,14 +81,20 @@ pub struct RecordHeader {
     /// The epoch.
     pub epoch: u64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: LogRecordKind,
 }
 
 /// Appends a record to `out`; `write` appends the payload.
 ///
 /// If `write` panics, `out` is as it was.
 #[inline]
-pub fn append(out: &mut Vec<u8>, seed: u32, epoch: u64, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn append(
+    out: &mut Vec<u8>,
+    seed: u32,
+    epoch: u64,
+    kind: LogRecordKind,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
     /// Takes back a half-written record when the payload's writer panics.
     struct Undo<'a>(&'a mut Vec<u8>, usize);
     impl Drop for Undo<'_> {
@@ -120,9 +126,9 @@ impl RecordHeader {
     pub fn parse(bytes: &[u8; RECORD_HEADER]) -> Option<Self> {
         let word = u64_at(bytes, 8);
         let kind = match (word >> 48) as u8 {
-            1 => Kind::Data,
-            2 => Kind::Mark,
-            3 => Kind::Link,
+            1 => LogRecordKind::Data,
+            2 => LogRecordKind::Mark,
+            3 => LogRecordKind::Link,
             _ => return None,
         };
         let len = u32_at(bytes, 4) as usize;
@@ -134,7 +140,7 @@ impl RecordHeader {
 
     /// Whether the checksum holds for `record`, which is header and payload.
     pub fn holds(&self, seed: u32, record: &[u8]) -> bool {
-        planted::is_on(Bug::SkippedCrc) || crc32c::crc32c_append(seed, &record[4..]) == self.crc
+        planted_bugs::is_on(PlantedBug::SkippedCrc) || crc32c::crc32c_append(seed, &record[4..]) == self.crc
     }
 }
 
@@ -146,7 +152,7 @@ impl Mark {
 
     /// Appends the mark's record.
     pub fn append(&self, out: &mut Vec<u8>, seed: u32) {
-        append(out, seed, self.epoch, Kind::Mark, |out| {
+        append(out, seed, self.epoch, LogRecordKind::Mark, |out| {
             out.extend_from_slice(&MARK_MAGIC);
             out.extend_from_slice(&self.durable_before.to_le_bytes());
             put_position(out, self.own_durable);
@@ -177,13 +183,13 @@ impl Mark {
     }
 }
 
-impl Link {
+impl SegmentLink {
     /// Bytes of a link's record.
     pub const RECORD_LEN: usize = RECORD_HEADER + LINK;
 
     /// Appends the link's record.
     pub fn append(&self, out: &mut Vec<u8>, seed: u32, epoch: u64) {
-        append(out, seed, epoch, Kind::Link, |out| {
+        append(out, seed, epoch, LogRecordKind::Link, |out| {
             put_position(out, self.previous);
             out.extend_from_slice(&self.last_epoch.to_le_bytes());
         });
@@ -196,13 +202,13 @@ impl Link {
     }
 }
 
-fn put_position(out: &mut Vec<u8>, position: Position) {
+fn put_position(out: &mut Vec<u8>, position: LogPosition) {
     out.extend_from_slice(&position.segment.to_le_bytes());
     out.extend_from_slice(&position.offset.to_le_bytes());
 }
 
-fn position_at(bytes: &[u8], at: usize) -> Position {
-    Position { segment: u64_at(bytes, at), offset: u64_at(bytes, at + 8) }
+fn position_at(bytes: &[u8], at: usize) -> LogPosition {
+    LogPosition { segment: u64_at(bytes, at), offset: u64_at(bytes, at + 8) }
 }
 
 /// The number at `at`; the caller has checked that it is there.
@@ -230,9 +236,9 @@ mod tests {
     #[test]
     fn a_record_reads_back_and_every_flipped_bit_shows() {
         let mut out = Vec::new();
-        append(&mut out, 7, 12, Kind::Data, |out| out.extend_from_slice(b"payload"));
+        append(&mut out, 7, 12, LogRecordKind::Data, |out| out.extend_from_slice(b"payload"));
         let header = header_of(&out).unwrap();
-        assert_eq!((header.len, header.epoch, header.kind), (7, 12, Kind::Data));
+        assert_eq!((header.len, header.epoch, header.kind), (7, 12, LogRecordKind::Data));
         assert!(header.holds(7, &out));
         assert!(!header.holds(8, &out), "another run's seed");
         for bit in 0..out.len() * 8 {
@@ -250,7 +256,7 @@ mod tests {
 
     #[test]
     fn marks_and_links_read_back() {
-        let at = |segment, offset| Position { segment, offset };
+        let at = |segment, offset| LogPosition { segment, offset };
         let mark = Mark {
             epoch: 9,
             durable_before: 7,
@@ -266,18 +272,18 @@ mod tests {
         assert_eq!(Mark::parse(9, &out[RECORD_HEADER..]), Some(mark));
         assert_eq!(Mark::parse(9, &out[RECORD_HEADER..out.len() - 1]), None);
 
-        let link = Link { previous: at(8, 77), last_epoch: 5 };
+        let link = SegmentLink { previous: at(8, 77), last_epoch: 5 };
         out.clear();
         link.append(&mut out, 1, 6);
-        assert_eq!(out.len(), Link::RECORD_LEN);
-        assert_eq!(Link::parse(&out[RECORD_HEADER..]), Some(link));
+        assert_eq!(out.len(), SegmentLink::RECORD_LEN);
+        assert_eq!(SegmentLink::parse(&out[RECORD_HEADER..]), Some(link));
     }
 
     #[test]
     fn a_panic_in_the_payload_leaves_nothing() {
         let mut out = vec![1, 2, 3];
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            append(&mut out, 0, 1, Kind::Data, |out| {
+            append(&mut out, 0, 1, LogRecordKind::Data, |out| {
                 out.push(9);
                 panic!("in the payload");
             });

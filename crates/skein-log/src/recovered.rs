@@ -7,11 +7,11 @@ use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
-use crate::record::{Kind, RECORD_HEADER};
-use crate::recovery::reader::RecordReader;
-use crate::recovery::{self, Kept, Outcome};
+use crate::record::{LogRecordKind, RECORD_HEADER};
+use crate::recovery::record_reader::RecordReader;
+use crate::recovery::{self, KeptSegment, LogRecoveryOutcome};
 use crate::storage::Storage;
-use crate::{CheckpointEpochs, LogError, OpenProgress, Result, roster};
+use crate::{CheckpointEpochs, LogError, OpenProgress, Result, segment_manifest};
 
 /// A torn tail that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct TornTail {
 /// What opening found and did.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct RecoveryReport {
+pub struct LogRecoveryReport {
     /// Everything up to this epoch is kept.
     pub durable_epoch: u64,
     /// Segment files found.
@@ -64,9 +64,9 @@ pub struct RecordRef<'a> {
 /// The durable records of the logs that were opened.
 #[derive(Debug)]
 pub struct Recovered {
-    kept: Vec<Kept>,
+    kept: Vec<KeptSegment>,
     database: Option<[u8; 16]>,
-    report: RecoveryReport,
+    report: LogRecoveryReport,
 }
 
 impl Recovered {
@@ -81,7 +81,7 @@ impl Recovered {
         folders: &[PathBuf],
         checkpoint: Option<CheckpointEpochs>,
     ) -> Result<Self> {
-        let rosters = roster::read_all(storage, folders)?;
+        let rosters = segment_manifest::read_all(storage, folders)?;
         Ok(Self::new(&recovery::recover(
             storage,
             (folders, &rosters),
@@ -90,7 +90,7 @@ impl Recovered {
         )?))
     }
 
-    pub(crate) fn new(outcome: &Outcome) -> Self {
+    pub(crate) fn new(outcome: &LogRecoveryOutcome) -> Self {
         Self {
             kept: outcome.plan.logs.iter().flat_map(|log| log.segments.iter().cloned()).collect(),
             database: outcome.database,
@@ -99,7 +99,7 @@ impl Recovered {
     }
 
     /// What opening found and did.
-    pub fn report(&self) -> &RecoveryReport {
+    pub fn report(&self) -> &LogRecoveryReport {
         &self.report
     }
 
@@ -108,7 +108,7 @@ impl Recovered {
         self.database
     }
 
-    fn kept_from(&self, from_epoch: u64) -> impl Iterator<Item = &Kept> {
+    fn kept_from(&self, from_epoch: u64) -> impl Iterator<Item = &KeptSegment> {
         self.kept.iter().filter(move |kept| kept.last_epoch >= from_epoch)
     }
 
@@ -127,7 +127,7 @@ impl Recovered {
         from_epoch: u64,
         apply: impl Fn(usize, RecordRef<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<ReplayReport> {
-        let needed: Vec<&Kept> = self.kept_from(from_epoch).collect();
+        let needed: Vec<&KeptSegment> = self.kept_from(from_epoch).collect();
         let next = AtomicUsize::new(0);
         let total = Mutex::new((ReplayReport::default(), None));
         threads::share(threads.min(needed.len()), |worker| {
@@ -157,7 +157,7 @@ impl Recovered {
 }
 
 fn replay_segment(
-    kept: &Kept,
+    kept: &KeptSegment,
     from_epoch: u64,
     apply: impl Fn(RecordRef<'_>) -> std::result::Result<(), String>,
 ) -> Result<ReplayReport> {
@@ -172,7 +172,7 @@ fn replay_segment(
             reader.next().map_err(|error| LogError::io("read the log segment", &segment.path, &error))?;
         // Every record held when the segment was scanned.
         let found = read.map_err(|why| damaged(at, format!("{why}, though it was whole a moment ago")))?;
-        if found.header.kind != Kind::Data || found.header.epoch < from_epoch {
+        if found.header.kind != LogRecordKind::Data || found.header.epoch < from_epoch {
             continue;
         }
         let record = RecordRef { epoch: found.header.epoch, payload: found.payload };

@@ -14,7 +14,7 @@ const HEAD: usize = 16;
 
 /// How a kind of small file begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct SmallFileKind {
     /// The first eight bytes.
     pub magic: [u8; 8],
     /// The format version that is written, and the newest one that is read.
@@ -25,7 +25,7 @@ pub struct Kind {
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contents {
+pub struct SmallFileContents {
     /// The format version that it was written in.
     pub version: u32,
     /// What comes after its head.
@@ -39,7 +39,7 @@ const BODY_MAX: u64 = 64 << 20;
 ///
 /// # Errors
 /// It cannot be read, is of another version, or is damaged.
-pub fn read(storage: &dyn Storage, path: &Path, kind: Kind) -> Result<Option<Contents>> {
+pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<Option<SmallFileContents>> {
     let file = match storage.open(path, false) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -58,11 +58,11 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: Kind) -> Result<Option<Con
     let read = file.read_at(&mut bytes, 0).map_err(|error| LogError::io("read", path, &error))?;
     bytes.truncate(read);
     let version = check(path, &bytes, kind)?;
-    Ok(Some(Contents { version, body: bytes.split_off(HEAD) }))
+    Ok(Some(SmallFileContents { version, body: bytes.split_off(HEAD) }))
 }
 
 /// The version of a file that is sound.
-fn check(path: &Path, bytes: &[u8], kind: Kind) -> Result<u32> {
+fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     if !bytes.starts_with(&kind.magic) {
         return Err(LogError::damaged(path, 0, "it does not start as such a file does"));
     }
@@ -84,7 +84,7 @@ fn check(path: &Path, bytes: &[u8], kind: Kind) -> Result<u32> {
 ///
 /// # Errors
 /// A failed file operation; the file is then there in its old form or in its new one.
-pub fn replace(storage: &dyn Storage, path: &Path, kind: Kind, body: &[u8]) -> Result<()> {
+pub fn replace(storage: &dyn Storage, path: &Path, kind: SmallFileKind, body: &[u8]) -> Result<()> {
     let mut bytes = kind.magic.to_vec();
     bytes.extend_from_slice(&kind.version.to_le_bytes());
     bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());

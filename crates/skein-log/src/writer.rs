@@ -7,16 +7,16 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use skein_sync::locks::{lock, wait};
 
-use crate::buffer::Buffer;
-use crate::log_file::{LogFile, Part};
-use crate::maker::Maker;
+use crate::buffer::LogBuffer;
+use crate::log_file::{CommitPart, LogFile};
 use crate::record::Participant;
+use crate::segment_allocator::SegmentAllocator;
 use crate::{LogError, Result};
 
 /// A part of a commit for a writer's thread to do.
 #[derive(Debug)]
-pub struct Job {
-    pub part: Part,
+pub struct CommitJob {
+    pub part: CommitPart,
     pub epoch: u64,
     pub durable_before: u64,
     pub participants: Vec<Participant>,
@@ -24,29 +24,29 @@ pub struct Job {
 
 /// A part that was not done, and why.
 #[derive(Debug)]
-pub struct Undone {
-    pub job: Job,
+pub struct UndonePart {
+    pub job: CommitJob,
     pub error: LogError,
 }
 
 #[derive(Debug, Default)]
-struct Signal {
+struct WriterSignal {
     drain: bool,
-    job: Option<Job>,
+    job: Option<CommitJob>,
     stopped: bool,
 }
 
 /// One log's writer.
 #[derive(Debug)]
 pub struct LogWriter {
-    pub buffer: Buffer,
+    pub buffer: LogBuffer,
     file: Mutex<LogFile>,
-    signal: Mutex<Signal>,
+    signal: Mutex<WriterSignal>,
     signalled: Condvar,
 }
 
 impl LogWriter {
-    pub fn new(buffer: Buffer, file: LogFile) -> Self {
+    pub fn new(buffer: LogBuffer, file: LogFile) -> Self {
         Self { buffer, file: Mutex::new(file), signal: Mutex::default(), signalled: Condvar::new() }
     }
 
@@ -63,7 +63,7 @@ impl LogWriter {
     }
 
     /// Gives the thread its part of a commit; false if the thread was stopped, and then nobody does it.
-    pub fn give(&self, job: Job) -> bool {
+    pub fn give(&self, job: CommitJob) -> bool {
         let mut signal = lock(&self.signal);
         if !signal.stopped {
             signal.job = Some(job);
@@ -81,8 +81,8 @@ impl LogWriter {
     /// The thread. `done` hears how each job ended, `failed` of a drain that failed.
     pub fn run(
         &self,
-        maker: &Maker,
-        done: impl Fn(std::result::Result<(), Box<Undone>>),
+        maker: &SegmentAllocator,
+        done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
     ) {
         loop {
@@ -106,9 +106,9 @@ impl LogWriter {
     }
 
     /// Writes and syncs this log's part of a commit.
-    pub fn do_job(&self, mut job: Job) -> std::result::Result<(), Box<Undone>> {
+    pub fn do_job(&self, mut job: CommitJob) -> std::result::Result<(), Box<UndonePart>> {
         if let Err(error) = job.part.write(job.epoch, job.durable_before, &job.participants) {
-            return Err(Box::new(Undone { job, error }));
+            return Err(Box::new(UndonePart { job, error }));
         }
         self.file().end_part(&job.part);
         self.buffer.give_back(job.part.take_bytes());
@@ -116,7 +116,7 @@ impl LogWriter {
     }
 
     /// Writes what there is of the open epoch, while it is much.
-    fn drain(&self, maker: &Maker) -> Result<()> {
+    fn drain(&self, maker: &SegmentAllocator) -> Result<()> {
         while self.buffer.wants_drain() && !lock(&self.signal).stopped {
             let mut file = self.file();
             file.catch_up()?;

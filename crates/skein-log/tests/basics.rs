@@ -121,7 +121,7 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
 fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 3).unwrap();
-    let mut written = Written::default();
+    let mut written = AcknowledgedWrites::default();
     run(&log, 0, 120, &mut written).unwrap();
     let begin = log.commit().unwrap() + 1;
     let many = segment_files(&sim).len();
@@ -156,7 +156,7 @@ fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
 fn missing_segments_are_noticed() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
-    run(&log, 0, 120, &mut Written::default()).unwrap();
+    run(&log, 0, 120, &mut AcknowledgedWrites::default()).unwrap();
     let begin = log.commit().unwrap() + 1;
     put(&log, 0, 121, 20).unwrap();
     log.close().unwrap();
@@ -179,13 +179,13 @@ fn missing_segments_are_noticed() {
 
 /// A roster is needed with its segments: damage to it is found, and a segment that it does not name is what a crash left.
 #[test]
-fn rosters_are_checked_and_follow_the_segments() {
+fn segment_manifests_are_checked_and_follow_segments() {
     let sim = SimStorage::new();
     let storage = sim.share();
     let folder = std::path::Path::new(FOLDER);
     let roster = folder.join("log.roster");
     let (log, _) = open(&sim, 2).unwrap();
-    run(&log, 0, 60, &mut Written::default()).unwrap();
+    run(&log, 0, 60, &mut AcknowledgedWrites::default()).unwrap();
     let begin = log.commit().unwrap() + 1;
     put(&log, 0, 61, 20).unwrap();
     let named = |sim: &SimStorage| (sim.contents(&roster).len() - 48) / 16;
@@ -214,7 +214,7 @@ fn rosters_are_checked_and_follow_the_segments() {
 fn logs_that_are_given_up_are_empty_and_go_on() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
-    run(&log, 0, 60, &mut Written::default()).unwrap();
+    run(&log, 0, 60, &mut AcknowledgedWrites::default()).unwrap();
     let last = log.close().unwrap();
     let before = segment_files(&sim);
     let storage = sim.share();

@@ -14,7 +14,7 @@ use skein_log::{Log, LogError, Recovered};
 fn closed() -> SimStorage {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
-    run(&log, 0, 30, &mut Written::default()).unwrap();
+    run(&log, 0, 30, &mut AcknowledgedWrites::default()).unwrap();
     log.close().unwrap();
     sim
 }

@@ -9,13 +9,13 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Log, LogError};
 
 #[test]
-fn a_failure_at_any_operation_stops_writes_and_loses_nothing_acknowledged() {
+fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
     let (sim, mut total) = (SimStorage::new(), 0);
     for at in 1.. {
         for (error, lasting) in [(SimError::Io, false), (SimError::NoSpace, true)] {
             let sim = if at == 1 { sim.clone() } else { SimStorage::new() };
             sim.fail_at(sim.operations() + at, error, lasting);
-            let mut written = Written::default();
+            let mut written = AcknowledgedWrites::default();
             let context = format!("{error:?} at operation {at}, lasting: {lasting}");
             if let Ok((log, _)) = open(&sim, 2) {
                 let ran = run(&log, 0, 25, &mut written);
@@ -56,7 +56,7 @@ fn a_failure_then_a_power_cut_loses_nothing_acknowledged() {
     for at in (1..300).step_by(3) {
         let sim = SimStorage::new();
         sim.fail_at(at, SimError::Io, false);
-        let mut written = Written::default();
+        let mut written = AcknowledgedWrites::default();
         if let Ok((log, _)) = open(&sim, 2) {
             let _ = run(&log, 0, 25, &mut written);
         }
@@ -135,7 +135,7 @@ fn go_on_after(fault: SimError) -> u32 {
     for at in 1..200 {
         let sim = SimStorage::new();
         let (log, _) = open(&sim, 2).unwrap();
-        let mut written = Written::default();
+        let mut written = AcknowledgedWrites::default();
         run(&log, 0, 5, &mut written).unwrap();
         sim.fail_at(sim.operations() + at, fault, true);
         let context = format!("{fault:?} from operation {at} on");

@@ -10,13 +10,13 @@ use std::sync::Mutex;
 
 use common::*;
 use skein_log::LogError;
-use skein_log::planted::{Bug, set};
+use skein_log::planted_bugs::{PlantedBug, set};
 use skein_log::storage::sim::SimStorage;
 
 /// The switches are for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn with<T>(bug: Bug, on: bool, test: impl FnOnce() -> T) -> T {
+fn with<T>(bug: PlantedBug, on: bool, test: impl FnOnce() -> T) -> T {
     set(bug, on);
     let result = test();
     set(bug, false);
@@ -60,15 +60,21 @@ fn damage_goes_unnoticed() -> bool {
 #[test]
 fn an_acknowledgement_before_the_epoch_is_durable_is_found() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
-    assert!(!with(Bug::EarlyAcknowledgement, false, cutting_finds_something), "without the bug all is well");
+    assert!(
+        !with(PlantedBug::EarlyAcknowledgement, false, cutting_finds_something),
+        "without the bug all is well"
+    );
     // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
     let rounds = || (0..100).any(|_| cutting_finds_something());
-    assert!(with(Bug::EarlyAcknowledgement, true, rounds), "the bug was not found");
+    assert!(with(PlantedBug::EarlyAcknowledgement, true, rounds), "the bug was not found");
 }
 
 #[test]
 fn a_skipped_checksum_is_found() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
-    assert!(!with(Bug::SkippedCrc, false, damage_goes_unnoticed), "without the bug all damage is noticed");
-    assert!(with(Bug::SkippedCrc, true, damage_goes_unnoticed), "the bug was not found");
+    assert!(
+        !with(PlantedBug::SkippedCrc, false, damage_goes_unnoticed),
+        "without the bug all damage is noticed"
+    );
+    assert!(with(PlantedBug::SkippedCrc, true, damage_goes_unnoticed), "the bug was not found");
 }

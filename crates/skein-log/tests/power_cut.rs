@@ -21,9 +21,9 @@ const RECORDS: u64 = 100;
 
 /// Runs the workload until the power goes at operation `at`; returns the disk and what was written. With `None`, how many
 /// operations it takes.
-fn cut_at(at: u64) -> (SimStorage, Written) {
+fn cut_at(at: u64) -> (SimStorage, AcknowledgedWrites) {
     let sim = SimStorage::new();
-    let mut written = Written::default();
+    let mut written = AcknowledgedWrites::default();
     sim.cut_power_at(at);
     if let Ok((log, _)) = open(&sim, LOGS)
         && run(&log, 0, RECORDS, &mut written).is_ok()
@@ -96,7 +96,7 @@ fn a_second_cut_during_recovery_changes_nothing() {
 }
 
 #[test]
-fn what_was_voided_never_comes_back() {
+fn discarded_records_never_come_back() {
     let total = operations();
     for at in (3..=total).step_by(5) {
         let (sim, mut written) = cut_at(at);
@@ -108,7 +108,7 @@ fn what_was_voided_never_comes_back() {
             check_prefix(&kept, written, &context);
             sim.cut_power_at(sim.operations() + 30 + (at * turn) % 80);
             let from = kept.len() as u64;
-            written = Written { acknowledged: from, appended: from };
+            written = AcknowledgedWrites { acknowledged: from, appended: from };
             if let Ok((log, recovered)) = open(&sim, [LOGS, 1, 2][turn as usize % 3]) {
                 if let Ok(found) = read_numbers(&recovered) {
                     assert_eq!(found, kept, "{context}");
@@ -141,8 +141,10 @@ fn writers_of_one_key_keep_a_prefix() {
             });
         }
         sim.reboot(at * 5);
-        let written =
-            Written { acknowledged: acknowledged.into_inner(), appended: latch.into_inner().unwrap() };
+        let written = AcknowledgedWrites {
+            acknowledged: acknowledged.into_inner(),
+            appended: latch.into_inner().unwrap(),
+        };
         check_prefix(&inspect(&sim).unwrap(), written, &format!("cut at operation {at}"));
     }
 }
@@ -175,7 +177,8 @@ fn write_one_key(log: &Log, worker: usize, len: usize, latch: &Mutex<u64>, ackno
 /// removed durably.
 #[test]
 fn small_files_are_whole_after_two_cuts() {
-    const KIND: small_file::Kind = small_file::Kind { magic: *b"GOOSE   ", version: 1, oldest: 1 };
+    const KIND: small_file::SmallFileKind =
+        small_file::SmallFileKind { magic: *b"GOOSE   ", version: 1, oldest: 1 };
     let path = Path::new("/data/small");
     let bodies: [&[u8]; 3] = [b"old", &[1; 1_500], &[2; 700]];
     let mut kept = [0; 3];

@@ -9,9 +9,9 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::sockopt;
 
-use crate::shared::{Mail, Mailbox, Shared};
+use crate::shared::{Mail, Mailbox, ServerShared};
 use crate::transport::{Listener, Transport};
-use crate::worker::loading::Handover;
+use crate::worker::loading::LoadingHandover;
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
@@ -27,13 +27,13 @@ pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password
 pub(crate) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 pub(crate) struct Acceptor {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     poll: Poll,
     listeners: Vec<Listener>,
 }
 
 /// Returns whether accepting may go on at once: the client went away before it was accepted, or a signal came.
-pub(crate) fn concerns_one_client(error: &io::Error) -> bool {
+pub(crate) fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), Interrupted | ConnectionAborted | ConnectionReset)
 }
@@ -41,9 +41,9 @@ pub(crate) fn concerns_one_client(error: &io::Error) -> bool {
 impl Acceptor {
     /// With the ports, and with connections that were made before there was data.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ServerShared>,
         poll: Poll,
-        Handover { mut listeners, guests }: Handover,
+        LoadingHandover { mut listeners, guests }: LoadingHandover,
     ) -> io::Result<Self> {
         for (number, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
@@ -75,7 +75,7 @@ impl Acceptor {
             match listener.accept() {
                 Ok(stream) => self.place(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Err(error) if concerns_one_client(&error) => {}
+                Err(error) if is_client_error(&error) => {}
                 Err(cause) => {
                     self.shared.warnings.cannot_accept(&cause);
                     return Some(REST);

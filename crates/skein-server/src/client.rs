@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::acl::{Acl, DEFAULT, Denied, User, Users};
-use crate::clients::{Card, Said};
-use crate::commands::transactions::{Multi, watched::Watched};
-use crate::resp::{Args, Protocol};
+use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
+use crate::client_registry::{ClientAttributes, ClientRecord};
+use crate::commands::transactions::{Multi, watched::WatchedKeys};
+use crate::resp::{Protocol, RequestArgs};
 
 /// Which replies a client wants, as set with CLIENT REPLY. The flags are Redis's, and as
 /// independent of each other: within a transaction one request may turn replies off, the next on
 /// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Replies(u8);
+pub(crate) struct ReplyMode(u8);
 
-impl Replies {
+impl ReplyMode {
     const OFF: u8 = 1;
     /// No reply to the command that is being run.
     const SKIP: u8 = 2;
@@ -70,7 +70,7 @@ impl Replies {
 
 /// A client, as the commands see it.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ClientState {
     /// Rises from 1; never used twice.
     pub id: u64,
     pub protocol: Protocol,
@@ -78,16 +78,16 @@ pub(crate) struct Client {
     pub authenticated: bool,
     /// Whether it need not log in if the default user has no password (see `Shared::trusts`).
     trusted: bool,
-    rights: Rights,
+    rights: ClientRights,
     /// Since MULTI.
     pub multi: Option<Box<Multi>>,
     /// Since WATCH.
-    pub watched: Watched,
-    pub replies: Replies,
+    pub watched: WatchedKeys,
+    pub replies: ReplyMode,
     /// Of the request that is being run by itself.
     pub lookups: Lookups,
     /// What others see of it.
-    pub card: Arc<Card>,
+    pub card: Arc<ClientRecord>,
     /// Bytes of what it said of itself.
     said_bytes: usize,
 }
@@ -110,30 +110,30 @@ impl Lookups {
 
 /// What a client may do.
 #[derive(Debug)]
-struct Rights {
-    user: Arc<User>,
+struct ClientRights {
+    user: Arc<AclUser>,
     /// The version of all users when this one was looked up.
     version: u64,
     /// Whether there is anything that it may not.
     restricted: bool,
 }
 
-impl Rights {
-    fn of(user: Arc<User>, version: u64) -> Self {
+impl ClientRights {
+    fn of(user: Arc<AclUser>, version: u64) -> Self {
         Self { version, restricted: !user.is_unrestricted(), user }
     }
 }
 
-impl Client {
-    pub(crate) fn new(card: Arc<Card>, acl: &Acl, trusted: bool) -> Self {
-        let (protocol, replies) = (Protocol::default(), Replies::default());
-        let (multi, watched) = (None, Watched::default());
+impl ClientState {
+    pub(crate) fn new(card: Arc<ClientRecord>, acl: &Acl, trusted: bool) -> Self {
+        let (protocol, replies) = (Protocol::default(), ReplyMode::default());
+        let (multi, watched) = (None, WatchedKeys::default());
         let version = acl.users.version();
         let user = acl.users.default_user();
-        card.said().user.clone_from(&user.name);
+        card.attributes().user.clone_from(&user.name);
         let authenticated = user.is_open() && trusted;
-        let rights = Rights::of(user, version);
-        let (id, lookups, said_bytes) = (card.place.client, Lookups::default(), card.said().memory());
+        let rights = ClientRights::of(user, version);
+        let (id, lookups, said_bytes) = (card.place.client, Lookups::default(), card.attributes().memory());
         Self {
             id,
             protocol,
@@ -150,8 +150,8 @@ impl Client {
     }
 
     /// Changes what others are told of it.
-    pub(crate) fn say(&mut self, change: impl FnOnce(&mut Said)) {
-        let mut said = self.card.said();
+    pub(crate) fn say(&mut self, change: impl FnOnce(&mut ClientAttributes)) {
+        let mut said = self.card.attributes();
         change(&mut said);
         self.said_bytes = said.memory();
     }
@@ -164,44 +164,44 @@ impl Client {
     }
 
     /// The same client with another card, at a worker.
-    pub(crate) fn seated(mut self, card: Arc<Card>) -> Self {
-        card.said().clone_from(&self.card.said());
+    pub(crate) fn with_record(mut self, card: Arc<ClientRecord>) -> Self {
+        card.attributes().clone_from(&self.card.attributes());
         card.set_protocol(self.protocol);
         self.card = card;
         self
     }
 
-    pub(crate) fn user(&self) -> &User {
+    pub(crate) fn user(&self) -> &AclUser {
         &self.rights.user
     }
 
     /// Logs in; false if there is no such user, or the password is wrong.
-    pub(crate) fn log_in(&mut self, users: &Users, name: &[u8], password: &[u8]) -> bool {
+    pub(crate) fn log_in(&mut self, users: &AclUsers, name: &[u8], password: &[u8]) -> bool {
         // Before the user, so that no change between the two is missed.
         let version = users.version();
         // No password at all is none that a stranger could know.
-        let open = |user: &User| user.name == DEFAULT && user.is_open();
+        let open = |user: &AclUser| user.name == DEFAULT && user.is_open();
         let Some(user) = users.log_in(name, password).filter(|user| self.trusted || !open(user)) else {
             return false;
         };
         self.say(|said| said.user.clone_from(&user.name));
-        self.rights = Rights::of(user, version);
+        self.rights = ClientRights::of(user, version);
         self.authenticated = true;
         true
     }
 
     /// As a new connection is.
-    pub(crate) fn log_out(&mut self, users: &Users) {
+    pub(crate) fn log_out(&mut self, users: &AclUsers) {
         let version = users.version();
         let user = users.default_user();
         self.say(|said| said.user.clone_from(&user.name));
         self.authenticated = user.is_open() && self.trusted;
-        self.rights = Rights::of(user, version);
+        self.rights = ClientRights::of(user, version);
     }
 
     /// Takes the rights of its user as they are now, if anything has changed.
     #[inline]
-    pub(crate) fn refresh(&mut self, users: &Users) {
+    pub(crate) fn refresh(&mut self, users: &AclUsers) {
         let version = users.version();
         if version != self.rights.version {
             self.look_up(users, version);
@@ -209,23 +209,23 @@ impl Client {
     }
 
     #[cold]
-    fn look_up(&mut self, users: &Users, version: u64) {
+    fn look_up(&mut self, users: &AclUsers, version: u64) {
         let name = &self.rights.user.name;
         // Whose user is gone may do nothing, until it is disconnected.
-        let user = users.get(name).unwrap_or_else(|| Arc::new(User::new(name)));
-        self.rights = Rights::of(user, version);
+        let user = users.get(name).unwrap_or_else(|| Arc::new(AclUser::new(name)));
+        self.rights = ClientRights::of(user, version);
         self.authenticated |= self.trusted && self.rights.user.name == DEFAULT && self.rights.user.is_open();
     }
 
     /// Whether it may run this request, whose command is at this place of the table.
     #[inline]
-    pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> Args<'a>) -> bool {
+    pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> RequestArgs<'a>) -> bool {
         !self.rights.restricted || self.check(command, &args()).is_ok()
     }
 
     /// The same, and what it is that it may not.
     #[inline]
-    pub(crate) fn check(&self, command: u16, args: &Args<'_>) -> Result<(), Denied> {
+    pub(crate) fn check(&self, command: u16, args: &RequestArgs<'_>) -> Result<(), Denial> {
         if self.rights.restricted { self.rights.user.check(command.into(), args) } else { Ok(()) }
     }
 
@@ -241,7 +241,7 @@ impl Client {
     }
 
     /// A command is done, before which its wishes were `before`. Whether its reply is dropped.
-    pub(crate) fn drops_reply(&mut self, before: Replies) -> bool {
+    pub(crate) fn drops_reply(&mut self, before: ReplyMode) -> bool {
         self.replies.end_command(before)
     }
 }

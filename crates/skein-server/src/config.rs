@@ -176,7 +176,7 @@ impl Default for ServerOptions {
 
 impl ServerOptions {
     /// An address that others than this machine reach, and that asks for no certificate: there the default user must have a password.
-    pub(crate) fn open_to_others(&self) -> Option<SocketAddr> {
+    pub(crate) fn first_public_address(&self) -> Option<SocketAddr> {
         let tls = self.tls.as_ref().filter(|tls| tls.clients != TlsClients::Required);
         let listens = [Some(self.listen), tls.map(|tls| tls.listen)];
         listens.into_iter().flatten().find(|listen| !listen.ip().is_loopback())
@@ -188,7 +188,7 @@ impl ServerOptions {
     pub(crate) fn trusts(&self, stream: &Transport) -> bool {
         let certified = matches!(stream, Transport::Tls(_))
             && self.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);
-        self.open_to_others().is_none() || certified || stream.is_from_here()
+        self.first_public_address().is_none() || certified || stream.is_local()
     }
 
     /// Says what cannot work; [`Server::start`](crate::Server::start) asks before it begins.
@@ -197,7 +197,7 @@ impl ServerOptions {
     /// An option out of range, an address for all to reach without a password, files of TLS that cannot be used.
     pub fn check(&self) -> Result<(), StartError> {
         let has_secret = self.password.is_some() || self.acl_file.is_some();
-        if let Some(listen) = self.open_to_others().filter(|_| !has_secret) {
+        if let Some(listen) = self.first_public_address().filter(|_| !has_secret) {
             return Err(StartError::NoPassword { listen });
         }
         if let Some(tls) = &self.tls {

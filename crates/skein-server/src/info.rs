@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::commands::memory;
 use crate::engine::{Durability, Engine, StoreStats};
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
 mod commands;
 pub(crate) mod cpu;
@@ -16,9 +16,9 @@ pub(crate) mod loading;
 /// The version of Redis whose replies ours follow; clients look at it before they use a command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-type Section = fn(&Shared, &StoreStats, &mut Lines);
+type InfoSection = fn(&ServerShared, &StoreStats, &mut InfoLines);
 
-const SECTIONS: &[(&str, &str, Section)] = &[
+const SECTIONS: &[(&str, &str, InfoSection)] = &[
     ("server", "Server", server),
     ("clients", "Clients", clients),
     ("memory", "Memory", memory),
@@ -39,9 +39,9 @@ const NOT_DEFAULT: [&str; 2] = ["commandstats", "latencystats"];
 
 /// Lines of `name:value`.
 #[derive(Default)]
-struct Lines(String);
+struct InfoLines(String);
 
-impl Lines {
+impl InfoLines {
     fn add(&mut self, name: &str, value: impl std::fmt::Display) {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "{name}:{value}\r\n");
@@ -49,12 +49,12 @@ impl Lines {
 }
 
 /// The sections that are named (in any case), or those that are not long if none is, or if `default` is; all for `all` and `everything`.
-pub(crate) fn text(shared: &Shared, store: &Engine, names: &[&[u8]]) -> String {
+pub(crate) fn text(shared: &ServerShared, store: &Engine, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let all = has("all") || has("everything");
     let default = names.is_empty() || has("default");
     let numbers = store.stats();
-    let mut lines = Lines::default();
+    let mut lines = InfoLines::default();
     for (name, title, section) in SECTIONS {
         if all || has(name) || (default && !NOT_DEFAULT.contains(name)) {
             if !lines.0.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) fn text(shared: &Shared, store: &Engine, names: &[&[u8]]) -> String {
 }
 
 /// Which program it is, and where it listens.
-fn program(run_id: &str, address: SocketAddr, lines: &mut Lines) {
+fn program(run_id: &str, address: SocketAddr, lines: &mut InfoLines) {
     lines.add("redis_version", REDIS_VERSION);
     lines.add("redis_mode", "standalone");
     lines.add("skeindb_version", env!("CARGO_PKG_VERSION"));
@@ -79,7 +79,7 @@ fn program(run_id: &str, address: SocketAddr, lines: &mut Lines) {
     lines.add("tcp_port", address.port());
 }
 
-fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
+fn server(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     let up = shared.started.elapsed();
     program(&shared.run_id, shared.address, lines);
     lines.add("workers", shared.mailboxes.len());
@@ -88,7 +88,7 @@ fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
     lines.add("uptime_in_days", up.as_secs() / 86_400);
 }
 
-fn clients(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
+fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("connected_clients", shared.connections());
     lines.add("maxclients", shared.settings.clients_max.get());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
@@ -98,7 +98,7 @@ fn clients(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
-fn memory(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     let (used, memory) = (memory::used(shared, numbers), &numbers.memory);
     let peak = memory::peak(shared, numbers);
     let (limit, policy) = shared.store.memory_limit();
@@ -149,7 +149,7 @@ pub(crate) fn resident_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-fn persistence(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("loading", 0);
     lines.add(
         "durability",
@@ -183,7 +183,7 @@ fn one_line(message: Option<&str>) -> String {
 }
 
 /// Which engine it is; of the disk engine, its pages.
-fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     if let Some(index) = shared.store.index() {
         lines.add("engine", "memory");
         lines.add("index", index);
@@ -210,7 +210,7 @@ fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("replayed_writes", stats.replayed);
 }
 
-fn stats(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     let counted = shared.statistics();
     lines.add("total_connections_received", counted.accepted);
     lines.add("rejected_connections", counted.refused);
@@ -231,17 +231,17 @@ fn stats(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("scan_cursors", shared.cursors.len());
 }
 
-fn replication(_: &Shared, _: &StoreStats, lines: &mut Lines) {
+fn replication(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
 }
 
 /// There is none; clients look whether there is.
-fn cluster(_: &Shared, _: &StoreStats, lines: &mut Lines) {
+fn cluster(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("cluster_enabled", 0);
 }
 
-fn keyspace(_: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+fn keyspace(_: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     if numbers.keys > 0 {
         let (keys, expires) = (numbers.keys, numbers.expires);
         let average = numbers.average_ttl.as_millis();

@@ -18,7 +18,7 @@ use skein_store::{OpenProgress, OpenProgressSeen};
 
 use crate::ServerOptions;
 use crate::acl::Acl;
-use crate::warnings::Warnings;
+use crate::warnings::WarningLimiter;
 
 /// What is known of a server before it has data.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Loading {
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
     /// Those that strangers can cause.
-    pub warnings: Warnings,
+    pub warnings: WarningLimiter,
     ended: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl Loading {
             next_client: AtomicU64::new(1),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            warnings: Warnings::default(),
+            warnings: WarningLimiter::default(),
             ended: AtomicBool::new(false),
         }
     }

@@ -12,7 +12,7 @@
 //! clients wait for. A stop cuts off what is being answered.
 
 mod collect;
-mod exchange;
+mod http;
 mod pages;
 
 use std::io;
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use exchange::{Exchange, Patience};
-use pages::Page;
-pub(crate) use pages::Pages;
+use http::{HttpExchange, HttpTimeouts};
+use pages::HttpPage;
+pub(crate) use pages::MetricsPages;
 
 use crate::StartError;
 use crate::server::{poll_with_waker, spawn, system};
@@ -39,13 +39,13 @@ pub(crate) const CONNECTIONS_MAX: usize = 16;
 
 /// For how long one who asks may take. A request is sent whole by whoever means it; its answer is
 /// long.
-const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
+const PATIENCE: HttpTimeouts = HttpTimeouts { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
 /// How long accepting rests when the system refuses.
 const REST: Duration = Duration::from_millis(50);
 
 /// A place where Prometheus may ask, before anybody answers.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct MetricsListener {
     listener: TcpListener,
     address: SocketAddr,
     poll: Poll,
@@ -54,13 +54,13 @@ pub(crate) struct Listening {
 
 /// The thread that answers.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct MetricsThread {
     pub address: SocketAddr,
     waker: Waker,
     thread: JoinHandle<()>,
 }
 
-impl Listening {
+impl MetricsListener {
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -76,7 +76,7 @@ impl Listening {
     }
 
     /// Answers with these pages from now on, until [`Metrics::end`].
-    pub(crate) fn serve(self, pages: &Arc<Pages>) -> Result<Metrics, StartError> {
+    pub(crate) fn serve(self, pages: &Arc<MetricsPages>) -> Result<MetricsThread, StartError> {
         let (ending, asked) = (Arc::clone(pages), Arc::clone(pages));
         let metrics = self.answer(PATIENCE, move || ending.are_over(), move |path| asked.page(path))?;
         tracing::info!(address = %metrics.address, "answering Prometheus");
@@ -86,21 +86,21 @@ impl Listening {
     /// Answers each request with its page.
     fn answer(
         self,
-        patience: Patience,
+        patience: HttpTimeouts,
         stopping: impl Fn() -> bool + Send + 'static,
-        page: impl Fn(&[u8]) -> Option<Page> + Send + 'static,
-    ) -> Result<Metrics, StartError> {
+        page: impl Fn(&[u8]) -> Option<HttpPage> + Send + 'static,
+    ) -> Result<MetricsThread, StartError> {
         let Self { listener, address, poll, waker } = self;
         let exchanges = [const { None }; CONNECTIONS_MAX];
-        let answering = Answering { listener, poll, exchanges, patience, stopping, page };
+        let answering = MetricsLoop { listener, poll, exchanges, patience, stopping, page };
         let thread = spawn("skein-metrics".to_owned(), move || answering.run())?;
-        Ok(Metrics { address, waker, thread })
+        Ok(MetricsThread { address, waker, thread })
     }
 }
 
-impl Metrics {
+impl MetricsThread {
     /// Ends the thread of a server that does not come to be.
-    pub(crate) fn give_up(self, pages: &Pages) {
+    pub(crate) fn give_up(self, pages: &MetricsPages) {
         pages.give_up();
         if !self.end() {
             tracing::error!("the thread of the metrics panicked");
@@ -117,16 +117,16 @@ impl Metrics {
 }
 
 /// What the thread has at hand.
-struct Answering<S, T> {
+struct MetricsLoop<S, T> {
     listener: TcpListener,
     poll: Poll,
-    exchanges: [Option<Exchange>; CONNECTIONS_MAX],
-    patience: Patience,
+    exchanges: [Option<HttpExchange>; CONNECTIONS_MAX],
+    patience: HttpTimeouts,
     stopping: S,
     page: T,
 }
 
-impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
+impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
     fn run(mut self) {
         let mut events = Events::with_capacity(2 * CONNECTIONS_MAX);
         let mut rest = None;
@@ -180,7 +180,7 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
     /// Begins an exchange, in a place that is free or else in the one of who has been silent for
     /// longest.
     fn begin(&mut self, mut stream: TcpStream) {
-        let since = |exchange: &Option<Exchange>| exchange.as_ref().map(Exchange::silent_since);
+        let since = |exchange: &Option<HttpExchange>| exchange.as_ref().map(HttpExchange::silent_since);
         let Some(place) = (0..CONNECTIONS_MAX).min_by_key(|&place| since(&self.exchanges[place])) else {
             return;
         };
@@ -191,7 +191,7 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
             tracing::debug!(%cause, "a request for metrics cannot be watched");
             return;
         }
-        self.exchanges[place] = Some(Exchange::new(stream, self.patience));
+        self.exchanges[place] = Some(HttpExchange::new(stream, self.patience));
         self.step(place);
     }
 

@@ -19,30 +19,30 @@ pub(crate) const LONGEST: Duration = Duration::from_hours(24);
 
 /// Which requests are held back; the later one holds back more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Held {
+pub(crate) enum PausedRequests {
     Writes,
     All,
 }
 
 /// The pause, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Pause {
+pub(crate) struct ClientPause {
     /// Whether there may be one.
     begun: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<PauseState>,
 }
 
 /// `begun` changes under the lock of this alone: else one that ends could hide one that begins meanwhile.
 #[derive(Debug, Default)]
-struct State {
-    until: Option<(Held, Instant)>,
+struct PauseState {
+    until: Option<(PausedRequests, Instant)>,
     /// The server stops: what is queued is answered, and nothing is held back any more.
     closed: bool,
 }
 
-impl Pause {
+impl ClientPause {
     /// Holds requests back for so long, at most [`LONGEST`]. As in Redis, of two pauses the longer time holds, and all that either holds back.
-    pub(crate) fn begin(&self, held: Held, time: Duration) {
+    pub(crate) fn begin(&self, held: PausedRequests, time: Duration) {
         let end = Instant::now() + time.min(LONGEST);
         let mut state = lock(&self.state);
         if state.closed {
@@ -66,19 +66,19 @@ impl Pause {
         self.clear(&mut state);
     }
 
-    fn clear(&self, state: &mut State) {
+    fn clear(&self, state: &mut PauseState) {
         state.until = None;
         self.begun.store(false, Ordering::Relaxed);
     }
 
     /// What is held back now, and for how much longer.
     #[inline]
-    pub(crate) fn now(&self) -> Option<(Held, Duration)> {
+    pub(crate) fn now(&self) -> Option<(PausedRequests, Duration)> {
         if self.begun.load(Ordering::Relaxed) { self.look() } else { None }
     }
 
     #[cold]
-    fn look(&self) -> Option<(Held, Duration)> {
+    fn look(&self) -> Option<(PausedRequests, Duration)> {
         let mut state = lock(&self.state);
         let left = state.until.map(|(held, end)| (held, end.saturating_duration_since(Instant::now())));
         let now = left.filter(|(_, left)| !left.is_zero());
@@ -95,25 +95,25 @@ mod tests {
 
     #[test]
     fn the_longer_and_the_stricter_of_two_pauses_holds() {
-        let pause = Pause::default();
+        let pause = ClientPause::default();
         assert_eq!(pause.now(), None);
-        pause.begin(Held::All, Duration::ZERO);
+        pause.begin(PausedRequests::All, Duration::ZERO);
         assert_eq!(pause.now(), None, "it is over");
-        pause.begin(Held::Writes, Duration::from_hours(2));
-        pause.begin(Held::All, Duration::from_mins(1));
+        pause.begin(PausedRequests::Writes, Duration::from_hours(2));
+        pause.begin(PausedRequests::All, Duration::from_mins(1));
         let (held, left) = pause.now().expect("a pause");
-        assert!(held == Held::All && left > Duration::from_hours(1), "{held:?} {left:?}");
-        pause.begin(Held::Writes, Duration::MAX);
+        assert!(held == PausedRequests::All && left > Duration::from_hours(1), "{held:?} {left:?}");
+        pause.begin(PausedRequests::Writes, Duration::MAX);
         assert!(pause.now().is_some_and(|(_, left)| left <= LONGEST));
         pause.end();
         assert_eq!(pause.now(), None);
-        pause.begin(Held::Writes, Duration::from_mins(1));
+        pause.begin(PausedRequests::Writes, Duration::from_mins(1));
         assert!(
-            pause.now().is_some_and(|(held, _)| held == Held::Writes),
+            pause.now().is_some_and(|(held, _)| held == PausedRequests::Writes),
             "what ended says nothing any more"
         );
         pause.close();
-        pause.begin(Held::All, Duration::from_mins(1));
+        pause.begin(PausedRequests::All, Duration::from_mins(1));
         assert_eq!(pause.now(), None, "a stop would wait for it");
     }
 }

@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 /// A generator with a state of its own (`SplitMix64`).
 #[derive(Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct CommandRng(u64);
 
-impl Random {
+impl CommandRng {
     /// One that starts anywhere.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(0_u64))
@@ -54,18 +54,18 @@ impl Random {
 ///
 /// Of n numbers between 0 and 1 the part of the range that lies above the least is distributed as the n-th root of one of them; the others lie there, and so on.
 #[derive(Debug)]
-pub(crate) struct Rising {
-    random: Random,
+pub(crate) struct SortedDraws {
+    random: CommandRng,
     left: usize,
     end: usize,
     /// The part of the range above the last.
     above: f64,
 }
 
-impl Rising {
+impl SortedDraws {
     /// `count` numbers below `end`. REQUIRES: `end` > 0.
     pub(crate) fn new(count: usize, end: usize) -> Self {
-        Self { random: Random::new(), left: count, end, above: 1.0 }
+        Self { random: CommandRng::new(), left: count, end, above: 1.0 }
     }
 
     /// The next one.
@@ -86,11 +86,11 @@ impl Rising {
 
 #[cfg(test)]
 mod tests {
-    use super::{Random, Rising};
+    use super::{CommandRng, SortedDraws};
 
     #[test]
     fn every_number_is_chosen_and_none_twice() {
-        let mut random = Random::new();
+        let mut random = CommandRng::new();
         let mut seen = [0; 10];
         for _ in 0..1000 {
             let chosen = random.choose(3, seen.len());
@@ -112,7 +112,7 @@ mod tests {
         for count in [1, 2, 7, 1000] {
             seen.fill(0);
             for _ in 0..20_000 / count {
-                let mut rising = Rising::new(count, seen.len());
+                let mut rising = SortedDraws::new(count, seen.len());
                 let drawn: Vec<usize> = std::iter::from_fn(|| rising.next()).collect();
                 assert!(drawn.len() == count && drawn.is_sorted(), "{drawn:?}");
                 for at in drawn {

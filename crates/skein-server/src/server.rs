@@ -17,31 +17,31 @@ use mio::{Poll, Waker};
 use skein_store::OpenProgress;
 
 use crate::acceptor::Acceptor;
-use crate::bound::{Answers, Bound};
-use crate::commands::Fault;
+use crate::bound_server::{BoundServer, MetricsPort};
+use crate::commands::CommandError;
 use crate::engine::{self, Engine};
-use crate::metrics::Metrics;
-use crate::observe::pulse;
-use crate::shared::Shared;
-use crate::worker::loading::Handover;
+use crate::metrics::MetricsThread;
+use crate::observe::rates;
+use crate::shared::ServerShared;
+use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
 
 /// A server that is running.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     acceptor: JoinHandle<io::Result<()>>,
     workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
     keeper: JoinHandle<()>,
     pulse: JoinHandle<()>,
-    metrics: Option<Metrics>,
+    metrics: Option<MetricsThread>,
 }
 
 /// Stops a server from any thread; made by [`Server::handle`].
 #[derive(Debug, Clone)]
 pub struct ServerHandle {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
 }
 
 /// What a server did, told by [`Server::wait`] when it has stopped.
@@ -93,8 +93,8 @@ impl Server {
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on, a limit on open files that
     /// has no room for clients.
-    pub fn bind(options: ServerOptions, progress: Arc<OpenProgress>) -> Result<Bound, StartError> {
-        Bound::new(options, progress)
+    pub fn bind(options: ServerOptions, progress: Arc<OpenProgress>) -> Result<BoundServer, StartError> {
+        BoundServer::new(options, progress)
     }
 
     /// Listens, and starts serving `store`: [`bind`](Self::bind) and [`Bound::serve`] for a store
@@ -107,10 +107,10 @@ impl Server {
     }
 
     pub(crate) fn start_threads(
-        shared: &Arc<Shared>,
-        (acceptor_poll, handover): (Poll, Handover),
+        shared: &Arc<ServerShared>,
+        (acceptor_poll, handover): (Poll, LoadingHandover),
         polls: Vec<Poll>,
-        mut metrics: Answers,
+        mut metrics: MetricsPort,
     ) -> Result<Self, StartError> {
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
@@ -121,7 +121,7 @@ impl Server {
         let kept = shared.clone();
         let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept))?;
         let pulse = shared.clone();
-        let pulse = spawn("skein-pulse".to_owned(), move || pulse::run(&pulse))?;
+        let pulse = spawn("skein-pulse".to_owned(), move || rates::run(&pulse))?;
         let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
@@ -211,11 +211,11 @@ pub(crate) fn spawn<R: Send + 'static>(
 /// Runs a thread of the server. One that fails stops the whole server: half a server would leave its
 /// connections hanging.
 fn guarded<R: Send + 'static>(
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     what: &'static str,
     run: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> impl FnOnce() -> io::Result<R> + Send + 'static {
-    struct StopOnUnwind(Arc<Shared>, &'static str);
+    struct StopOnUnwind(Arc<ServerShared>, &'static str);
     impl Drop for StopOnUnwind {
         fn drop(&mut self) {
             if std::thread::panicking() {
@@ -237,16 +237,16 @@ fn guarded<R: Send + 'static>(
 
 /// Writes the checkpoints that clients wait for, one after the other: each for all who asked before
 /// it began.
-fn keep(shared: &Shared) {
+fn keep(shared: &ServerShared) {
     shared.checkpoints.serve(
         || {
             let done = shared.store.checkpoint();
             if let Err(error) = &done {
                 tracing::error!(%error, "a checkpoint failed");
             }
-            done.map_err(Fault::from)
+            done.map_err(CommandError::from)
         },
-        |askers, done| shared.tell_of_checkpoint(askers, done),
+        |askers, done| shared.report_checkpoint(askers, done),
     );
 }
 

@@ -17,9 +17,9 @@ use crate::resp::RequestLimits;
 
 /// A number that any thread may read and set.
 #[derive(Debug)]
-pub(crate) struct Setting(AtomicUsize);
+pub(crate) struct LiveSetting(AtomicUsize);
 
-impl Setting {
+impl LiveSetting {
     pub(crate) fn new(value: usize) -> Self {
         Self(AtomicUsize::new(value))
     }
@@ -37,25 +37,25 @@ impl Setting {
 
 /// The settings, in the units of [`ServerOptions`]; times are in seconds.
 #[derive(Debug)]
-pub(crate) struct Settings {
-    pub clients_max: Setting,
-    pub acl_log_max: Setting,
-    pub request_bytes_max: Setting,
-    pub arg_bytes_max: Setting,
-    pub args_max: Setting,
-    pub pipeline_max: Setting,
-    pub output_bytes_max: Setting,
-    pub reply_bytes_max: Setting,
+pub(crate) struct LiveSettings {
+    pub clients_max: LiveSetting,
+    pub acl_log_max: LiveSetting,
+    pub request_bytes_max: LiveSetting,
+    pub arg_bytes_max: LiveSetting,
+    pub args_max: LiveSetting,
+    pub pipeline_max: LiveSetting,
+    pub output_bytes_max: LiveSetting,
+    pub reply_bytes_max: LiveSetting,
     /// 0 for never.
-    pub idle_timeout_s: Setting,
+    pub idle_timeout_s: LiveSetting,
     /// 0 for never.
-    pub tls_handshake_s: Setting,
+    pub tls_handshake_s: LiveSetting,
     /// 0 for none.
-    pub keepalive_s: Setting,
+    pub keepalive_s: LiveSetting,
     /// What waits for a client before it is disconnected: at once, and after a time. 0 for never.
-    pub output_hard: Setting,
-    pub output_soft: Setting,
-    pub output_soft_s: Setting,
+    pub output_hard: LiveSetting,
+    pub output_soft: LiveSetting,
+    pub output_soft_s: LiveSetting,
     /// What is noted of requests.
     pub observing: ObserveSettings,
     /// The parameters that CONFIG SET has set, for CONFIG REWRITE.
@@ -74,25 +74,25 @@ pub(crate) struct WorkerLimits {
     pub output_soft: usize,
 }
 
-impl Settings {
+impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let seconds = |time: std::time::Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
         let output = options.output_limit;
         Self {
-            clients_max: Setting::new(options.clients_max),
-            acl_log_max: Setting::new(options.acl_log_max),
-            request_bytes_max: Setting::new(options.request_bytes_max),
-            arg_bytes_max: Setting::new(options.arg_bytes_max),
-            args_max: Setting::new(options.args_max),
-            pipeline_max: Setting::new(options.pipeline_max),
-            output_bytes_max: Setting::new(options.output_bytes_max),
-            reply_bytes_max: Setting::new(options.reply_bytes_max),
-            idle_timeout_s: Setting::new(seconds(options.idle_timeout)),
-            tls_handshake_s: Setting::new(seconds(options.tls_handshake_timeout)),
-            keepalive_s: Setting::new(seconds(options.keepalive)),
-            output_hard: Setting::new(output.hard_bytes),
-            output_soft: Setting::new(output.soft_bytes),
-            output_soft_s: Setting::new(seconds(output.soft_time)),
+            clients_max: LiveSetting::new(options.clients_max),
+            acl_log_max: LiveSetting::new(options.acl_log_max),
+            request_bytes_max: LiveSetting::new(options.request_bytes_max),
+            arg_bytes_max: LiveSetting::new(options.arg_bytes_max),
+            args_max: LiveSetting::new(options.args_max),
+            pipeline_max: LiveSetting::new(options.pipeline_max),
+            output_bytes_max: LiveSetting::new(options.output_bytes_max),
+            reply_bytes_max: LiveSetting::new(options.reply_bytes_max),
+            idle_timeout_s: LiveSetting::new(seconds(options.idle_timeout)),
+            tls_handshake_s: LiveSetting::new(seconds(options.tls_handshake_timeout)),
+            keepalive_s: LiveSetting::new(seconds(options.keepalive)),
+            output_hard: LiveSetting::new(output.hard_bytes),
+            output_soft: LiveSetting::new(output.soft_bytes),
+            output_soft_s: LiveSetting::new(seconds(output.soft_time)),
             observing: ObserveSettings::new(options),
             set_by_clients: Mutex::default(),
         }

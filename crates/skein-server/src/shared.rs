@@ -10,32 +10,32 @@ use skein_sync::locks::lock;
 
 use crate::ServerOptions;
 use crate::acl::Acl;
-use crate::checkpoints::Checkpoints;
+use crate::checkpoint_requests::CheckpointRequests;
 use crate::client::Lookups;
-use crate::clients::{Clients, Place};
-use crate::commands::Fault;
-use crate::cursors::Cursors;
+use crate::client_registry::{ClientLocation, ClientRegistry};
+use crate::commands::CommandError;
 use crate::engine::{Durability, Engine, StoreStats, Ticket};
-use crate::files::FileRoom;
-use crate::gate::Gate;
+use crate::exclusion_gate::ExclusionGate;
 use crate::loading::Loading;
-use crate::observe::{Observed, Observing, Seen};
-use crate::pause::Pause;
-use crate::settings::Settings;
+use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
+use crate::open_files::OpenFileBudget;
+use crate::pause::ClientPause;
+use crate::scan_cursors::ScanCursors;
+use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
-use crate::warnings::Warnings;
-use crate::worker::loading::Guest;
+use crate::warnings::WarningLimiter;
+use crate::worker::loading::LoadingConnection;
 
 /// To who asks for a checkpoint of a server that stops.
-pub(crate) const STOPPING: Fault = Fault::text("ERR the server is stopping");
+pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");
 
 /// The server, as all its threads see it.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServerShared {
     /// As the server was started; what can change is in `settings`.
     pub options: ServerOptions,
-    pub settings: Settings,
+    pub settings: LiveSettings,
     pub address: SocketAddr,
     /// Where it listens for TLS, if it does.
     pub tls: Option<Arc<TlsPort>>,
@@ -45,11 +45,11 @@ pub(crate) struct Shared {
     pub rewriting: Mutex<()>,
     pub store: Engine,
     pub durability: Durability,
-    pub cursors: Cursors,
-    pub gate: Gate,
+    pub cursors: ScanCursors,
+    pub gate: ExclusionGate,
     /// What CLIENT PAUSE holds back.
-    pub pause: Pause,
-    pub clients: Clients,
+    pub pause: ClientPause,
+    pub clients: ClientRegistry,
     pub acl: Arc<Acl>,
     pub started: Instant,
     /// When that was.
@@ -57,12 +57,12 @@ pub(crate) struct Shared {
     /// Tells this run of the server from all others: 40 hexadecimal digits, as Redis has them.
     pub run_id: String,
     /// How many connections the limit on open files has room for.
-    pub files: FileRoom,
+    pub files: OpenFileBudget,
     /// One per worker.
     pub mailboxes: Vec<Mailbox>,
-    pub warnings: Warnings,
+    pub warnings: WarningLimiter,
     /// How it is observed, and what came of it.
-    pub observing: Observing,
+    pub observing: ServerObserver,
     /// Wakes the acceptor.
     pub acceptor: Waker,
     stop: AtomicBool,
@@ -71,16 +71,16 @@ pub(crate) struct Shared {
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
     /// What the statistics were when they were last reset.
-    counted_before: Mutex<Before>,
+    counted_before: Mutex<ResetBaseline>,
     /// Those that clients wait for.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointRequests,
 }
 
 /// What there was when the statistics were last reset.
 #[derive(Debug, Default)]
-struct Before {
-    statistics: Statistics,
-    seen: Seen,
+struct ResetBaseline {
+    statistics: ServerStats,
+    seen: CommandTotals,
     /// Keys that the store has removed by itself.
     expired: u64,
     evicted: u64,
@@ -88,7 +88,7 @@ struct Before {
 
 /// What INFO stats counts.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Statistics {
+pub(crate) struct ServerStats {
     pub accepted: u64,
     pub refused: u64,
     pub requests: u64,
@@ -102,9 +102,9 @@ pub(crate) struct Statistics {
 pub(crate) struct Mailbox {
     pub waker: Waker,
     mail: Mutex<Mail>,
-    pub counts: Counts,
+    pub counts: WorkerCounters,
     /// By kind of command.
-    pub observed: Observed,
+    pub observed: WorkerObserver,
     /// Replies of this worker wait for an epoch to become durable.
     waits_for_epoch: AtomicBool,
 }
@@ -113,17 +113,17 @@ pub(crate) struct Mailbox {
 pub(crate) struct Mail {
     pub connections: Vec<Transport>,
     /// Connections that were made before there was data.
-    pub guests: Vec<Guest>,
+    pub guests: Vec<LoadingConnection>,
     /// Clients to disconnect.
-    pub kills: Vec<Place>,
-    pub checkpoints: Vec<(Place, Result<(), Fault>)>,
+    pub kills: Vec<ClientLocation>,
+    pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
 }
 
 /// A worker in numbers. Only the worker writes them (but for `connections`), so plain stores suffice; on lines
 /// of their own, so that workers do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Counts {
+pub(crate) struct WorkerCounters {
     /// Connections now, those in the mail included.
     pub connections: AtomicUsize,
     pub requests: AtomicU64,
@@ -138,7 +138,7 @@ pub(crate) struct Counts {
     pub buffers: AtomicU64,
 }
 
-impl Counts {
+impl WorkerCounters {
     /// Counts that a connection holds so many bytes, which held `counted`.
     #[inline]
     pub(crate) fn holds(&self, counted: &mut usize, bytes: usize) {
@@ -152,7 +152,7 @@ impl Counts {
 
     /// Counts keys that were looked up.
     #[inline]
-    pub(crate) fn looked_up(&self, lookups: Lookups) {
+    pub(crate) fn count_lookups(&self, lookups: Lookups) {
         if lookups.hits > 0 {
             Self::add(&self.hits, lookups.hits);
         }
@@ -187,8 +187,8 @@ impl Mailbox {
         Self {
             waker,
             mail: Mutex::default(),
-            counts: Counts::default(),
-            observed: Observed::default(),
+            counts: WorkerCounters::default(),
+            observed: WorkerObserver::default(),
             waits_for_epoch: AtomicBool::new(false),
         }
     }
@@ -233,7 +233,7 @@ impl Mailbox {
     }
 }
 
-impl Shared {
+impl ServerShared {
     pub(crate) fn new(
         options: ServerOptions,
         (address, tls): (SocketAddr, Option<Arc<TlsPort>>),
@@ -241,17 +241,20 @@ impl Shared {
         store: Engine,
         mailboxes: Vec<Mailbox>,
         acceptor: Waker,
-        (files, run_id): (FileRoom, String),
+        (files, run_id): (OpenFileBudget, String),
     ) -> Self {
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
-            cursors: Cursors::new(options.scan_cursors_max, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12),
+            cursors: ScanCursors::new(
+                options.scan_cursors_max,
+                seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12,
+            ),
             durability: store.durability(),
-            gate: Gate::new(mailboxes.len()),
-            pause: Pause::default(),
-            clients: Clients::default(),
+            gate: ExclusionGate::new(mailboxes.len()),
+            pause: ClientPause::default(),
+            clients: ClientRegistry::default(),
             acl,
-            settings: Settings::new(&options),
+            settings: LiveSettings::new(&options),
             options,
             address,
             tls,
@@ -263,15 +266,15 @@ impl Shared {
             run_id,
             files,
             mailboxes,
-            warnings: Warnings::default(),
-            observing: Observing::default(),
+            warnings: WarningLimiter::default(),
+            observing: ServerObserver::default(),
             acceptor,
             stop: AtomicBool::new(false),
             next_client: AtomicU64::new(1),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
-            checkpoints: Checkpoints::default(),
+            checkpoints: CheckpointRequests::default(),
         }
     }
 
@@ -280,7 +283,7 @@ impl Shared {
         // Release: pairs with the Acquire in `stopping`; the wakes below carry the news, this only orders it.
         self.stop.store(true, Ordering::Release);
         self.pause.close();
-        self.tell_of_checkpoint(self.checkpoints.close(), &Err(STOPPING));
+        self.report_checkpoint(self.checkpoints.close(), &Err(STOPPING));
         if let Err(cause) = self.acceptor.wake() {
             tracing::error!(%cause, "cannot wake the acceptor");
         }
@@ -293,7 +296,7 @@ impl Shared {
     }
 
     /// Answers those who asked for a checkpoint.
-    pub(crate) fn tell_of_checkpoint(&self, askers: Vec<Place>, done: &Result<(), Fault>) {
+    pub(crate) fn report_checkpoint(&self, askers: Vec<ClientLocation>, done: &Result<(), CommandError>) {
         for who in askers {
             self.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, done.clone())));
         }
@@ -310,12 +313,12 @@ impl Shared {
 
     /// Until when replies to these writes are held back: only level `sync` promises that they are durable.
     #[inline]
-    pub(crate) fn binding(&self, ticket: Ticket) -> Option<u64> {
+    pub(crate) fn epoch_to_wait_for(&self, ticket: Ticket) -> Option<u64> {
         (self.durability == Durability::Sync && ticket.epoch > 0).then_some(ticket.epoch)
     }
 
     /// Has a client disconnected.
-    pub(crate) fn disconnect(&self, who: Place) {
+    pub(crate) fn disconnect(&self, who: ClientLocation) {
         self.mailboxes[who.worker].send(|mail| mail.kills.push(who));
     }
 
@@ -332,11 +335,11 @@ impl Shared {
     }
 
     /// What was counted since the last reset.
-    pub(crate) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> ServerStats {
         // Counted under the lock, so that no reset comes between the two.
         let before = lock(&self.counted_before);
-        let (before, now) = (&before.statistics, self.counted());
-        Statistics {
+        let (before, now) = (&before.statistics, self.worker_sums());
+        ServerStats {
             accepted: now.accepted - before.accepted,
             refused: now.refused - before.refused,
             requests: now.requests - before.requests,
@@ -352,7 +355,7 @@ impl Shared {
     pub(crate) fn reset_statistics(&self) {
         let mut before = lock(&self.counted_before);
         let StoreStats { expired, evicted, .. } = self.store.stats();
-        *before = Before { statistics: self.counted(), seen: self.observed(), expired, evicted };
+        *before = ResetBaseline { statistics: self.worker_sums(), seen: self.observed(), expired, evicted };
     }
 
     /// Keys that have expired and those that were evicted since the last reset, from what the store
@@ -364,7 +367,7 @@ impl Shared {
     }
 
     /// What was counted of the commands since the last reset.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> CommandTotals {
         let before = lock(&self.counted_before);
         let mut seen = self.observed();
         seen.subtract(&before.seen);
@@ -372,8 +375,8 @@ impl Shared {
     }
 
     /// What was counted of the commands since the start.
-    pub(crate) fn observed(&self) -> Seen {
-        Seen::of(self.mailboxes.iter().map(|mailbox| &mailbox.observed))
+    pub(crate) fn observed(&self) -> CommandTotals {
+        CommandTotals::of(self.mailboxes.iter().map(|mailbox| &mailbox.observed))
     }
 
     /// How long the longest of the turns has been going on that are going on now. Memory that was replaced or removed since it
@@ -387,8 +390,8 @@ impl Shared {
     }
 
     /// What was counted since the start.
-    pub(crate) fn counted(&self) -> Statistics {
-        Statistics {
+    pub(crate) fn worker_sums(&self) -> ServerStats {
+        ServerStats {
             accepted: self.accepted.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             requests: self.total(|counts| &counts.requests),
@@ -407,12 +410,12 @@ impl Shared {
     }
 
     /// All memory that counts besides the store's.
-    pub(crate) fn beside_store(&self) -> usize {
+    pub(crate) fn memory_outside_store(&self) -> usize {
         self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory()
     }
 
     /// A sum over the workers.
-    pub(crate) fn total(&self, counter: impl Fn(&Counts) -> &AtomicU64) -> u64 {
+    pub(crate) fn total(&self, counter: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
         self.mailboxes.iter().map(|mailbox| counter(&mailbox.counts).load(Ordering::Relaxed)).sum()
     }
 }

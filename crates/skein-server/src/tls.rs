@@ -13,11 +13,11 @@ use rustls::{RootCertStore, ServerConfig};
 use skein_sync::locks::lock;
 
 use crate::StartError;
-use crate::files::read_regular;
+use crate::open_files::read_regular;
 
 mod stream;
 
-pub(crate) use stream::TlsStream;
+pub(crate) use stream::ServerTlsStream;
 
 /// The longest file, in bytes: about as many certificates as there are public authorities, several times.
 const FILE_BYTES_MAX: u64 = 1 << 20;

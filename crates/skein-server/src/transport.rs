@@ -21,26 +21,26 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
-use crate::tls::{TlsPort, TlsStream};
+use crate::tls::{ServerTlsStream, TlsPort};
 
 /// A connection's bytes, in and out.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Tcp(TcpStream),
-    Tls(Box<TlsStream>),
+    Tls(Box<ServerTlsStream>),
     /// With the path of the socket that it came by.
     Unix(UnixStream, Arc<Path>),
 }
 
 /// Where an end of a connection is, as clients are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Address {
+pub(crate) enum ConnectionAddress {
     Ip(SocketAddr),
     /// Both ends of a Unix socket are its path.
     Unix(Arc<Path>),
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ConnectionAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => address.fmt(out),
@@ -52,14 +52,16 @@ impl fmt::Display for Address {
 
 impl Transport {
     /// Where the client is, and where we are, as far as the system says.
-    pub(crate) fn addresses(&self) -> (Option<Address>, Option<Address>) {
+    pub(crate) fn addresses(&self) -> (Option<ConnectionAddress>, Option<ConnectionAddress>) {
         match self {
-            Self::Unix(_, path) => (Some(Address::Unix(path.clone())), Some(Address::Unix(path.clone()))),
+            Self::Unix(_, path) => {
+                (Some(ConnectionAddress::Unix(path.clone())), Some(ConnectionAddress::Unix(path.clone())))
+            }
             Self::Tcp(_) | Self::Tls(_) => {
                 let stream = self.tcp();
                 let peer = stream.and_then(|stream| stream.peer_addr().ok());
                 let local = stream.and_then(|stream| stream.local_addr().ok());
-                (peer.map(Address::Ip), local.map(Address::Ip))
+                (peer.map(ConnectionAddress::Ip), local.map(ConnectionAddress::Ip))
             }
         }
     }
@@ -75,8 +77,8 @@ impl Transport {
 
     /// Whether bytes that were written wait for the socket to take them.
     #[inline]
-    pub(crate) fn owes(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.owes())
+    pub(crate) fn has_unsent_records(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.has_unsent_records())
     }
 
     /// Whether the two sides have still to agree on who they are; over TLS alone they have to.
@@ -85,7 +87,7 @@ impl Transport {
     }
 
     /// Whether the client is on this machine.
-    pub(crate) fn is_from_here(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         let Some(stream) = self.tcp() else { return true };
         stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
     }
@@ -184,7 +186,7 @@ impl Listener {
             Self::Tcp(listener) => listener.accept().map(|(stream, _)| Transport::Tcp(stream)),
             Self::Tls(listener, port) => {
                 let (stream, _) = listener.accept()?;
-                Ok(Transport::Tls(Box::new(TlsStream::new(stream, &port.config())?)))
+                Ok(Transport::Tls(Box::new(ServerTlsStream::new(stream, &port.config())?)))
             }
             Self::Unix(listener, path) => {
                 listener.accept().map(|(stream, _)| Transport::Unix(stream, path.clone()))

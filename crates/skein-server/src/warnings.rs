@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
 
-use crate::clients::Card;
+use crate::client_registry::ClientRecord;
 
 /// How long a warning stays unsaid after it was written.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// When each kind was last written.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings {
-    cross_protocol: Occasional,
-    refused: Occasional,
+pub(crate) struct WarningLimiter {
+    cross_protocol: LimitedWarning,
+    refused: LimitedWarning,
 }
 
 /// A warning that is written now and then.
 #[derive(Debug, Default)]
-struct Occasional(Mutex<Option<Instant>>);
+struct LimitedWarning(Mutex<Option<Instant>>);
 
-impl Occasional {
+impl LimitedWarning {
     /// Whether it is to be written now.
     fn is_due(&self) -> bool {
         let (mut last, now) = (lock(&self.0), Instant::now());
@@ -33,9 +33,9 @@ impl Occasional {
     }
 }
 
-impl Warnings {
+impl WarningLimiter {
     /// A client sent a line of HTTP.
-    pub(crate) fn cross_protocol(&self, card: &Card) {
+    pub(crate) fn cross_protocol(&self, card: &ClientRecord) {
         if self.cross_protocol.is_due() {
             let address = card.address.as_ref().map(ToString::to_string);
             tracing::warn!(
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_warning_is_written_once_in_a_while() {
-        let warning = Occasional::default();
+        let warning = LimitedWarning::default();
         assert!(warning.is_due() && !warning.is_due());
         let long_ago = Instant::now().checked_sub(SILENCE).expect("a machine that runs for longer");
         *lock(&warning.0) = Some(long_ago);

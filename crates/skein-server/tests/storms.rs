@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::{Client, Running, encode, options, start, start_with};
+use common::{TestClient, TestServer, encode, options, start, start_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use skein_server::ServerOptions;
 use skein_store::Durability;
@@ -27,13 +27,13 @@ fn resident() -> u64 {
 }
 
 /// Another client of the server, and what memory was before the storm.
-struct Watcher {
-    client: Client,
+struct StormWatcher {
+    client: TestClient,
     before: u64,
 }
 
-impl Watcher {
-    fn new(server: &Running) -> Self {
+impl StormWatcher {
+    fn new(server: &TestServer) -> Self {
         let mut client = server.connect();
         assert_eq!(client.ask("SET small v"), "+OK|");
         Self { client, before: resident() }
@@ -52,7 +52,7 @@ impl Watcher {
 }
 
 /// Clients each of which sends as much of `bytes` as the system takes, and reads nothing.
-fn stuffed(server: &Running, count: usize, bytes: &[u8]) -> Vec<Client> {
+fn stuffed(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
     let clients = (0..count).map(|_| server.connect());
     clients
         .inspect(|client| {
@@ -77,7 +77,7 @@ fn ten_thousand_idle_clients() {
     let _alone = alone();
     let count = connections();
     let server = start_with(ServerOptions { clients_max: count + 10, ..options() }, Durability::None);
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     let mut idle: Vec<TcpStream> = Vec::new();
     for _ in 0..count {
         let stream = TcpStream::connect(server.address).expect("a connection");
@@ -100,7 +100,7 @@ fn slow_readers_of_huge_ranges() {
         let key = format!("key{n:05}");
         assert_eq!(filler.call(&[b"SET", key.as_bytes(), &[b'v'; 1000]]), b"+OK\r\n");
     }
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     // All that they ask for is 4.5 GB; of each, the system's buffers and one reply wait.
     let range = encode(&[b"SK.RANGE", b"-", b"+", b"LIMIT", b"900"]);
     let _clients = stuffed(&server, 50, &range.repeat(100));
@@ -115,7 +115,7 @@ fn clients_that_never_read() {
     let _alone = alone();
     let server = start_with(ServerOptions { output_bytes_max: 64 << 10, ..options() }, Durability::None);
     assert_eq!(server.connect().call(&[b"SET", b"big", &[b'v'; 10_000]]), b"+OK\r\n");
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     let _clients = stuffed(&server, 100, &encode(&[b"GET", b"big"]).repeat(10_000));
     watcher.watch(100 * (1 << 20));
 }
@@ -124,7 +124,7 @@ fn clients_that_never_read() {
 fn half_sent_requests() {
     let _alone = alone();
     let server = start();
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     // Memory follows what came, not what was announced.
     let begun = [&b"*1000000\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\n"[..], &[b'v'; 1000]].concat();
     let _clients = stuffed(&server, 1000, &begun);
@@ -135,7 +135,7 @@ fn half_sent_requests() {
 fn floods_of_garbage() {
     let _alone = alone();
     let server = start();
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     let mut seed = 1_u64;
     for _ in 0..5 {
         let garbage: Vec<u8> = (0..1 << 20)
@@ -153,7 +153,7 @@ fn floods_of_garbage() {
 fn storms_of_connections() {
     let _alone = alone();
     let server = start();
-    let mut watcher = Watcher::new(&server);
+    let mut watcher = StormWatcher::new(&server);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

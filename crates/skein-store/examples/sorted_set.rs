@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use skein_store::{Direction, Durability, Error, IndexKind, Store, StoreOptions};
+use skein_store::{Durability, Error, IndexKind, ScanDirection, Store, StoreOptions};
 
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -48,7 +48,7 @@ fn measure(kind: IndexKind, members: u64, scores: u64) -> Result<(), Box<dyn std
         session.get_with(b"set", |row| {
             let Some(set) = row.and_then(skein_store::RowRef::sorted_set) else { return };
             let mut left = 100;
-            set.read().walk(scattered(number) % members, Direction::Forward, |_, member| {
+            set.read().walk(scattered(number) % members, ScanDirection::Forward, |_, member| {
                 (left, read) = (left - 1, read + member.len());
                 if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });

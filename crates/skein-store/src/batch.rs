@@ -4,12 +4,12 @@
 /// several keys, and for snapshots.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
-    pub(crate) writes: Vec<(Vec<u8>, Write)>,
+    pub(crate) writes: Vec<(Vec<u8>, BatchWrite)>,
 }
 
 /// One write of a batch.
 #[derive(Debug, Clone)]
-pub(crate) enum Write {
+pub(crate) enum BatchWrite {
     /// A value, and when it expires.
     Put(Vec<u8>, Option<u64>),
     PutColumns(Vec<(Vec<u8>, Vec<u8>)>),
@@ -24,7 +24,7 @@ impl Batch {
 
     /// Sets a key to a value.
     pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
-        self.writes.push((key.into(), Write::Put(value.into(), None)));
+        self.writes.push((key.into(), BatchWrite::Put(value.into(), None)));
         self
     }
 
@@ -35,20 +35,20 @@ impl Batch {
         value: impl Into<Vec<u8>>,
         expires: u64,
     ) -> &mut Self {
-        self.writes.push((key.into(), Write::Put(value.into(), Some(expires))));
+        self.writes.push((key.into(), BatchWrite::Put(value.into(), Some(expires))));
         self
     }
 
     /// Sets columns of a key; the others carry over.
     pub fn put_columns(&mut self, key: impl Into<Vec<u8>>, columns: &[(&[u8], &[u8])]) -> &mut Self {
         let columns = columns.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
-        self.writes.push((key.into(), Write::PutColumns(columns)));
+        self.writes.push((key.into(), BatchWrite::PutColumns(columns)));
         self
     }
 
     /// Removes a key.
     pub fn remove(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
-        self.writes.push((key.into(), Write::Remove));
+        self.writes.push((key.into(), BatchWrite::Remove));
         self
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use skein_index::Refused;
+use skein_index::IndexError;
 use skein_index::skip_list;
 use skein_log::storage::LockHolder;
 use skein_log::{LogError, MAX_PAYLOAD};
@@ -270,12 +270,12 @@ impl Error {
     }
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
+impl From<IndexError> for Error {
+    fn from(refused: IndexError) -> Self {
         match refused {
-            Refused::KeyTooLong { len, limit } => Self::KeyTooLong { len, limit },
-            Refused::OverBudget { used, budget } => Self::OverBudget { used, budget },
-            Refused::Full { keys } => Self::IndexFull { keys },
+            IndexError::KeyTooLong { len, limit } => Self::KeyTooLong { len, limit },
+            IndexError::OverBudget { used, budget } => Self::OverBudget { used, budget },
+            IndexError::Full { keys } => Self::IndexFull { keys },
         }
     }
 }

@@ -4,15 +4,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use skein_log::small_file::{self, Kind};
+use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::Storage;
 
-use crate::record::Reader;
+use crate::record::ByteReader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";
 /// It is read before anything else, so its version is that of all that the folder may hold.
-const KIND: Kind = Kind { magic: *b"SKEINDB\n", version: 3, oldest: 2 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 3, oldest: 2 };
 
 /// New segments go to the folder.
 const ACTIVE: u32 = 1;
@@ -70,7 +70,7 @@ impl Identity {
     }
 
     fn parse(body: &[u8], folder: &Path) -> Option<Self> {
-        let mut reader = Reader(body);
+        let mut reader = ByteReader(body);
         let mut identity = Self::fresh(StoreId(reader.bytes(16)?.try_into().ok()?));
         identity.checkpoint = reader.u64()?;
         while !reader.0.is_empty() {

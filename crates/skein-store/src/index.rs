@@ -6,18 +6,19 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_index::{
-    Change, Collector, Computed, CuckooTrie, Cursor, Direction, GracePeriod, Guard, LocalGuard, Masstree,
-    MemoryUsage, MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, masstree, skip_list, walk,
+    Collector, ComputeAction, Computed, CuckooTrie, Cursor, GracePeriod, Guard, IndexError, LocalGuard,
+    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, skip_list,
+    walk,
 };
 
-use crate::options::{IndexKind, Limits};
+use crate::options::{IndexKind, StoreLimits};
 use crate::row::{Row, RowRef};
 
 /// Bounds of a range of keys.
-pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Where a key belongs in an index that can begin a write there.
-pub(crate) type Place = masstree::Place<{ masstree::WIDTH }>;
+pub(crate) type IndexPlace = masstree::MasstreeLocation<{ masstree::WIDTH }>;
 
 /// Rows and nodes that a thread takes out before they are retired together. Each time all threads of the process are interrupted (2 us of the
 /// thread that does it), so more than the collector's usual 32.
@@ -29,7 +30,7 @@ const BYTES_EACH: usize = 2 << 10;
 /// The index that a store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
 #[derive(Debug)]
-pub(crate) enum Index {
+pub(crate) enum StoreIndex {
     Masstree(Masstree<Row>),
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
@@ -41,11 +42,11 @@ pub(crate) enum Index {
 macro_rules! each {
     ($self:expr, $index:ident => $call:expr) => {
         match $self {
-            Index::Masstree($index) => $call,
-            Index::Wormhole($index) => $call,
-            Index::CuckooTrie($index) => $call,
-            Index::Mlp($index) => $call,
-            Index::SkipList($index) => {
+            StoreIndex::Masstree($index) => $call,
+            StoreIndex::Wormhole($index) => $call,
+            StoreIndex::CuckooTrie($index) => $call,
+            StoreIndex::Mlp($index) => $call,
+            StoreIndex::SkipList($index) => {
                 let $index: &SkipList<Row> = $index;
                 $call
             }
@@ -53,8 +54,8 @@ macro_rules! each {
     };
 }
 
-impl Index {
-    pub(crate) fn new(kind: IndexKind, limits: &Limits) -> Self {
+impl StoreIndex {
+    pub(crate) fn new(kind: IndexKind, limits: &StoreLimits) -> Self {
         let collector = Arc::new(Collector::new().batch_size(RETIRED_TOGETHER));
         match kind {
             IndexKind::Masstree => Self::Masstree(Masstree::with_collector(collector)),
@@ -80,9 +81,9 @@ impl Index {
     }
 
     /// Says why this index rejects a key that another index accepted in an earlier run.
-    pub(crate) fn why(&self, refused: Refused) -> String {
+    pub(crate) fn why(&self, refused: IndexError) -> String {
         match refused {
-            Refused::KeyTooLong { len, limit } => format!(
+            IndexError::KeyTooLong { len, limit } => format!(
                 "it has a key of {len} bytes, and the index {} takes keys of up to {limit}; open it with another index",
                 self.kind()
             ),
@@ -114,9 +115,9 @@ impl Index {
     pub(crate) fn compute<'g>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<RowRef<'_>>) -> Change<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
         guard: &'g impl Guard,
-    ) -> Result<Computed<'g, Row>, Refused> {
+    ) -> Result<Computed<'g, Row>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.compute(key, change, guard))
@@ -128,7 +129,7 @@ impl Index {
         &'g self,
         keys: &[&[u8]],
         guard: &'g impl Guard,
-        mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<Place>),
+        mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<IndexPlace>),
     ) {
         match self {
             Self::Masstree(index) => index.locate_many(keys, guard, found),
@@ -144,7 +145,7 @@ impl Index {
     pub(crate) unsafe fn get_at<'g>(
         &'g self,
         key: &[u8],
-        place: Option<Place>,
+        place: Option<IndexPlace>,
         guard: &'g impl Guard,
     ) -> Option<RowRef<'g>> {
         match (self, place) {
@@ -162,10 +163,10 @@ impl Index {
     pub(crate) unsafe fn compute_at<'g>(
         &'g self,
         key: &[u8],
-        place: Option<Place>,
-        change: impl FnOnce(Option<RowRef<'_>>) -> Change<Row>,
+        place: Option<IndexPlace>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
         guard: &'g impl Guard,
-    ) -> Result<Computed<'g, Row>, Refused> {
+    ) -> Result<Computed<'g, Row>, IndexError> {
         match (self, place) {
             (Self::Masstree(index), Some(place)) => {
                 #[cfg(test)]
@@ -182,7 +183,7 @@ impl Index {
         key: &[u8],
         row: Row,
         guard: &'g impl Guard,
-    ) -> Result<Option<RowRef<'g>>, Refused> {
+    ) -> Result<Option<RowRef<'g>>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.insert(key, row, guard))
@@ -190,7 +191,7 @@ impl Index {
 
     /// Refuses a write to this key, if a test wants it.
     #[cfg(test)]
-    fn plant(&self, key: &[u8]) -> Result<(), Refused> {
+    fn plant(&self, key: &[u8]) -> Result<(), IndexError> {
         planted::refuse(|| self.get(key, &self.collector().enter()).is_none())
     }
 
@@ -209,15 +210,15 @@ impl Index {
 
     /// As [`OrderedIndex::taken`].
     pub(crate) fn taken(&self) -> usize {
-        each!(self, index => OrderedIndex::<Row>::taken(index))
+        each!(self, index => OrderedIndex::<Row>::allocated_bytes(index))
     }
 
     /// Shows `each` the rows within `bounds`, in order, until it breaks; takes a fresh guard every
     /// [`KEYS_PER_GUARD`] keys.
     pub(crate) fn scan(
         &self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
         scan_chunks(
@@ -256,17 +257,17 @@ fn retire_nothing(count: usize, guard: &impl Guard) {
 }
 
 /// What a scan sees: the rows as they come, or as they were at one moment.
-pub(crate) enum View<'i> {
-    Now(&'i Index),
-    Moment(skip_list::Snapshot<'i, Row>),
+pub(crate) enum IndexView<'i> {
+    Now(&'i StoreIndex),
+    Moment(skip_list::SkipListSnapshot<'i, Row>),
 }
 
-impl View<'_> {
+impl IndexView<'_> {
     /// As [`Index::scan`].
     pub(crate) fn scan(
         &self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
         match self {
@@ -278,9 +279,9 @@ impl View<'_> {
 
 /// As [`Index::scan`], of one moment.
 pub(crate) fn scan_moment(
-    snapshot: &skip_list::Snapshot<'_, Row>,
-    bounds: Bounds<'_>,
-    direction: Direction,
+    snapshot: &skip_list::SkipListSnapshot<'_, Row>,
+    bounds: KeyBounds<'_>,
+    direction: ScanDirection,
     mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
 ) {
     scan_chunks(snapshot.collector(), bounds, direction, |guard, near, far| {
@@ -291,8 +292,8 @@ pub(crate) fn scan_moment(
 /// Runs `chunk` from where it ended to the far end of `bounds`, each time with a fresh guard.
 fn scan_chunks(
     collector: &Collector,
-    bounds: Bounds<'_>,
-    direction: Direction,
+    bounds: KeyBounds<'_>,
+    direction: ScanDirection,
     mut chunk: impl FnMut(&LocalGuard<'_>, Bound<&[u8]>, Bound<&[u8]>) -> Option<Vec<u8>>,
 ) {
     let (near, far) = direction.near_and_far(bounds);
@@ -311,7 +312,7 @@ fn scan_chunk<'g>(
     mut cursor: impl Cursor<'g, Row>,
     near: Bound<&[u8]>,
     far: Bound<&[u8]>,
-    direction: Direction,
+    direction: ScanDirection,
     each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
 ) -> Option<Vec<u8>> {
     let (mut left, mut last) = (KEYS_PER_GUARD, None);
@@ -333,7 +334,7 @@ fn scan_chunk<'g>(
 pub(crate) mod planted {
     use std::cell::Cell;
 
-    use super::Refused;
+    use super::IndexError;
 
     thread_local! {
         static WRITES: Cell<Option<usize>> = const { Cell::new(None) };
@@ -359,8 +360,8 @@ pub(crate) mod planted {
         done
     }
 
-    pub(super) fn refuse(is_new: impl FnOnce() -> bool) -> Result<(), Refused> {
-        let full = Err(Refused::Full { keys: 77 });
+    pub(super) fn refuse(is_new: impl FnOnce() -> bool) -> Result<(), IndexError> {
+        let full = Err(IndexError::Full { keys: 77 });
         if FULL.get() && is_new() {
             return full;
         }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
-use skein_log::{Recovered, RecoveryReport as LogReport};
+use skein_log::{LogRecoveryReport as LogReport, Recovered};
 
-use crate::checkpoint::{self, load, manifest::Manifest};
-use crate::folder::absolute;
+use crate::checkpoint::{self, load, manifest::CheckpointManifest};
+use crate::data_folder::absolute;
 use crate::identity::Identity;
 use crate::log_folders;
-use crate::record::{self, Effect, Record};
-use crate::row::Rows;
+use crate::record::{self, RecordEffect, StoreRecord};
+use crate::row::RowAllocator;
 use crate::{Error, Result};
 
 /// A checkpoint in a data folder.
@@ -32,7 +32,7 @@ pub struct CheckpointFound {
 /// What a data folder holds.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Inspection {
+pub struct StoreInspection {
     /// The store's id, in hexadecimal.
     pub store_id: String,
     /// Where its logs lie.
@@ -52,7 +52,7 @@ pub struct Inspection {
 ///
 /// # Errors
 /// There is no store in the folder, or a file cannot be read. Damage is not an error here, it is in the answer.
-pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspection> {
+pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<StoreInspection> {
     let path = &absolute(path.as_ref())?;
     let identity = Identity::read(storage, path)?.ok_or_else(|| {
         Error::io(
@@ -61,7 +61,7 @@ pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspecti
             &std::io::Error::other("it has no identity file; name a data folder"),
         )
     })?;
-    let mut found = Inspection {
+    let mut found = StoreInspection {
         store_id: identity.id.to_string(),
         log_folders: identity.log_folders.iter().map(|folder| folder.path.clone()).collect(),
         checkpoints: Vec::new(),
@@ -84,8 +84,8 @@ fn checkpoints(
     storage: &dyn Storage,
     path: &Path,
     identity: &Identity,
-    found: &mut Inspection,
-) -> Result<Option<Manifest>> {
+    found: &mut StoreInspection,
+) -> Result<Option<CheckpointManifest>> {
     for (begin, folder) in checkpoint::folders(storage, path)? {
         let mut checkpoint = CheckpointFound {
             folder: folder.clone(),
@@ -95,13 +95,13 @@ fn checkpoints(
             bytes: 0,
         };
         // One that does not hold is in the answer below, as opening finds it.
-        if let Ok(Some(manifest)) = Manifest::read(storage, &folder) {
+        if let Ok(Some(manifest)) = CheckpointManifest::read(storage, &folder) {
             (checkpoint.rows, checkpoint.bytes) = (manifest.rows(), manifest.bytes());
             checkpoint.end_epoch = Some(manifest.end);
         }
         found.checkpoints.push(checkpoint);
     }
-    match Manifest::newest(storage, path, (identity.id, identity.checkpoint)) {
+    match CheckpointManifest::newest(storage, path, (identity.id, identity.checkpoint)) {
         Ok(Some((manifest, folder))) => {
             found.damage.extend(load::verify(storage, &manifest, &folder).err());
             Ok(Some(manifest))
@@ -115,11 +115,11 @@ fn checkpoints(
 }
 
 /// Looks at the logs.
-fn logs(storage: &dyn Storage, newest: Option<&Manifest>, found: &mut Inspection) {
-    let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(Manifest::epochs));
+fn logs(storage: &dyn Storage, newest: Option<&CheckpointManifest>, found: &mut StoreInspection) {
+    let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(CheckpointManifest::epochs));
     let replayed = replayed.and_then(|recovered| {
         found.logs = Some(recovered.report().clone());
-        let rows = Rows::new();
+        let rows = RowAllocator::new();
         let begin = newest.map_or(0, |manifest| manifest.begin);
         recovered.replay(1, begin, |_, record| check_payload(&rows, record.payload))
     });
@@ -129,15 +129,19 @@ fn logs(storage: &dyn Storage, newest: Option<&Manifest>, found: &mut Inspection
     }
 }
 
-fn check_payload(rows: &Rows, payload: &[u8]) -> std::result::Result<(), String> {
-    let record = Record::parse(payload).ok_or("the record is whole but not one that this program writes")?;
+fn check_payload(rows: &RowAllocator, payload: &[u8]) -> std::result::Result<(), String> {
+    let record =
+        StoreRecord::parse(payload).ok_or("the record is whole but not one that this program writes")?;
     if record.member && !record::is_member_key(record.key) {
         return Err(record::NO_MEMBER.into());
     }
     match record.effect {
-        Effect::Columns(tables) => record::row_of_tables(rows, tables, record.expires)
+        RecordEffect::Columns(tables) => record::row_of_tables(rows, tables, record.expires)
             .map(drop)
             .ok_or_else(|| "its columns are not well-formed".into()),
-        Effect::Value(_) | Effect::Collection(..) | Effect::Remove | Effect::Delta(_) => Ok(()),
+        RecordEffect::Value(_)
+        | RecordEffect::Collection(..)
+        | RecordEffect::Remove
+        | RecordEffect::Delta(_) => Ok(()),
     }
 }

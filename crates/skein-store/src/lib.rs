@@ -13,9 +13,9 @@
 mod batch;
 mod checkpoint;
 mod collection;
+mod data_folder;
 mod error;
 mod expiry;
-mod folder;
 mod identity;
 mod index;
 mod inspect;
@@ -23,7 +23,7 @@ mod log_folders;
 mod memory;
 mod options;
 mod record;
-mod records;
+mod record_buffer;
 mod recovery;
 mod row;
 mod session;
@@ -33,20 +33,24 @@ mod stripes;
 
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
-pub use collection::{ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, OrderView, SetReader, SortedSet};
+pub use collection::{
+    ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader, SortedSet,
+};
 pub use error::{Error, Result};
-pub use expiry::Clock;
+pub use expiry::ExpiryClock;
 pub use identity::is_data_folder;
-pub use inspect::{CheckpointFound, Inspection, inspect};
+pub use inspect::{CheckpointFound, StoreInspection, inspect};
 pub use memory::{Eviction, MemoryUse};
 pub use options::{
-    CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions,
+    CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions,
     VALUE_BYTES_MAX,
 };
-pub use row::{Columns, Row, RowBuffer, RowRef, Rows, encode_value};
-pub use session::{Change, ROW_COLUMNS_MAX, Recorder, RowWriter, Scope, Session, SetWriter, Updated, Writer};
-pub use skein_index::{Direction, successor};
+pub use row::{ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
+pub use session::{
+    OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session, SetWriter, Writer,
+};
+pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
-pub use snapshot::{Release, Snapshot};
-pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};
+pub use snapshot::{Snapshot, SnapshotRelease};
+pub use store::{CloseReport, ColumnFound, KeyEntry, RecoveryReport, Store, StoreStats};

@@ -6,28 +6,28 @@
 
 use std::path::{Path, PathBuf};
 
-use skein_log::Roster;
+use skein_log::SegmentManifest;
 use skein_log::storage::Storage;
 
-use crate::folder::absolute;
+use crate::data_folder::absolute;
 use crate::identity::{Identity, LogFolder, StoreId};
 use crate::{Error, Result, StoreOptions};
 
 /// What was found out; nothing but rosters of new folders was written.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct ResolvedLogFolders {
     pub(crate) identity: Identity,
     /// Folders of the identity that are missing and given up.
     pub(crate) given_up: Vec<LogFolder>,
 }
 
 /// Settles in which folders the logs of the store in `data` lie.
-pub(crate) fn settle(
+pub(crate) fn resolve(
     storage: &dyn Storage,
     data: &Path,
     known: &Identity,
     options: &StoreOptions,
-) -> Result<Settled> {
+) -> Result<ResolvedLogFolders> {
     let mut named = named(options)?;
     let mut identity = known.clone();
     named.iter().try_for_each(|path| recognize(storage, &mut identity, &named, path))?;
@@ -52,7 +52,7 @@ pub(crate) fn settle(
     for folder in std::mem::take(&mut identity.log_folders) {
         let needed = folder.active
             || is_given_up(&folder)
-            || Roster::read(storage, &folder.path)?.is_some_and(|roster| !roster.is_empty());
+            || SegmentManifest::read(storage, &folder.path)?.is_some_and(|roster| !roster.is_empty());
         if needed {
             kept.push(folder);
         } else {
@@ -60,7 +60,7 @@ pub(crate) fn settle(
         }
     }
     identity.log_folders = kept;
-    Ok(Settled { identity, given_up })
+    Ok(ResolvedLogFolders { identity, given_up })
 }
 
 /// The folders that the options name, as absolute paths.
@@ -147,8 +147,8 @@ fn is_there(storage: &dyn Storage, folder: &LogFolder, id: StoreId) -> Result<bo
 }
 
 /// The roster in a folder, if it is of this store.
-fn roster_of(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<Option<Roster>> {
-    match Roster::read(storage, path)? {
+fn roster_of(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<Option<SegmentManifest>> {
+    match SegmentManifest::read(storage, path)? {
         Some(roster) if roster.database != id.0 => Err(Error::Foreign {
             path: path.to_owned(),
             found: StoreId(roster.database).to_string(),
@@ -162,7 +162,7 @@ fn roster_of(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<Option<R
 fn enter(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<LogFolder> {
     let roster = match roster_of(storage, id, path)? {
         Some(roster) => roster,
-        None => Roster::create(storage, path, id.0)?,
+        None => SegmentManifest::create(storage, path, id.0)?,
     };
     Ok(LogFolder { id: roster.folder, active: true, path: path.to_owned() })
 }

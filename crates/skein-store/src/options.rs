@@ -10,8 +10,8 @@ use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_log::{LogOptions, OpenProgress};
 use skein_sync::threads;
 
-use crate::expiry::cycle;
-use crate::{Clock, Error, Eviction, Result};
+use crate::expiry::expiry_thread;
+use crate::{Error, Eviction, ExpiryClock, Result};
 
 pub use skein_log::Durability;
 
@@ -109,7 +109,7 @@ pub const SNAPSHOTS_MAX: usize = skip_list::SNAPSHOTS_MAX - 1;
 
 /// Bounds on what a store takes in.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct StoreLimits {
     /// The longest key in bytes that is written; at least 1, at most (and by default) [`KEY_BYTES_MAX`]. Longer keys that
     /// are there already can be read and removed.
     pub key_bytes: usize,
@@ -124,7 +124,7 @@ pub struct Limits {
     pub snapshots: usize,
 }
 
-impl Default for Limits {
+impl Default for StoreLimits {
     fn default() -> Self {
         Self {
             key_bytes: KEY_BYTES_MAX,
@@ -192,9 +192,9 @@ pub struct StoreOptions {
     /// The file system; tests put one in its place that fails.
     pub storage: Arc<dyn Storage>,
     /// Bounds on what the store takes in.
-    pub limits: Limits,
+    pub limits: StoreLimits,
     /// Where the time comes from, by which keys expire.
-    pub clock: Clock,
+    pub clock: ExpiryClock,
     /// How often a thread looks for keys that have expired, and removes them; 100 ms by default. It works for a quarter of this time at
     /// most, or half of it when that is not enough. `None` for never: they are hidden all the same, and take memory until they are written to or removed.
     pub expiry_interval: Option<Duration>,
@@ -220,9 +220,9 @@ impl Default for StoreOptions {
             checkpoint_threads: cores.div_ceil(2),
             lock_wait: LOCK_WAIT,
             storage: Arc::new(OsStorage),
-            limits: Limits::default(),
-            clock: Clock::system(),
-            expiry_interval: Some(cycle::INTERVAL),
+            limits: StoreLimits::default(),
+            clock: ExpiryClock::system(),
+            expiry_interval: Some(expiry_thread::INTERVAL),
             progress: Arc::default(),
         }
     }

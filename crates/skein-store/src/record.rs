@@ -5,8 +5,8 @@
 //! just before their own.
 
 use crate::collection;
-use crate::row::table::{self, Column, Table};
-use crate::row::{Row, RowRef, Rows, TABLE_BYTES_MAX};
+use crate::row::table::{self, Column, ColumnTable};
+use crate::row::{Row, RowAllocator, RowRef, TABLE_BYTES_MAX};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -35,7 +35,7 @@ pub(crate) fn is_member_key(key: &[u8]) -> bool {
 
 /// What a write did to its key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Effect<'a> {
+pub(crate) enum RecordEffect<'a> {
     /// The key holds this value.
     Value(&'a [u8]),
     /// The key holds the columns of these tables, joined.
@@ -43,14 +43,14 @@ pub(crate) enum Effect<'a> {
     /// The key is gone.
     Remove,
     /// The key holds the collection with this id.
-    Collection(collection::Kind, u64),
+    Collection(collection::CollectionKind, u64),
     /// The version just before was changed.
-    Delta(Delta<'a>),
+    Delta(RowDelta<'a>),
 }
 
 /// A change of the version just before, as it lies in a record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Delta<'a> {
+pub(crate) enum RowDelta<'a> {
     /// Some columns were set and some removed.
     Merge(&'a [u8]),
     /// The key expires at this time, or never.
@@ -59,14 +59,14 @@ pub(crate) enum Delta<'a> {
 
 /// A write to one key, as read back from a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct StoreRecord<'a> {
     /// Whether the key is one of the members' index.
     pub(crate) member: bool,
     pub(crate) key: &'a [u8],
     pub(crate) version: u64,
     /// When a key that holds a value or columns expires.
     pub(crate) expires: Option<u64>,
-    pub(crate) effect: Effect<'a>,
+    pub(crate) effect: RecordEffect<'a>,
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64, expires: Option<u64>) {
@@ -110,8 +110,8 @@ pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
         write_value(out, key, row.version(), value, row.expires_at());
     } else if let Some(collection) = row.collection() {
         let kind = match collection.kind() {
-            collection::Kind::SortedSet => SORTED_SET,
-            collection::Kind::Hash => HASH,
+            collection::CollectionKind::SortedSet => SORTED_SET,
+            collection::CollectionKind::Hash => HASH,
         };
         head(out, kind, key, row.version(), row.expires_at());
         out.extend_from_slice(&collection.id().to_le_bytes());
@@ -184,9 +184,9 @@ pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
 }
 
 /// Takes bytes off the front of a slice.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -216,11 +216,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> StoreRecord<'a> {
     /// Reads a payload; `None` if it is not one, whatever it is.
     #[inline]
     pub(crate) fn parse(payload: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let kind = reader.u8()?;
         let key_len = reader.u16()? as usize;
         let version = reader.u64()?;
@@ -229,14 +229,14 @@ impl<'a> Record<'a> {
         let body = reader.0;
         let member = kind & MEMBER != 0;
         let effect = match kind & !(EXPIRES | MEMBER) {
-            VALUE if !member || expires.is_none() => Effect::Value(body),
-            REMOVE if body.is_empty() && expires.is_none() => Effect::Remove,
+            VALUE if !member || expires.is_none() => RecordEffect::Value(body),
+            REMOVE if body.is_empty() && expires.is_none() => RecordEffect::Remove,
             _ if member => return None,
-            COLUMNS => Effect::Columns(body),
-            SORTED_SET => Effect::Collection(collection::Kind::SortedSet, id_of(body)?),
-            HASH => Effect::Collection(collection::Kind::Hash, id_of(body)?),
-            MERGE if expires.is_none() => Effect::Delta(Delta::Merge(body)),
-            EXPIRY if body.is_empty() => Effect::Delta(Delta::Expiry(expires)),
+            COLUMNS => RecordEffect::Columns(body),
+            SORTED_SET => RecordEffect::Collection(collection::CollectionKind::SortedSet, id_of(body)?),
+            HASH => RecordEffect::Collection(collection::CollectionKind::Hash, id_of(body)?),
+            MERGE if expires.is_none() => RecordEffect::Delta(RowDelta::Merge(body)),
+            EXPIRY if body.is_empty() => RecordEffect::Delta(RowDelta::Expiry(expires)),
             _ => return None,
         };
         Some(Self { member, key, version, expires, effect })
@@ -249,10 +249,10 @@ pub(crate) fn id_of(body: &[u8]) -> Option<u64> {
 }
 
 /// Makes a row from tables as they lie on disk; `None` if they are not well-formed.
-pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8], expires: Option<u64>) -> Option<Row> {
+pub(crate) fn row_of_tables(rows: &RowAllocator, mut tables: &[u8], expires: Option<u64>) -> Option<Row> {
     let mut columns: Vec<Column<'_>> = Vec::new();
     while !tables.is_empty() {
-        let (table, rest) = Table::parse(tables)?;
+        let (table, rest) = ColumnTable::parse(tables)?;
         if columns.last().is_some_and(|last| last.0 >= table.name(0)) {
             return None;
         }
@@ -264,7 +264,7 @@ pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8], expires: Option<u64>
 
 /// The columns set and the names removed by a merge; `None` if the bytes are not one.
 fn merge_parts(bytes: &[u8]) -> Option<(Vec<Column<'_>>, Vec<&[u8]>)> {
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let count = reader.u32()?;
     let mut set = Vec::new();
     for _ in 0..count {
@@ -279,9 +279,9 @@ fn merge_parts(bytes: &[u8]) -> Option<(Vec<Column<'_>>, Vec<&[u8]>)> {
     Some((set, remove))
 }
 
-impl<'a> Delta<'a> {
+impl<'a> RowDelta<'a> {
     /// The row that the change makes of `base`; `None` if it makes none of that one, or the bytes are no merge that leaves a column.
-    pub(crate) fn onto(self, rows: &Rows, base: RowRef<'_>) -> Option<Row> {
+    pub(crate) fn onto(self, rows: &RowAllocator, base: RowRef<'_>) -> Option<Row> {
         match self {
             Self::Merge(bytes) if base.has_columns() => {
                 let (set, remove) = merge_parts(bytes)?;
@@ -306,7 +306,7 @@ impl<'a> Delta<'a> {
 
     /// The change that [`to_vec`](Self::to_vec) kept; `None` if it is none.
     pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let kind = reader.u8()?;
         let expires = reader.expiry(kind)?;
         Some(if kind == MERGE { Self::Merge(reader.0) } else { Self::Expiry(expires) })
@@ -319,25 +319,25 @@ mod tests {
 
     #[test]
     fn records_come_back() {
-        let rows = Rows::new();
+        let rows = RowAllocator::new();
         let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
         row.set_version(5);
         let mut out = Vec::new();
         write_row(&mut out, b"key", row.as_ref());
-        let record = Record::parse(&out).unwrap();
+        let record = StoreRecord::parse(&out).unwrap();
         assert_eq!((record.key, record.version), (&b"key"[..], 5));
-        let Effect::Columns(tables) = record.effect else { panic!("{record:?}") };
+        let RecordEffect::Columns(tables) = record.effect else { panic!("{record:?}") };
         assert!(row_of_tables(&rows, tables, None).unwrap().as_ref().columns().eq(row.as_ref().columns()));
 
         out.clear();
         write_merge(&mut out, b"", 6, &[(b"c", b"3")], &[b"a", b"b"]);
-        let Effect::Delta(merge) = Record::parse(&out).unwrap().effect else { panic!() };
-        let merged = Delta::of(&merge.to_vec()).unwrap().onto(&rows, row.as_ref()).unwrap();
+        let RecordEffect::Delta(merge) = StoreRecord::parse(&out).unwrap().effect else { panic!() };
+        let merged = RowDelta::of(&merge.to_vec()).unwrap().onto(&rows, row.as_ref()).unwrap();
         assert!(merged.as_ref().columns().eq([(&b"c"[..], &b"3"[..])]));
 
         out.clear();
         write_remove(&mut out, b"k", 7);
-        assert!(matches!(Record::parse(&out).unwrap().effect, Effect::Remove));
+        assert!(matches!(StoreRecord::parse(&out).unwrap().effect, RecordEffect::Remove));
     }
 
     #[test]
@@ -345,15 +345,15 @@ mod tests {
         for value in [&b""[..], b"12345678", &[7; 3000]] {
             let mut out = Vec::new();
             write_member(&mut out, b"\0\0\0\0\0\0\0\x01name", value);
-            let record = Record::parse(&out).unwrap();
+            let record = StoreRecord::parse(&out).unwrap();
             assert!(record.member && is_member_key(record.key));
-            assert!(matches!(record.effect, Effect::Value(found) if found == value));
+            assert!(matches!(record.effect, RecordEffect::Value(found) if found == value));
         }
     }
 
     #[test]
     fn times_of_expiry_come_back() {
-        let rows = Rows::new();
+        let rows = RowAllocator::new();
         let small = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         let large = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
         let long = rows.value(&[&[7; 3000]]).unwrap();
@@ -363,20 +363,20 @@ mod tests {
                 let row = rows.until(base, expires);
                 let mut whole = Vec::new();
                 write_row(&mut whole, b"key", row.as_ref());
-                assert_eq!(Record::parse(&whole).unwrap().expires, expires);
+                assert_eq!(StoreRecord::parse(&whole).unwrap().expires, expires);
                 let mut change = Vec::new();
                 write_expiry(&mut change, b"key", row.as_ref());
-                let record = Record::parse(&change).unwrap();
+                let record = StoreRecord::parse(&change).unwrap();
                 assert_eq!((record.key, record.expires), (&b"key"[..], expires));
-                let Effect::Delta(delta) = record.effect else { continue };
+                let RecordEffect::Delta(delta) = record.effect else { continue };
                 assert!(base.content_len() > 1000 && change.len() < 30);
-                let made = Delta::of(&delta.to_vec()).unwrap().onto(&rows, base).unwrap();
+                let made = RowDelta::of(&delta.to_vec()).unwrap().onto(&rows, base).unwrap();
                 assert_eq!(made.as_ref().expires_at(), expires);
                 assert!(made.as_ref().value() == base.value() && made.as_ref().columns().eq(base.columns()));
             }
         }
         let tombstone = Row::tombstone(&rows, 1);
-        assert!(Delta::Expiry(Some(1)).onto(&rows, tombstone.as_ref()).is_none());
+        assert!(RowDelta::Expiry(Some(1)).onto(&rows, tombstone.as_ref()).is_none());
     }
 
     #[test]
@@ -384,19 +384,19 @@ mod tests {
         let mut out = Vec::new();
         write_value(&mut out, b"key", 1, b"value", None);
         for len in 0..HEAD + 3 {
-            assert!(Record::parse(&out[..len]).is_none(), "{len} bytes");
+            assert!(StoreRecord::parse(&out[..len]).is_none(), "{len} bytes");
         }
         for kind in [99, REMOVE, REMOVE | EXPIRES, MERGE | EXPIRES, EXPIRY, 0] {
             out[0] = kind;
-            assert!(Record::parse(&out).is_none(), "kind {kind}");
+            assert!(StoreRecord::parse(&out).is_none(), "kind {kind}");
         }
         out.clear();
         write_value(&mut out, b"key", 1, b"", Some(5));
-        assert!((0..out.len()).all(|len| Record::parse(&out[..len]).is_none()), "its time is cut short");
-        let rows = Rows::new();
+        assert!((0..out.len()).all(|len| StoreRecord::parse(&out[..len]).is_none()), "its time is cut short");
+        let rows = RowAllocator::new();
         let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         for bad in [&b"\x01\0\0\0"[..], b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0", b"\0\0\0\0\x01\0\0\0a"] {
-            assert!(Delta::Merge(bad).onto(&rows, base.as_ref()).is_none());
+            assert!(RowDelta::Merge(bad).onto(&rows, base.as_ref()).is_none());
         }
         assert!(row_of_tables(&rows, b"", None).is_none());
     }
@@ -408,7 +408,7 @@ mod tests {
             old in 0usize..120,
             set in proptest::collection::btree_map(0u16..500, 0usize..200, 1..90),
         ) {
-            let rows = Rows::new();
+            let rows = RowAllocator::new();
             let names: Vec<[u8; 2]> = (0..old as u16).map(u16::to_be_bytes).collect();
             let old: Vec<Column<'_>> = names.iter().map(|name| (&name[..], &[][..])).collect();
             let set: Vec<([u8; 2], Vec<u8>)> =
@@ -432,11 +432,11 @@ mod tests {
             payload.extend_from_slice(&key_len.to_le_bytes());
             payload.extend_from_slice(&7u64.to_le_bytes());
             payload.extend_from_slice(&body);
-            let rows = Rows::new();
+            let rows = RowAllocator::new();
             let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
-            match Record::parse(&payload).map(|record| record.effect) {
-                Some(Effect::Columns(tables)) => drop(row_of_tables(&rows, tables, None)),
-                Some(Effect::Delta(delta)) => drop(delta.onto(&rows, base.as_ref())),
+            match StoreRecord::parse(&payload).map(|record| record.effect) {
+                Some(RecordEffect::Columns(tables)) => drop(row_of_tables(&rows, tables, None)),
+                Some(RecordEffect::Delta(delta)) => drop(delta.onto(&rows, base.as_ref())),
                 _ => {}
             }
         }

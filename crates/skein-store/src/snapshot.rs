@@ -25,16 +25,16 @@ use skein_index::{SkipList, skip_list};
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{alone, shared};
 
-use crate::expiry::Time;
-use crate::index::{Bounds, Index, View, scan_moment};
+use crate::expiry::OperationTime;
+use crate::index::{IndexView, KeyBounds, StoreIndex, scan_moment};
 use crate::row::{Row, RowRef};
-use crate::session::inside;
-use crate::store::{Entry, Inner, gather};
-use crate::{Direction, Error, Result, Store};
+use crate::session::active_writes;
+use crate::store::{KeyEntry, StoreCore, gather};
+use crate::{Error, Result, ScanDirection, Store};
 
 /// What a store keeps for its snapshots; there is one where the index has snapshots.
 #[derive(Debug)]
-pub(crate) struct Snapshots {
+pub(crate) struct StoreSnapshots {
     list: Arc<SkipList<Row>>,
     /// See invariant 1.
     groups: RwLock<()>,
@@ -43,10 +43,10 @@ pub(crate) struct Snapshots {
     limit: usize,
 }
 
-impl Snapshots {
+impl StoreSnapshots {
     /// Those of `index`, if it has any.
-    pub(crate) fn of(index: &Index, limit: usize) -> Option<Self> {
-        let Index::SkipList(list) = index else { return None };
+    pub(crate) fn of(index: &StoreIndex, limit: usize) -> Option<Self> {
+        let StoreIndex::SkipList(list) = index else { return None };
         Some(Self { list: list.clone(), groups: RwLock::new(()), live: AtomicUsize::new(0), limit })
     }
 
@@ -56,13 +56,13 @@ impl Snapshots {
     }
 
     /// The moment of a checkpoint, of which there is one at a time.
-    pub(crate) fn for_checkpoint(&self) -> Result<View<'_>> {
+    pub(crate) fn for_checkpoint(&self) -> Result<IndexView<'_>> {
         let _no_groups = alone(&self.groups);
-        Ok(View::Moment(self.list.snapshot()?))
+        Ok(IndexView::Moment(self.list.snapshot()?))
     }
 
     /// How many are live, and how old the oldest is; the checkpoint's is counted.
-    pub(crate) fn numbers(&self) -> skip_list::Snapshots {
+    pub(crate) fn numbers(&self) -> skip_list::SkipListSnapshots {
         self.list.snapshots()
     }
 
@@ -80,9 +80,9 @@ impl Snapshots {
     }
 }
 
-impl Inner {
+impl StoreCore {
     /// What is kept for snapshots, or why there are none.
-    fn snapshots(&self) -> Result<&Snapshots> {
+    fn snapshots(&self) -> Result<&StoreSnapshots> {
         self.snapshots.as_ref().ok_or(Error::NoSnapshots { index: self.options.index })
     }
 }
@@ -96,16 +96,16 @@ impl Inner {
 /// lives stays in memory until it is dropped (each key once per snapshot at most): drop it soon.
 pub struct Snapshot {
     /// Dropped before its place is given up and before the store.
-    moment: skip_list::Snapshot<'static, Row>,
+    moment: skip_list::SkipListSnapshot<'static, Row>,
     /// The time at which it was taken, by which keys expire.
     taken: u64,
-    place: Place,
+    place: SnapshotSlot,
 }
 
 /// One of so many that may be live.
-struct Place(Store);
+struct SnapshotSlot(Store);
 
-impl Drop for Place {
+impl Drop for SnapshotSlot {
     fn drop(&mut self) {
         if let Some(snapshots) = &self.0.inner().snapshots {
             snapshots.leave();
@@ -141,9 +141,9 @@ impl Store {
     /// `NoSnapshots` where the index has none, `TooManySnapshots` where as many are live as may be.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let snapshots = self.inner().snapshots()?;
-        inside::check_group(self.inner(), "`snapshot`")?;
+        active_writes::check_group(self.inner(), "`snapshot`")?;
         snapshots.admit()?;
-        let place = Place(self.clone());
+        let place = SnapshotSlot(self.clone());
         let _no_groups = alone(&snapshots.groups);
         let taken = self.options().clock.now();
         Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, taken, place })
@@ -152,7 +152,7 @@ impl Store {
 
 impl Snapshot {
     /// The time of the moment.
-    fn time(&self) -> Time<'_> {
+    fn time(&self) -> OperationTime<'_> {
         self.place.0.inner().time(Some(self.taken))
     }
 
@@ -163,8 +163,8 @@ impl Snapshot {
     }
 
     /// All that `key` held, with its version then.
-    pub fn get_entry(&self, key: &[u8]) -> Option<Entry> {
-        self.get_with(key, |row| row.map(|row| Entry::new(key, row)))
+    pub fn get_entry(&self, key: &[u8]) -> Option<KeyEntry> {
+        self.get_with(key, |row| row.map(|row| KeyEntry::new(key, row)))
     }
 
     /// Shows `each` the rows that were within `bounds`, in order, until it breaks. A row is borrowed for the call only.
@@ -191,8 +191,8 @@ impl Snapshot {
     /// ```
     pub fn scan(
         &self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
         let inner = self.place.0.inner();
@@ -200,7 +200,7 @@ impl Snapshot {
     }
 
     /// The rows that were within `bounds`, at most `limit`, in order.
-    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
+    pub fn range(&self, bounds: KeyBounds<'_>, direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
         gather(limit, |each| self.scan(bounds, direction, each))
     }
 
@@ -218,9 +218,9 @@ impl Snapshot {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn release(self) -> Release {
+    pub fn release(self) -> SnapshotRelease {
         let Self { moment, place, .. } = self;
-        Release { rest: moment.release(), _store: place.0.clone() }
+        SnapshotRelease { rest: moment.release(), _store: place.0.clone() }
     }
 
     /// The store that it is of.
@@ -237,13 +237,13 @@ impl std::fmt::Debug for Snapshot {
 
 /// What was kept for a [`Snapshot`] that has ended; see [`Snapshot::release`]. When it is dropped, the rest is let go at once.
 #[derive(Debug)]
-pub struct Release {
+pub struct SnapshotRelease {
     /// Dropped before the store, in whose memory the rows lie.
-    rest: skip_list::Release<'static, Row>,
+    rest: skip_list::SkipListRelease<'static, Row>,
     _store: Store,
 }
 
-impl Release {
+impl SnapshotRelease {
     /// Lets go up to `most` rows; whether there are more.
     pub fn step(&mut self, most: usize) -> bool {
         self.rest.step(most)

@@ -44,7 +44,7 @@ fn hash(key: &[u8]) -> usize {
 }
 
 /// Latches that are held; dropping it lets them go.
-pub(crate) struct Latched<'s> {
+pub(crate) struct LatchedStripes<'s> {
     stripes: &'s Stripes,
     held: Vec<u16>,
 }
@@ -99,11 +99,11 @@ impl Stripes {
     }
 
     /// Latches the stripes of `keys`.
-    pub(crate) fn lock<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Latched<'_> {
+    pub(crate) fn lock<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> LatchedStripes<'_> {
         self.lock_stripes(Self::stripes_of(keys))
     }
 
-    fn lock_stripes(&self, stripes: Vec<u16>) -> Latched<'_> {
+    fn lock_stripes(&self, stripes: Vec<u16>) -> LatchedStripes<'_> {
         for &stripe in &stripes {
             let word = &self.latches[stripe as usize];
             let mut backoff = Backoff::new();
@@ -120,7 +120,7 @@ impl Stripes {
                 backoff.wait();
             }
         }
-        Latched { stripes: self, held: stripes }
+        LatchedStripes { stripes: self, held: stripes }
     }
 
     /// Runs `read` until no multi-key write went through the stripes of `keys` meanwhile; gives the last answer.
@@ -156,7 +156,7 @@ impl Stripes {
     }
 }
 
-impl Drop for Latched<'_> {
+impl Drop for LatchedStripes<'_> {
     fn drop(&mut self) {
         for &stripe in &self.held {
             // Release: pairs with the Acquire in `lock_stripes` and in `consistent`.

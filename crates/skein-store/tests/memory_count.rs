@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::options;
-use skein_store::{Durability, IndexKind, Limits, Store, StoreOptions};
+use skein_store::{Durability, IndexKind, Store, StoreLimits, StoreOptions};
 
 /// The system's allocator, with a counter.
-struct Counting;
+struct CountingSystemAllocator;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -21,7 +21,7 @@ fn size(layout: Layout) -> usize {
 }
 
 // SAFETY: everything is passed on; counting touches no block.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingSystemAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(size(layout), Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on, here and below.
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingSystemAllocator = CountingSystemAllocator;
 
 /// Bytes of a span, in which objects of one size lie.
 const SPAN: usize = 64 << 10;
@@ -45,7 +45,7 @@ const SPAN: usize = 64 << 10;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// What is counted, and what is held: beyond what an empty store has.
-struct Scale {
+struct MemoryScale {
     store: Store,
     counted: usize,
     held: usize,
@@ -54,10 +54,10 @@ struct Scale {
     _folder: tempfile::TempDir,
 }
 
-impl Scale {
+impl MemoryScale {
     fn new(index: IndexKind, large: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { memory_bytes: Some(1 << 40), ..Limits::default() };
+        let limits = StoreLimits { memory_bytes: Some(1 << 40), ..StoreLimits::default() };
         let store =
             Store::open(folder.path(), StoreOptions { index, limits, ..options(Durability::None) }).unwrap();
         let mut scale = Self { store, counted: 0, held: 0, large, _folder: folder };
@@ -115,12 +115,12 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
     };
     let removed = keys / 3 * 2;
     // What the thread keeps for its next writes is not the store's: it is there before anything is looked at.
-    fill(&mut Scale::new(index, false).store.session(), 0, &key(0));
-    let rest = Scale::new(index, what == "large");
+    fill(&mut MemoryScale::new(index, false).store.session(), 0, &key(0));
+    let rest = MemoryScale::new(index, what == "large");
     filled(&mut rest.store.session(), removed);
     let lives = rest.look().1;
     drop(rest);
-    let scale = Scale::new(index, what == "large");
+    let scale = MemoryScale::new(index, what == "large");
     let mut session = scale.store.session();
     filled(&mut session, 0);
     scale.agrees(what, (5 << 20, 0), || scale.look().1);

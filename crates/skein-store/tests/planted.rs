@@ -6,7 +6,7 @@
 mod common;
 
 use common::options;
-use skein_log::planted::{self, Bug};
+use skein_log::planted_bugs::{self, PlantedBug};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 use skein_store::{Durability, Error, Store, StoreOptions};
@@ -57,12 +57,12 @@ fn gives_back_damage() -> bool {
 #[test]
 fn planted_mistakes_are_noticed() {
     assert!(!loses_acknowledged_writes() && !gives_back_damage());
-    planted::set(Bug::EarlyAcknowledgement, true);
+    planted_bugs::set(PlantedBug::EarlyAcknowledgement, true);
     // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
     assert!((0..50).any(|_| loses_acknowledged_writes()));
-    planted::set(Bug::EarlyAcknowledgement, false);
-    planted::set(Bug::SkippedCrc, true);
+    planted_bugs::set(PlantedBug::EarlyAcknowledgement, false);
+    planted_bugs::set(PlantedBug::SkippedCrc, true);
     assert!(gives_back_damage());
-    planted::set(Bug::SkippedCrc, false);
+    planted_bugs::set(PlantedBug::SkippedCrc, false);
     assert!(!loses_acknowledged_writes() && !gives_back_damage());
 }

@@ -43,7 +43,7 @@
 //! is dropped, so a model never sees freed memory, and explores none of the reclamation's own steps.
 
 #[cfg(not(skein_loom))]
-mod abandoned;
+mod abandoned_guards;
 #[cfg(not(skein_loom))]
 mod collector;
 #[cfg(not(skein_loom))]

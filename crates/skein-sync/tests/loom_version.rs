@@ -11,12 +11,12 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::version::{Version, VersionWord};
 
 /// A node of two words that a writer changes together.
-struct Node {
+struct TwoWordNode {
     version: VersionWord,
     words: [AtomicU64; 2],
 }
 
-impl Node {
+impl TwoWordNode {
     fn shared() -> Arc<Self> {
         let words = [AtomicU64::new(0), AtomicU64::new(0)];
         Arc::new(Self { version: VersionWord::new(Version::BORDER), words })
@@ -40,7 +40,7 @@ impl Node {
 #[test]
 fn what_is_validated_is_whole() {
     loom::model(|| {
-        let node = Node::shared();
+        let node = TwoWordNode::shared();
         let shared = Arc::clone(&node);
         let writer = loom::thread::spawn(move || shared.bump(VersionWord::mark_inserting));
         let seen = node.version.stable();
@@ -56,7 +56,7 @@ fn what_is_validated_is_whole() {
 #[test]
 fn the_lock_excludes() {
     loom::model(|| {
-        let node = Node::shared();
+        let node = TwoWordNode::shared();
         let start = node.version.stable();
         let shared = Arc::clone(&node);
         let writer = loom::thread::spawn(move || shared.bump(VersionWord::mark_inserting));
@@ -71,7 +71,7 @@ fn the_lock_excludes() {
 #[test]
 fn a_deleted_node_shows_its_last_state() {
     loom::model(|| {
-        let node = Node::shared();
+        let node = TwoWordNode::shared();
         let shared = Arc::clone(&node);
         let writer = loom::thread::spawn(move || shared.bump(VersionWord::mark_deleted));
         if node.version.stable().is_deleted() {

@@ -9,12 +9,12 @@
 //!
 //! The server and the module for Redis and Valkey read requests by this, so that both take the same words and answer the same errors.
 
-mod mistake;
 pub mod number;
 mod options;
 mod range;
 pub mod slots;
+mod syntax_error;
 
-pub use mistake::Mistake;
-pub use options::{RangeOptions, Shown};
-pub use range::Range;
+pub use options::{RangeOptions, RangeProjection};
+pub use range::KeyRange;
+pub use syntax_error::SyntaxError;

@@ -1,11 +1,11 @@
 //! What follows the bounds of a range.
 
-use crate::Mistake;
+use crate::SyntaxError;
 use crate::number::{parse_i64, parse_u64};
 
 /// What is shown of each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum RangeProjection {
     /// The key and what it holds.
     Entries,
     /// The key alone.
@@ -31,7 +31,7 @@ pub struct RangeOptions {
     /// Keys at most.
     pub limit: usize,
     /// What is shown of each.
-    pub shown: Shown,
+    pub shown: RangeProjection,
     /// All of one moment.
     pub snapshot: bool,
 }
@@ -41,36 +41,37 @@ impl RangeOptions {
     ///
     /// # Errors
     /// A [`Mistake`], never that of a bound.
-    pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, Mistake> {
+    pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, SyntaxError> {
         let (mut reverse, mut limit, mut shown, mut snapshot) = (false, None, None, false);
         while let Some(word) = words.next() {
             let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
             if is("REV") && !reverse {
                 reverse = true;
             } else if is("LIMIT") && limit.is_none() {
-                let most = parse_u64(words.next().ok_or(Mistake::Syntax)?).ok_or(Mistake::NotAnInteger)?;
+                let most =
+                    parse_u64(words.next().ok_or(SyntaxError::Syntax)?).ok_or(SyntaxError::NotAnInteger)?;
                 limit = Some(usize::try_from(most).unwrap_or(usize::MAX));
             } else if is("NOVALUES") && shown.is_none() {
-                shown = Some(Shown::Keys);
+                shown = Some(RangeProjection::Keys);
             } else if is("COLUMNS") && shown.is_none() {
-                shown = Some(Shown::Columns(columns(&mut words)?));
+                shown = Some(RangeProjection::Columns(columns(&mut words)?));
             } else if is("SNAPSHOT") && !snapshot {
                 snapshot = true;
             } else {
-                return Err(Mistake::Syntax);
+                return Err(SyntaxError::Syntax);
             }
         }
-        let (limit, shown) = (limit.unwrap_or(usize::MAX), shown.unwrap_or(Shown::Entries));
+        let (limit, shown) = (limit.unwrap_or(usize::MAX), shown.unwrap_or(RangeProjection::Entries));
         Ok(Self { reverse, limit, shown, snapshot })
     }
 }
 
 /// A count, and so many names.
-fn columns<'a>(words: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, Mistake> {
-    let count = parse_i64(words.next().ok_or(Mistake::Syntax)?).ok_or(Mistake::NotAnInteger)?;
-    let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(Mistake::NoColumns)?;
+fn columns<'a>(words: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, SyntaxError> {
+    let count = parse_i64(words.next().ok_or(SyntaxError::Syntax)?).ok_or(SyntaxError::NotAnInteger)?;
+    let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(SyntaxError::NoColumns)?;
     if words.len() < count {
-        return Err(Mistake::Syntax);
+        return Err(SyntaxError::Syntax);
     }
     Ok(words.take(count).map(<[u8]>::to_vec).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::Mistake;
+use crate::SyntaxError;
 
 /// A range of keys. Empty ones are told apart here, so that no index sees crossed bounds.
 ///
@@ -15,7 +15,7 @@ use crate::Mistake;
 /// # Ok::<(), skein_syntax::Mistake>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct KeyRange {
     /// The least keys.
     pub lower: Bound<Vec<u8>>,
     /// The greatest keys.
@@ -23,25 +23,25 @@ pub struct Range {
 }
 
 /// One end as it was written.
-enum End<'a> {
+enum WrittenBound<'a> {
     BeforeAll,
     AfterAll,
     At(Bound<&'a [u8]>),
 }
 
-impl<'a> End<'a> {
-    fn parse(text: &'a [u8]) -> Result<Self, Mistake> {
+impl<'a> WrittenBound<'a> {
+    fn parse(text: &'a [u8]) -> Result<Self, SyntaxError> {
         match text {
             b"-" => Ok(Self::BeforeAll),
             b"+" => Ok(Self::AfterAll),
             [b'[', key @ ..] => Ok(Self::At(Bound::Included(key))),
             [b'(', key @ ..] => Ok(Self::At(Bound::Excluded(key))),
-            _ => Err(Mistake::Bound),
+            _ => Err(SyntaxError::Bound),
         }
     }
 }
 
-impl Range {
+impl KeyRange {
     /// All keys.
     pub const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
@@ -58,17 +58,17 @@ impl Range {
     ///
     /// # Errors
     /// [`Mistake::Bound`].
-    pub fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, Mistake> {
-        let (min, max) = (End::parse(min)?, End::parse(max)?);
+    pub fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, SyntaxError> {
+        let (min, max) = (WrittenBound::parse(min)?, WrittenBound::parse(max)?);
         let lower = match min {
-            End::BeforeAll => Bound::Unbounded,
-            End::At(bound) => bound,
-            End::AfterAll => return Ok(None),
+            WrittenBound::BeforeAll => Bound::Unbounded,
+            WrittenBound::At(bound) => bound,
+            WrittenBound::AfterAll => return Ok(None),
         };
         let upper = match max {
-            End::AfterAll => Bound::Unbounded,
-            End::At(bound) => bound,
-            End::BeforeAll => return Ok(None),
+            WrittenBound::AfterAll => Bound::Unbounded,
+            WrittenBound::At(bound) => bound,
+            WrittenBound::BeforeAll => return Ok(None),
         };
         let crossed = match (lower, upper) {
             (Bound::Included(a), Bound::Included(b)) => a > b,
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn bounds_of_zrangebylex() {
-        let parse = |min: &str, max: &str| Range::parse(min.as_bytes(), max.as_bytes()).expect("a range");
-        assert_eq!(parse("-", "+"), Some(Range::ALL));
+        let parse = |min: &str, max: &str| KeyRange::parse(min.as_bytes(), max.as_bytes()).expect("a range");
+        assert_eq!(parse("-", "+"), Some(KeyRange::ALL));
         assert_eq!(
             parse("[a", "(b"),
-            Some(Range { lower: Bound::Included(b"a".to_vec()), upper: Bound::Excluded(b"b".to_vec()) })
+            Some(KeyRange { lower: Bound::Included(b"a".to_vec()), upper: Bound::Excluded(b"b".to_vec()) })
         );
         assert_eq!(parse("[", "+").map(|range| range.lower), Some(Bound::Included(Vec::new())));
         for (min, max) in
@@ -119,15 +119,15 @@ mod tests {
         }
         assert!(parse("[a", "[a").is_some());
         for bad in ["", "a", "--", "+1"] {
-            assert!(Range::parse(bad.as_bytes(), b"+").is_err(), "{bad}");
-            assert!(Range::parse(b"-", bad.as_bytes()).is_err(), "{bad}");
+            assert!(KeyRange::parse(bad.as_bytes(), b"+").is_err(), "{bad}");
+            assert!(KeyRange::parse(b"-", bad.as_bytes()).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn ranges_of_prefixes() {
-        let range = Range::with_prefix(b"ab");
+        let range = KeyRange::with_prefix(b"ab");
         assert_eq!(range.bounds(), (Bound::Included(&b"ab"[..]), Bound::Excluded(&b"ac"[..])));
-        assert_eq!(Range::with_prefix(b"\xff").upper, Bound::Unbounded);
+        assert_eq!(KeyRange::with_prefix(b"\xff").upper, Bound::Unbounded);
     }
 }

@@ -67,7 +67,7 @@ pub struct SlotSet([u64; WORDS]);
 /// The text is no list of slots.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no slot from 0 to 16383 and no range of slots")]
-pub struct BadSlots(pub String);
+pub struct ParseSlotsError(pub String);
 
 impl SlotSet {
     /// The set without a slot.
@@ -175,15 +175,15 @@ impl fmt::Debug for SlotSet {
 
 /// Reads what [`Display`](fmt::Display) writes.
 impl std::str::FromStr for SlotSet {
-    type Err = BadSlots;
+    type Err = ParseSlotsError;
 
-    fn from_str(text: &str) -> Result<Self, BadSlots> {
+    fn from_str(text: &str) -> Result<Self, ParseSlotsError> {
         let mut slots = Self::EMPTY;
         for word in text.split_ascii_whitespace() {
             let (first, last) = word.split_once('-').unwrap_or((word, word));
             let number = |text: &str| text.parse().ok().filter(|slot| *slot < SLOTS);
             let (Some(first), Some(last)) = (number(first), number(last)) else {
-                return Err(BadSlots(word.to_owned()));
+                return Err(ParseSlotsError(word.to_owned()));
             };
             slots.insert_range(first, last);
         }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use skein_store::successor;
 
 /// Two bounds.
-pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range between two arguments, or under a prefix.
 ///
@@ -18,7 +18,7 @@ pub fn range(
     min: Option<&OsString>,
     max: Option<&OsString>,
     prefix: Option<&OsString>,
-) -> Result<Range, String> {
+) -> Result<OwnedBounds, String> {
     if let Some(prefix) = prefix {
         return Ok(under(prefix.as_bytes()));
     }
@@ -44,7 +44,7 @@ fn parse(text: &[u8], open: &[u8]) -> Option<Bound<Vec<u8>>> {
 }
 
 /// All keys that begin with `prefix`.
-pub fn under(prefix: &[u8]) -> Range {
+pub fn under(prefix: &[u8]) -> OwnedBounds {
     (Bound::Included(prefix.to_vec()), successor(prefix).map_or(Bound::Unbounded, Bound::Excluded))
 }
 
@@ -56,7 +56,7 @@ mod tests {
         text.into()
     }
 
-    fn between(min: Option<&OsString>, max: Option<&OsString>) -> Result<Range, String> {
+    fn between(min: Option<&OsString>, max: Option<&OsString>) -> Result<OwnedBounds, String> {
         range(["--min", "--max"], min, max, None)
     }
 

@@ -47,9 +47,9 @@ pub enum LogFormat {
 
 /// What sets the level of the log.
 #[derive(Debug)]
-struct Level(reload::Handle<LevelFilter, Registry>);
+struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
 
-impl LogControl for Level {
+impl LogControl for LogLevelHandle {
     fn set_level(&self, level: LevelFilter) {
         // It fails if the log is gone, and then there is nothing to set.
         let _ = self.0.reload(level);
@@ -68,5 +68,5 @@ pub fn log(level: impl Into<LevelFilter>, format: LogFormat) -> Arc<dyn LogContr
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).init();
-    Arc::new(Level(handle))
+    Arc::new(LogLevelHandle(handle))
 }

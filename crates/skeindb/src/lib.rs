@@ -66,10 +66,10 @@
 pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store::{
-    Batch, Change, CheckpointFound, CheckpointReport, Clock, CloseReport, ColumnFound, Columns, Direction,
-    Durability, Entry, Error, IndexKind, Inspection, Limits, RecoveryReport, Release, Result, Row, RowRef,
-    RowWriter, Rows, SNAPSHOTS_MAX, Session, Snapshot, Store, StoreOptions, StoreStats, Ticket, Updated,
-    VALUE_BYTES_MAX, Writer, inspect,
+    Batch, CheckpointFound, CheckpointReport, CloseReport, ColumnFound, ColumnIter, Durability, Error,
+    ExpiryClock, IndexKind, KeyEntry, RecoveryReport, Result, Row, RowAllocator, RowChange, RowRef,
+    RowUpdate, RowWriter, SNAPSHOTS_MAX, ScanDirection, Session, Snapshot, SnapshotRelease, Store,
+    StoreInspection, StoreLimits, StoreOptions, StoreStats, Ticket, VALUE_BYTES_MAX, Writer, inspect,
 };
 
 pub mod client;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::Origins;
+use crate::config::OptionOrigins;
 use crate::console::LogFormat;
 use crate::exit::{EXIT_CODES, Failure};
 
@@ -18,7 +18,7 @@ mod config;
 mod console;
 mod disk;
 mod exit;
-mod foreign;
+mod foreign_folder;
 mod format;
 mod interrupt;
 mod progress;
@@ -30,7 +30,7 @@ mod units;
 /// Many small allocations of many threads are what a store does: mimalloc is measurably faster at them than the
 /// system's allocator, and builds in seconds. This one can count what the bench weighs.
 #[global_allocator]
-static ALLOCATOR: skein_bench::counting::Counting = skein_bench::counting::Counting;
+static ALLOCATOR: skein_bench::counting::LiveByteAllocator = skein_bench::counting::LiveByteAllocator;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,23 +71,23 @@ struct Cli {
     #[arg(long, global = true, value_enum, default_value = "text", display_order = 901)]
     log_format: LogFormat,
     #[command(subcommand)]
-    command: Command,
+    command: SkeinCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Serve(Box<commands::serve::Args>),
-    Config(commands::config::Args),
-    Load(commands::load::Args),
-    Dump(commands::dump::Args),
-    Range(commands::range::Args),
-    Count(commands::count::Args),
-    Check(commands::check::Args),
-    Compact(commands::compact::Args),
-    Copy(commands::copy::Args),
-    Stats(commands::stats::Args),
-    Probe(commands::probe::Args),
-    Bench(commands::bench::Args),
+enum SkeinCommand {
+    Serve(Box<commands::serve::ServeArgs>),
+    Config(commands::config::ConfigArgs),
+    Load(commands::load::LoadArgs),
+    Dump(commands::dump::DumpArgs),
+    Range(commands::range::RangeCommandArgs),
+    Count(commands::count::CountArgs),
+    Check(commands::check::CheckArgs),
+    Compact(commands::compact::CompactArgs),
+    Copy(commands::copy::CopyArgs),
+    Stats(commands::stats::StatsArgs),
+    Probe(commands::probe::ProbeArgs),
+    Bench(commands::bench::BenchArgs),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -122,18 +122,18 @@ fn main() -> ExitCode {
     plant_bug();
     let log = console::log(cli.log_level, cli.log_format);
     let result = match &cli.command {
-        Command::Serve(args) => commands::serve::run(args, log),
-        Command::Config(args) => commands::config::run(args, Cli::command()),
-        Command::Load(args) => commands::load::run(args),
-        Command::Dump(args) => commands::dump::run(args),
-        Command::Range(args) => commands::range::run(args),
-        Command::Count(args) => commands::count::run(args),
-        Command::Check(args) => commands::check::run(args),
-        Command::Compact(args) => commands::compact::run(args),
-        Command::Copy(args) => commands::copy::run(args),
-        Command::Stats(args) => commands::stats::run(args),
-        Command::Probe(args) => commands::probe::run(args),
-        Command::Bench(args) => commands::bench::run(args),
+        SkeinCommand::Serve(args) => commands::serve::run(args, log),
+        SkeinCommand::Config(args) => commands::config::run(args, Cli::command()),
+        SkeinCommand::Load(args) => commands::load::run(args),
+        SkeinCommand::Dump(args) => commands::dump::run(args),
+        SkeinCommand::Range(args) => commands::range::run(args),
+        SkeinCommand::Count(args) => commands::count::run(args),
+        SkeinCommand::Check(args) => commands::check::run(args),
+        SkeinCommand::Compact(args) => commands::compact::run(args),
+        SkeinCommand::Copy(args) => commands::copy::run(args),
+        SkeinCommand::Stats(args) => commands::stats::run(args),
+        SkeinCommand::Probe(args) => commands::probe::run(args),
+        SkeinCommand::Bench(args) => commands::bench::run(args),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -150,7 +150,7 @@ fn cli(args: Vec<OsString>) -> Result<Cli, Failure> {
 fn check_file(file: &Path) -> Result<(), Failure> {
     let args = [OsString::from("skein"), "serve".into(), "--config".into(), file.into()];
     match cli(args.into())?.command {
-        Command::Serve(args) => args.options().map(drop),
+        SkeinCommand::Serve(args) => args.options().map(drop),
         _ => Ok(()),
     }
 }
@@ -161,14 +161,14 @@ fn check(args: Vec<OsString>, file: &Path, text: &str) -> Result<(), Failure> {
     let matches = matches.map_err(|error| Failure::usage(error.to_string()))?;
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     match parsed(config::with_file(Cli::command(), args, given, file, text)?).command {
-        Command::Serve(args) => args.options().map(drop),
+        SkeinCommand::Serve(args) => args.options().map(drop),
         _ => Ok(()),
     }
 }
 
-fn parsed((matches, origins): (ArgMatches, Origins)) -> Cli {
+fn parsed((matches, origins): (ArgMatches, OptionOrigins)) -> Cli {
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    if let Command::Serve(args) = &mut cli.command {
+    if let SkeinCommand::Serve(args) = &mut cli.command {
         args.origins = origins;
     }
     cli
@@ -183,12 +183,12 @@ fn report(failure: &Failure) -> ExitCode {
 /// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the tests notice it.
 #[cfg(feature = "planted-bugs")]
 fn plant_bug() {
-    use skein_log::planted::{Bug, set};
+    use skein_log::planted_bugs::{PlantedBug, set};
 
     let Ok(name) = std::env::var("SKEIN_PLANTED_BUG") else { return };
     match name.as_str() {
-        "early-acknowledgement" => set(Bug::EarlyAcknowledgement, true),
-        "skipped-crc" => set(Bug::SkippedCrc, true),
+        "early-acknowledgement" => set(PlantedBug::EarlyAcknowledgement, true),
+        "skipped-crc" => set(PlantedBug::SkippedCrc, true),
         _ => panic!("SKEIN_PLANTED_BUG={name}: there is no such bug"),
     }
     console::note(format_args!("skein: WRONG ON PURPOSE: {name}"));

@@ -19,13 +19,13 @@ const UNKNOWN: &str = "{spinner} {binary_bytes} · {msg} · {binary_bytes_per_se
 
 /// Progress through an input of known or unknown size.
 #[derive(Debug)]
-pub struct Progress {
+pub struct InputProgress {
     bar: ProgressBar,
     started: Instant,
     shown: Option<Instant>,
 }
 
-impl Progress {
+impl InputProgress {
     /// Starts a bar; `bytes` is the size of the input, if it is known.
     pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
         // Hidden, too, where standard error is no terminal.
@@ -53,8 +53,8 @@ impl Progress {
     }
 
     /// A handle that prints lines above the bar.
-    pub fn printer(&self) -> Printer {
-        Printer(self.bar.clone())
+    pub fn printer(&self) -> ProgressPrinter {
+        ProgressPrinter(self.bar.clone())
     }
 
     /// Takes the bar away; returns how long it took.
@@ -70,7 +70,7 @@ const KEYS_UNKNOWN: &str = "{spinner} {human_pos} keys · {msg}";
 
 /// Progress through keys.
 #[derive(Debug)]
-pub struct Keys {
+pub struct KeyProgress {
     bar: ProgressBar,
     started: Instant,
     shown: Option<Instant>,
@@ -78,7 +78,7 @@ pub struct Keys {
     done: u64,
 }
 
-impl Keys {
+impl KeyProgress {
     /// Starts a bar.
     pub fn start(total: Option<u64>, quiet: bool) -> Self {
         // Hidden, too, where standard error is no terminal.
@@ -112,8 +112,8 @@ impl Keys {
     }
 
     /// A handle that prints lines above the bar.
-    pub fn printer(&self) -> Printer {
-        Printer(self.bar.clone())
+    pub fn printer(&self) -> ProgressPrinter {
+        ProgressPrinter(self.bar.clone())
     }
 
     /// Takes the bar away; returns how long it took.
@@ -125,9 +125,9 @@ impl Keys {
 
 /// Progress through work of which the done part is known.
 #[derive(Debug)]
-pub struct Parts(ProgressBar);
+pub struct PercentProgress(ProgressBar);
 
-impl Parts {
+impl PercentProgress {
     /// How finely the bar is divided.
     const FINE: u32 = 1000;
 
@@ -158,9 +158,9 @@ impl Parts {
 
 /// Prints to standard error without tearing the bar.
 #[derive(Debug, Clone)]
-pub struct Printer(ProgressBar);
+pub struct ProgressPrinter(ProgressBar);
 
-impl Printer {
+impl ProgressPrinter {
     /// Prints one line.
     pub fn line(&self, text: impl Display) {
         self.0.suspend(|| console::note(&text));
@@ -207,15 +207,15 @@ mod tests {
 
     /// A terminal that keeps what was written to it.
     #[derive(Debug, Clone, Default)]
-    struct Screen(Arc<Mutex<String>>);
+    struct TestTerminal(Arc<Mutex<String>>);
 
-    impl Screen {
+    impl TestTerminal {
         fn text(&self) -> String {
             self.0.lock().expect("no test panicked").clone()
         }
     }
 
-    impl TermLike for Screen {
+    impl TermLike for TestTerminal {
         fn width(&self) -> u16 {
             120
         }
@@ -256,9 +256,9 @@ mod tests {
 
     /// What a terminal shows when half of a thousand bytes and 20 records are done.
     fn half_way(bytes: Option<u64>) -> String {
-        let screen = Screen::default();
+        let screen = TestTerminal::default();
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
-        let mut progress = Progress::on(target, bytes);
+        let mut progress = InputProgress::on(target, bytes);
         progress.update(500, 20);
         progress.bar.force_draw();
         let shown = screen.text();
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn keys_are_told_with_their_total_and_the_time_left() {
         let shown = |total| {
-            let screen = Screen::default();
-            let mut keys = Keys::on(ProgressDrawTarget::term_like(Box::new(screen.clone())), total);
+            let screen = TestTerminal::default();
+            let mut keys = KeyProgress::on(ProgressDrawTarget::term_like(Box::new(screen.clone())), total);
             keys.advance(1_500);
             keys.bar.force_draw();
             (screen.text(), keys.words())
@@ -300,8 +300,8 @@ mod tests {
 
     #[test]
     fn parts_show_what_is_done_and_the_time_left() {
-        let screen = Screen::default();
-        let parts = Parts::on(ProgressDrawTarget::term_like(Box::new(screen.clone())));
+        let screen = TestTerminal::default();
+        let parts = PercentProgress::on(ProgressDrawTarget::term_like(Box::new(screen.clone())));
         parts.update("reading the data back, 1,500 records", 0.25);
         parts.0.force_draw();
         let shown = screen.text();
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_quiet_bar_shows_nothing() {
-        assert!(Progress::start(Some(1000), true).bar.is_hidden());
+        assert!(InputProgress::start(Some(1000), true).bar.is_hidden());
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
 use skein_server::{DiskEngine, Engine, EngineError};
-use skein_store::{Error, Limits, Store, StoreOptions, is_data_folder};
+use skein_store::{Error, Store, StoreLimits, StoreOptions, is_data_folder};
 
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
-use crate::foreign::refuse_foreign;
-use crate::remote::{Access, ServerArgs, ServerTarget};
+use crate::foreign_folder::refuse_foreign;
+use crate::remote::{AccessOptions, ServerArgs, ServerTarget};
 
 /// Where `skein serve` listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
@@ -35,7 +35,7 @@ pub struct TargetArgs {
 }
 
 /// Where a command works.
-pub enum Target<'a> {
+pub enum DataTarget<'a> {
     /// A running server.
     Server(ServerTarget<'a>),
     /// A data folder.
@@ -49,7 +49,7 @@ pub struct FolderTarget<'a> {
 }
 
 /// What a data folder holds.
-pub enum Contents {
+pub enum FolderContents {
     /// Rows, as a server keeps them.
     Rows(Engine),
     /// Values that are plain bytes, in a disk store.
@@ -58,15 +58,15 @@ pub enum Contents {
 
 impl TargetArgs {
     /// How to get into the server.
-    pub fn access(&self) -> Access<'_> {
+    pub fn access(&self) -> AccessOptions<'_> {
         self.access.access()
     }
 
     /// What the options say.
-    pub fn target(&self) -> Target<'_> {
+    pub fn target(&self) -> DataTarget<'_> {
         match &self.data {
-            Some(path) => Target::Folder(FolderTarget { path, log_dirs: &self.log_dir }),
-            None => Target::Server(ServerTarget { address: &self.server, access: self.access.access() }),
+            Some(path) => DataTarget::Folder(FolderTarget { path, log_dirs: &self.log_dir }),
+            None => DataTarget::Server(ServerTarget { address: &self.server, access: self.access.access() }),
         }
     }
 }
@@ -94,15 +94,16 @@ impl FolderTarget<'_> {
         &self,
         durability: Durability,
         memory: impl FnOnce(&Self) -> Result<Store, Failure>,
-    ) -> Result<Contents, Failure> {
+    ) -> Result<FolderContents, Failure> {
         let Some(store) = self.open_disk(durability)? else {
-            return Ok(Contents::Rows(memory(self)?.into()));
+            return Ok(FolderContents::Rows(memory(self)?.into()));
         };
         if store.options().values == Values::Bytes {
-            return Ok(Contents::Bytes(store));
+            return Ok(FolderContents::Bytes(store));
         }
-        let engine = DiskEngine::new(store, Limits::default()).map_err(|error| engine_failure(&error))?;
-        Ok(Contents::Rows(engine.into()))
+        let engine =
+            DiskEngine::new(store, StoreLimits::default()).map_err(|error| engine_failure(&error))?;
+        Ok(FolderContents::Rows(engine.into()))
     }
 
     /// Opens the store, or makes it.

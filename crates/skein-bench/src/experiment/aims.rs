@@ -3,9 +3,9 @@
 
 use super::Bench;
 use super::findings::{Findings, Judgement};
-use super::grid::Point;
+use super::grid::GridPoint;
+use super::index_memory::{BESIDE, PARTS, part_of};
 use super::memory::{MOST, add_most};
-use super::weigh::{BESIDE, PARTS, part_of};
 use crate::Result;
 use crate::keyset::KeySet;
 use crate::rival::index;
@@ -70,7 +70,7 @@ impl<const KINDS: usize> Aims<KINDS> {
     ///
     /// # Errors
     /// If the figure is none.
-    pub fn weigh_growing(&self, bench: &mut Bench, point: &Point, set: &KeySet) -> Result<()> {
+    pub fn weigh_growing(&self, bench: &mut Bench, point: &GridPoint, set: &KeySet) -> Result<()> {
         let label = point.at.as_ref().map(|at| &*at.label);
         let weighed = bench.findings.cell(MOST.measure, self.index, label).is_some();
         if weighed || !bench.plan.wants(self.index) {

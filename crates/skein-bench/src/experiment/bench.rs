@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::findings::{Findings, Judgement, Place};
-use super::progress::Progress;
+use super::findings::{Findings, Judgement, MeasureSpec};
+use super::progress::RunProgress;
 use super::scratch::Scratch;
-use super::{Experiment, Plan};
-use crate::result::{At, Line, Machine, Note, Run, SCHEMA, Sink, Verdict};
+use super::{BenchPlan, Experiment};
+use crate::result::{
+    AxisPoint, ClaimVerdict, Machine, ResultLine, ResultNote, ResultSink, RunRecord, SCHEMA,
+};
 use crate::rival::index;
 use crate::{Error, Result};
 
@@ -15,12 +17,12 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Bench {
     /// What was asked for.
-    pub plan: Plan,
+    pub plan: BenchPlan,
     /// What was found.
     pub findings: Findings,
     /// Parameters for the report: size, counts, key sets.
     pub setting: BTreeMap<String, String>,
-    progress: Progress,
+    progress: RunProgress,
 }
 
 impl Bench {
@@ -38,7 +40,13 @@ impl Bench {
     ///
     /// # Errors
     /// If the figure is none: a loop that took no time, say.
-    pub fn add(&mut self, place: Place<'_>, contender: &str, at: Option<&At>, figure: f64) -> Result<()> {
+    pub fn add(
+        &mut self,
+        place: MeasureSpec<'_>,
+        contender: &str,
+        at: Option<&AxisPoint>,
+        figure: f64,
+    ) -> Result<()> {
         if !figure.is_finite() {
             return Err(Error::Failed(format!("{contender}, {}: the figure is {figure}", place.measure)));
         }
@@ -57,7 +65,7 @@ impl Bench {
     }
 
     /// Sets a cell's curve of latencies: pairs of quantile and figure.
-    pub fn curve(&mut self, measure: &str, contender: &str, at: Option<&At>, curve: Vec<(f64, f64)>) {
+    pub fn curve(&mut self, measure: &str, contender: &str, at: Option<&AxisPoint>, curve: Vec<(f64, f64)>) {
         let cell =
             self.findings.cells.iter_mut().find(|cell| {
                 cell.measure == measure && cell.contender == contender && cell.at.as_ref() == at
@@ -70,10 +78,10 @@ impl Bench {
     /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent.
     pub fn contenders(
         &mut self,
-        concerned: impl Iterator<Item = &'static index::Entry>,
-        takes: impl Fn(&index::Entry) -> std::result::Result<(), String>,
-    ) -> Vec<&'static index::Entry> {
-        let mut taken: Vec<&'static index::Entry> = Vec::new();
+        concerned: impl Iterator<Item = &'static index::RegisteredIndex>,
+        takes: impl Fn(&index::RegisteredIndex) -> std::result::Result<(), String>,
+    ) -> Vec<&'static index::RegisteredIndex> {
+        let mut taken: Vec<&'static index::RegisteredIndex> = Vec::new();
         for entry in concerned {
             if !self.plan.wants(entry.name) {
                 continue;
@@ -83,7 +91,7 @@ impl Bench {
                 Err(why) => self.findings.absent(entry.name, why),
             }
         }
-        index::keep_the_most_special(&mut taken);
+        index::keep_most_specialised(&mut taken);
         self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
         if taken.iter().any(|entry| entry.rival()) {
             self.note_who_is_not_here();
@@ -111,11 +119,11 @@ impl Bench {
 /// before is written even so.
 pub fn run(
     experiment: &Experiment,
-    plan: &Plan,
+    plan: &BenchPlan,
     machine: &Machine,
     quiet: bool,
-    sink: &mut Sink,
-) -> Result<Run> {
+    sink: &mut ResultSink,
+) -> Result<RunRecord> {
     check_memory(experiment, plan)?;
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = format!("{}-{}-{:03}", experiment.name, started.as_secs(), started.subsec_millis());
@@ -123,7 +131,7 @@ pub fn run(
         plan: plan.clone(),
         findings: Findings { run: name.clone(), ..Findings::default() },
         setting: BTreeMap::new(),
-        progress: Progress::new(experiment.name, (experiment.steps)(plan), quiet),
+        progress: RunProgress::new(experiment.name, (experiment.steps)(plan), quiet),
     };
     bench.set("size", plan.size.name());
     bench.set("rounds", plan.rounds);
@@ -135,7 +143,7 @@ pub fn run(
         Ok(()) => (experiment.judge)(&bench.findings),
         Err(error) => Judgement::untested(format!("the run ended early: {error}")),
     };
-    let run = Run {
+    let run = RunRecord {
         schema: SCHEMA,
         run: name.clone(),
         experiment: experiment.name.to_owned(),
@@ -150,21 +158,21 @@ pub fn run(
         contenders: bench.findings.contenders,
         absent: bench.findings.absent,
     };
-    sink.write(&Line::Run(run.clone()))?;
+    sink.write(&ResultLine::Run(run.clone()))?;
     for cell in bench.findings.cells {
-        sink.write(&Line::Cell(cell))?;
+        sink.write(&ResultLine::Cell(cell))?;
     }
     for text in bench.findings.notes {
-        sink.write(&Line::Note(Note { run: name.clone(), text }))?;
+        sink.write(&ResultLine::Note(ResultNote { run: name.clone(), text }))?;
     }
     for Judgement { answer, why, .. } in judgement.each() {
-        sink.write(&Line::Verdict(Verdict { run: name.clone(), answer, why }))?;
+        sink.write(&ResultLine::Verdict(ClaimVerdict { run: name.clone(), answer, why }))?;
     }
     done.map(|()| run)
 }
 
 /// Refuses what would not fit in memory.
-fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
+fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     let needed = (experiment.memory)(plan)?;
     let Ok(available) = crate::machine::free_memory() else { return Ok(()) };
     if needed <= available {
@@ -181,9 +189,9 @@ fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
 }
 
 /// The count that would fit, in words.
-fn what_fits(experiment: &Experiment, plan: &Plan, available: u64) -> String {
+fn what_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> String {
     let fits = |count: usize| {
-        let smaller = Plan { count: Some(count), ..plan.clone() };
+        let smaller = BenchPlan { count: Some(count), ..plan.clone() };
         (experiment.memory)(&smaller).is_ok_and(|needed| needed <= available)
     };
     let count = (10..36).rev().map(|power| 1 << power).find(|&count| fits(count));

@@ -1,6 +1,6 @@
 //! What a run has found so far, and what is asked of it to judge a claim.
 
-use crate::result::{Absent, Answer, At, Better, Cell, Contender, Summary};
+use crate::result::{AbsentContender, AxisPoint, Better, ClaimAnswer, ContenderRecord, ResultCell, Summary};
 
 /// Figures, notes and contenders of one run.
 #[derive(Debug, Default)]
@@ -8,20 +8,20 @@ pub struct Findings {
     /// The run's name.
     pub run: String,
     /// Everything measured, in the order in which it first came.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ResultCell>,
     /// What a reader has to know.
     pub notes: Vec<String>,
     /// Who was measured.
-    pub contenders: Vec<Contender>,
+    pub contenders: Vec<ContenderRecord>,
     /// Who was not.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentContender>,
 }
 
 /// Whether a claim holds, and the figures that say so.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The answer.
-    pub answer: Answer,
+    pub answer: ClaimAnswer,
     /// The figures.
     pub why: String,
     /// What else is judged, each with an answer of its own.
@@ -30,7 +30,7 @@ pub struct Judgement {
 
 /// A figure's place.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct MeasureSpec<'a> {
     /// What was measured.
     pub measure: &'a str,
     /// In what unit.
@@ -41,12 +41,18 @@ pub struct Place<'a> {
 
 impl Findings {
     /// Adds one round's figure.
-    pub fn add(&mut self, place: Place<'_>, contender: &str, at: Option<&At>, figure: f64) -> &mut Cell {
+    pub fn add(
+        &mut self,
+        place: MeasureSpec<'_>,
+        contender: &str,
+        at: Option<&AxisPoint>,
+        figure: f64,
+    ) -> &mut ResultCell {
         let known = self.cells.iter().position(|cell| {
             cell.measure == place.measure && cell.contender == contender && cell.at.as_ref() == at
         });
         let index = known.unwrap_or_else(|| {
-            self.cells.push(Cell {
+            self.cells.push(ResultCell {
                 run: self.run.clone(),
                 measure: place.measure.to_owned(),
                 unit: place.unit.to_owned(),
@@ -73,19 +79,19 @@ impl Findings {
     /// Notes who is measured, once.
     pub fn contender(&mut self, name: &str, about: &str) {
         if self.contenders.iter().all(|known| known.name != name || known.about != about) {
-            self.contenders.push(Contender { name: name.to_owned(), about: about.to_owned() });
+            self.contenders.push(ContenderRecord { name: name.to_owned(), about: about.to_owned() });
         }
     }
 
     /// Notes who is not measured, once.
     pub fn absent(&mut self, name: &str, why: String) {
         if self.absent.iter().all(|known| known.name != name) {
-            self.absent.push(Absent { name: name.to_owned(), why });
+            self.absent.push(AbsentContender { name: name.to_owned(), why });
         }
     }
 
     /// The cell of a contender at a point.
-    pub fn cell(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<&Cell> {
+    pub fn cell(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<&ResultCell> {
         self.cells.iter().find(|cell| {
             cell.measure == measure
                 && cell.contender == contender
@@ -95,7 +101,7 @@ impl Findings {
 
     /// Its summary.
     pub fn summary(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<Summary> {
-        self.cell(measure, contender, label).map(Cell::summary)
+        self.cell(measure, contender, label).map(ResultCell::summary)
     }
 
     /// Its median.
@@ -146,18 +152,18 @@ impl Findings {
 }
 
 impl Judgement {
-    fn with(answer: Answer, why: String) -> Self {
+    fn with(answer: ClaimAnswer, why: String) -> Self {
         Self { answer, why, further: Vec::new() }
     }
 
     /// The claim cannot be tested, because of this.
     pub fn untested(why: impl Into<String>) -> Self {
-        Self::with(Answer::CannotBeTested, why.into())
+        Self::with(ClaimAnswer::CannotBeTested, why.into())
     }
 
     /// Whether it holds, and why.
     pub fn of(holds: bool, why: impl Into<String>) -> Self {
-        Self::with(if holds { Answer::Holds } else { Answer::DoesNotHold }, why.into())
+        Self::with(if holds { ClaimAnswer::Holds } else { ClaimAnswer::DoesNotHold }, why.into())
     }
 
     /// Judges both bounds of a claim, each with an answer of its own: every ratio is at least `least`,
@@ -201,9 +207,9 @@ impl Judgement {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let rank = |answer| match answer {
-            Answer::Holds => 0,
-            Answer::CannotBeTested => 1,
-            Answer::DoesNotHold => 2,
+            ClaimAnswer::Holds => 0,
+            ClaimAnswer::CannotBeTested => 1,
+            ClaimAnswer::DoesNotHold => 2,
         };
         let answer = if rank(self.answer) >= rank(other.answer) { self.answer } else { other.answer };
         self.further.extend(other.further);
@@ -230,12 +236,12 @@ impl Judgement {
 mod tests {
     use super::*;
 
-    const RATE: Place<'_> = Place { measure: "lookup", unit: "Mops/s", better: Better::More };
+    const RATE: MeasureSpec<'_> = MeasureSpec { measure: "lookup", unit: "Mops/s", better: Better::More };
 
     #[test]
     fn rounds_gather_in_one_cell_per_place() {
         let mut findings = Findings::default();
-        let one = At::name("key set", "one");
+        let one = AxisPoint::name("key set", "one");
         for figure in [1.0, 3.0] {
             findings.add(RATE, "a", Some(&one), 2.0 * figure);
             findings.add(RATE, "b", Some(&one), figure);
@@ -252,31 +258,31 @@ mod tests {
     fn judgements_name_their_figures() {
         let ratios = [("x".to_owned(), 1.5), ("y".to_owned(), 0.9)];
         let judged = Judgement::at_least(1.0, "a / b", &ratios);
-        assert_eq!(judged.answer, Answer::DoesNotHold);
+        assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);
         assert!(judged.why.contains("y: 0.90"));
-        assert_eq!(Judgement::at_least(0.5, "a / b", &ratios).answer, Answer::Holds);
+        assert_eq!(Judgement::at_least(0.5, "a / b", &ratios).answer, ClaimAnswer::Holds);
         assert!(Judgement::at_least(1.0 / 1.3, "a / b", &ratios).why.ends_with("(at least 0.77 is claimed)"));
-        assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, Answer::CannotBeTested);
-        assert_eq!(Judgement::at_most(1.0, "a / b", &ratios).answer, Answer::DoesNotHold);
+        assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, ClaimAnswer::CannotBeTested);
+        assert_eq!(Judgement::at_most(1.0, "a / b", &ratios).answer, ClaimAnswer::DoesNotHold);
         let most = Judgement::at_most(1.5, "a / b", &ratios);
-        assert_eq!(most.answer, Answer::Holds);
+        assert_eq!(most.answer, ClaimAnswer::Holds);
         assert!(most.why.ends_with("x: 1.50, y: 0.90 (at most 1.5 is claimed)"), "{most:?}");
         let bounds = |range| {
             let judged = Judgement::from_to(range, "a / b", &ratios).each();
             judged.into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
         };
-        assert_eq!(bounds((0.9, 1.5)), [Answer::Holds, Answer::Holds]);
-        assert_eq!(bounds((1.0, 1.4)), [Answer::DoesNotHold, Answer::DoesNotHold]);
+        assert_eq!(bounds((0.9, 1.5)), [ClaimAnswer::Holds, ClaimAnswer::Holds]);
+        assert_eq!(bounds((1.0, 1.4)), [ClaimAnswer::DoesNotHold, ClaimAnswer::DoesNotHold]);
         assert_eq!(Judgement::from_to((0.5, 1.0), "a / b", &[]).each().len(), 1);
         let both = Judgement::of(true, "p").and(Judgement::untested("q"));
-        assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));
+        assert_eq!((both.answer, &*both.why), (ClaimAnswer::CannotBeTested, "p; q"));
     }
 
     #[test]
     fn what_is_kept_is_the_last_points_part_of_the_first() {
         let mut findings = Findings::default();
         for (keys, rate) in [(1.0, 8.0), (4.0, 5.0), (16.0, 2.0)] {
-            findings.add(RATE, "a", Some(&At::number("keys", keys)), rate);
+            findings.add(RATE, "a", Some(&AxisPoint::number("keys", keys)), rate);
         }
         assert_eq!(findings.kept("lookup", "a"), Some(0.25));
         assert_eq!(findings.kept("lookup", "b"), None);

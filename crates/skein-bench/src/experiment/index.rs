@@ -2,26 +2,26 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::loops::{DEPENDENT, GET_MANY, LOOKUP, LOOKUP_80, LOWER_BOUND, Loop, changes, letter, scans};
-use super::partakers::{OURS, Partakers};
-use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::workload::run::Style;
-use crate::workload::{Kind, lookup, mix, scan};
+use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, LOOKUP_80, LOWER_BOUND, changes, letter, scans};
+use super::participants::{OURS, Participants};
+use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::workload::run::LoopStyle;
+use crate::workload::{OpKind, lookup, mix, scan};
 
 const COUNTS: [usize; 4] = [300_000, 5_000_000, 20_000_000, 20_000_000];
 const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or(COUNTS)
 }
 
-fn operations(plan: &Plan) -> usize {
+fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
-fn steps_over_sets(plan: &Plan) -> usize {
-    plan.sets_or(&SETS).len() * plan.rounds * Partakers::All.count()
+fn steps_over_sets(plan: &BenchPlan) -> usize {
+    plan.sets_or(&SETS).len() * plan.rounds * Participants::All.count()
 }
 
 /// Who is at least as fast as ours, by measure and point.
@@ -36,22 +36,22 @@ fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str)
     judged.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was measured"))
 }
 
-const LOOKUPS: [Loop; 5] = [
+const LOOKUPS: [GridLoop; 5] = [
     LOOKUP,
     LOOKUP_80,
     DEPENDENT,
     GET_MANY,
-    Loop { measure: "lookup, timed one by one", style: Style::Timed, ..LOOKUP },
+    GridLoop { measure: "lookup, timed one by one", style: LoopStyle::Timed, ..LOOKUP },
 ];
 
-fn lookups_grid(plan: &Plan) -> Grid<'static> {
+fn lookups_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
         loops: &LOOKUPS,
         operations: operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::Whole,
-        takes: Partakers::All,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::Whole,
+        takes: Participants::All,
         beside: None,
     }
 }
@@ -78,7 +78,7 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
 };
 
 /// Scans a hundredth of the keys that lookups ask for, since each reads a hundred.
-const SCANS: [Loop; 8] = [
+const SCANS: [GridLoop; 8] = [
     scans("scan of 10", false, |asked, count, seed, share| {
         scan::scans(asked, count / 10, 10, false, seed, share)
     }),
@@ -103,14 +103,14 @@ const SCANS: [Loop; 8] = [
     }),
 ];
 
-fn scans_grid(plan: &Plan) -> Grid<'static> {
+fn scans_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
         loops: &SCANS,
         operations: operations(plan),
-        inserts: Inserts::Untimed,
-        memory: Weigh::No,
-        takes: Partakers::Ordered,
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
+        takes: Participants::Ordered,
         beside: None,
     }
 }
@@ -128,7 +128,7 @@ static SCAN_100: Experiment = Experiment {
     judge: |findings| ours_against(findings, &["scan of 100"], 1.5, "masstree-crate"),
 };
 
-const YCSB: [Loop; 12] = [
+const YCSB: [GridLoop; 12] = [
     letter!(0, "A, Zipfian", Zipfian, Timed),
     letter!(1, "B, Zipfian", Zipfian, Timed),
     letter!(2, "C, Zipfian", Zipfian, Timed),
@@ -143,14 +143,14 @@ const YCSB: [Loop; 12] = [
     letter!(5, "F, uniform", Uniform, Timed),
 ];
 
-fn ycsb_grid(plan: &Plan) -> Grid<'static> {
+fn ycsb_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 4),
         loops: &YCSB,
         operations: operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
-        takes: Partakers::All,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::All,
         beside: None,
     }
 }
@@ -168,7 +168,7 @@ static YCSB_EXPERIMENT: Experiment = Experiment {
     judge: |findings| ours_against(findings, &YCSB.map(|each| each.measure), 1.0, "btreemap"),
 };
 
-const MIXES: [Loop; 6] = [
+const MIXES: [GridLoop; 6] = [
     changes("5 % inserts", false, |asked, count, seed, share| {
         mix::inserts_and_lookups(asked, count, 0.05, seed, share)
     }),
@@ -182,19 +182,19 @@ const MIXES: [Loop; 6] = [
     changes("churn", true, mix::churn),
     changes("put of present keys", false, |asked, count, seed, share| {
         let mut puts = lookup::lookups(asked, count, 1.0, seed, share);
-        puts.ops.iter_mut().for_each(|op| op.kind = Kind::Put);
+        puts.ops.iter_mut().for_each(|op| op.kind = OpKind::Put);
         puts
     }),
 ];
 
-fn mixes_grid(plan: &Plan) -> Grid<'static> {
+fn mixes_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan)),
         loops: &MIXES,
         operations: operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
-        takes: Partakers::All,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::All,
         beside: None,
     }
 }
@@ -212,18 +212,18 @@ static MIX: Experiment = Experiment {
     judge: |findings| ours_against(findings, &MIXES.map(|each| each.measure), 1.0, "btreemap"),
 };
 
-fn growth_points(plan: &Plan) -> Vec<Point> {
+fn growth_points(plan: &BenchPlan) -> Vec<GridPoint> {
     grid::over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), count(plan))
 }
 
-fn growth_grid(plan: &Plan) -> Grid<'static> {
+fn growth_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: growth_points(plan),
         loops: &LOOKUPS[2..4],
         operations: operations(plan).min(1_000_000),
-        inserts: Inserts::Timed,
-        memory: Weigh::Whole,
-        takes: Partakers::All,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::Whole,
+        takes: Participants::All,
         beside: None,
     }
 }
@@ -236,7 +236,7 @@ static GROWTH: Experiment = Experiment {
     source: "SkeinDB's own targets",
     claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the smallest and the greatest size",
     memory: |plan| grid::memory(&growth_points(plan), 2, operations(plan)),
-    steps: |plan| growth_points(plan).len() * plan.rounds * Partakers::All.count(),
+    steps: |plan| growth_points(plan).len() * plan.rounds * Participants::All.count(),
     run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
     judge: |findings| {
         let kept = |contender: &str| findings.kept(DEPENDENT.measure, contender);

@@ -3,16 +3,16 @@
 
 use linkme::distributed_slice;
 
-use super::findings::Place;
-use super::grid::{self, Point, over_key_sets};
-use super::partakers::{OURS, Partakers, WORMHOLE};
-use super::resident::in_own_process;
-use super::weigh::{Scales, per_key, weigh_index, weigh_parts};
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::findings::MeasureSpec;
+use super::grid::{self, GridPoint, over_key_sets};
+use super::index_memory::{IndexScales, per_key, weigh_index, weigh_parts};
+use super::participants::{OURS, Participants, WORMHOLE};
+use super::resident_size::in_own_process;
+use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
-use crate::keyset::{self, Keys};
-use crate::result::At;
-use crate::rival::index::Entry;
+use crate::keyset::{self, PackedKeys};
+use crate::result::AxisPoint;
+use crate::rival::index::RegisteredIndex;
 
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
 /// The paper's baseline beside the indexes.
@@ -22,7 +22,7 @@ const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
 const DOUBLING: &str = "memory in all, over one doubling";
 /// The most over one doubling, of which fewer are better.
-pub const MOST: Place<'_> = per_key("memory beside keys and values, most over a doubling");
+pub const MOST: MeasureSpec<'_> = per_key("memory beside keys and values, most over a doubling");
 /// Sizes between two doublings, beside the first.
 const STRETCHES: usize = 8;
 /// With fewer keys, what a process has anyhow is no small part of it.
@@ -34,12 +34,12 @@ const COMPARABLE: f64 = 1.25;
 /// Up to this many bytes of key and value a key is very short: the paper's has 8.
 const SHORT: f64 = 16.0;
 
-fn points(plan: &Plan) -> Vec<Point> {
+fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     over_key_sets(plan.sets_or(&SETS), plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]), 0)
 }
 
 /// As a grid, and the keys once more: in the child, or in pieces.
-fn memory(plan: &Plan) -> Result<u64> {
+fn memory(plan: &BenchPlan) -> Result<u64> {
     let points = points(plan);
     let keys = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
     let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
@@ -54,14 +54,14 @@ static MEMORY: Experiment = Experiment {
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
     claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 times, here",
     memory,
-    steps: |plan| (points(plan).len() * plan.rounds + 1) * Partakers::All.count(),
+    steps: |plan| (points(plan).len() * plan.rounds + 1) * Participants::All.count(),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
     for (number, point) in points(&bench.plan).iter().enumerate() {
-        let (set, entries) = grid::admit(bench, point, Partakers::All)?;
+        let (set, entries) = grid::admit(bench, point, Participants::All)?;
         let at = point.at.as_ref();
         bench.findings.contender(
             PAYLOAD,
@@ -83,12 +83,18 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn payload(keys: &Keys) -> f64 {
+fn payload(keys: &PackedKeys) -> f64 {
     keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
 }
 
 /// One round of a contender: by the allocators, by its own word, and by the system's.
-fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Entry) -> Result<()> {
+fn weigh(
+    bench: &mut Bench,
+    at: Option<&AxisPoint>,
+    set: &str,
+    keys: &PackedKeys,
+    entry: &RegisteredIndex,
+) -> Result<()> {
     let mut scales = weigh_index(bench, at, keys, entry)?;
     weigh_parts(bench, set, entry, &mut scales)?;
     drop(scales);
@@ -100,7 +106,7 @@ fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Ent
 }
 
 /// The keys in the stretches by which an index grows from half of them to all.
-fn stretches(keys: &Keys) -> Vec<Keys> {
+fn stretches(keys: &PackedKeys) -> Vec<PackedKeys> {
     let end = |stretch: usize| keys.len() * (STRETCHES + stretch) / (2 * STRETCHES);
     let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
     let mut all = vec![between(0, end(0))];
@@ -110,7 +116,7 @@ fn stretches(keys: &Keys) -> Vec<Keys> {
 
 /// What an index holds at one of its sizes, in bytes per key.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub struct HeldBytes {
     /// How many keys it has.
     pub keys: usize,
     /// All live bytes.
@@ -120,19 +126,19 @@ pub struct Held {
 }
 
 /// What a contender holds at several sizes from half of the keys to all.
-pub fn over_doubling(keys: &Keys, entry: &Entry) -> Vec<Held> {
-    let mut scales = Scales::new(entry, keys.len());
+pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldBytes> {
+    let mut scales = IndexScales::new(entry, keys.len());
     let mut count = 0;
     let held = stretches(keys).into_iter().filter(|stretch| !stretch.is_empty()).map(|stretch| {
         scales.fill(&stretch);
         count += stretch.len();
-        Held { keys: count, in_all: scales.in_all(), beside: scales.beside() }
+        HeldBytes { keys: count, in_all: scales.in_all(), beside: scales.beside() }
     });
     held.collect()
 }
 
 /// The least, the mean and the most of some figures of these sizes: what a user of unknown many keys has to reckon with.
-pub fn least_mean_most(held: &[Held], figure: fn(&Held) -> f64) -> [f64; 3] {
+pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f64; 3] {
     let figures = || held.iter().map(figure);
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
     let mean = figures().sum::<f64>() / held.len() as f64;
@@ -143,23 +149,28 @@ pub fn least_mean_most(held: &[Held], figure: fn(&Held) -> f64) -> [f64; 3] {
 ///
 /// # Errors
 /// If the figure is none.
-pub fn add_most(bench: &mut Bench, at: Option<&At>, keys: &Keys, entry: &Entry) -> Result<()> {
+pub fn add_most(
+    bench: &mut Bench,
+    at: Option<&AxisPoint>,
+    keys: &PackedKeys,
+    entry: &RegisteredIndex,
+) -> Result<()> {
     let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
     bench.add(MOST, entry.name, at, most)
 }
 
-fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()> {
+fn grow(bench: &mut Bench, keys: &PackedKeys, entries: &[&'static RegisteredIndex]) -> Result<()> {
     for entry in entries {
         bench.step(&format!("growth, {}", entry.name));
         let sizes = over_doubling(keys, entry);
         for held in &sizes {
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let at = At::number("keys", held.keys as f64);
+            let at = AxisPoint::number("keys", held.keys as f64);
             bench.add(per_key(GROWING), entry.name, Some(&at), held.beside)?;
         }
         let labels = ["least", "mean", "most"];
         for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.in_all)) {
-            bench.add(per_key(DOUBLING), entry.name, Some(&At::name("of its sizes", label)), bytes)?;
+            bench.add(per_key(DOUBLING), entry.name, Some(&AxisPoint::name("of its sizes", label)), bytes)?;
         }
     }
     Ok(())
@@ -210,27 +221,27 @@ pub fn comparable(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer;
+    use crate::result::ClaimAnswer;
 
     #[test]
     fn stretches_are_all_keys_once_and_begin_with_half() {
         for count in [0, 1, 2, 17, 1000] {
             let names: Vec<Vec<u8>> = (0..count).map(|n: u32| n.to_be_bytes().to_vec()).collect();
-            let keys: Keys = names.iter().map(|name| &name[..]).collect();
+            let keys: PackedKeys = names.iter().map(|name| &name[..]).collect();
             let stretches = stretches(&keys);
             assert_eq!((stretches.len(), stretches[0].len()), (STRETCHES + 1, count as usize / 2));
-            assert!(stretches.iter().flat_map(Keys::iter).eq(keys.iter()));
+            assert!(stretches.iter().flat_map(PackedKeys::iter).eq(keys.iter()));
         }
     }
 
     /// Resident bytes per key of ours on two key sets, beside 40 and 100 of the `BTreeMap`.
     fn found(keys: f64, ours: [f64; 2]) -> Findings {
         let mut findings = Findings::default();
-        findings.add(per_key(GROWING), OURS, Some(&At::number("keys", keys)), 1.0);
+        findings.add(per_key(GROWING), OURS, Some(&AxisPoint::number("keys", keys)), 1.0);
         for ((set, payload, theirs), ours) in
             [("rand-8", 16.0, 40.0), ("url", 89.5, 100.0)].into_iter().zip(ours)
         {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for (contender, bytes) in [(OURS, ours), ("btreemap", theirs), (PAYLOAD, payload)] {
                 findings.add(per_key(RESIDENT), contender, Some(&at), bytes);
             }
@@ -241,12 +252,12 @@ mod tests {
     #[test]
     fn the_claim_is_about_long_keys_and_short_ones() {
         let answer = |keys, ours| judge(&found(keys, ours)).answer;
-        assert_eq!(answer(1e6, [33.0, 200.0]), Answer::Holds);
-        assert_eq!(answer(1e6, [33.0, 90.0]), Answer::DoesNotHold);
-        assert_eq!(answer(1e6, [60.0, 200.0]), Answer::DoesNotHold);
-        assert_eq!(answer(1e3, [33.0, 200.0]), Answer::CannotBeTested);
+        assert_eq!(answer(1e6, [33.0, 200.0]), ClaimAnswer::Holds);
+        assert_eq!(answer(1e6, [33.0, 90.0]), ClaimAnswer::DoesNotHold);
+        assert_eq!(answer(1e6, [60.0, 200.0]), ClaimAnswer::DoesNotHold);
+        assert_eq!(answer(1e3, [33.0, 200.0]), ClaimAnswer::CannotBeTested);
         let none = Findings { cells: found(1e6, [1.0, 1.0]).cells.split_off(6), ..Findings::default() };
-        assert_eq!(judge(&none).answer, Answer::CannotBeTested);
+        assert_eq!(judge(&none).answer, ClaimAnswer::CannotBeTested);
     }
 
     #[test]
@@ -256,17 +267,17 @@ mod tests {
             for ((set, theirs), ours) in
                 [("rand-8", 40.0), ("url", 100.0), ("az1", 80.0)].into_iter().zip(sizes)
             {
-                let at = At::name("key set", set);
+                let at = AxisPoint::name("key set", set);
                 findings.add(per_key(RESIDENT), WORMHOLE, Some(&at), ours);
                 findings.add(per_key(RESIDENT), "btreemap", Some(&at), theirs);
             }
             judge(&findings).each()
         };
         let most = judged([48.0, 120.0, 160.0]);
-        assert_eq!((most.len(), most[1].answer), (3, Answer::Holds), "{most:?}");
+        assert_eq!((most.len(), most[1].answer), (3, ClaimAnswer::Holds), "{most:?}");
         assert!(most[1].why.contains("rand-8: 1.20, url: 1.20, az1: 2.00"), "{most:?}");
-        assert_eq!(judged([48.0, 130.0, 160.0])[1].answer, Answer::DoesNotHold);
-        assert_eq!(most[2].answer, Answer::CannotBeTested, "there is no skip list");
+        assert_eq!(judged([48.0, 130.0, 160.0])[1].answer, ClaimAnswer::DoesNotHold);
+        assert_eq!(most[2].answer, ClaimAnswer::CannotBeTested, "there is no skip list");
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use super::Bench;
-use super::findings::Place;
-use super::grid::Point;
-use crate::probe::{self, Pages};
+use super::findings::MeasureSpec;
+use super::grid::GridPoint;
+use crate::probe::{self, PageKind};
 use crate::result::Better;
 use crate::{Error, Result};
 
 /// The one who reads, in reports.
 const READER: &str = "a read of memory";
 /// Its time.
-pub const READ: Place<'_> = Place { measure: "a read of memory", unit: "ns", better: Better::Less };
+pub const READ: MeasureSpec<'_> =
+    MeasureSpec { measure: "a read of memory", unit: "ns", better: Better::Less };
 
 /// Bytes that an index of ours has for a key, about.
 const PER_KEY: u64 = 64;
@@ -37,9 +38,9 @@ pub fn memory(keys: usize) -> u64 {
 ///
 /// # Errors
 /// If the system refuses the memory.
-pub fn measure(bench: &mut Bench, point: &Point) -> Result<f64> {
+pub fn measure(bench: &mut Bench, point: &GridPoint) -> Result<f64> {
     let bytes = array(point.count);
-    let plan = probe::Plan {
+    let plan = probe::ProbePlan {
         curve: vec![bytes],
         arrays: vec![bytes],
         groups: vec![1, 2],
@@ -47,7 +48,7 @@ pub fn measure(bench: &mut Bench, point: &Point) -> Result<f64> {
         slice: Duration::from_millis(3),
     };
     let report = probe::run(&plan, &mut |_, _| ())?;
-    let read = report.on(Pages::Huge).and_then(|on| on.read_ns.last());
+    let read = report.on(PageKind::Huge).and_then(|on| on.read_ns.last());
     let (_, ns) = *read.ok_or_else(|| Error::Failed("the probe has measured no read".to_owned()))?;
     let about =
         format!("the probe's dependent read of a random line, in {} on huge pages", probe::size(bytes));
@@ -57,7 +58,7 @@ pub fn measure(bench: &mut Bench, point: &Point) -> Result<f64> {
 }
 
 /// The rates of all contenders in a measure at a point, in the last round: names, and nanoseconds for an operation.
-pub fn times(bench: &Bench, measure: &str, point: &Point) -> Vec<(String, f64)> {
+pub fn times(bench: &Bench, measure: &str, point: &GridPoint) -> Vec<(String, f64)> {
     let here = bench.findings.cells.iter().filter(|cell| cell.measure == measure && cell.at == point.at);
     here.filter_map(|cell| Some((cell.contender.clone(), 1e3 / cell.rounds.last()?))).collect()
 }
@@ -69,8 +70,8 @@ pub fn times(bench: &Bench, measure: &str, point: &Point) -> Vec<(String, f64)> 
 pub fn add_in_reads(
     bench: &mut Bench,
     measure: &str,
-    point: &Point,
-    place: Place<'_>,
+    point: &GridPoint,
+    place: MeasureSpec<'_>,
     read_ns: f64,
 ) -> Result<()> {
     for (name, ns) in times(bench, measure, point) {

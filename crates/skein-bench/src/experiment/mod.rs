@@ -14,31 +14,31 @@ mod aims;
 mod bench;
 mod bitbase;
 mod cuckoo;
-mod factors;
-mod fig10;
 mod findings;
-mod fit;
 mod grid;
 mod index;
+mod index_memory;
+mod key_lengths;
 mod latency;
 mod loops;
-mod masstree;
+mod masstree_fig10;
+mod masstree_fig11;
+mod masstree_fig8;
+mod masstree_fig9;
 mod memory;
 mod memory_read;
 mod mlpindex;
-mod partakers;
+mod participants;
 mod plan;
 mod progress;
-mod resident;
+mod resident_size;
 mod scaling;
 mod scratch;
 mod self_test;
 mod server;
 pub mod setting;
-mod skew;
 mod skip_list;
 mod store;
-mod weigh;
 mod wormhole;
 
 use linkme::distributed_slice;
@@ -47,9 +47,9 @@ use crate::{Error, Result, nearest};
 
 pub use bench::{Bench, run};
 pub use findings::{Findings, Judgement};
-pub use plan::{Plan, Size};
-pub use resident::weigh_here;
-pub use setting::Settings;
+pub use plan::{BenchPlan, RunSize};
+pub use resident_size::weigh_here;
+pub use setting::BenchSettings;
 
 /// One figure, table or comparison.
 #[derive(Debug)]
@@ -65,9 +65,9 @@ pub struct Experiment {
     /// What is claimed, in our words.
     pub claim: &'static str,
     /// Bytes of memory that it needs at most.
-    pub memory: fn(&Plan) -> Result<u64>,
+    pub memory: fn(&BenchPlan) -> Result<u64>,
     /// How many steps it takes, for the progress bar.
-    pub steps: fn(&Plan) -> usize,
+    pub steps: fn(&BenchPlan) -> usize,
     /// Measures.
     pub run: fn(&mut Bench) -> Result<()>,
     /// Says whether the claim holds.

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::setting::{Setting, Settings};
+use super::setting::{BenchSetting, BenchSettings};
 use crate::rival::index;
-use crate::sys::Clock;
+use crate::sys::LoopClock;
 
 /// How large a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Size {
+pub enum RunSize {
     /// Minutes on a laptop. Shapes begin to show; caches still matter.
     Small,
     /// Data well beyond most caches.
     Medium,
-    /// The size of the figures in `docs/benchmarks.md`.
+    /// The size of the figures in `docs/benchmarks/`.
     Large,
     /// The paper's own, where it names one.
     Paper,
 }
 
-impl Size {
+impl RunSize {
     /// One of four figures.
     pub fn pick<T>(self, [small, medium, large, paper]: [T; 4]) -> T {
         match self {
@@ -38,9 +38,9 @@ impl Size {
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct BenchPlan {
     /// How large.
-    pub size: Size,
+    pub size: RunSize,
     /// How often the contenders take turns.
     pub rounds: usize,
     /// Instead of the experiment's own count of keys or rows.
@@ -52,9 +52,9 @@ pub struct Plan {
     /// Contenders to leave out.
     pub without: Vec<String>,
     /// Numbers that the user set.
-    pub settings: Settings,
+    pub settings: BenchSettings,
     /// What times loops on one thread.
-    pub clock: Clock,
+    pub clock: LoopClock,
     /// Where stores put their folders.
     pub folder: PathBuf,
     /// The seed of everything random.
@@ -63,19 +63,19 @@ pub struct Plan {
     pub command: String,
 }
 
-impl Plan {
+impl BenchPlan {
     /// A small plan of two rounds, for tests to change.
     #[cfg(test)]
     pub(super) fn of_a_test() -> Self {
         Self {
-            size: Size::Small,
+            size: RunSize::Small,
             rounds: 2,
             count: None,
             keys: Vec::new(),
             only: Vec::new(),
             without: Vec::new(),
-            settings: Settings::default(),
-            clock: Clock::Wall,
+            settings: BenchSettings::default(),
+            clock: LoopClock::Wall,
             folder: PathBuf::new(),
             seed: 7,
             command: String::new(),
@@ -88,7 +88,7 @@ impl Plan {
     }
 
     /// A number: what the user set, or the experiment's own.
-    pub fn setting(&self, setting: &Setting, own: usize) -> usize {
+    pub fn setting(&self, setting: &BenchSetting, own: usize) -> usize {
         self.settings.get(setting).unwrap_or(own)
     }
 
@@ -104,7 +104,7 @@ impl Plan {
     /// Whether a contender, or a step of one, is to be measured. A step comes along with what it is a step of, unless it is left out itself.
     pub fn wants(&self, contender: &str) -> bool {
         let named = |list: &[String], wanted: &str| list.iter().any(|name| name == wanted);
-        let comes_along = || index::whole_of(contender).is_some_and(|whole| named(&self.only, whole));
+        let comes_along = || index::parent_of_step(contender).is_some_and(|whole| named(&self.only, whole));
         let asked_for = self.only.is_empty() || named(&self.only, contender) || comes_along();
         asked_for && !named(&self.without, contender)
     }
@@ -117,12 +117,13 @@ mod tests {
 
     #[test]
     fn a_step_comes_along_with_what_it_is_a_step_of() {
-        let plan = |only: &[&str], without: &[&str]| Plan {
+        let plan = |only: &[&str], without: &[&str]| BenchPlan {
             only: only.iter().map(ToString::to_string).collect(),
             without: without.iter().map(ToString::to_string).collect(),
-            ..Plan::of_a_test()
+            ..BenchPlan::of_a_test()
         };
-        let wanted = |plan: Plan| [MASSTREE, CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM].map(|name| plan.wants(name));
+        let wanted =
+            |plan: BenchPlan| [MASSTREE, CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM].map(|name| plan.wants(name));
         assert_eq!(wanted(plan(&[], &[])), [true; 3]);
         assert_eq!(wanted(plan(&[CUCKOO_TRIE], &[])), [false, true, true]);
         assert_eq!(wanted(plan(&[CUCKOO_TRIE_WITH_ROOM], &[])), [false, false, true]);

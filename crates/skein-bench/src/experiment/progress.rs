@@ -6,9 +6,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Progress through a number of steps.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub struct RunProgress(ProgressBar);
 
-impl Progress {
+impl RunProgress {
     /// A bar of so many steps for an experiment; hidden if nobody looks.
     ///
     /// It draws itself when a step begins and never between, so that no thread runs beside what is measured.

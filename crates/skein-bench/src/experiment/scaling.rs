@@ -3,17 +3,17 @@
 //!
 //! Cores share caches, memory and its bandwidth, whatever runs on them. What threads lack of processes is the shared index's doing.
 
-use super::findings::Place;
-use super::fit;
-use super::grid::{self, Grid, INSERT, Inserts, PER_THREAD, Point, Weigh};
-use super::loops::{Counts, Loop, Prepared};
-use super::partakers::Partakers;
-use super::{Bench, Findings, Judgement, Plan};
+use super::findings::MeasureSpec;
+use super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail, PER_THREAD};
+use super::key_lengths;
+use super::loops::{GridLoop, LoopUnit, PreparedLoop};
+use super::participants::Participants;
+use super::{Bench, BenchPlan, Findings, Judgement};
 use crate::keyset::KeySet;
-use crate::result::{At, Better};
-use crate::rival::index::{self, Entry, Running};
-use crate::sys::{Clock, in_processes, one_thread};
-use crate::workload::run::{How, Outcome};
+use crate::result::{AxisPoint, Better};
+use crate::rival::index::{self, DynIndex, RegisteredIndex};
+use crate::sys::{LoopClock, in_processes, one_thread};
+use crate::workload::run::{LoopOutcome, RunMode};
 use crate::{Error, Result};
 
 /// What is measured: inserts, and then this.
@@ -24,7 +24,7 @@ pub struct Scaling {
     /// How many keys, by size.
     pub counts: [usize; 4],
     /// The loop that reads.
-    pub reads: Loop,
+    pub reads: GridLoop,
     /// Its operations at most, of all threads together.
     pub most_operations: usize,
 }
@@ -40,7 +40,7 @@ fn threads() -> Vec<usize> {
 }
 
 /// Our indexes that several threads may use.
-fn own() -> impl Iterator<Item = &'static Entry> {
+fn own() -> impl Iterator<Item = &'static RegisteredIndex> {
     index::all().into_iter().filter(|entry| entry.ours() && entry.threads)
 }
 
@@ -50,17 +50,17 @@ fn processes_of(name: &str) -> String {
 }
 
 impl Scaling {
-    fn point(&self, plan: &Plan, threads: usize) -> Point {
-        Point {
+    fn point(&self, plan: &BenchPlan, threads: usize) -> GridPoint {
+        GridPoint {
             keys: plan.sets_or(&[self.keys]).swap_remove(0),
             count: plan.keys_or(self.counts),
             absent: 0,
             #[expect(clippy::cast_precision_loss, reason = "a few threads")]
-            at: Some(At::number("threads", threads as f64)),
+            at: Some(AxisPoint::number("threads", threads as f64)),
         }
     }
 
-    fn operations(&self, plan: &Plan) -> usize {
+    fn operations(&self, plan: &BenchPlan) -> usize {
         plan.keys_or(self.counts).clamp(1_000, self.most_operations)
     }
 
@@ -68,16 +68,16 @@ impl Scaling {
     ///
     /// # Errors
     /// If there is no such key set.
-    pub fn memory(&self, plan: &Plan) -> Result<u64> {
+    pub fn memory(&self, plan: &BenchPlan) -> Result<u64> {
         let (point, more) = (self.point(plan, 1), cores() - 1);
         let beside = grid::memory_of_more(&point, more)?;
         Ok(grid::memory(&[point], 1, self.operations(plan))? + beside)
     }
 
     /// How many steps it takes.
-    pub fn steps(plan: &Plan) -> usize {
+    pub fn steps(plan: &BenchPlan) -> usize {
         let numbers = cores();
-        plan.rounds * (numbers * Partakers::ForThreads.count() + (numbers - 1) * own().count())
+        plan.rounds * (numbers * Participants::ForThreads.count() + (numbers - 1) * own().count())
     }
 
     /// Measures.
@@ -88,12 +88,12 @@ impl Scaling {
         for threads in threads() {
             let grid = Grid {
                 points: vec![self.point(&bench.plan, threads)],
-                loops: &[Loop { threads, counts: Counts::OperationsPerThread, ..self.reads }],
+                loops: &[GridLoop { threads, counts: LoopUnit::OperationsPerThread, ..self.reads }],
                 operations: self.operations(&bench.plan),
-                inserts: Inserts::Together(threads),
-                memory: Weigh::No,
-                takes: Partakers::ForThreads,
-                beside: (threads > 1).then_some(processes as grid::Beside),
+                inserts: InsertMode::Together(threads),
+                memory: MemoryDetail::No,
+                takes: Participants::ForThreads,
+                beside: (threads > 1).then_some(processes as grid::SideMeasurement),
             };
             grid::run(bench, &grid)?;
         }
@@ -102,9 +102,9 @@ impl Scaling {
 }
 
 /// Each of our indexes in a process for each thread of the point.
-fn processes(bench: &mut Bench, point: &Point, set: &KeySet, prepared: &[Prepared]) -> Result<()> {
+fn processes(bench: &mut Bench, point: &GridPoint, set: &KeySet, prepared: &[PreparedLoop]) -> Result<()> {
     for entry in own() {
-        if bench.plan.wants(entry.name) && fit::takes_keys(entry, set).is_ok() {
+        if bench.plan.wants(entry.name) && key_lengths::takes_keys(entry, set).is_ok() {
             processes_with(entry, bench, point, set, &prepared[0])?;
         }
     }
@@ -113,13 +113,13 @@ fn processes(bench: &mut Bench, point: &Point, set: &KeySet, prepared: &[Prepare
 
 /// A process for each thread of the point: it inserts all keys into an index of its own, and then reads what the thread reads.
 fn processes_with(
-    entry: &Entry,
+    entry: &RegisteredIndex,
     bench: &mut Bench,
-    point: &Point,
+    point: &GridPoint,
     set: &KeySet,
-    prepared: &Prepared,
+    prepared: &PreparedLoop,
 ) -> Result<()> {
-    let Prepared { measure, style, warm_up, scripts } = prepared;
+    let PreparedLoop { measure, style, warm_up, scripts } = prepared;
     let name = processes_of(entry.name);
     bench.step(&format!("{}: {} processes, {}", set.name, scripts.len(), entry.name));
     if let Err(why) = one_thread() {
@@ -128,8 +128,8 @@ fn processes_with(
     }
     let phases = [INSERT, measure];
     let begin = |number: usize| (number, (entry.make)(set.keys.len()));
-    let how = How { clock: Clock::Wall, style: *style };
-    let phase = |(number, index): &mut (usize, Box<dyn Running>), phase: usize| {
+    let how = RunMode { clock: LoopClock::Wall, style: *style };
+    let phase = |(number, index): &mut (usize, Box<dyn DynIndex>), phase: usize| {
         if phase == 0 {
             return figures(&index.fill(&set.keys, 0, 1, how.clock));
         }
@@ -148,7 +148,7 @@ fn processes_with(
         if wrong > 0 {
             return Err(Error::Wrong { contender: name, measure: measure.to_owned(), wrong });
         }
-        let place = Place { measure, unit: PER_THREAD, better: Better::More };
+        let place = MeasureSpec { measure, unit: PER_THREAD, better: Better::More };
         #[expect(clippy::cast_precision_loss, reason = "a few processes")]
         let rate = sum(0) / of_all.len() as f64;
         bench.add(place, &name, point.at.as_ref(), rate)?;
@@ -158,7 +158,7 @@ fn processes_with(
 
 /// A process's figures: its rate, and how many answers were wrong.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn figures(outcome: &Outcome) -> [f64; 2] {
+fn figures(outcome: &LoopOutcome) -> [f64; 2] {
     [outcome.mops(), outcome.wrong as f64]
 }
 

@@ -6,13 +6,13 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Weigh, over_key_sets};
-use super::loops::{Loop, reads, scans};
-use super::masstree::GET;
-use super::partakers::{OURS, Partakers};
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{GridLoop, reads, scans};
+use super::masstree_fig9::GET;
+use super::participants::{OURS, Participants};
+use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
-use crate::workload::run::Style;
+use crate::workload::run::LoopStyle;
 use crate::workload::{lookup, scan};
 
 const AGAIN: &str = "skein-masstree, again";
@@ -21,12 +21,12 @@ const ROUNDS: usize = 7;
 const PRINTED: f64 = 1e-3;
 const SETS: [&str; 2] = ["rand-8", "url"];
 
-const LOOPS: [Loop; 4] = [
+const LOOPS: [GridLoop; 4] = [
     GET,
-    reads("get, dependent", Style::Dependent, |asked, count, seed, share| {
+    reads("get, dependent", LoopStyle::Dependent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 1.0, seed, share)
     }),
-    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
+    reads("get_many(32)", LoopStyle::Batches(32), |asked, count, seed, share| {
         lookup::lookups(asked, count, 1.0, seed, share)
     }),
     scans("scan of 100", false, |asked, count, seed, share| {
@@ -34,20 +34,20 @@ const LOOPS: [Loop; 4] = [
     }),
 ];
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]);
     Grid {
         points: over_key_sets(plan.sets_or(&SETS), count, 0),
         loops: &LOOPS,
         operations: count.clamp(1_000, 2_000_000),
-        inserts: Inserts::Timed,
-        memory: Weigh::Whole,
-        takes: Partakers::Twins,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::Whole,
+        takes: Participants::Twins,
         beside: None,
     }
 }
 
-fn rounds(plan: &Plan) -> usize {
+fn rounds(plan: &BenchPlan) -> usize {
     plan.rounds.max(ROUNDS)
 }
 
@@ -62,7 +62,7 @@ static SELF_TEST: Experiment = Experiment {
         let grid = grid(plan);
         grid::memory(&grid.points, LOOPS.len(), grid.operations)
     },
-    steps: |plan| grid(plan).points.len() * rounds(plan) * Partakers::Twins.count(),
+    steps: |plan| grid(plan).points.len() * rounds(plan) * Participants::Twins.count(),
     run,
     judge: |findings| no_difference(findings, OURS, AGAIN),
 };
@@ -104,16 +104,16 @@ fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Place;
+    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     /// Three rounds of a measure for both names: the second's are so many times the first's.
     fn findings(measures: &[(&str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (measure, times) in measures {
-            let place = Place { measure, unit: "Mops/s", better: Better::More };
-            let at = At::name("key set", "rand-8");
+            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
+            let at = AxisPoint::name("key set", "rand-8");
             // 2 % from the least to the greatest.
             for figure in [0.99, 1.0, 1.01] {
                 findings.add(place, OURS, Some(&at), figure);
@@ -126,14 +126,17 @@ mod tests {
     #[test]
     fn what_is_the_same_holds() {
         let judged = no_difference(&findings(&[("get", 1.0), ("insert", 1.015)]), OURS, AGAIN);
-        assert_eq!((judged.answer, &*judged.why), (Answer::Holds, "no difference in 2 pairs of figures"));
+        assert_eq!(
+            (judged.answer, &*judged.why),
+            (ClaimAnswer::Holds, "no difference in 2 pairs of figures")
+        );
     }
 
     #[test]
     fn what_differs_beyond_the_spread_does_not_hold_and_is_named() {
         for times in [0.8, 1.2] {
             let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
-            assert_eq!(judged.answer, Answer::DoesNotHold);
+            assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);
             let why = format!(
                 "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and 2.0 %"
             );
@@ -145,6 +148,6 @@ mod tests {
     fn one_name_alone_is_no_test() {
         let mut alone = findings(&[("get", 1.0)]);
         alone.cells.retain(|cell| cell.contender == OURS);
-        assert_eq!(no_difference(&alone, OURS, AGAIN).answer, Answer::CannotBeTested);
+        assert_eq!(no_difference(&alone, OURS, AGAIN).answer, ClaimAnswer::CannotBeTested);
     }
 }

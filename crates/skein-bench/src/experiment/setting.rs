@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// A number that a user may set.
 #[derive(Debug)]
-pub struct Setting {
+pub struct BenchSetting {
     /// Its name.
     pub name: &'static str,
     /// What it is.
@@ -20,7 +20,7 @@ pub struct Setting {
 }
 
 /// Bytes of a value.
-pub const VALUE_BYTES: Setting = Setting {
+pub const VALUE_BYTES: BenchSetting = BenchSetting {
     name: "value-bytes",
     about: "bytes of a value",
     experiments: &["store", "store-levels", "masstree-sec5", "server"],
@@ -29,7 +29,7 @@ pub const VALUE_BYTES: Setting = Setting {
 };
 
 /// Rows in a batch.
-pub const BATCH: Setting = Setting {
+pub const BATCH: BenchSetting = BenchSetting {
     name: "batch",
     about: "rows in a batch of a load",
     experiments: &["store", "store-levels", "masstree-sec5", "bitbase-rivals"],
@@ -38,7 +38,7 @@ pub const BATCH: Setting = Setting {
 };
 
 /// Random reads.
-pub const GETS: Setting = Setting {
+pub const GETS: BenchSetting = BenchSetting {
     name: "gets",
     about: "random reads, or operations of a loop",
     experiments: &["store", "bitbase-rivals"],
@@ -47,7 +47,7 @@ pub const GETS: Setting = Setting {
 };
 
 /// Durable puts.
-pub const SYNC_PUTS: Setting = Setting {
+pub const SYNC_PUTS: BenchSetting = BenchSetting {
     name: "sync-puts",
     about: "durable puts",
     experiments: &["store", "bitbase-rivals"],
@@ -56,7 +56,7 @@ pub const SYNC_PUTS: Setting = Setting {
 };
 
 /// Connections of the client.
-pub const CONNECTIONS: Setting = Setting {
+pub const CONNECTIONS: BenchSetting = BenchSetting {
     name: "connections",
     about: "connections of the client",
     experiments: &[
@@ -73,7 +73,7 @@ pub const CONNECTIONS: Setting = Setting {
 };
 
 /// Requests in a pipeline.
-pub const PIPELINE: Setting = Setting {
+pub const PIPELINE: BenchSetting = BenchSetting {
     name: "pipeline",
     about: "requests in a pipeline",
     experiments: &[
@@ -89,7 +89,7 @@ pub const PIPELINE: Setting = Setting {
 };
 
 /// Requests of a loop.
-pub const REQUESTS: Setting = Setting {
+pub const REQUESTS: BenchSetting = BenchSetting {
     name: "requests",
     about: "requests of a loop",
     experiments: &[
@@ -106,7 +106,7 @@ pub const REQUESTS: Setting = Setting {
 };
 
 /// Pages of a cache.
-pub const CACHE_PAGES: Setting = Setting {
+pub const CACHE_PAGES: BenchSetting = BenchSetting {
     name: "cache-pages",
     about: "pages of 4 KiB in the disk engine's cache",
     experiments: &["bitbase-fig4", "bitbase-fig5", "bitbase-fig6", "bitbase-fig7", "bitbase-fig9"],
@@ -115,14 +115,14 @@ pub const CACHE_PAGES: Setting = Setting {
 };
 
 /// All of them.
-pub const ALL: [&Setting; 8] =
+pub const ALL: [&BenchSetting; 8] =
     [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES];
 
 /// What a user has set, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings(BTreeMap<&'static str, usize>);
+pub struct BenchSettings(BTreeMap<&'static str, usize>);
 
-impl Settings {
+impl BenchSettings {
     /// Of texts such as `value-bytes=1000`, for these experiments.
     ///
     /// # Errors
@@ -144,12 +144,12 @@ impl Settings {
     }
 
     /// What was set, if it was.
-    pub fn get(&self, setting: &Setting) -> Option<usize> {
+    pub fn get(&self, setting: &BenchSetting) -> Option<usize> {
         self.0.get(setting.name).copied()
     }
 }
 
-fn parse(text: &str) -> Result<(&'static Setting, usize)> {
+fn parse(text: &str) -> Result<(&'static BenchSetting, usize)> {
     let name = text.split_once('=').map_or(text, |(name, _)| name);
     let Some(setting) = ALL.into_iter().find(|setting| setting.name == name) else {
         let known: Vec<_> =
@@ -170,8 +170,8 @@ fn parse(text: &str) -> Result<(&'static Setting, usize)> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Settings> {
-        Settings::parse(&[text.to_owned()], &["server"])
+    fn parsed(text: &str) -> Result<BenchSettings> {
+        BenchSettings::parse(&[text.to_owned()], &["server"])
     }
 
     #[test]

@@ -6,10 +6,10 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, INSERT, Inserts, Weigh, over_key_sets};
-use super::loops::{DEPENDENT, LOOKUP, Loop, scans};
-use super::partakers::{Partakers, SKIP_LIST};
-use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::grid::{self, Grid, INSERT, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{DEPENDENT, GridLoop, LOOKUP, scans};
+use super::participants::{Participants, SKIP_LIST};
+use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::rival::index::{
     BARE_SKIP_LIST as BARE, BARE_SKIP_LIST_PLAIN as BARE_PLAIN, SKIP_LIST_AHEAD_4 as AHEAD_4,
     SKIP_LIST_PLAIN as PLAIN,
@@ -22,17 +22,17 @@ const CROSSBEAM: &str = "crossbeam-skiplist";
 const KEYS_READ: usize = 4;
 
 /// Ranges of so many keys from random ones on.
-const fn ranges<const LENGTH: u16>(measure: &'static str) -> Loop {
+const fn ranges<const LENGTH: u16>(measure: &'static str) -> GridLoop {
     scans(measure, false, |asked, count, seed, share| {
         let ranges = (KEYS_READ * count / LENGTH as usize).max(1);
         scan::scans(asked, ranges, LENGTH, false, seed, share)
     })
 }
 
-const LONG: Loop = ranges::<1000>("scan of 1000");
-const TOGETHER: Loop = Loop { threads: 2, ..ranges::<1000>("scan of 1000, two threads") };
+const LONG: GridLoop = ranges::<1000>("scan of 1000");
+const TOGETHER: GridLoop = GridLoop { threads: 2, ..ranges::<1000>("scan of 1000, two threads") };
 
-const LOOPS: [Loop; 9] = [
+const LOOPS: [GridLoop; 9] = [
     LOOKUP,
     DEPENDENT,
     ranges::<5>("scan of 5"),
@@ -54,15 +54,15 @@ const TWO_THREADS: f64 = 1.54;
 /// About 4 in the paper, of keys alone.
 const WITHOUT_VERSIONS: f64 = 3.0;
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([300_000, 5_000_000, 20_000_000, 20_000_000]);
     Grid {
         points: over_key_sets(plan.sets_or(&["rand-8"]), count, 0),
         loops: &LOOPS,
         operations: count.clamp(1_000, 2_000_000),
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
-        takes: Partakers::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]),
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]),
         beside: None,
     }
 }
@@ -107,16 +107,16 @@ fn beside(
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Place;
+    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     /// Of the list, of its plain cursor, with and without versions, and of the crate.
     fn found(rates: impl Fn(&str) -> [f64; 3], bare: f64) -> Findings {
         let mut findings = Findings::default();
-        let at = At::name("key set", "rand-8");
+        let at = AxisPoint::name("key set", "rand-8");
         for measure in LOOPS.map(|each| each.measure).into_iter().chain([INSERT]) {
-            let place = Place { measure, unit: "Mops/s", better: Better::More };
+            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
             for (name, rate) in [SKIP_LIST, PLAIN, CROSSBEAM].into_iter().zip(rates(measure)) {
                 findings.add(place, name, Some(&at), rate);
             }
@@ -126,11 +126,11 @@ mod tests {
         findings
     }
 
-    fn answers(findings: &Findings) -> Vec<Answer> {
+    fn answers(findings: &Findings) -> Vec<ClaimAnswer> {
         judge(findings).each().into_iter().map(|judged| judged.answer).collect()
     }
 
-    use Answer::{CannotBeTested, DoesNotHold, Holds};
+    use ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn short_ranges_may_lose() {

@@ -1,7 +1,7 @@
 //! How often each of many items is chosen: Zipfian, scrambled, and latest, as YCSB has them.
 
-use super::permutation::Permutation;
-use super::random::Random;
+use super::permutation::NumberPermutation;
+use super::random::SeededRandom;
 
 /// Rank k (from 1) is chosen with a probability that is proportional to 1 / k^theta.
 ///
@@ -43,7 +43,7 @@ impl Zipf {
         clippy::cast_sign_loss,
         reason = "points lie between 0.5 and `items` + 0.5"
     )]
-    pub fn rank(&self, random: &mut Random) -> u64 {
+    pub fn rank(&self, random: &mut SeededRandom) -> u64 {
         loop {
             let area = self.to + random.unit() * (self.from - self.to);
             let point = inverse(area, self.theta);
@@ -79,17 +79,17 @@ fn inverse(area: f64, theta: f64) -> f64 {
 #[derive(Debug, Clone)]
 pub struct Scrambled {
     zipf: Zipf,
-    places: Permutation,
+    places: NumberPermutation,
 }
 
 impl Scrambled {
     /// A distribution over `items` items; the seed decides which are popular.
     pub fn new(items: u64, theta: f64, seed: u64) -> Self {
-        Self { zipf: Zipf::new(items, theta), places: Permutation::new(items, seed) }
+        Self { zipf: Zipf::new(items, theta), places: NumberPermutation::new(items, seed) }
     }
 
     /// An item.
-    pub fn item(&self, random: &mut Random) -> u64 {
+    pub fn item(&self, random: &mut SeededRandom) -> u64 {
         self.places.at(self.zipf.rank(random))
     }
 }
@@ -105,7 +105,7 @@ impl Latest {
     }
 
     /// An item's number, when `items` items have been added.
-    pub fn item(&mut self, random: &mut Random, items: u64) -> u64 {
+    pub fn item(&mut self, random: &mut SeededRandom, items: u64) -> u64 {
         if items != self.0.items {
             self.0 = Zipf::new(items, self.0.theta);
         }
@@ -148,7 +148,7 @@ mod tests {
     fn ranks_come_as_often_as_the_formula_says() {
         for theta in [0.0, 0.5, 0.99, 1.0, 1.3] {
             for items in [1, 2, 10, 100] {
-                let (zipf, mut random) = (Zipf::new(items, theta), Random::new(11));
+                let (zipf, mut random) = (Zipf::new(items, theta), SeededRandom::new(11));
                 against_formula(theta, &counted(items as usize, || zipf.rank(&mut random)));
             }
         }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_huge_number_of_ranks_needs_no_table() {
-        let (zipf, mut random) = (Zipf::new(1 << 50, YCSB_THETA), Random::new(5));
+        let (zipf, mut random) = (Zipf::new(1 << 50, YCSB_THETA), SeededRandom::new(5));
         let first = (0..DRAWS).filter(|_| zipf.rank(&mut random) == 0).count();
         // Zeta of 2^50 items at 0.99, by the integral from 1.5 on: 1 + ((2^50)^0.01 - 1.5^0.01) / 0.01 = 42.0.
         let expected = DRAWS as f64 / 42.0;
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn scrambled_items_have_the_same_frequencies_elsewhere() {
-        let (scrambled, mut random) = (Scrambled::new(100, YCSB_THETA, 3), Random::new(11));
+        let (scrambled, mut random) = (Scrambled::new(100, YCSB_THETA, 3), SeededRandom::new(11));
         let mut counts = counted(100, || scrambled.item(&mut random));
         let most = counts.iter().max().copied();
         assert_ne!(most, Some(counts[0]), "the first item is not the most popular one");
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_latest_item_is_the_most_popular_while_items_are_added() {
-        let (mut latest, mut random) = (Latest::new(10, YCSB_THETA), Random::new(11));
+        let (mut latest, mut random) = (Latest::new(10, YCSB_THETA), SeededRandom::new(11));
         for items in [10, 11, 50] {
             let mut counts = counted(items as usize, || latest.item(&mut random, items));
             counts.reverse();

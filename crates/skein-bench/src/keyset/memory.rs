@@ -1,8 +1,8 @@
 //! What making a key set takes, before it is made.
 
-use super::family::Order;
-use super::name::Named;
-use super::seen::Seen;
+use super::family::SourceOrder;
+use super::name::ParsedKeySet;
+use super::seen_keys::SeenKeys;
 use crate::{Error, Result, machine};
 
 /// Keys that are drawn to see how long they are.
@@ -14,27 +14,27 @@ const SAMPLE: u64 = 1000;
 /// # Errors
 /// If there is no such key set, or if its file cannot be read.
 pub fn estimated_bytes(name: &str, count: usize) -> Result<u64> {
-    estimate(&Named::parse(name, count as u64, 0)?, count)
+    estimate(&ParsedKeySet::parse(name, count as u64, 0)?, count)
 }
 
-fn estimate(named: &Named, count: usize) -> Result<u64> {
+fn estimate(named: &ParsedKeySet, count: usize) -> Result<u64> {
     let mean = sampled_mean(named)?;
     let source = named.open()?;
     let kept = mean + size_of::<usize>() as u64;
-    let drawn = kept + if source.repeats() { Seen::BYTES_PER_KEY } else { 0 };
+    let drawn = kept + if source.repeats() { SeenKeys::BYTES_PER_KEY } else { 0 };
     let count = count as u64;
     Ok(match (source.bytes(), named.family.order) {
         (Some(bytes), _) => {
             let all = bytes / (mean + 1);
             all * (drawn + size_of::<u32>() as u64) + all.min(count) * kept
         }
-        (None, Order::Kept) => count.saturating_mul(drawn + kept),
+        (None, SourceOrder::Kept) => count.saturating_mul(drawn + kept),
         (None, _) => count.saturating_mul(drawn),
     })
 }
 
 /// The mean length of a source's first keys, rounded up.
-pub fn sampled_mean(named: &Named) -> Result<u64> {
+pub fn sampled_mean(named: &ParsedKeySet) -> Result<u64> {
     let mut source = named.open()?;
     let (mut key, mut keys, mut bytes) = (Vec::new(), 0, 0);
     while keys < SAMPLE && source.next(&mut key)? {
@@ -46,17 +46,17 @@ pub fn sampled_mean(named: &Named) -> Result<u64> {
 }
 
 /// Refuses what does not fit in the memory that is free now.
-pub fn check(named: &Named, count: usize) -> Result<()> {
+pub fn check(named: &ParsedKeySet, count: usize) -> Result<()> {
     let Ok(free) = machine::free_memory() else { return Ok(()) };
     refuse_beyond(free, estimate(named, count)?, named, count)
 }
 
-fn refuse_beyond(free: u64, needed: u64, named: &Named, count: usize) -> Result<()> {
+fn refuse_beyond(free: u64, needed: u64, named: &ParsedKeySet, count: usize) -> Result<()> {
     if needed <= free {
         return Ok(());
     }
     let mib = |bytes: u64| bytes >> 20;
-    let way_out = if named.family.order == Order::Drawn {
+    let way_out = if named.family.order == SourceOrder::Drawn {
         "take a shorter file: all of it is read before keys are chosen".to_owned()
     } else {
         let fits = u128::from(free) * count as u128 / u128::from(needed);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_size_that_would() {
-        let named = Named::parse("K10", 1, 1).expect("a good name");
+        let named = ParsedKeySet::parse("K10", 1, 1).expect("a good name");
         assert!(refuse_beyond(1000, 1000, &named, 10).is_ok());
         let error = refuse_beyond(1 << 30, 4 << 30, &named, 4_000_000).expect_err("too much").to_string();
         assert!(error.contains("4096 MiB") && error.contains("1000000 keys would fit"), "{error}");

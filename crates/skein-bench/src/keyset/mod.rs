@@ -10,31 +10,31 @@
 //! ```
 //!
 //! A family of key sets is one file and one line in `family/mod.rs`; the file registers itself. The seed decides every
-//! key, so all contenders of a run, and all runs, see the same ones in the same order. `docs/benchmarks.md` describes each
+//! key, so all contenders of a run, and all runs, see the same ones in the same order. `docs/benchmarks/` describes each
 //! exactly.
 
 pub mod distribution;
 pub mod family;
-mod keys;
-mod make;
+mod generate;
+mod listing;
 mod memory;
 mod name;
-mod order;
+mod packed_keys;
 mod permutation;
 mod random;
-mod seen;
-mod show;
+mod seen_keys;
+mod sort;
 mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use family::{Family, Request, Source};
-pub use keys::Keys;
-pub use make::{KeySet, make};
+pub use family::{KeyFamily, KeyRequest, KeySource};
+pub use generate::{KeySet, make};
+pub use listing::{describe, list};
 pub use memory::estimated_bytes;
 pub use name::open;
-pub use order::sorted;
-pub use permutation::Permutation;
-pub use random::{Random, mix};
-pub use show::{describe, list};
-pub use statistics::Statistics;
+pub use packed_keys::PackedKeys;
+pub use permutation::NumberPermutation;
+pub use random::{SeededRandom, mix};
+pub use sort::sorted;
+pub use statistics::KeyStatistics;

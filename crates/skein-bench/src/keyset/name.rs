@@ -2,34 +2,34 @@
 
 use std::path::PathBuf;
 
-use super::family::{self, Family, Request, Source, Takes};
+use super::family::{self, KeyFamily, KeyRequest, KeySource, NameSuffix};
 use crate::{Error, Result, did_you_mean};
 
 /// The family of a key set, and what its source is opened for.
 #[derive(Debug)]
-pub struct Named {
+pub struct ParsedKeySet {
     /// The family.
-    pub family: &'static Family,
+    pub family: &'static KeyFamily,
     /// The request.
-    pub request: Request,
+    pub request: KeyRequest,
 }
 
 /// The source of a key set: its keys one by one, perhaps the same more than once. `keys` says how many are going to be drawn.
 ///
 /// # Errors
 /// If there is no such key set, if its parameters are wrong, or if its file cannot be read.
-pub fn open(name: &str, keys: u64, seed: u64) -> Result<Box<dyn Source>> {
-    Named::parse(name, keys, seed)?.open()
+pub fn open(name: &str, keys: u64, seed: u64) -> Result<Box<dyn KeySource>> {
+    ParsedKeySet::parse(name, keys, seed)?.open()
 }
 
-impl Named {
+impl ParsedKeySet {
     /// Understands a name.
     pub fn parse(name: &str, keys: u64, seed: u64) -> Result<Self> {
         let end = name.find([':', '(']).unwrap_or(name.len());
         let (word, rest) = name.split_at(end);
         let Some(family) = family::all().into_iter().find(|family| family.name == word.trim()) else {
             let names: Vec<_> = family::all().into_iter().map(|family| family.name).collect();
-            let usages: Vec<_> = family::all().into_iter().map(Family::usage).collect();
+            let usages: Vec<_> = family::all().into_iter().map(KeyFamily::usage).collect();
             return Err(Error::Input(format!(
                 "there is no key set '{name}'{}; there are {}",
                 did_you_mean(word, &names),
@@ -37,33 +37,35 @@ impl Named {
             )));
         };
         let (numbers, path) = match family.takes {
-            Takes::Nothing if rest.is_empty() => (Vec::new(), PathBuf::new()),
-            Takes::Numbers(_) => (numbers(family, name, rest)?, PathBuf::new()),
-            Takes::Path if rest.len() > 1 && rest.starts_with(':') => (Vec::new(), PathBuf::from(&rest[1..])),
-            Takes::Nothing | Takes::Path => return Err(misspelt(family, name)),
+            NameSuffix::Nothing if rest.is_empty() => (Vec::new(), PathBuf::new()),
+            NameSuffix::Numbers(_) => (numbers(family, name, rest)?, PathBuf::new()),
+            NameSuffix::Path if rest.len() > 1 && rest.starts_with(':') => {
+                (Vec::new(), PathBuf::from(&rest[1..]))
+            }
+            NameSuffix::Nothing | NameSuffix::Path => return Err(misspelt(family, name)),
         };
-        Ok(Self { family, request: Request { numbers, path, keys, seed } })
+        Ok(Self { family, request: KeyRequest { numbers, path, keys, seed } })
     }
 
     /// Opens the source.
-    pub fn open(&self) -> Result<Box<dyn Source>> {
+    pub fn open(&self) -> Result<Box<dyn KeySource>> {
         (self.family.open)(&self.request)
     }
 
     /// The name in its one spelling.
     pub fn name(&self) -> String {
         match self.family.takes {
-            Takes::Nothing => self.family.name.to_owned(),
-            Takes::Numbers(_) => {
+            NameSuffix::Nothing => self.family.name.to_owned(),
+            NameSuffix::Numbers(_) => {
                 let numbers: Vec<_> = self.request.numbers.iter().map(u64::to_string).collect();
                 format!("{}({})", self.family.name, numbers.join(","))
             }
-            Takes::Path => format!("{}:{}", self.family.name, self.request.path.display()),
+            NameSuffix::Path => format!("{}:{}", self.family.name, self.request.path.display()),
         }
     }
 }
 
-fn misspelt(family: &Family, name: &str) -> Error {
+fn misspelt(family: &KeyFamily, name: &str) -> Error {
     Error::Input(format!(
         "the key set '{name}' is written {}, for instance {}",
         family.usage(),
@@ -72,14 +74,14 @@ fn misspelt(family: &Family, name: &str) -> Error {
 }
 
 /// The numbers in brackets, checked against the family's parameters.
-fn numbers(family: &Family, name: &str, rest: &str) -> Result<Vec<u64>> {
-    let Takes::Numbers(parameters) = family.takes else { return Ok(Vec::new()) };
+fn numbers(family: &KeyFamily, name: &str, rest: &str) -> Result<Vec<u64>> {
+    let NameSuffix::Numbers(parameters) = family.takes else { return Ok(Vec::new()) };
     let inner = rest.strip_prefix('(').and_then(|rest| rest.trim_end().strip_suffix(')'));
     let texts: Vec<&str> = inner.ok_or_else(|| misspelt(family, name))?.split(',').map(str::trim).collect();
     if texts.len() != parameters.len() {
         return Err(misspelt(family, name));
     }
-    let number = |(text, parameter): (&&str, &family::Parameter)| match text.parse::<u64>() {
+    let number = |(text, parameter): (&&str, &family::FamilyParameter)| match text.parse::<u64>() {
         Ok(number) if (parameter.least..=parameter.most).contains(&number) => Ok(number),
         _ => Err(Error::Input(format!(
             "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in {}",
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     fn error(name: &str) -> String {
-        Named::parse(name, 1, 1).expect_err("a bad name").to_string()
+        ParsedKeySet::parse(name, 1, 1).expect_err("a bad name").to_string()
     }
 
     #[test]
@@ -105,7 +107,7 @@ mod tests {
             ("intkey(0100)", "intkey(100)"),
             ("file:/tmp/a(b):c", "file:/tmp/a(b):c"),
         ] {
-            assert_eq!(Named::parse(name, 1, 1).expect("a good name").name(), spelt);
+            assert_eq!(ParsedKeySet::parse(name, 1, 1).expect("a good name").name(), spelt);
         }
     }
 
@@ -136,7 +138,7 @@ mod tests {
     fn every_example_is_a_good_name_and_every_name_is_there_once() {
         let all = family::all();
         for family in &all {
-            let named = Named::parse(family.example, 1, 1).expect("the example");
+            let named = ParsedKeySet::parse(family.example, 1, 1).expect("the example");
             assert_eq!(named.family.name, family.name);
             assert_eq!(named.name(), family.example);
             assert_eq!(all.iter().filter(|other| other.name == family.name).count(), 1, "{}", family.name);

@@ -7,14 +7,14 @@ use super::random::mix;
 /// Works on the least number of bits that holds the bound: each step (exclusive or, odd factor, shift) has an inverse
 /// there, and a result past the bound is sent through again until it is below. Less than two rounds on average.
 #[derive(Debug, Clone)]
-pub struct Permutation {
+pub struct NumberPermutation {
     items: u64,
     mask: u64,
     shift: u32,
     rounds: [(u64, u64); 3],
 }
 
-impl Permutation {
+impl NumberPermutation {
     /// A permutation of the numbers below `items`, which is not 0.
     pub fn new(items: u64, seed: u64) -> Self {
         let bits = (u64::BITS - (items - 1).leading_zeros()).max(1);
@@ -52,7 +52,7 @@ mod tests {
     fn every_number_comes_once() {
         for items in [1, 2, 3, 7, 8, 100, 1000, 4096, 65_537] {
             let mut seen: Vec<u64> = {
-                let permutation = Permutation::new(items, 7);
+                let permutation = NumberPermutation::new(items, 7);
                 (0..items).map(|n| permutation.at(n)).collect()
             };
             seen.sort_unstable();
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_first_numbers_spread_over_all() {
-        let permutation = Permutation::new(1 << 40, 3);
+        let permutation = NumberPermutation::new(1 << 40, 3);
         let mut quarters = [0; 4];
         for n in 0..4000 {
             quarters[(permutation.at(n) >> 38) as usize] += 1;
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn the_seed_decides_also_for_all_numbers_there_are() {
-        let (one, two) = (Permutation::new(u64::MAX, 1), Permutation::new(u64::MAX, 2));
-        assert_eq!(one.at(5), Permutation::new(u64::MAX, 1).at(5));
+        let (one, two) = (NumberPermutation::new(u64::MAX, 1), NumberPermutation::new(u64::MAX, 2));
+        assert_eq!(one.at(5), NumberPermutation::new(u64::MAX, 1).at(5));
         assert!((0..100).all(|n| one.at(n) != two.at(n)));
     }
 }

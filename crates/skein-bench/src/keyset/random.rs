@@ -2,9 +2,9 @@
 
 /// A small generator (`SplitMix64`).
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     /// A generator for this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_within_their_bounds_and_the_seed_decides() {
-        let (mut one, mut two) = (Random::new(7), Random::new(7));
+        let (mut one, mut two) = (SeededRandom::new(7), SeededRandom::new(7));
         let mut seen = [0usize; 10];
         for _ in 0..10_000 {
             let n = one.below(10);
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_shuffle_keeps_every_item() {
         let mut items: Vec<usize> = (0..100).collect();
-        Random::new(1).shuffle(&mut items);
+        SeededRandom::new(1).shuffle(&mut items);
         assert!(items.windows(2).any(|pair| pair[0] > pair[1]));
         items.sort_unstable();
         assert!(items.into_iter().eq(0..100));

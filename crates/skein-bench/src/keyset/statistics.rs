@@ -1,11 +1,11 @@
 //! What a key set is like: the figures that the papers give of theirs, measured on ours.
 
-use super::keys::Keys;
-use super::order::{common, sorted};
+use super::packed_keys::PackedKeys;
+use super::sort::{common, sorted};
 
 /// Figures of a key set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statistics {
+pub struct KeyStatistics {
     /// How many keys there are.
     pub keys: usize,
     /// The mean length in bytes.
@@ -21,10 +21,10 @@ pub struct Statistics {
     pub shared_bytes: f64,
 }
 
-impl Statistics {
+impl KeyStatistics {
     /// Of these keys, no two of which are alike; all means are NaN if there are none.
     #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
-    pub fn of(keys: &Keys) -> Self {
+    pub fn of(keys: &PackedKeys) -> Self {
         let order = sorted(keys);
         let (mut unique, mut shared) = (0, 0);
         // The bits that the key before shares with this one.
@@ -49,7 +49,7 @@ impl Statistics {
     }
 }
 
-impl Statistics {
+impl KeyStatistics {
     /// What `unique_prefix_bits` is for so many keys of random bytes: the mean depth of a leaf in a binary trie of random
     /// strings, log2(n) + gamma / ln(2) + 1/2.
     #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
@@ -72,8 +72,8 @@ fn common_bits(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn of(strings: &[&str]) -> Statistics {
-        Statistics::of(&strings.iter().map(|key| key.as_bytes()).collect())
+    fn of(strings: &[&str]) -> KeyStatistics {
+        KeyStatistics::of(&strings.iter().map(|key| key.as_bytes()).collect())
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_formula_for_random_bytes_is_the_papers_figure() {
-        assert!((Statistics::random_bits(200_000_000) - 28.9).abs() < 0.05);
+        assert!((KeyStatistics::random_bits(200_000_000) - 28.9).abs() < 0.05);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::family::{self, Takes};
-use super::{KeySet, Statistics, make};
+use super::family::{self, NameSuffix};
+use super::{KeySet, KeyStatistics, make};
 
 fn set(name: &str, count: usize, extra: usize, seed: u64) -> KeySet {
     make(name, count, extra, seed).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -11,7 +11,7 @@ fn set(name: &str, count: usize, extra: usize, seed: u64) -> KeySet {
 
 /// An example of every family that generates keys.
 fn generated() -> Vec<&'static str> {
-    let families = family::all().into_iter().filter(|family| family.takes != Takes::Path);
+    let families = family::all().into_iter().filter(|family| family.takes != NameSuffix::Path);
     families.map(|family| family.example).collect()
 }
 
@@ -149,7 +149,7 @@ fn nineteen_in_twenty_decimals_are_long() {
 #[test]
 fn models_have_the_papers_figures() {
     for (name, bytes, bits) in [("az1", 0.01, 0.05), ("osm", 0.001, 0.03), ("reddit", 0.03, 0.03)] {
-        let measured = Statistics::of(&set(name, 100_000, 0, 1).keys);
+        let measured = KeyStatistics::of(&set(name, 100_000, 0, 1).keys);
         let family = family::all().into_iter().find(|family| family.name == name).expect("registered");
         let paper = family.papers.iter().find(|paper| paper.unique_prefix_bits.is_some()).expect("figures");
         let near =
@@ -157,19 +157,19 @@ fn models_have_the_papers_figures() {
         assert!(near(measured.mean_bytes, paper.mean_bytes, bytes), "{name}: {measured:?}");
         assert!(near(measured.unique_prefix_bits, paper.unique_prefix_bits, bits), "{name}: {measured:?}");
     }
-    let url = Statistics::of(&set("url", 100_000, 0, 1).keys);
+    let url = KeyStatistics::of(&set("url", 100_000, 0, 1).keys);
     assert!((81.0..83.0).contains(&url.mean_bytes) && (38.0..42.0).contains(&url.shared_bytes), "{url:?}");
 }
 
 #[test]
 fn random_keys_have_the_prefixes_of_the_formula() {
     for name in ["rand-8", "rand-16", "K10"] {
-        let measured = Statistics::of(&set(name, 20_000, 0, 1).keys);
-        let expected = Statistics::random_bits(20_000);
+        let measured = KeyStatistics::of(&set(name, 20_000, 0, 1).keys);
+        let expected = KeyStatistics::random_bits(20_000);
         assert!((measured.unique_prefix_bits - expected).abs() < 0.1, "{name}: {measured:?}, not {expected}");
     }
-    let klong = Statistics::of(&set("Klong(64)", 20_000, 0, 1).keys);
-    let expected = 60.0 * 8.0 + Statistics::random_bits(20_000);
+    let klong = KeyStatistics::of(&set("Klong(64)", 20_000, 0, 1).keys);
+    let expected = 60.0 * 8.0 + KeyStatistics::random_bits(20_000);
     assert!((klong.unique_prefix_bits - expected).abs() < 0.1, "{klong:?}, not {expected}");
 }
 

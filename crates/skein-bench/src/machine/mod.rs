@@ -9,13 +9,13 @@ use std::fs::read_to_string;
 
 pub use free::free_memory;
 pub use huge_pages::HugePages;
-pub use resident::{Peak, Resident};
+pub use resident::{PeakResident, ResidentBytes};
 
 use crate::result::Machine;
 
 /// A cache of data of the first core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
+pub struct CpuCache {
     /// 1 for the one next to the core.
     pub level: u32,
     /// How much it holds.
@@ -27,7 +27,7 @@ pub fn describe() -> Machine {
     Machine {
         processor: processor(&read_to_string("/proc/cpuinfo").unwrap_or_default()),
         cores: std::thread::available_parallelism().map_or(0, usize::from),
-        caches: caches().iter().map(Cache::to_string).collect(),
+        caches: caches().iter().map(CpuCache::to_string).collect(),
         memory_bytes: free::field(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal:")
             .unwrap_or(0),
         huge_pages: HugePages::of_this_machine().enabled.unwrap_or_default(),
@@ -37,7 +37,7 @@ pub fn describe() -> Machine {
 }
 
 /// The caches of data, smallest first, as the system gives them; none if it does not.
-pub fn caches() -> Vec<Cache> {
+pub fn caches() -> Vec<CpuCache> {
     let of = |index: u32| {
         let read =
             |file: &str| first_line(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}"));
@@ -46,7 +46,9 @@ pub fn caches() -> Vec<Cache> {
     (0..8)
         .map_while(of)
         .filter(|(kind, ..)| kind != "Instruction")
-        .filter_map(|(_, level, size)| Some(Cache { level: level.parse().ok()?, bytes: kibibytes(&size)? }))
+        .filter_map(|(_, level, size)| {
+            Some(CpuCache { level: level.parse().ok()?, bytes: kibibytes(&size)? })
+        })
         .collect()
 }
 
@@ -75,7 +77,7 @@ fn first_line(path: &str) -> Option<String> {
     Some(read_to_string(path).ok()?.lines().next()?.trim().to_owned())
 }
 
-impl Cache {
+impl CpuCache {
     /// Of its text in results, `L2 1024K`.
     pub fn parse(text: &str) -> Option<Self> {
         let (level, size) = text.strip_prefix('L')?.split_once(' ')?;
@@ -83,7 +85,7 @@ impl Cache {
     }
 }
 
-impl fmt::Display for Cache {
+impl fmt::Display for CpuCache {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "L{} {}K", self.level, self.bytes >> 10)
     }
@@ -121,11 +123,11 @@ mod tests {
 
     #[test]
     fn a_line_has_everything() {
-        let caches = [Cache { level: 1, bytes: 48 << 10 }, Cache { level: 2, bytes: 2 << 20 }];
+        let caches = [CpuCache { level: 1, bytes: 48 << 10 }, CpuCache { level: 2, bytes: 2 << 20 }];
         let machine = Machine {
             processor: "Some CPU".into(),
             cores: 2,
-            caches: caches.iter().map(Cache::to_string).collect(),
+            caches: caches.iter().map(CpuCache::to_string).collect(),
             memory_bytes: 1 << 30,
             huge_pages: "madvise".into(),
             kernel: "6.1".into(),
@@ -140,10 +142,10 @@ mod tests {
 
     #[test]
     fn caches_are_read_back() {
-        let cache = Cache { level: 3, bytes: 36_608 << 10 };
-        assert_eq!(Cache::parse(&cache.to_string()), Some(cache));
+        let cache = CpuCache { level: 3, bytes: 36_608 << 10 };
+        assert_eq!(CpuCache::parse(&cache.to_string()), Some(cache));
         for odd in ["", "L3", "3 1K", "L3 1M", "Lx 1K"] {
-            assert_eq!(Cache::parse(odd), None, "{odd}");
+            assert_eq!(CpuCache::parse(odd), None, "{odd}");
         }
     }
 

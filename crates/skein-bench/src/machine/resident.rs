@@ -7,14 +7,14 @@ use crate::{Error, Result};
 
 /// What lies in memory now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resident {
+pub struct ResidentBytes {
     /// All of it.
     pub bytes: u64,
     /// What of it is on transparent huge pages.
     pub huge_bytes: u64,
 }
 
-impl Resident {
+impl ResidentBytes {
     /// Of this process, page by page.
     ///
     /// # Errors
@@ -29,11 +29,11 @@ impl Resident {
 
 /// The most that lay in memory at once, from a moment on.
 #[derive(Debug)]
-pub struct Peak {
+pub struct PeakResident {
     before: u64,
 }
 
-impl Peak {
+impl PeakResident {
     /// From now on.
     ///
     /// # Errors
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn what_is_touched_is_resident_and_what_was_is_in_the_peak() {
         const SIZE: usize = 64 << 20;
-        let (before, peak) = (Resident::now().expect("Linux"), Peak::begin().expect("Linux"));
+        let (before, peak) = (ResidentBytes::now().expect("Linux"), PeakResident::begin().expect("Linux"));
         let block = std::hint::black_box(vec![1_u8; SIZE]);
-        let during = Resident::now().expect("Linux");
+        let during = ResidentBytes::now().expect("Linux");
         // Other tests may give back or take some meanwhile.
         assert!(during.bytes > before.bytes + SIZE as u64 / 2, "{before:?}, {during:?}");
         drop(block);

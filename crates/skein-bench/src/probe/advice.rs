@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use skein_index::cuckoo_trie::PREFETCH_DEPTH;
 use skein_index::masstree::GROUP;
 
-use super::array::Pages;
-use super::report::{Neighbours, OnPages, Report};
+use super::array::PageKind;
+use super::report::{NeighbourCosts, PageKindReport, ProbeReport};
 use super::text::size;
-use crate::machine::{Cache, HugePages};
+use crate::machine::{CpuCache, HugePages};
 
 /// One consequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,11 +37,11 @@ impl Advice {
 }
 
 /// Everything that follows.
-pub(super) fn advise(report: &Report, setting: &HugePages, caches: &[Cache]) -> Vec<Advice> {
-    let huge = report.on(Pages::Huge);
+pub(super) fn advise(report: &ProbeReport, setting: &HugePages, caches: &[CpuCache]) -> Vec<Advice> {
+    let huge = report.on(PageKind::Huge);
     let all = [
         huge.and_then(depth),
-        huge.map(|on| huge_pages(on, report.on(Pages::Small), setting)),
+        huge.map(|on| huge_pages(on, report.on(PageKind::Small), setting)),
         pairs(&report.neighbours),
         huge.and_then(|on| footprint(on.bytes, caches)),
         quiet(report.noise),
@@ -49,7 +49,7 @@ pub(super) fn advise(report: &Report, setting: &HugePages, caches: &[Cache]) -> 
     all.into_iter().flatten().collect()
 }
 
-fn depth(on: &OnPages) -> Option<Advice> {
+fn depth(on: &PageKindReport) -> Option<Advice> {
     let groups = on.greatest()?;
     let (fit, together) = (groups.fit, groups.ns_of(GROUP)? / groups.one_ns());
     let enough = if fit.depth <= GROUP {
@@ -70,7 +70,7 @@ fn depth(on: &OnPages) -> Option<Advice> {
     Some(Advice::new("prefetch depth", text, None))
 }
 
-fn huge_pages(on: &OnPages, small: Option<&OnPages>, setting: &HugePages) -> Advice {
+fn huge_pages(on: &PageKindReport, small: Option<&PageKindReport>, setting: &HugePages) -> Advice {
     let (state, command) = state(on.huge_share(), setting);
     let gain = if on.huge_share() >= GIVEN { small.and_then(|small| gain(on, small)) } else { None };
     Advice::new(
@@ -81,7 +81,7 @@ fn huge_pages(on: &OnPages, small: Option<&OnPages>, setting: &HugePages) -> Adv
 }
 
 /// What huge pages spare, in the greatest footprint.
-fn gain(on: &OnPages, small: &OnPages) -> Option<String> {
+fn gain(on: &PageKindReport, small: &PageKindReport) -> Option<String> {
     let (&(bytes, huge_ns), &(_, small_ns)) = (on.read_ns.last()?, small.read_ns.last()?);
     Some(format!(
         "In {} a read takes {huge_ns:.0} ns on huge pages and {small_ns:.0} ns on small ones.",
@@ -122,8 +122,8 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     (format!("The setting ({enabled}) suffices, but {part}: memory is in pieces, and {way}"), Some(command))
 }
 
-fn pairs(neighbours: &Neighbours) -> Option<Advice> {
-    let &Neighbours { random_ns, neighbour_ns, across_ns, .. } = neighbours;
+fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
+    let &NeighbourCosts { random_ns, neighbour_ns, across_ns, .. } = neighbours;
     let (neighbour, across) = (neighbour_ns / random_ns, across_ns / random_ns);
     if !(neighbour.is_finite() && across.is_finite()) {
         return None;
@@ -144,7 +144,7 @@ fn pairs(neighbours: &Neighbours) -> Option<Advice> {
     Some(Advice::new("neighbouring lines", text, None))
 }
 
-fn footprint(bytes: u64, caches: &[Cache]) -> Option<Advice> {
+fn footprint(bytes: u64, caches: &[CpuCache]) -> Option<Advice> {
     let last = caches.last().filter(|last| bytes < last.bytes.saturating_mul(4))?;
     let text = format!(
         "The greatest array, {}, is less than four times the last cache, {}, so reads in it partly hit: memory itself is slower. \
@@ -168,17 +168,17 @@ fn quiet(noise: f64) -> Option<Advice> {
 mod tests {
     use super::*;
     use crate::probe::fit::{fit, real};
-    use crate::probe::report::Groups;
+    use crate::probe::report::ReadGroups;
 
-    fn on(pages: Pages, percent: u64, c: f64) -> OnPages {
+    fn on(pages: PageKind, percent: u64, c: f64) -> PageKindReport {
         let bytes: u64 = 1 << 30;
         let group_ns: Vec<(usize, f64)> = (1..=120).map(|k| (k, 100.0 * (1.0 + c * real(k - 1)))).collect();
-        let groups = Groups { bytes, fit: fit(&group_ns).expect("a line"), group_ns };
-        OnPages {
+        let groups = ReadGroups { bytes, fit: fit(&group_ns).expect("a line"), group_ns };
+        PageKindReport {
             pages,
             bytes,
             huge_bytes: bytes / 100 * percent,
-            read_ns: vec![(bytes, if pages == Pages::Huge { 100.0 } else { 160.0 })],
+            read_ns: vec![(bytes, if pages == PageKind::Huge { 100.0 } else { 160.0 })],
             plateaus: Vec::new(),
             groups: vec![groups],
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_depth_is_judged_by_the_group_of_batches() {
-        let text = |c| depth(&on(Pages::Huge, 100, c)).expect("figures").text;
+        let text = |c| depth(&on(PageKind::Huge, 100, c)).expect("figures").text;
         let text_of_few = text(0.5);
         assert!(
             text_of_few.contains("which is enough here: 32 reads together take as long as 16.5"),
@@ -204,8 +204,8 @@ mod tests {
     fn huge_pages_that_are_given_need_no_command() {
         for enabled in ["always", "madvise"] {
             let advice = huge_pages(
-                &on(Pages::Huge, 100, 0.1),
-                Some(&on(Pages::Small, 0, 0.2)),
+                &on(PageKind::Huge, 100, 0.1),
+                Some(&on(PageKind::Small, 0, 0.2)),
                 &setting(enabled, "madvise"),
             );
             assert_eq!(advice.command, None);
@@ -226,7 +226,8 @@ mod tests {
             (setting("madvise", "never"), Some(DEFRAGMENT), "put 30 %"),
             (setting("always", "madvise"), Some(COMPACT), "put 30 %"),
         ] {
-            let advice = huge_pages(&on(Pages::Huge, 30, 0.1), Some(&on(Pages::Small, 0, 0.2)), &setting);
+            let advice =
+                huge_pages(&on(PageKind::Huge, 30, 0.1), Some(&on(PageKind::Small, 0, 0.2)), &setting);
             assert_eq!(advice.command.as_deref(), command, "{setting:?}");
             assert!(advice.text.contains(words), "{}", advice.text);
             // Times on pages that were not given say nothing of them.
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn pairs_of_lines_show_in_the_neighbours_cost() {
-        let of = |neighbour_ns, across_ns| Neighbours {
+        let of = |neighbour_ns, across_ns| NeighbourCosts {
             bytes: 1 << 27,
             random_ns: 100.0,
             same_ns: 10.0,
@@ -250,12 +251,12 @@ mod tests {
                 .contains("in pairs of 128 bytes: the second costs 0.20")
         );
         assert!(pairs(&of(98.0, 99.0)).expect("figures").text.contains("does not fetch lines in pairs"));
-        assert_eq!(pairs(&Neighbours { random_ns: 0.0, ..of(20.0, 100.0) }), None);
+        assert_eq!(pairs(&NeighbourCosts { random_ns: 0.0, ..of(20.0, 100.0) }), None);
     }
 
     #[test]
     fn small_arrays_and_noise_are_named() {
-        let cache = [Cache { level: 3, bytes: 480 << 20 }];
+        let cache = [CpuCache { level: 3, bytes: 480 << 20 }];
         assert!(footprint(1 << 30, &cache).expect("too small").text.contains("480 MiB"));
         assert_eq!(footprint(2 << 30, &cache), None);
         assert_eq!(footprint(1 << 30, &[]), None);

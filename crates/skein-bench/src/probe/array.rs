@@ -21,7 +21,7 @@ use std::ptr::{NonNull, null_mut};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use serde::{Deserialize, Serialize};
 
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 use crate::{Error, Result};
 
 /// Bytes of a cache line, on the processors that we know.
@@ -32,7 +32,7 @@ const HUGE: usize = 2 << 20;
 /// Which pages a mapping asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pages {
+pub enum PageKind {
     /// Huge ones, of 2 MiB.
     Huge,
     /// Small ones, of 4 KiB.
@@ -42,12 +42,12 @@ pub enum Pages {
 /// A line of the array.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Line {
-    pub next: *const Line,
+pub(super) struct ArrayLine {
+    pub next: *const ArrayLine,
     pub value: u64,
 }
 
-const _: () = assert!(size_of::<Line>() as u64 == LINE);
+const _: () = assert!(size_of::<ArrayLine>() as u64 == LINE);
 
 /// The array; see the module's head.
 #[derive(Debug)]
@@ -55,15 +55,15 @@ pub(super) struct Array {
     /// The mapping, with the slack around the array that aligns it.
     mapping: NonNull<u8>,
     mapped: usize,
-    base: NonNull<Line>,
+    base: NonNull<ArrayLine>,
     capacity: usize,
     filled: usize,
-    random: Random,
+    random: SeededRandom,
 }
 
 impl Array {
     /// Maps an array of so many bytes. Pages are given as it is filled.
-    pub fn map(bytes: u64, pages: Pages) -> Result<Self> {
+    pub fn map(bytes: u64, pages: PageKind) -> Result<Self> {
         let size = bytes as usize;
         let refused = |doing: &str, error: rustix::io::Errno| {
             Error::Failed(format!(
@@ -84,18 +84,18 @@ impl Array {
         // advice, and its figures in `smaps` are the array's.
         let lead = (mapping.addr().get() + 1).next_multiple_of(HUGE) - mapping.addr().get();
         // SAFETY: `lead` is at most HUGE, so the array ends inside the mapping.
-        let base = unsafe { mapping.add(lead) }.cast::<Line>();
+        let base = unsafe { mapping.add(lead) }.cast::<ArrayLine>();
         let array = Self {
             mapping,
             mapped,
             base,
-            capacity: size / size_of::<Line>(),
+            capacity: size / size_of::<ArrayLine>(),
             filled: 0,
-            random: Random::new(bytes),
+            random: SeededRandom::new(bytes),
         };
         let advice = match pages {
-            Pages::Huge => Advice::LinuxHugepage,
-            Pages::Small => Advice::LinuxNoHugepage,
+            PageKind::Huge => Advice::LinuxHugepage,
+            PageKind::Small => Advice::LinuxNoHugepage,
         };
         // SAFETY: the advice changes no contents. A kernel without huge pages refuses it; what was given is looked up later.
         let _ = unsafe { madvise(base.as_ptr().cast(), size, advice) };
@@ -116,14 +116,14 @@ impl Array {
                     let before = self.base.add(self.random.below(at)).as_ptr();
                     std::mem::replace(&mut (*before).next, line.as_ptr())
                 };
-                line.write(Line { next, value });
+                line.write(ArrayLine { next, value });
             }
         }
         self.filled = self.filled.max(lines);
     }
 
     /// The filled lines.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[ArrayLine] {
         // SAFETY: they are initialised (2), and nobody writes while `self` is borrowed (1).
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.filled) }
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_links_are_one_cycle_at_every_footprint() {
-        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         for bytes in [LINE, 2 * LINE, 1000 * LINE, 1 << 20, 1 << 30] {
             array.fill(bytes);
             let lines = array.lines();
@@ -183,7 +183,7 @@ mod tests {
             let mut at = 0;
             for _ in 0..lines.len() {
                 assert!(!std::mem::replace(&mut seen[at], true), "line {at} twice of {}", lines.len());
-                at = (lines[at].next.addr() - base) / size_of::<Line>();
+                at = (lines[at].next.addr() - base) / size_of::<ArrayLine>();
             }
             assert_eq!(at, 0, "the cycle closes");
         }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn memory_that_is_refused_is_an_error() {
-        let error = Array::map(1 << 50, Pages::Huge).expect_err("no machine has it").to_string();
+        let error = Array::map(1 << 50, PageKind::Huge).expect_err("no machine has it").to_string();
         assert!(error.contains("1073741824 MiB") && error.contains("smaller footprint"), "{error}");
     }
 

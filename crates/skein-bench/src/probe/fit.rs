@@ -58,7 +58,7 @@ pub(super) fn real(k: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyset::Random;
+    use crate::keyset::SeededRandom;
 
     fn line(c: f64, noise: impl Fn(usize) -> f64) -> Vec<(usize, f64)> {
         (1..=120).map(|k| (k, 85.0 * (1.0 + c * real(k - 1)) * noise(k))).collect()
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn disturbed_times_hardly_move_it() {
         // Every time up to 3 % too long, and each fifth three times as long.
-        let unit = |k: usize| Random::new(k as u64).unit();
+        let unit = |k: usize| SeededRandom::new(k as u64).unit();
         let noisy = line(0.117, |k| if k % 5 == 0 { 3.0 } else { 1.0 + 0.03 * unit(k) });
         let fit = fit(&noisy).expect("a line");
         assert!((fit.c - 0.117).abs() < 0.006, "{fit:?}");

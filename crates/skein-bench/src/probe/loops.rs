@@ -4,9 +4,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use super::array::Line;
-use crate::keyset::Random;
-use crate::sys::Clock;
+use super::array::ArrayLine;
+use crate::keyset::SeededRandom;
+use crate::sys::LoopClock;
 
 /// How many random numbers the loops combine with what they read. Few enough to stay in a near cache; and since sums differ from
 /// pass to pass, a pass does not read what the last one read.
@@ -19,7 +19,7 @@ const BEFORE: usize = 8;
 /// Repeats `pass`, which returns how many units it did, for this long; returns nanoseconds per unit. The clock is the thread's
 /// CPU time, which leaves out moments when others had the core.
 pub fn time(slice: Duration, mut pass: impl FnMut() -> usize) -> f64 {
-    let clock = Clock::Cpu;
+    let clock = LoopClock::Cpu;
     let start = clock.now();
     let mut units = 0.0;
     loop {
@@ -33,14 +33,14 @@ pub fn time(slice: Duration, mut pass: impl FnMut() -> usize) -> f64 {
 
 /// A walk along the links of lines: each read is the address of the next.
 #[derive(Debug)]
-pub struct Walk<'a> {
-    lines: &'a [Line],
-    at: *const Line,
+pub struct LinkWalk<'a> {
+    lines: &'a [ArrayLine],
+    at: *const ArrayLine,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LinkWalk<'a> {
     /// From the first of these lines, which are all that the array has filled.
-    pub fn new(lines: &'a [Line]) -> Self {
+    pub fn new(lines: &'a [ArrayLine]) -> Self {
         Self { lines, at: lines.as_ptr() }
     }
 
@@ -66,8 +66,8 @@ impl<'a> Walk<'a> {
 
 /// Random reads whose addresses hang on the sum of all values read so far.
 #[derive(Debug)]
-pub struct Reads<'a> {
-    lines: &'a [Line],
+pub struct RandomReads<'a> {
+    lines: &'a [ArrayLine],
     mask: u32,
     picks: Vec<u32>,
     sum: u64,
@@ -75,7 +75,7 @@ pub struct Reads<'a> {
 
 /// What is read after eight random lines, of which their sum chooses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum ExtraRead {
     /// Nothing: what the eight cost by themselves.
     Nothing,
     /// The chosen line, which is in the first cache now.
@@ -88,7 +88,7 @@ pub enum After {
     Random,
 }
 
-impl After {
+impl ExtraRead {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Nothing, Self::Same, Self::Neighbour, Self::Across, Self::Random];
 
@@ -104,14 +104,14 @@ impl After {
     }
 }
 
-impl<'a> Reads<'a> {
+impl<'a> RandomReads<'a> {
     /// Reads within the first lines, as many as a power of two allows.
     ///
     /// REQUIRES: there is a line.
-    pub fn new(lines: &'a [Line], seed: u64) -> Self {
+    pub fn new(lines: &'a [ArrayLine], seed: u64) -> Self {
         assert!(!lines.is_empty(), "an array without lines cannot be read");
         let bits = lines.len().ilog2().min(32);
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let picks = (0..PICKS).map(|_| random.next() as u32).collect();
         Self { lines, mask: ((1u64 << bits) - 1) as u32, picks, sum: random.next() }
     }
@@ -140,27 +140,27 @@ impl<'a> Reads<'a> {
     }
 
     /// Nanoseconds for eight reads and the one after them (section 2.3).
-    pub fn time_after(&mut self, after: After, slice: Duration) -> f64 {
+    pub fn time_after(&mut self, after: ExtraRead, slice: Duration) -> f64 {
         // Each gets a loop of its own, in which there is nothing to decide.
         match after {
-            After::Nothing => time(slice, || self.eights(|_, _, sum| sum)),
-            After::Same => {
-                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Same, chosen, sum)))
+            ExtraRead::Nothing => time(slice, || self.eights(|_, _, sum| sum)),
+            ExtraRead::Same => {
+                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(ExtraRead::Same, chosen, sum)))
             }
-            After::Neighbour => time(slice, || {
-                self.eights(|reads, chosen, sum| reads.one_more(After::Neighbour, chosen, sum))
+            ExtraRead::Neighbour => time(slice, || {
+                self.eights(|reads, chosen, sum| reads.one_more(ExtraRead::Neighbour, chosen, sum))
             }),
-            After::Across => {
-                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Across, chosen, sum)))
-            }
-            After::Random => {
-                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Random, chosen, sum)))
-            }
+            ExtraRead::Across => time(slice, || {
+                self.eights(|reads, chosen, sum| reads.one_more(ExtraRead::Across, chosen, sum))
+            }),
+            ExtraRead::Random => time(slice, || {
+                self.eights(|reads, chosen, sum| reads.one_more(ExtraRead::Random, chosen, sum))
+            }),
         }
     }
 
     #[inline(always)]
-    fn one_more(&self, after: After, chosen: &[u32; BEFORE], sum: u64) -> u64 {
+    fn one_more(&self, after: ExtraRead, chosen: &[u32; BEFORE], sum: u64) -> u64 {
         let chosen = chosen[(sum % BEFORE as u64) as usize];
         sum.wrapping_add(self.value(after.line(chosen, sum)))
     }
@@ -182,25 +182,25 @@ impl<'a> Reads<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::array::{Array, Pages};
+    use crate::probe::array::{Array, PageKind};
 
     #[test]
     fn neighbours_are_in_and_across_blocks_of_two_lines() {
         for (chosen, neighbour, across) in [(6, 7, 5), (7, 6, 8), (0, 1, u32::MAX)] {
-            assert_eq!(After::Same.line(chosen, 1), chosen);
-            assert_eq!(After::Neighbour.line(chosen, 1), neighbour);
-            assert_eq!(After::Across.line(chosen, 1), across);
+            assert_eq!(ExtraRead::Same.line(chosen, 1), chosen);
+            assert_eq!(ExtraRead::Neighbour.line(chosen, 1), neighbour);
+            assert_eq!(ExtraRead::Across.line(chosen, 1), across);
         }
-        assert_eq!(After::Random.line(6, 5 << 24 | 3), 5);
+        assert_eq!(ExtraRead::Random.line(6, 5 << 24 | 3), 5);
     }
 
     #[test]
     fn every_read_hangs_on_those_before_it() {
-        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(1 << 20);
         // The same picks with another sum to begin with read other lines, and end with another sum.
         let end = |first: u64, k: usize| {
-            let mut reads = Reads { sum: first, ..Reads::new(array.lines(), 1) };
+            let mut reads = RandomReads { sum: first, ..RandomReads::new(array.lines(), 1) };
             assert_eq!(reads.groups(k), PICKS / k);
             reads.sum.wrapping_sub(first)
         };
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn a_walk_goes_as_many_steps_as_it_says() {
-        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(100 * 64);
-        let mut walk = Walk::new(array.lines());
+        let mut walk = LinkWalk::new(array.lines());
         assert_eq!(walk.go(99), 99);
         assert_ne!(walk.at, array.lines().as_ptr());
         walk.go(1);
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn all_loops_give_times() {
-        let mut array = Array::map(1 << 20, Pages::Huge).expect("a mebibyte");
+        let mut array = Array::map(1 << 20, PageKind::Huge).expect("a mebibyte");
         array.fill(1 << 20);
         let slice = Duration::from_micros(100);
-        let mut reads = Reads::new(array.lines(), 1);
-        for after in After::ALL {
+        let mut reads = RandomReads::new(array.lines(), 1);
+        for after in ExtraRead::ALL {
             assert!(reads.time_after(after, slice) > 0.0, "{after:?}");
         }
         assert!(reads.time_groups(3, slice) > 0.0);
-        assert!(Walk::new(array.lines()).time(slice) > 0.0);
+        assert!(LinkWalk::new(array.lines()).time(slice) > 0.0);
     }
 }

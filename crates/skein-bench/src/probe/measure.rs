@@ -1,13 +1,13 @@
 //! The rounds: huge and small pages take turns at every figure, and of each figure the least time of its rounds counts.
 
-use super::Watch;
-use super::array::{Array, LINE, Pages};
+use super::ProbeWatcher;
+use super::array::{Array, LINE, PageKind};
 use super::fit::fit;
-use super::loops::{After, Reads, Walk};
-use super::plan::{LEAST, Plan};
+use super::loops::{ExtraRead, LinkWalk, RandomReads};
+use super::plan::{LEAST, ProbePlan};
 use super::plateau::plateaus;
-use super::report::{Groups, Neighbours, OnPages};
-use crate::machine::Cache;
+use super::report::{NeighbourCosts, PageKindReport, ReadGroups};
+use crate::machine::CpuCache;
 use crate::result::Summary;
 use crate::{Error, Result};
 
@@ -19,9 +19,9 @@ const NEAR_STEPS: usize = 1 << 14;
 const SHARES: [f64; 3] = [0.3, 0.05, 0.65];
 
 /// What was measured, in the order of [`super::Report`]'s fields.
-pub struct Measured {
-    pub pages: Vec<OnPages>,
-    pub neighbours: Neighbours,
+pub struct ProbeMeasurements {
+    pub pages: Vec<PageKindReport>,
+    pub neighbours: NeighbourCosts,
     pub noise: f64,
 }
 
@@ -38,10 +38,10 @@ impl Noise {
 }
 
 /// Measures everything on the calling thread, which is pinned.
-pub fn measure(plan: &Plan, caches: &[Cache], watch: Watch<'_>) -> Result<Measured> {
+pub fn measure(plan: &ProbePlan, caches: &[CpuCache], watch: ProbeWatcher<'_>) -> Result<ProbeMeasurements> {
     let mut noise = Noise::default();
     let mut arrays =
-        [Array::map(plan.footprint(), Pages::Huge)?, Array::map(plan.footprint(), Pages::Small)?];
+        [Array::map(plan.footprint(), PageKind::Huge)?, Array::map(plan.footprint(), PageKind::Small)?];
     let curves = curves(plan, &mut arrays, &mut noise, &mut |done| watch("latency", SHARES[0] * done));
     let neighbours = neighbours(plan, caches, &arrays[0], &mut |done| {
         watch("neighbours", SHARES[0] + SHARES[1] * done);
@@ -51,19 +51,24 @@ pub fn measure(plan: &Plan, caches: &[Cache], watch: Watch<'_>) -> Result<Measur
     })?;
     let mut pages = Vec::new();
     for (((kind, array), read_ns), groups) in
-        [Pages::Huge, Pages::Small].into_iter().zip(&arrays).zip(curves).zip(groups)
+        [PageKind::Huge, PageKind::Small].into_iter().zip(&arrays).zip(curves).zip(groups)
     {
         let plateaus = plateaus(&read_ns, caches);
         let (bytes, huge_bytes) = (plan.footprint(), array.huge_bytes()?);
-        pages.push(OnPages { pages: kind, bytes, huge_bytes, read_ns, plateaus, groups });
+        pages.push(PageKindReport { pages: kind, bytes, huge_bytes, read_ns, plateaus, groups });
     }
-    Ok(Measured { pages, neighbours, noise: Summary::of(&noise.0).median })
+    Ok(ProbeMeasurements { pages, neighbours, noise: Summary::of(&noise.0).median })
 }
 
-type Part<'a> = &'a mut dyn FnMut(f64);
+type ShareCallback<'a> = &'a mut dyn FnMut(f64);
 
 /// Fills the arrays, from footprint to footprint, and times a walk at each.
-fn curves(plan: &Plan, arrays: &mut [Array; 2], noise: &mut Noise, watch: Part<'_>) -> [Vec<(u64, f64)>; 2] {
+fn curves(
+    plan: &ProbePlan,
+    arrays: &mut [Array; 2],
+    noise: &mut Noise,
+    watch: ShareCallback<'_>,
+) -> [Vec<(u64, f64)>; 2] {
     let mut curves = [Vec::new(), Vec::new()];
     // Large footprints take long to fill, small ones to time; their logarithm is between.
     for (number, &bytes) in plan.curve.iter().enumerate() {
@@ -71,7 +76,7 @@ fn curves(plan: &Plan, arrays: &mut [Array; 2], noise: &mut Noise, watch: Part<'
         for array in arrays.iter_mut() {
             array.fill(bytes);
         }
-        let mut walks = [Walk::new(arrays[0].lines()), Walk::new(arrays[1].lines())];
+        let mut walks = [LinkWalk::new(arrays[0].lines()), LinkWalk::new(arrays[1].lines())];
         for walk in &mut walks {
             walk.go(WARM_STEPS);
         }
@@ -93,25 +98,30 @@ fn curves(plan: &Plan, arrays: &mut [Array; 2], noise: &mut Noise, watch: Part<'
 /// Times the reads after eight others, and takes away what the eight cost.
 ///
 /// Of such differences the least means nothing; those of the lower quartiles hardly feel what disturbs a part of the rounds.
-fn neighbours(plan: &Plan, caches: &[Cache], array: &Array, watch: Part<'_>) -> Neighbours {
+fn neighbours(
+    plan: &ProbePlan,
+    caches: &[CpuCache],
+    array: &Array,
+    watch: ShareCallback<'_>,
+) -> NeighbourCosts {
     let bytes = beyond(caches, plan.arrays.last().copied().unwrap_or(LINE));
-    let mut reads = Reads::new(&array.lines()[..(bytes / LINE) as usize], 1);
+    let mut reads = RandomReads::new(&array.lines()[..(bytes / LINE) as usize], 1);
     // Differences are small beside what they are taken from: many short rounds, so that all meet the same conditions.
     let (many, slice) = (20 * plan.rounds, plan.slice / 3);
-    let mut rounds = [const { Vec::new() }; After::ALL.len()];
+    let mut rounds = [const { Vec::new() }; ExtraRead::ALL.len()];
     for round in 0..many {
         watch(share(round, many));
-        for (after, rounds) in After::ALL.into_iter().zip(&mut rounds) {
+        for (after, rounds) in ExtraRead::ALL.into_iter().zip(&mut rounds) {
             rounds.push(reads.time_after(after, slice));
         }
     }
     let [nothing, rest @ ..] = rounds.map(lower_quartile);
     let [same_ns, neighbour_ns, across_ns, random_ns] = rest.map(|ns| (ns - nothing).max(0.0));
-    Neighbours { bytes, random_ns, same_ns, neighbour_ns, across_ns }
+    NeighbourCosts { bytes, random_ns, same_ns, neighbour_ns, across_ns }
 }
 
 /// An array past all caches, but no larger than needed: the larger, the less even are the times. At most the greatest.
-fn beyond(caches: &[Cache], greatest: u64) -> u64 {
+fn beyond(caches: &[CpuCache], greatest: u64) -> u64 {
     let last = caches.last().map_or(0, |last| last.bytes);
     (2 * last).next_power_of_two().max(LEAST).min(greatest)
 }
@@ -122,12 +132,17 @@ fn lower_quartile(mut rounds: Vec<f64>) -> f64 {
 }
 
 /// Times groups of every size in every array.
-fn groups(plan: &Plan, arrays: &[Array; 2], noise: &mut Noise, watch: Part<'_>) -> Result<[Vec<Groups>; 2]> {
+fn groups(
+    plan: &ProbePlan,
+    arrays: &[Array; 2],
+    noise: &mut Noise,
+    watch: ShareCallback<'_>,
+) -> Result<[Vec<ReadGroups>; 2]> {
     let mut found = [Vec::new(), Vec::new()];
     let all = plan.arrays.len() * plan.rounds;
     for (number, &bytes) in plan.arrays.iter().enumerate() {
         let mut reads =
-            arrays.each_ref().map(|array| Reads::new(&array.lines()[..(bytes / LINE) as usize], bytes));
+            arrays.each_ref().map(|array| RandomReads::new(&array.lines()[..(bytes / LINE) as usize], bytes));
         let mut times = [vec![Vec::new(); plan.groups.len()], vec![Vec::new(); plan.groups.len()]];
         for round in 0..plan.rounds {
             watch(share(number * plan.rounds + round, all));
@@ -149,7 +164,7 @@ fn groups(plan: &Plan, arrays: &[Array; 2], noise: &mut Noise, watch: Part<'_>) 
                         .to_owned(),
                 )
             })?;
-            found.push(Groups { bytes, group_ns, fit });
+            found.push(ReadGroups { bytes, group_ns, fit });
         }
     }
     Ok(found)
@@ -165,8 +180,9 @@ mod tests {
 
     #[test]
     fn neighbours_are_read_past_the_caches() {
-        let last =
-            |mebibytes: u64| [Cache { level: 1, bytes: 1 << 15 }, Cache { level: 3, bytes: mebibytes << 20 }];
+        let last = |mebibytes: u64| {
+            [CpuCache { level: 1, bytes: 1 << 15 }, CpuCache { level: 3, bytes: mebibytes << 20 }]
+        };
         assert_eq!(beyond(&last(36), 1 << 30), 128 << 20);
         assert_eq!(beyond(&last(2), 1 << 30), LEAST);
         assert_eq!(beyond(&last(800), 1 << 30), 1 << 30);

@@ -25,30 +25,30 @@ mod text;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use advice::Advice;
-pub use array::Pages;
+pub use array::PageKind;
 pub use fit::{Fit, fit, normalized};
-pub use plan::Plan;
+pub use plan::ProbePlan;
 pub use plateau::{Plateau, plateaus};
-pub use report::{Groups, Neighbours, OnPages, Report, SCHEMA};
+pub use report::{NeighbourCosts, PageKindReport, ProbeReport, ReadGroups, SCHEMA};
 pub(crate) use text::size;
 
 use crate::machine::HugePages;
 use crate::{Result, machine, sys};
 
 /// Is told what is being measured and which part of everything is done, 0 to 1.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, f64);
+pub type ProbeWatcher<'a> = &'a mut dyn FnMut(&str, f64);
 
 /// Measures what the plan says on the calling thread, pinned meanwhile to the first core that the process may use.
 ///
 /// # Errors
 /// If the system refuses the memory or the core.
-pub fn run(plan: &Plan, watch: Watch<'_>) -> Result<Report> {
+pub fn run(plan: &ProbePlan, watch: ProbeWatcher<'_>) -> Result<ProbeReport> {
     let start = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let caches = machine::caches();
     // Memory is mapped and filled there too, so that it is near that core.
     let measured = sys::pinned(0, || measure::measure(plan, &caches, watch))??;
-    let mut report = Report {
+    let mut report = ProbeReport {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_s: started.as_secs(),
@@ -68,7 +68,7 @@ pub fn run(plan: &Plan, watch: Watch<'_>) -> Result<Report> {
 /// # Errors
 /// As [`run`], and if there is too little free memory.
 pub fn quick() -> Result<crate::result::Machine> {
-    let plan = Plan::quick(None, machine::free_memory()?)?;
+    let plan = ProbePlan::quick(None, machine::free_memory()?)?;
     let report = run(&plan, &mut |_, _| ())?;
     Ok(crate::result::Machine { probe: Some(report.summary()), ..report.machine })
 }
@@ -77,8 +77,8 @@ pub fn quick() -> Result<crate::result::Machine> {
 mod tests {
     use super::*;
 
-    fn small() -> Plan {
-        Plan {
+    fn small() -> ProbePlan {
+        ProbePlan {
             curve: vec![4 << 10, 64 << 10, 1 << 20],
             arrays: vec![64 << 10, 1 << 20],
             groups: vec![1, 2, 4, 32, 120],
@@ -95,7 +95,10 @@ mod tests {
             last = done;
         };
         let report = run(&plan, watch).expect("two mebibytes");
-        assert_eq!(report.pages.iter().map(|on| on.pages).collect::<Vec<_>>(), [Pages::Huge, Pages::Small]);
+        assert_eq!(
+            report.pages.iter().map(|on| on.pages).collect::<Vec<_>>(),
+            [PageKind::Huge, PageKind::Small]
+        );
         for on in &report.pages {
             assert!(on.read_ns.iter().map(|(bytes, _)| *bytes).eq(plan.curve.iter().copied()));
             assert!(on.groups.iter().map(|groups| groups.bytes).eq(plan.arrays.iter().copied()));
@@ -104,7 +107,7 @@ mod tests {
                 assert!(groups.group_ns.iter().all(|(_, ns)| *ns > 0.0), "{groups:?}");
             }
         }
-        assert_eq!(report.on(Pages::Small).map(|on| on.huge_bytes), Some(0), "they were not asked for");
+        assert_eq!(report.on(PageKind::Small).map(|on| on.huge_bytes), Some(0), "they were not asked for");
         let summary = report.summary();
         assert_eq!(summary.read_ns_by_footprint, report.pages[0].read_ns);
         let same = |one: f64, other: f64| (one - other).abs() < 1e-12;
@@ -118,7 +121,7 @@ mod tests {
         let json = serde_json::to_string(&report).expect("figures");
         let text = report.to_string();
         // As shown: JSON's decimals may move a figure's last bit.
-        let back = serde_json::from_str::<Report>(&json).expect("as written");
+        let back = serde_json::from_str::<ProbeReport>(&json).expect("as written");
         assert_eq!(back.to_string(), text);
         assert_eq!(back.machine, report.machine);
         for words in

@@ -15,7 +15,7 @@ const GREATEST_GROUP: usize = 120;
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct ProbePlan {
     /// Footprints of the curve of latency, rising; the last is the size of the arrays that are mapped.
     pub curve: Vec<u64>,
     /// Sizes of the arrays in which groups of reads are timed, rising; powers of two.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub slice: Duration,
 }
 
-impl Plan {
+impl ProbePlan {
     /// Everything: about twenty seconds on an idle machine, under a minute on one that is not.
     ///
     /// # Errors
@@ -130,32 +130,34 @@ mod tests {
     #[test]
     fn the_usual_footprint_leaves_memory_to_others() {
         for (free, footprint) in [(100 * GIB, GIB), (8 * GIB, GIB), (7 * GIB, GIB / 2), (GIB / 4, LEAST)] {
-            let plan = Plan::full(None, free).expect("enough");
+            let plan = ProbePlan::full(None, free).expect("enough");
             assert_eq!(plan.footprint(), footprint);
             assert!(2 * footprint <= free / 4);
             assert_eq!(plan.arrays.last(), Some(&footprint));
         }
-        let error = Plan::full(None, GIB / 8).expect_err("too little").to_string();
+        let error = ProbePlan::full(None, GIB / 8).expect_err("too little").to_string();
         assert!(error.contains("128 MiB") && error.contains("256 MiB"), "{error}");
-        assert!(Plan::full(None, 0).is_err());
+        assert!(ProbePlan::full(None, 0).is_err());
     }
 
     #[test]
     fn a_footprint_that_is_asked_for_is_taken_or_refused() {
-        let plan = Plan::full(Some(3 * GIB), 16 * GIB).expect("it fits");
+        let plan = ProbePlan::full(Some(3 * GIB), 16 * GIB).expect("it fits");
         assert_eq!((plan.footprint(), plan.arrays.last()), (3 * GIB, Some(&(2 * GIB))));
-        let error = Plan::full(Some(5 * GIB), 16 * GIB).expect_err("too large").to_string();
+        let error = ProbePlan::full(Some(5 * GIB), 16 * GIB).expect_err("too large").to_string();
         assert!(error.contains("5120 MiB") && error.contains("4096 MiB"), "{error}");
-        let error = Plan::full(Some(1), 16 * GIB).expect_err("too small").to_string();
+        let error = ProbePlan::full(Some(1), 16 * GIB).expect_err("too small").to_string();
         assert!(error.contains("1 bytes") && error.contains("32 MiB"), "{error}");
-        assert!(Plan::full(Some(u64::MAX), u64::MAX - 7).is_err());
+        assert!(ProbePlan::full(Some(u64::MAX), u64::MAX - 7).is_err());
     }
 
     #[test]
     fn plans_begin_with_one_read_and_fill_their_arrays() {
-        for plan in
-            [Plan::full(None, 16 * GIB), Plan::quick(None, 16 * GIB), Plan::quick(Some(100 << 20), GIB)]
-        {
+        for plan in [
+            ProbePlan::full(None, 16 * GIB),
+            ProbePlan::quick(None, 16 * GIB),
+            ProbePlan::quick(Some(100 << 20), GIB),
+        ] {
             let plan = plan.expect("it fits");
             assert_eq!((plan.groups[0], plan.groups.last()), (1, Some(&120)));
             assert!(plan.curve.is_sorted() && plan.arrays.is_sorted());

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::Cache;
+use crate::machine::CpuCache;
 use crate::result::Summary;
 
 /// A stretch of footprints that cost about the same.
@@ -38,7 +38,7 @@ const APART: f64 = 1.6;
 ///
 /// Something else can only make a read slower than it is, and a larger footprint cannot make it faster; so a time counts as
 /// at most the least of those after it.
-pub fn plateaus(points: &[(u64, f64)], caches: &[Cache]) -> Vec<Plateau> {
+pub fn plateaus(points: &[(u64, f64)], caches: &[CpuCache]) -> Vec<Plateau> {
     let mut points: Vec<(u64, f64)> =
         points.iter().copied().filter(|(_, ns)| ns.is_finite() && *ns > 0.0).collect();
     for at in (1..points.len()).rev() {
@@ -65,7 +65,7 @@ fn widest<'p>(points: &'p [(u64, f64)], found: &mut Vec<&'p [(u64, f64)]>) {
 }
 
 /// Names the stretches, and makes one of those with the same name.
-fn join(found: Vec<&[(u64, f64)]>, points: &[(u64, f64)], caches: &[Cache]) -> Vec<Plateau> {
+fn join(found: Vec<&[(u64, f64)]>, points: &[(u64, f64)], caches: &[CpuCache]) -> Vec<Plateau> {
     let mut joined: Vec<Plateau> = Vec::new();
     for run in found {
         let (from_bytes, to_bytes) = (run[0].0, run[run.len() - 1].0);
@@ -103,9 +103,9 @@ fn median_between(points: &[(u64, f64)], from: u64, to: u64) -> f64 {
 }
 
 /// The smallest cache that holds the middle of the stretch, by factors; empty where nothing is known of caches.
-fn name(from: u64, to: u64, caches: &[Cache]) -> String {
+fn name(from: u64, to: u64, caches: &[CpuCache]) -> String {
     let middle = u128::from(from) * u128::from(to);
-    let holds = |cache: &&Cache| u128::from(cache.bytes).pow(2) >= middle;
+    let holds = |cache: &&CpuCache| u128::from(cache.bytes).pow(2) >= middle;
     match caches.iter().find(holds) {
         Some(cache) => format!("L{}", cache.level),
         None if caches.is_empty() => String::new(),
@@ -116,13 +116,13 @@ fn name(from: u64, to: u64, caches: &[Cache]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyset::Random;
+    use crate::keyset::SeededRandom;
     use crate::probe::plan::steps;
 
-    const CACHES: [Cache; 3] = [
-        Cache { level: 1, bytes: 48 << 10 },
-        Cache { level: 2, bytes: 2 << 20 },
-        Cache { level: 3, bytes: 32 << 20 },
+    const CACHES: [CpuCache; 3] = [
+        CpuCache { level: 1, bytes: 48 << 10 },
+        CpuCache { level: 2, bytes: 2 << 20 },
+        CpuCache { level: 3, bytes: 32 << 20 },
     ];
 
     /// A machine whose reads miss in proportion to what does not fit; memory gets slower with the footprint.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn disturbed_times_do_not_split_them() {
-        let unit = |bytes: u64| Random::new(bytes).unit();
+        let unit = |bytes: u64| SeededRandom::new(bytes).unit();
         check(&machine(|bytes| 1.0 + 0.05 * unit(bytes)));
         // A neighbour makes three footprints, inside L2, L3 and memory, twice as slow.
         check(&machine(|bytes| if [512 << 10, 8 << 20, 256 << 20].contains(&bytes) { 2.0 } else { 1.0 }));

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::advice::Advice;
-use super::array::Pages;
+use super::array::PageKind;
 use super::fit::Fit;
 use super::plateau::Plateau;
-use crate::result::{Machine, Probe};
+use crate::result::{Machine, ProbeSummary};
 
 /// The version of this object's fields.
 pub const SCHEMA: u32 = 1;
 
-/// Everything that was measured. `docs/benchmarks.md` documents every field.
+/// Everything that was measured. `docs/benchmarks/` documents every field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ProbeReport {
     /// The version of these fields, [`SCHEMA`].
     pub schema: u32,
     /// The version of SkeinDB that measured.
@@ -27,18 +27,18 @@ pub struct Report {
     /// How much longer than the least time the middle one of a figure's rounds was, as a part of it; the median of all figures.
     pub noise: f64,
     /// What was measured on huge pages and on small ones, in this order.
-    pub pages: Vec<OnPages>,
+    pub pages: Vec<PageKindReport>,
     /// What neighbours of a line cost, on huge pages.
-    pub neighbours: Neighbours,
+    pub neighbours: NeighbourCosts,
     /// What follows.
     pub advice: Vec<Advice>,
 }
 
 /// What was measured on one kind of pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OnPages {
+pub struct PageKindReport {
     /// Which pages were asked for.
-    pub pages: Pages,
+    pub pages: PageKind,
     /// The size of the mapping.
     pub bytes: u64,
     /// How much of it the system put on huge pages.
@@ -48,12 +48,12 @@ pub struct OnPages {
     /// Where that stays level.
     pub plateaus: Vec<Plateau>,
     /// Groups of independent reads, by the size of the array.
-    pub groups: Vec<Groups>,
+    pub groups: Vec<ReadGroups>,
 }
 
 /// Groups of independent reads in one array.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Groups {
+pub struct ReadGroups {
     /// The size of the array.
     pub bytes: u64,
     /// Pairs of K and the nanoseconds of a group of K reads.
@@ -64,7 +64,7 @@ pub struct Groups {
 
 /// What one more read costs after eight random ones, in nanoseconds; 0 if less than can be told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Neighbours {
+pub struct NeighbourCosts {
     /// The size of the array.
     pub bytes: u64,
     /// Of a random line.
@@ -77,28 +77,28 @@ pub struct Neighbours {
     pub across_ns: f64,
 }
 
-impl Report {
+impl ProbeReport {
     /// What was measured on pages of this kind.
-    pub fn on(&self, pages: Pages) -> Option<&OnPages> {
+    pub fn on(&self, pages: PageKind) -> Option<&PageKindReport> {
         self.pages.iter().find(|on| on.pages == pages)
     }
 
     /// The part that every report carries.
-    pub fn summary(&self) -> Probe {
-        let c = |pages| self.on(pages).and_then(OnPages::greatest).map_or(0.0, |groups| groups.fit.c);
-        let huge = self.on(Pages::Huge);
-        Probe {
+    pub fn summary(&self) -> ProbeSummary {
+        let c = |pages| self.on(pages).and_then(PageKindReport::greatest).map_or(0.0, |groups| groups.fit.c);
+        let huge = self.on(PageKind::Huge);
+        ProbeSummary {
             read_ns_by_footprint: huge.map(|on| on.read_ns.clone()).unwrap_or_default(),
-            mlp_c: c(Pages::Huge),
-            mlp_c_small_pages: c(Pages::Small),
-            huge_share: huge.map_or(0.0, OnPages::huge_share),
+            mlp_c: c(PageKind::Huge),
+            mlp_c_small_pages: c(PageKind::Small),
+            huge_share: huge.map_or(0.0, PageKindReport::huge_share),
         }
     }
 }
 
-impl OnPages {
+impl PageKindReport {
     /// The groups in the greatest array.
-    pub fn greatest(&self) -> Option<&Groups> {
+    pub fn greatest(&self) -> Option<&ReadGroups> {
         self.groups.last()
     }
 
@@ -109,7 +109,7 @@ impl OnPages {
     }
 }
 
-impl Groups {
+impl ReadGroups {
     /// The time of one read alone.
     pub fn one_ns(&self) -> f64 {
         self.ns_of(1).unwrap_or(f64::NAN)

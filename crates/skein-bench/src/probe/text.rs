@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::array::Pages;
+use super::array::PageKind;
 use super::fit::{normalized, real};
-use super::report::{Groups, OnPages, Report};
+use super::report::{PageKindReport, ProbeReport, ReadGroups};
 
 /// Columns of the longest bar.
 const BAR: usize = 40;
@@ -35,10 +35,10 @@ fn bar(one: f64, other: f64, full: f64) -> String {
     "█".repeat(solid) + &"░".repeat(end - solid)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ProbeReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "{}", self.machine)?;
-        if let (Some(huge), Some(small)) = (self.on(Pages::Huge), self.on(Pages::Small)) {
+        if let (Some(huge), Some(small)) = (self.on(PageKind::Huge), self.on(PageKind::Small)) {
             latency(out, huge, small)?;
             lines(out, huge, small)?;
             if let (Some(huge), Some(small)) = (huge.greatest(), small.greatest()) {
@@ -62,7 +62,7 @@ impl fmt::Display for Report {
     }
 }
 
-fn latency(out: &mut fmt::Formatter<'_>, huge: &OnPages, small: &OnPages) -> fmt::Result {
+fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
     writeln!(out, "\nA random read that needs the one before, by footprint")?;
     writeln!(
         out,
@@ -91,7 +91,7 @@ fn latency(out: &mut fmt::Formatter<'_>, huge: &OnPages, small: &OnPages) -> fmt
     Ok(())
 }
 
-fn lines(out: &mut fmt::Formatter<'_>, huge: &OnPages, small: &OnPages) -> fmt::Result {
+fn lines(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
     writeln!(out, "\nK random reads that do not need each other: T = 1 + c (K - 1), in times of one read")?;
     writeln!(
         out,
@@ -113,7 +113,7 @@ fn lines(out: &mut fmt::Formatter<'_>, huge: &OnPages, small: &OnPages) -> fmt::
     Ok(())
 }
 
-fn at_once(out: &mut fmt::Formatter<'_>, huge: &Groups, small: &Groups) -> fmt::Result {
+fn at_once(out: &mut fmt::Formatter<'_>, huge: &ReadGroups, small: &ReadGroups) -> fmt::Result {
     let (Some(huge_t), Some(small_t)) = (normalized(&huge.group_ns), normalized(&small.group_ns)) else {
         return Ok(());
     };
@@ -131,7 +131,7 @@ fn at_once(out: &mut fmt::Formatter<'_>, huge: &Groups, small: &Groups) -> fmt::
     Ok(())
 }
 
-impl Report {
+impl ProbeReport {
     fn neighbours(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = &self.neighbours;
         let array = size(all.bytes);

@@ -1,6 +1,6 @@
 //! What reports say of a cell: the rounds that are numbers, and how figures are written.
 
-use crate::result::{Answer, Better, Cell, Summary};
+use crate::result::{Better, ClaimAnswer, ResultCell, Summary};
 
 /// Beyond this, and closer to 0 than its reciprocal, a figure is drawn as if it were there: differences of such figures still are numbers.
 const GREATEST: f64 = 1e300;
@@ -16,7 +16,7 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Of a cell; none if it has no number.
-    pub fn of(cell: &Cell) -> Option<Self> {
+    pub fn of(cell: &ResultCell) -> Option<Self> {
         let numbers: Vec<f64> =
             cell.rounds.iter().filter(|figure| figure.is_finite()).map(|&figure| tame(figure)).collect();
         (!numbers.is_empty()).then(|| Self { summary: Summary::of(&numbers), rounds: numbers.len() })
@@ -103,11 +103,11 @@ pub(super) fn unit_and_direction(unit: &str, better: Better) -> String {
 }
 
 /// An answer in words.
-pub(super) fn answer(answer: Answer) -> &'static str {
+pub(super) fn answer(answer: ClaimAnswer) -> &'static str {
     match answer {
-        Answer::Holds => "holds",
-        Answer::DoesNotHold => "does not hold",
-        Answer::CannotBeTested => "cannot be tested here",
+        ClaimAnswer::Holds => "holds",
+        ClaimAnswer::DoesNotHold => "does not hold",
+        ClaimAnswer::CannotBeTested => "cannot be tested here",
     }
 }
 

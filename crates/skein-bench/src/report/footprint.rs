@@ -10,10 +10,10 @@
 
 use super::figures::number;
 use super::text::one_line;
-use super::view::{Measure, RunView, point_name};
-use crate::machine::Cache;
+use super::view::{MeasureView, RunView, point_name};
+use crate::machine::CpuCache;
 use crate::probe::plateaus;
-use crate::result::{At, FOOTPRINT, Machine, Probe};
+use crate::result::{AxisPoint, FOOTPRINT, Machine, ProbeSummary};
 
 /// Below this part of memory's latency a read is a cache's.
 const OF_MEMORY: f64 = 0.8;
@@ -39,14 +39,14 @@ struct Latency {
 }
 
 impl Latency {
-    fn of(machine: &Machine, probe: &Probe) -> Option<Self> {
+    fn of(machine: &Machine, probe: &ProbeSummary) -> Option<Self> {
         let usable = |(bytes, ns): &&(u64, f64)| *bytes > 0 && ns.is_finite() && *ns > 0.0;
         let mut reads: Vec<(u64, f64)> = probe.read_ns_by_footprint.iter().filter(usable).copied().collect();
         reads.sort_by_key(|(bytes, _)| *bytes);
         if reads.is_empty() {
             return None;
         }
-        let caches: Vec<Cache> = machine.caches.iter().filter_map(|text| Cache::parse(text)).collect();
+        let caches: Vec<CpuCache> = machine.caches.iter().filter_map(|text| CpuCache::parse(text)).collect();
         let levels = plateaus(&reads, &caches);
         // Without sizes of caches the last of several levels is taken for memory.
         let last =
@@ -79,7 +79,7 @@ fn mebibytes(bytes: u64) -> f64 {
 }
 
 /// What is to be known of the footprints at a point.
-fn remark(latency: &Latency, measure: &Measure<'_>, point: Option<&At>) -> Option<String> {
+fn remark(latency: &Latency, measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> Option<String> {
     let of = |contender: &&str| {
         let size = measure.cell(contender, point)?.summary().median;
         (size.is_finite() && size > 0.0).then(|| (size, one_line(contender)))
@@ -121,8 +121,8 @@ fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::view::View;
-    use crate::result::{Better, Cell, Line, Run};
+    use crate::report::view::ResultsView;
+    use crate::result::{Better, ResultCell, ResultLine, RunRecord};
 
     /// L1 to 32 KiB, L2 to 1 MiB, L3 to 32 MiB, memory from 64 MiB on.
     fn machine() -> Machine {
@@ -135,13 +135,13 @@ mod tests {
             };
             (1 << power, ns)
         });
-        let probe = Probe { read_ns_by_footprint: reads.collect(), ..Probe::default() };
+        let probe = ProbeSummary { read_ns_by_footprint: reads.collect(), ..ProbeSummary::default() };
         let caches = ["L1 32K", "L2 1024K", "L3 32768K"].map(str::to_owned).into();
         Machine { caches, probe: Some(probe), ..Machine::default() }
     }
 
-    fn run(machine: Machine) -> Run {
-        Run {
+    fn run(machine: Machine) -> RunRecord {
+        RunRecord {
             schema: 1,
             run: "r".into(),
             experiment: "lookup".into(),
@@ -160,20 +160,20 @@ mod tests {
 
     /// What is said of contenders with so many MiB on one key set.
     fn said(machine: Machine, sizes: &[(&str, f64)]) -> Vec<String> {
-        let mut lines = vec![Line::Run(run(machine))];
+        let mut lines = vec![ResultLine::Run(run(machine))];
         lines.extend(sizes.iter().map(|(contender, size)| {
-            Line::Cell(Cell {
+            ResultLine::Cell(ResultCell {
                 run: "r".into(),
                 measure: FOOTPRINT.into(),
                 unit: "MiB".into(),
                 better: Better::Neither,
                 contender: (*contender).into(),
-                at: Some(At::name("key set", "rand-8")),
+                at: Some(AxisPoint::name("key set", "rand-8")),
                 rounds: vec![*size],
                 quantiles: Vec::new(),
             })
         }));
-        View::of(&lines).runs[0].remarks()
+        ResultsView::of(&lines).runs[0].remarks()
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
     /// skein-wormhole are of caches". Consequence: figures of memory were taken for those of caches, and more keys asked for in vain. Fix: the
     /// time decides, not whether the footprint lies before the level that the probe found, which begins late where its reads were noisy.
     #[test]
-    fn a_read_that_takes_as_long_as_memory_is_memorys_before_its_level_too() {
+    fn a_read_as_slow_as_memory_counts_as_memory() {
         let mut busy = machine();
         // The times of that day, from 4 KiB on.
         let ns = [
@@ -227,7 +227,7 @@ mod tests {
             237.1, 219.3, 245.4,
         ];
         let reads = (12..31).map(|power| 1 << power).zip(ns).collect();
-        busy.probe = Some(Probe { read_ns_by_footprint: reads, ..Probe::default() });
+        busy.probe = Some(ProbeSummary { read_ns_by_footprint: reads, ..ProbeSummary::default() });
         let said = said(busy, &[("ours", 115.8), ("theirs", 243.2)]);
         assert!(said[0].contains("230.0 ns in the 243.2 MiB of theirs; memory takes 219.3 ns"), "{said:?}");
         assert!(said[0].contains("so the figures of ours are of caches"), "{said:?}");
@@ -244,9 +244,12 @@ mod tests {
     #[test]
     fn without_a_probe_or_with_an_odd_one_nothing_is_said() {
         assert_eq!(said(Machine { probe: None, ..machine() }, &[("ours", 8.0)]), [""; 0]);
-        let odd = Probe { read_ns_by_footprint: vec![(0, 1.0), (1 << 20, f64::NAN)], ..Probe::default() };
+        let odd = ProbeSummary {
+            read_ns_by_footprint: vec![(0, 1.0), (1 << 20, f64::NAN)],
+            ..ProbeSummary::default()
+        };
         assert_eq!(said(Machine { probe: Some(odd), ..machine() }, &[("ours", 8.0)]), [""; 0]);
-        let one = Probe { read_ns_by_footprint: vec![(1 << 20, 5.0)], ..Probe::default() };
+        let one = ProbeSummary { read_ns_by_footprint: vec![(1 << 20, 5.0)], ..ProbeSummary::default() };
         let said = said(
             Machine { probe: Some(one), ..machine() },
             &[("ours", 8.0), ("odd", f64::NAN), ("none", 0.0)],

@@ -10,8 +10,8 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::figures::Figures;
-use super::view::{Measure, RunView, View};
-use crate::result::Line;
+use super::view::{MeasureView, ResultsView, RunView};
+use crate::result::ResultLine;
 
 /// Width of the drawing, in its own units.
 const WIDTH: u32 = 860;
@@ -87,8 +87,8 @@ struct RateRatio {
 }
 
 /// The chart as a standalone SVG, or `None` if the results have neither a run of `server` nor one of `store`.
-pub fn overview(lines: &[Line], dark: bool) -> Option<String> {
-    let view = View::of(lines);
+pub fn overview(lines: &[ResultLine], dark: bool) -> Option<String> {
+    let view = ResultsView::of(lines);
     let panels: Vec<(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)> = PANELS
         .iter()
         .filter_map(|panel| {
@@ -122,7 +122,7 @@ fn bars_of<'p>(
     (!bars.is_empty()).then_some((row, bars))
 }
 
-fn median(measure: &Measure<'_>, contender: &str, point: Option<&str>) -> Option<f64> {
+fn median(measure: &MeasureView<'_>, contender: &str, point: Option<&str>) -> Option<f64> {
     let at = measure.points.iter().find(|at| at.map(|at| &*at.label) == point)?;
     Some(Figures::of(measure.cell(contender, *at)?)?.summary.median)
 }

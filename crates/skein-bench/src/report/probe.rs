@@ -1,12 +1,12 @@
 //! The probe's result in words.
 
 use crate::probe::size;
-use crate::result::Probe;
+use crate::result::ProbeSummary;
 
 use super::figures::{number, percent};
 
 /// What the probe says of reads that wait for each other: the ends of what it measured.
-pub(super) fn reads(probe: &Probe) -> String {
+pub(super) fn reads(probe: &ProbeSummary) -> String {
     let one = |&(bytes, ns): &(u64, f64)| format!("{} ns in {}", number(ns), size(bytes));
     let by_size = |one: &&(u64, f64), other: &&(u64, f64)| one.0.cmp(&other.0);
     let all = || probe.read_ns_by_footprint.iter();
@@ -19,7 +19,7 @@ pub(super) fn reads(probe: &Probe) -> String {
 }
 
 /// What the probe says of reads that do not wait for each other.
-pub(super) fn groups(probe: &Probe) -> String {
+pub(super) fn groups(probe: &ProbeSummary) -> String {
     format!(
         "K random reads at once take 1 + c (K - 1) times as long as one; c = {} on huge pages, {} on pages of 4 KiB; \
          of the memory that asked for huge pages, {} was given them",

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::figures::{Figures, answer, number, unit_and_direction};
-use super::view::{Measure, RunView, View};
+use super::view::{MeasureView, ResultsView, RunView};
 use super::{probe, text};
-use crate::result::{At, Line};
+use crate::result::{AxisPoint, ResultLine};
 
 /// A results file for the terminal.
-pub fn table(lines: &[Line]) -> String {
-    let view = View::of(lines);
+pub fn table(lines: &[ResultLine]) -> String {
+    let view = ResultsView::of(lines);
     let mut out = String::new();
     for (number, run) in view.runs.iter().enumerate() {
         if number > 0 {
@@ -69,7 +69,7 @@ fn tail(out: &mut String, view: &RunView<'_>) {
     }
 }
 
-fn figures(out: &mut String, measure: &Measure<'_>) {
+fn figures(out: &mut String, measure: &MeasureView<'_>) {
     let about = unit_and_direction(measure.unit, measure.better);
     let _ = writeln!(out, "  {} ({})", text::one_line(measure.name), text::one_line(&about));
     let axis = measure.axis().map_or_else(String::new, text::one_line);
@@ -89,7 +89,7 @@ fn figures(out: &mut String, measure: &Measure<'_>) {
 }
 
 /// How a point is called in a measure's first column.
-pub(super) fn label(measure: &Measure<'_>, point: Option<&At>) -> String {
+pub(super) fn label(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> String {
     match (measure.axis(), point) {
         (Some(_), Some(at)) => text::one_line(&at.label),
         (None, Some(at)) => text::one_line(&format!("{} {}", at.axis, at.label)),
@@ -98,7 +98,11 @@ pub(super) fn label(measure: &Measure<'_>, point: Option<&At>) -> String {
 }
 
 /// Median, spread, rounds, and the ratio to the measure's first contender; none if the contender was not measured there.
-pub(super) fn row(measure: &Measure<'_>, contender: &str, point: Option<&At>) -> Option<[String; 4]> {
+pub(super) fn row(
+    measure: &MeasureView<'_>,
+    contender: &str,
+    point: Option<&AxisPoint>,
+) -> Option<[String; 4]> {
     let cell = measure.cell(contender, point)?;
     let first = measure.contenders.first().and_then(|first| measure.cell(first, point));
     Some(match Figures::of(cell) {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::figures::Figures;
 use super::footprint;
-use crate::result::{At, Better, Cell, Line, Run, Verdict};
+use crate::result::{AxisPoint, Better, ClaimVerdict, ResultCell, ResultLine, RunRecord};
 
 /// A results file.
 #[derive(Debug)]
-pub(super) struct View<'a> {
+pub(super) struct ResultsView<'a> {
     /// Its runs.
     pub runs: Vec<RunView<'a>>,
     /// Lines of runs that the file does not hold.
@@ -20,20 +20,20 @@ pub(super) struct View<'a> {
 #[derive(Debug)]
 pub(super) struct RunView<'a> {
     /// What was done.
-    pub run: &'a Run,
+    pub run: &'a RunRecord,
     /// What was measured.
-    pub measures: Vec<Measure<'a>>,
+    pub measures: Vec<MeasureView<'a>>,
     /// What a reader has to know.
     pub notes: Vec<&'a str>,
     /// What became of the claim.
-    pub verdicts: Vec<&'a Verdict>,
+    pub verdicts: Vec<&'a ClaimVerdict>,
     /// Cells, and run lines, that the file holds more than once; the first counts.
     pub doubles: usize,
 }
 
 /// A measure: what shares a chart.
 #[derive(Debug)]
-pub(super) struct Measure<'a> {
+pub(super) struct MeasureView<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its unit.
@@ -41,19 +41,19 @@ pub(super) struct Measure<'a> {
     /// Which way is better.
     pub better: Better,
     /// Its points: rising where they are numbers, else as they came. One, and none, where it has no axis.
-    pub points: Vec<Option<&'a At>>,
+    pub points: Vec<Option<&'a AxisPoint>>,
     /// Who has figures here, in the order of their turns.
     pub contenders: Vec<&'a str>,
-    cells: Vec<&'a Cell>,
+    cells: Vec<&'a ResultCell>,
 }
 
-impl<'a> View<'a> {
+impl<'a> ResultsView<'a> {
     /// Of these lines.
-    pub fn of(lines: &'a [Line]) -> Self {
+    pub fn of(lines: &'a [ResultLine]) -> Self {
         let mut runs: Vec<RunView<'a>> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for line in lines {
-            let Line::Run(run) = line else { continue };
+            let ResultLine::Run(run) = line else { continue };
             if let Some(&place) = places.get(&*run.run) {
                 runs[place].doubles += 1;
                 continue;
@@ -80,19 +80,19 @@ impl<'a> View<'a> {
 }
 
 impl<'a> RunView<'a> {
-    fn add(&mut self, line: &'a Line) {
+    fn add(&mut self, line: &'a ResultLine) {
         match line {
-            Line::Cell(cell) => self.add_cell(cell),
-            Line::Note(note) if !self.notes.contains(&&*note.text) => self.notes.push(&note.text),
-            Line::Verdict(verdict) if !self.verdicts.contains(&verdict) => self.verdicts.push(verdict),
-            Line::Run(_) | Line::Note(_) | Line::Verdict(_) => {}
+            ResultLine::Cell(cell) => self.add_cell(cell),
+            ResultLine::Note(note) if !self.notes.contains(&&*note.text) => self.notes.push(&note.text),
+            ResultLine::Verdict(verdict) if !self.verdicts.contains(&verdict) => self.verdicts.push(verdict),
+            ResultLine::Run(_) | ResultLine::Note(_) | ResultLine::Verdict(_) => {}
         }
     }
 
-    fn add_cell(&mut self, cell: &'a Cell) {
-        let of = |measure: &Measure<'_>| measure.name == cell.measure && measure.unit == cell.unit;
+    fn add_cell(&mut self, cell: &'a ResultCell) {
+        let of = |measure: &MeasureView<'_>| measure.name == cell.measure && measure.unit == cell.unit;
         let place = self.measures.iter().position(of).unwrap_or_else(|| {
-            self.measures.push(Measure::begun_by(cell));
+            self.measures.push(MeasureView::begun_by(cell));
             self.measures.len() - 1
         });
         if !self.measures[place].add(cell) {
@@ -107,7 +107,7 @@ impl<'a> RunView<'a> {
     }
 
     /// Its cells, measure by measure.
-    pub fn cells(&self) -> impl Iterator<Item = &'a Cell> {
+    pub fn cells(&self) -> impl Iterator<Item = &'a ResultCell> {
         self.measures.iter().flat_map(|measure| measure.cells.iter().copied())
     }
 
@@ -125,8 +125,8 @@ impl<'a> RunView<'a> {
     }
 }
 
-impl<'a> Measure<'a> {
-    fn begun_by(cell: &'a Cell) -> Self {
+impl<'a> MeasureView<'a> {
+    fn begun_by(cell: &'a ResultCell) -> Self {
         Self {
             name: &cell.measure,
             unit: &cell.unit,
@@ -138,7 +138,7 @@ impl<'a> Measure<'a> {
     }
 
     /// Takes a cell, unless there is one in its place.
-    fn add(&mut self, cell: &'a Cell) -> bool {
+    fn add(&mut self, cell: &'a ResultCell) -> bool {
         let point = cell.at.as_ref();
         if self.cell(&cell.contender, point).is_some() {
             return false;
@@ -153,17 +153,17 @@ impl<'a> Measure<'a> {
         true
     }
 
-    fn sort(&mut self, run: &Run) {
+    fn sort(&mut self, run: &RunRecord) {
         let turn = |name: &str| run.contenders.iter().position(|contender| contender.name == name);
         self.contenders.sort_by_key(|name| turn(name).unwrap_or(usize::MAX));
         if self.is_numeric() {
-            let value = |point: Option<&At>| point.and_then(|at| at.value).unwrap_or(f64::NAN);
+            let value = |point: Option<&AxisPoint>| point.and_then(|at| at.value).unwrap_or(f64::NAN);
             self.points.sort_by(|one, other| value(*one).total_cmp(&value(*other)));
         }
     }
 
     /// The figures of a contender at a point.
-    pub fn cell(&self, contender: &str, point: Option<&At>) -> Option<&'a Cell> {
+    pub fn cell(&self, contender: &str, point: Option<&AxisPoint>) -> Option<&'a ResultCell> {
         self.cells
             .iter()
             .copied()
@@ -201,18 +201,18 @@ impl<'a> Measure<'a> {
     }
 
     /// Its cells that have quantiles.
-    pub fn quantiles(&self) -> impl Iterator<Item = &'a Cell> {
+    pub fn quantiles(&self) -> impl Iterator<Item = &'a ResultCell> {
         self.cells.iter().copied().filter(|cell| !cell.quantiles.is_empty())
     }
 
     /// Whether a cell at this point has quantiles.
-    pub fn has_curve(&self, point: Option<&At>) -> bool {
+    pub fn has_curve(&self, point: Option<&AxisPoint>) -> bool {
         self.quantiles().any(|cell| same_point(cell.at.as_ref(), point))
     }
 }
 
 /// Whether two cells lie at one point: the axis and the label say so.
-pub(super) fn same_point(one: Option<&At>, other: Option<&At>) -> bool {
+pub(super) fn same_point(one: Option<&AxisPoint>, other: Option<&AxisPoint>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => one.axis == other.axis && one.label == other.label,
@@ -221,6 +221,6 @@ pub(super) fn same_point(one: Option<&At>, other: Option<&At>) -> bool {
 }
 
 /// How a point is called: `key set rand-8`, `threads 2`.
-pub(super) fn point_name(point: Option<&At>) -> String {
+pub(super) fn point_name(point: Option<&AxisPoint>) -> String {
     point.map_or_else(String::new, |at| format!("{} {}", at.axis, at.label))
 }

@@ -4,17 +4,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Line, SCHEMA};
+use super::{ResultLine, SCHEMA};
 use crate::{Error, Result};
 
 /// Where a run's lines go.
 #[derive(Debug)]
-pub struct Sink {
+pub struct ResultSink {
     file: File,
     path: PathBuf,
 }
 
-impl Sink {
+impl ResultSink {
     /// Opens the file for appending; makes it, and its folder, if they are not there.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Sink {
     ///
     /// # Errors
     /// If the file takes no more.
-    pub fn write(&mut self, line: &Line) -> Result<()> {
+    pub fn write(&mut self, line: &ResultLine) -> Result<()> {
         let failed = |error| Error::io("write to", &self.path, error);
         let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
@@ -44,7 +44,7 @@ impl Sink {
 ///
 /// # Errors
 /// If it cannot be read, or a line is none of ours; the line is named.
-pub fn read(path: &Path) -> Result<Vec<Line>> {
+pub fn read(path: &Path) -> Result<Vec<ResultLine>> {
     let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
     let mut lines = Vec::new();
     for (number, text) in BufReader::new(file).lines().enumerate() {
@@ -53,9 +53,10 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
             continue;
         }
         let bad = |why: String| Error::Input(format!("{}, line {}: {why}", path.display(), number + 1));
-        let line: Line = serde_json::from_str(&text).map_err(|error| bad(format!("no result: {error}")))?;
+        let line: ResultLine =
+            serde_json::from_str(&text).map_err(|error| bad(format!("no result: {error}")))?;
         match &line {
-            Line::Run(run) if run.schema > SCHEMA => {
+            ResultLine::Run(run) if run.schema > SCHEMA => {
                 return Err(bad(format!(
                     "schema {}, and this program knows {SCHEMA}; use a newer one",
                     run.schema
@@ -70,27 +71,27 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{At, Better, Cell, Note};
+    use crate::result::{AxisPoint, Better, ResultCell, ResultNote};
 
     #[test]
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("deeper/results.jsonl");
         let lines = [
-            Line::Note(Note { run: "r".into(), text: "a \"quoted\" text\n".into() }),
-            Line::Cell(Cell {
+            ResultLine::Note(ResultNote { run: "r".into(), text: "a \"quoted\" text\n".into() }),
+            ResultLine::Cell(ResultCell {
                 run: "r".into(),
                 measure: "lookup".into(),
                 unit: "Mops/s".into(),
                 better: Better::More,
                 contender: "skein-masstree".into(),
-                at: Some(At::number("threads", 2.0)),
+                at: Some(AxisPoint::number("threads", 2.0)),
                 rounds: vec![1.5, 2.5],
                 quantiles: vec![(0.5, 10.0)],
             }),
         ];
         for line in &lines {
-            Sink::append(&path).expect("made").write(line).expect("written");
+            ResultSink::append(&path).expect("made").write(line).expect("written");
         }
         assert_eq!(read(&path).expect("readable"), lines);
     }

@@ -7,7 +7,7 @@
 //!   {"kind":"verdict", ...}   whether the claim holds
 //! ```
 //!
-//! The lines of one run carry its name in `run`, so files may be joined with `cat`. `docs/benchmarks.md` documents every field.
+//! The lines of one run carry its name in `run`, so files may be joined with `cat`. `docs/benchmarks/` documents every field.
 
 mod file;
 mod stats;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use file::{Sink, read};
+pub use file::{ResultSink, read};
 pub use stats::Summary;
 
 /// The version of this schema; a reader refuses greater ones.
@@ -28,20 +28,20 @@ pub const FOOTPRINT: &str = "footprint";
 /// One line of a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Line {
+pub enum ResultLine {
     /// An experiment was begun.
-    Run(Run),
+    Run(RunRecord),
     /// Figures of one contender at one point.
-    Cell(Cell),
+    Cell(ResultCell),
     /// What a reader has to know.
-    Note(Note),
+    Note(ResultNote),
     /// Whether the claim holds.
-    Verdict(Verdict),
+    Verdict(ClaimVerdict),
 }
 
 /// One run of one experiment: what was done, on what machine, with which contenders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunRecord {
     /// The schema's version, [`SCHEMA`].
     pub schema: u32,
     /// The run's name: unique, and what its other lines refer to.
@@ -65,9 +65,9 @@ pub struct Run {
     /// The machine.
     pub machine: Machine,
     /// Who was measured, in the order of their turns.
-    pub contenders: Vec<Contender>,
+    pub contenders: Vec<ContenderRecord>,
     /// Who was not, and why.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentContender>,
 }
 
 /// The machine that a figure is from.
@@ -87,12 +87,12 @@ pub struct Machine {
     pub kernel: String,
     /// What the probe measured, if it was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Probe>,
+    pub probe: Option<ProbeSummary>,
 }
 
 /// The part of the probe's result that every report carries.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct ProbeSummary {
     /// Time of a dependent random read by footprint in bytes, in nanoseconds, on huge pages.
     pub read_ns_by_footprint: Vec<(u64, f64)>,
     /// The constant c of T = 1 + c(K - 1), on huge pages, in the greatest footprint measured.
@@ -105,7 +105,7 @@ pub struct Probe {
 
 /// A contender as it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contender {
+pub struct ContenderRecord {
     /// Its name.
     pub name: String,
     /// Its version and configuration.
@@ -114,7 +114,7 @@ pub struct Contender {
 
 /// A contender that was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Absent {
+pub struct AbsentContender {
     /// Its name.
     pub name: String,
     /// Why not, and what would bring it in.
@@ -123,7 +123,7 @@ pub struct Absent {
 
 /// Figures of one contender at one point of one measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct ResultCell {
     /// The run it belongs to.
     pub run: String,
     /// What was measured, for instance `lookup`. Cells of one measure share a chart, and a unit.
@@ -135,7 +135,7 @@ pub struct Cell {
     /// Who.
     pub contender: String,
     /// Where on the chart's axis; none where a measure has one point per contender.
-    pub at: Option<At>,
+    pub at: Option<AxisPoint>,
     /// One figure per round.
     pub rounds: Vec<f64>,
     /// For latencies: pairs of quantile (0 to 1) and figure, rising, over all rounds.
@@ -157,7 +157,7 @@ pub enum Better {
 
 /// A point on a chart's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct At {
+pub struct AxisPoint {
     /// What the axis is, with its unit if it has one: `threads`, `keys`, `key bytes`, `key set`.
     pub axis: String,
     /// How the point is called.
@@ -168,7 +168,7 @@ pub struct At {
 
 /// What a reader has to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Note {
+pub struct ResultNote {
     /// The run it belongs to.
     pub run: String,
     /// The text.
@@ -177,11 +177,11 @@ pub struct Note {
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ClaimVerdict {
     /// The run it belongs to.
     pub run: String,
     /// The answer.
-    pub answer: Answer,
+    pub answer: ClaimAnswer,
     /// The figures that it rests on.
     pub why: String,
 }
@@ -189,7 +189,7 @@ pub struct Verdict {
 /// The answer to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ClaimAnswer {
     /// It holds.
     Holds,
     /// It does not.
@@ -198,7 +198,7 @@ pub enum Answer {
     CannotBeTested,
 }
 
-impl Line {
+impl ResultLine {
     /// The name of the run it belongs to.
     pub fn run(&self) -> &str {
         match self {
@@ -210,7 +210,7 @@ impl Line {
     }
 }
 
-impl At {
+impl AxisPoint {
     /// A point on an axis of numbers.
     pub fn number(axis: &str, value: f64) -> Self {
         Self { axis: axis.to_owned(), label: format!("{value}"), value: Some(value) }
@@ -222,7 +222,7 @@ impl At {
     }
 }
 
-impl Cell {
+impl ResultCell {
     /// Median and extremes of the rounds.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.rounds)

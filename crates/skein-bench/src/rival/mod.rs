@@ -26,12 +26,12 @@ pub fn names() -> Vec<&'static str> {
 
 /// Whether a user may choose, or leave out, what has this name: a contender, or a step of one.
 pub fn is_known(name: &str) -> bool {
-    names().contains(&name) || index::whole_of(name).is_some()
+    names().contains(&name) || index::parent_of_step(name).is_some()
 }
 
 /// The contenders that this build could have and has not, with what would bring them in.
 pub fn absent() -> Vec<(&'static str, String)> {
     let mut absent = index::absent();
-    absent.extend(store::absent(store::Part::Both));
+    absent.extend(store::absent(store::StoreRole::Both));
     absent
 }

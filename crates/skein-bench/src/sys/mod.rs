@@ -22,7 +22,7 @@ pub fn this_program() -> Option<PathBuf> {
 
 /// Which clock times a loop on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Clock {
+pub enum LoopClock {
     /// The time of day: what a user waits.
     Wall,
     /// The thread's own CPU time, which leaves out moments when other programs had the core: for machines that
@@ -30,7 +30,7 @@ pub enum Clock {
     Cpu,
 }
 
-impl Clock {
+impl LoopClock {
     /// The time since `start`, which this clock gave.
     pub fn since(self, start: Duration) -> Duration {
         self.now().saturating_sub(start)

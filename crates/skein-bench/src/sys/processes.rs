@@ -53,7 +53,7 @@ pub fn in_processes<S, const N: usize>(
     phase: impl Fn(&mut S, usize) -> [f64; N],
 ) -> Result<Vec<Vec<[f64; N]>>> {
     one_thread()?;
-    let mut children = Children(Vec::new());
+    let mut children = ChildProcesses(Vec::new());
     for number in 0..processes {
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         // SAFETY: invariant 1; `one_thread` has just looked, and nothing here starts a thread.
@@ -103,9 +103,9 @@ fn child<S, const N: usize>(
 const READY: u8 = 1;
 
 /// Children, and the ways to them.
-struct Children(Vec<(Pid, UnixStream)>);
+struct ChildProcesses(Vec<(Pid, UnixStream)>);
 
-impl Children {
+impl ChildProcesses {
     /// Sends all into the next phase.
     fn go(&mut self) -> Result<()> {
         self.0.iter_mut().try_for_each(|(_, child)| child.write_all(&[READY])).map_err(ended)
@@ -127,7 +127,7 @@ impl Children {
     }
 }
 
-impl Drop for Children {
+impl Drop for ChildProcesses {
     /// Ends those that have not ended (invariant 3). They have nothing to lose; so what fails here means that one has ended.
     fn drop(&mut self) {
         for (child, _) in &self.0 {

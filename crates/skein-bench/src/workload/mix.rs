@@ -1,46 +1,52 @@
 //! Inserts among lookups, removals, and churn.
 
-use super::asked::{Asked, Share};
-use super::script::{Kind, Script};
+use super::ranked_key_set::{RankedKeySet, ThreadShare};
+use super::script::{OpKind, Script};
 
 /// Operations of which a part of `inserts` adds an absent key and the rest finds a present one. Ends early if there is no absent key
 /// left.
-pub fn inserts_and_lookups(asked: &Asked<'_>, count: usize, inserts: f64, seed: u64, share: Share) -> Script {
+pub fn inserts_and_lookups(
+    asked: &RankedKeySet<'_>,
+    count: usize,
+    inserts: f64,
+    seed: u64,
+    share: ThreadShare,
+) -> Script {
     let mut random = share.random(seed);
     let mut fresh = share.of(asked.set.absent.len());
     let mut script = Script::default();
     for _ in 0..count {
         if random.unit() < inserts {
             let Some(absent) = fresh.next() else { break };
-            asked.push_absent(&mut script, Kind::Put, absent);
+            asked.push_absent(&mut script, OpKind::Put, absent);
         } else {
-            asked.push(&mut script, Kind::Get, random.below(asked.keys().len()), 0);
+            asked.push(&mut script, OpKind::Get, random.below(asked.keys().len()), 0);
         }
     }
     script
 }
 
 /// Removes keys in random order until only a part of `left` of them is there.
-pub fn removes(asked: &Asked<'_>, left: f64, seed: u64, share: Share) -> Script {
+pub fn removes(asked: &RankedKeySet<'_>, left: f64, seed: u64, share: ThreadShare) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);
     #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "a part of a count of keys")]
     let goes = (numbers.len() as f64 * (1.0 - left)) as usize;
     let mut script = Script::default();
     for &number in &numbers[..goes] {
-        asked.push(&mut script, Kind::Remove, number, 0);
+        asked.push(&mut script, OpKind::Remove, number, 0);
     }
     script
 }
 
 /// Removes a key, adds another, over and over: the size stays, the keys do not. Ends when the absent keys are used up.
-pub fn churn(asked: &Asked<'_>, count: usize, seed: u64, share: Share) -> Script {
+pub fn churn(asked: &RankedKeySet<'_>, count: usize, seed: u64, share: ThreadShare) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);
     let mut script = Script::default();
     for (number, absent) in numbers.into_iter().zip(share.of(asked.set.absent.len())).take(count / 2) {
-        asked.push(&mut script, Kind::Remove, number, 0);
-        asked.push_absent(&mut script, Kind::Put, absent);
+        asked.push(&mut script, OpKind::Remove, number, 0);
+        asked.push_absent(&mut script, OpKind::Put, absent);
     }
     script
 }

@@ -7,9 +7,9 @@
 //! A script is made once and given to every contender, so all see the same keys in the same order. Its keys lie in the order of
 //! their use: reading them costs no miss, and what is timed is the index.
 
-mod asked;
 pub mod lookup;
 pub mod mix;
+mod ranked_key_set;
 pub mod requests;
 pub mod run;
 pub mod scan;
@@ -18,5 +18,5 @@ mod script;
 pub(crate) mod tests;
 pub mod ycsb;
 
-pub use asked::{Asked, Share};
-pub use script::{Expect, Kind, Op, Script, value_of};
+pub use ranked_key_set::{RankedKeySet, ThreadShare};
+pub use script::{OpKind, ScanExpectation, Script, ScriptOp, value_of};

@@ -9,9 +9,9 @@
 //!
 //! Rows are chosen by a Zipfian distribution that is scattered over the keys. Rows are never added: puts change what is there.
 
-use super::script::{Kind, Script};
+use super::script::{OpKind, Script};
 use super::ycsb::THETA;
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 use crate::keyset::distribution::Scrambled;
 
 /// The most rows of a range.
@@ -19,7 +19,7 @@ pub const RANGE_MAX: u8 = 100;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum RequestOp {
     /// Nothing.
     Ping,
     /// Reads a key's value, or all its columns.
@@ -42,9 +42,9 @@ pub enum Ask {
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asking {
+pub struct ScriptRequest {
     /// What.
-    pub ask: Ask,
+    pub ask: RequestOp,
     /// How many rows a range reads, or how many keys one request is about.
     pub count: u8,
     /// Which column is set, or read in a range.
@@ -60,22 +60,22 @@ pub struct Mycsb {
     pub name: &'static str,
     /// Per cent of reads; the rest are puts.
     reads: usize,
-    read: Ask,
-    put: Ask,
+    read: RequestOp,
+    put: RequestOp,
 }
 
 /// All of them.
 pub const MYCSB: [Mycsb; 4] = [
-    Mycsb { name: "MYCSB-A", reads: 50, read: Ask::Get, put: Ask::Put },
-    Mycsb { name: "MYCSB-B", reads: 95, read: Ask::Get, put: Ask::Put },
-    Mycsb { name: "MYCSB-C", reads: 100, read: Ask::Get, put: Ask::Put },
-    Mycsb { name: "MYCSB-E", reads: 95, read: Ask::Range, put: Ask::PutAgain },
+    Mycsb { name: "MYCSB-A", reads: 50, read: RequestOp::Get, put: RequestOp::Put },
+    Mycsb { name: "MYCSB-B", reads: 95, read: RequestOp::Get, put: RequestOp::Put },
+    Mycsb { name: "MYCSB-C", reads: 100, read: RequestOp::Get, put: RequestOp::Put },
+    Mycsb { name: "MYCSB-E", reads: 95, read: RequestOp::Range, put: RequestOp::PutAgain },
 ];
 
 impl Mycsb {
     /// Whether it reads neighbours.
     pub fn ranges(self) -> bool {
-        self.read == Ask::Range
+        self.read == RequestOp::Range
     }
 
     /// Whether it sets columns.
@@ -84,13 +84,13 @@ impl Mycsb {
     }
 
     /// `count` requests for rows of `columns` columns.
-    pub fn requests(self, rows: usize, columns: usize, count: usize, seed: u64) -> Vec<Asking> {
-        let mut random = Random::new(seed);
+    pub fn requests(self, rows: usize, columns: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
+        let mut random = SeededRandom::new(seed);
         let popular = Scrambled::new(rows as u64, THETA, seed);
         (0..count)
             .map(|_| {
                 let ask = if random.below(100) < self.reads { self.read } else { self.put };
-                Asking {
+                ScriptRequest {
                     ask,
                     count: 1 + random.below(usize::from(RANGE_MAX)) as u8,
                     column: random.below(columns) as u8,
@@ -102,39 +102,41 @@ impl Mycsb {
 }
 
 /// `count` requests of one kind for a key each, all keys alike.
-pub fn uniform(ask: Ask, keys: usize, count: usize, seed: u64) -> Vec<Asking> {
+pub fn uniform(ask: RequestOp, keys: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
     uniform_of(ask, 1, keys, count, seed)
 }
 
 /// As [`uniform`], each about `each` keys or rows.
-pub fn uniform_of(ask: Ask, each: u8, keys: usize, count: usize, seed: u64) -> Vec<Asking> {
-    let mut random = Random::new(seed);
-    (0..count).map(|_| Asking { ask, count: each, column: 0, number: random.below(keys) as u32 }).collect()
+pub fn uniform_of(ask: RequestOp, each: u8, keys: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
+    let mut random = SeededRandom::new(seed);
+    (0..count)
+        .map(|_| ScriptRequest { ask, count: each, column: 0, number: random.below(keys) as u32 })
+        .collect()
 }
 
 /// The requests of a script for an index of so many keys: keys that it adds have the numbers that follow.
 ///
 /// REQUIRES: it reads present keys, sets or adds keys, and scans upward.
-pub fn of_script(script: &Script, present: usize) -> Vec<Asking> {
+pub fn of_script(script: &Script, present: usize) -> Vec<ScriptRequest> {
     let requests = script.ops.iter().flat_map(|op| {
-        let asks: &[Ask] = match op.kind {
-            Kind::Get => &[Ask::Get],
-            Kind::Put if op.number as usize >= present => &[Ask::Add],
-            Kind::Put => &[Ask::Put],
-            Kind::ReadModifyWrite => &[Ask::Get, Ask::Put],
-            Kind::Scan => &[Ask::Keys],
-            Kind::Miss | Kind::LowerBound | Kind::Remove | Kind::ScanBack => {
+        let asks: &[RequestOp] = match op.kind {
+            OpKind::Get => &[RequestOp::Get],
+            OpKind::Put if op.number as usize >= present => &[RequestOp::Add],
+            OpKind::Put => &[RequestOp::Put],
+            OpKind::ReadModifyWrite => &[RequestOp::Get, RequestOp::Put],
+            OpKind::Scan => &[RequestOp::Keys],
+            OpKind::Miss | OpKind::LowerBound | OpKind::Remove | OpKind::ScanBack => {
                 unreachable!("no workload of servers does this")
             }
         };
-        asks.iter().map(|&ask| Asking { ask, count: op.count as u8, column: 0, number: op.number })
+        asks.iter().map(|&ask| ScriptRequest { ask, count: op.count as u8, column: 0, number: op.number })
     });
     requests.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::Op;
+    use super::super::script::ScriptOp;
     use super::*;
 
     #[test]
@@ -169,28 +171,28 @@ mod tests {
     #[test]
     fn scripts_of_indexes_are_requests_of_servers() {
         let mut script = Script::default();
-        let kinds = [Kind::Get, Kind::Put, Kind::Put, Kind::ReadModifyWrite, Kind::Scan];
+        let kinds = [OpKind::Get, OpKind::Put, OpKind::Put, OpKind::ReadModifyWrite, OpKind::Scan];
         for (kind, (number, count)) in kinds.into_iter().zip([(1, 0), (2, 0), (10, 0), (3, 0), (4, 77)]) {
-            script.push(Op { kind, count, number }, b"key");
+            script.push(ScriptOp { kind, count, number }, b"key");
         }
         let asked: Vec<_> =
             of_script(&script, 10).into_iter().map(|it| (it.ask, it.number, it.count)).collect();
         assert_eq!(
             asked,
             [
-                (Ask::Get, 1, 0),
-                (Ask::Put, 2, 0),
-                (Ask::Add, 10, 0),
-                (Ask::Get, 3, 0),
-                (Ask::Put, 3, 0),
-                (Ask::Keys, 4, 77)
+                (RequestOp::Get, 1, 0),
+                (RequestOp::Put, 2, 0),
+                (RequestOp::Add, 10, 0),
+                (RequestOp::Get, 3, 0),
+                (RequestOp::Put, 3, 0),
+                (RequestOp::Keys, 4, 77)
             ]
         );
     }
 
     #[test]
     fn the_seed_decides() {
-        assert_eq!(uniform(Ask::Get, 50, 100, 1), uniform(Ask::Get, 50, 100, 1));
-        assert_ne!(uniform(Ask::Get, 50, 100, 1), uniform(Ask::Get, 50, 100, 2));
+        assert_eq!(uniform(RequestOp::Get, 50, 100, 1), uniform(RequestOp::Get, 50, 100, 1));
+        assert_ne!(uniform(RequestOp::Get, 50, 100, 1), uniform(RequestOp::Get, 50, 100, 2));
     }
 }

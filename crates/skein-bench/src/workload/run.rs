@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::script::{Expect, Kind, Op, Script, value_of};
-use crate::keyset::Keys;
-use crate::rival::index::Contender;
-use crate::sys::Clock;
+use super::script::{OpKind, ScanExpectation, Script, ScriptOp, value_of};
+use crate::keyset::PackedKeys;
+use crate::rival::index::IndexContender;
+use crate::sys::LoopClock;
 
 /// Keys touched under one pin: enough to make its cost small, few enough to let memory come back.
 const PINNED: usize = 1024;
 
 /// How a script is run.
 #[derive(Debug, Clone, Copy)]
-pub struct How {
+pub struct RunMode {
     /// What times it.
-    pub clock: Clock,
+    pub clock: LoopClock,
     /// In what way.
-    pub style: Style,
+    pub style: LoopStyle,
 }
 
 /// The way from one operation to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum LoopStyle {
     /// One after the other; the processor may overlap one with the next.
     Independent,
     /// The position of the next operation depends on the last answer: what a single query feels.
@@ -37,7 +37,7 @@ pub enum Style {
 
 /// What a loop took and found.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct LoopOutcome {
     /// Operations done.
     pub operations: usize,
     /// Keys that scans and lower bounds read.
@@ -50,7 +50,7 @@ pub struct Outcome {
     pub latency_ns: Option<Histogram<u64>>,
 }
 
-impl Outcome {
+impl LoopOutcome {
     /// Millions of operations per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mops(&self) -> f64 {
@@ -65,7 +65,13 @@ impl Outcome {
 }
 
 /// Inserts every `step`-th key from `first` on.
-pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize, clock: Clock) -> Outcome {
+pub fn fill<C: IndexContender>(
+    index: &C,
+    keys: &PackedKeys,
+    first: usize,
+    step: usize,
+    clock: LoopClock,
+) -> LoopOutcome {
     let start = clock.now();
     let (mut n, mut operations) = (first, 0);
     while n < keys.len() {
@@ -78,22 +84,22 @@ pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize, clo
             operations += 1;
         }
     }
-    Outcome { operations, keys_read: 0, took: clock.since(start), wrong: 0, latency_ns: None }
+    LoopOutcome { operations, keys_read: 0, took: clock.since(start), wrong: 0, latency_ns: None }
 }
 
 /// Runs a script.
-pub fn run<C: Contender>(index: &C, script: &Script, how: How) -> Outcome {
-    let mut state = State { script, expect: &script.expect, keys_read: 0, wrong: 0 };
+pub fn run<C: IndexContender>(index: &C, script: &Script, how: RunMode) -> LoopOutcome {
+    let mut state = ScriptRun { script, expect: &script.expect, keys_read: 0, wrong: 0 };
     let mut latency = None;
     let start = how.clock.now();
     match how.style {
-        Style::Independent => one_by_one(index, script, |pin, at| state.step(index, pin, at)),
-        Style::Dependent => dependent(index, script, &mut state),
-        Style::Batches(size) => batches(index, script, size, &mut state),
-        Style::Timed => latency = Some(timed(index, script, &mut state, how.clock)),
+        LoopStyle::Independent => one_by_one(index, script, |pin, at| state.step(index, pin, at)),
+        LoopStyle::Dependent => dependent(index, script, &mut state),
+        LoopStyle::Batches(size) => batches(index, script, size, &mut state),
+        LoopStyle::Timed => latency = Some(timed(index, script, &mut state, how.clock)),
     }
     let took = how.clock.since(start);
-    Outcome {
+    LoopOutcome {
         operations: script.len(),
         keys_read: state.keys_read,
         took,
@@ -105,7 +111,7 @@ pub fn run<C: Contender>(index: &C, script: &Script, how: How) -> Outcome {
 /// Calls `step` for each operation by position, under pins that are renewed; what it returns is added to the position, which
 /// only a wrong answer would make anything but 0.
 #[inline(always)]
-fn one_by_one<'a, C: Contender>(
+fn one_by_one<'a, C: IndexContender>(
     index: &'a C,
     script: &Script,
     mut step: impl FnMut(&C::Pin<'a>, usize) -> usize,
@@ -122,7 +128,7 @@ fn one_by_one<'a, C: Contender>(
     }
 }
 
-fn dependent<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) {
+fn dependent<C: IndexContender>(index: &C, script: &Script, state: &mut ScriptRun<'_>) {
     // Values are below 2^63, so this stays 0; but only the answer can tell.
     let mut carry = 0;
     one_by_one(index, script, |pin, at| {
@@ -132,7 +138,12 @@ fn dependent<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) {
     });
 }
 
-fn timed<C: Contender>(index: &C, script: &Script, state: &mut State<'_>, clock: Clock) -> Histogram<u64> {
+fn timed<C: IndexContender>(
+    index: &C,
+    script: &Script,
+    state: &mut ScriptRun<'_>,
+    clock: LoopClock,
+) -> Histogram<u64> {
     // Three digits up to a minute need 64 KiB, and a minute is a value that the histogram takes: neither call fails.
     let mut latency = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("good bounds");
     one_by_one(index, script, |pin, at| {
@@ -144,7 +155,7 @@ fn timed<C: Contender>(index: &C, script: &Script, state: &mut State<'_>, clock:
     latency
 }
 
-fn batches<C: Contender>(index: &C, script: &Script, size: usize, state: &mut State<'_>) {
+fn batches<C: IndexContender>(index: &C, script: &Script, size: usize, state: &mut ScriptRun<'_>) {
     let mut keys: Vec<&[u8]> = Vec::with_capacity(size);
     let mut first = 0;
     while first < script.len() {
@@ -166,51 +177,51 @@ fn batches<C: Contender>(index: &C, script: &Script, size: usize, state: &mut St
 
 /// What a lookup must find.
 #[inline(always)]
-fn wanted(op: Op) -> Option<u64> {
-    (op.kind != Kind::Miss).then(|| value_of(op.number as usize))
+fn wanted(op: ScriptOp) -> Option<u64> {
+    (op.kind != OpKind::Miss).then(|| value_of(op.number as usize))
 }
 
-struct State<'s> {
+struct ScriptRun<'s> {
     script: &'s Script,
     /// What the scans still to come must find.
-    expect: &'s [Expect],
+    expect: &'s [ScanExpectation],
     keys_read: usize,
     wrong: usize,
 }
 
-impl State<'_> {
+impl ScriptRun<'_> {
     /// Does one operation and checks its answer; returns bits of the answer.
     #[inline(always)]
-    fn step<'a, C: Contender>(&mut self, index: &'a C, pin: &C::Pin<'a>, at: usize) -> usize {
+    fn step<'a, C: IndexContender>(&mut self, index: &'a C, pin: &C::Pin<'a>, at: usize) -> usize {
         let (op, key) = (self.script.ops[at], self.script.keys.get(at));
         let value = value_of(op.number as usize);
         match op.kind {
-            Kind::Get | Kind::Miss => self.lookup(index, pin, op, key),
-            Kind::Put => {
+            OpKind::Get | OpKind::Miss => self.lookup(index, pin, op, key),
+            OpKind::Put => {
                 index.insert(pin, key, value);
                 0
             }
-            Kind::ReadModifyWrite => {
+            OpKind::ReadModifyWrite => {
                 let answer = self.lookup(index, pin, op, key);
                 index.insert(pin, key, value);
                 answer
             }
-            Kind::Remove => {
+            OpKind::Remove => {
                 self.wrong += usize::from(!index.remove(pin, key));
                 0
             }
-            Kind::LowerBound => {
-                let mut reader = Reader::new(key, false);
+            OpKind::LowerBound => {
+                let mut reader = ScanReader::new(key, false);
                 index.scan(pin, key, 1, |key, value| reader.read(key, value));
                 self.close(&reader, 1)
             }
-            Kind::Scan => {
-                let mut reader = Reader::new(key, false);
+            OpKind::Scan => {
+                let mut reader = ScanReader::new(key, false);
                 index.scan(pin, key, usize::from(op.count), |key, value| reader.read(key, value));
                 self.close(&reader, op.count)
             }
-            Kind::ScanBack => {
-                let mut reader = Reader::new(key, true);
+            OpKind::ScanBack => {
+                let mut reader = ScanReader::new(key, true);
                 index.scan_back(pin, key, usize::from(op.count), |key, value| reader.read(key, value));
                 self.close(&reader, op.count)
             }
@@ -218,7 +229,13 @@ impl State<'_> {
     }
 
     #[inline(always)]
-    fn lookup<'a, C: Contender>(&mut self, index: &'a C, pin: &C::Pin<'a>, op: Op, key: &[u8]) -> usize {
+    fn lookup<'a, C: IndexContender>(
+        &mut self,
+        index: &'a C,
+        pin: &C::Pin<'a>,
+        op: ScriptOp,
+        key: &[u8],
+    ) -> usize {
         let answer = index.get(pin, key);
         self.wrong += usize::from(answer != wanted(op));
         answer.unwrap_or(0) as usize
@@ -226,7 +243,7 @@ impl State<'_> {
 
     /// Checks what a scan read: exactly where the script knows, by count and order otherwise.
     #[inline(always)]
-    fn close(&mut self, reader: &Reader, limit: u16) -> usize {
+    fn close(&mut self, reader: &ScanReader, limit: u16) -> usize {
         self.keys_read += reader.found.count as usize;
         let right = match self.expect.split_first() {
             Some((expected, rest)) => {
@@ -242,8 +259,8 @@ impl State<'_> {
 }
 
 /// What reads the keys of a scan, to their last byte.
-struct Reader {
-    found: Expect,
+struct ScanReader {
+    found: ScanExpectation,
     last_bytes: usize,
     /// The head of the last key seen, and whether heads went one way.
     edge: u64,
@@ -251,10 +268,16 @@ struct Reader {
     ordered: bool,
 }
 
-impl Reader {
+impl ScanReader {
     #[inline(always)]
     fn new(from: &[u8], down: bool) -> Self {
-        Self { found: Expect { sum: 0, count: 0 }, last_bytes: 0, edge: head(from), down, ordered: true }
+        Self {
+            found: ScanExpectation { sum: 0, count: 0 },
+            last_bytes: 0,
+            edge: head(from),
+            down,
+            ordered: true,
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Operations and their keys, in the order of their use.
 
-use crate::keyset::{Keys, mix};
+use crate::keyset::{PackedKeys, mix};
 
 /// What part of a script warms up: one operation in so many.
 const WARM_UP_ONE_IN: usize = 20;
@@ -8,7 +8,7 @@ const WARM_UP_ONE_IN: usize = 20;
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum OpKind {
     /// Sets a key, new or not.
     Put,
     /// Finds a key that is there.
@@ -27,7 +27,7 @@ pub enum Kind {
     ScanBack,
 }
 
-impl Kind {
+impl OpKind {
     /// Whether a script may say what such an operation must find.
     fn expects(self) -> bool {
         matches!(self, Self::LowerBound | Self::Scan | Self::ScanBack)
@@ -36,9 +36,9 @@ impl Kind {
 
 /// One operation.
 #[derive(Debug, Clone, Copy)]
-pub struct Op {
+pub struct ScriptOp {
     /// What.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// How many keys a scan reads.
     pub count: u16,
     /// The number of the key in its set, by which values are known.
@@ -47,7 +47,7 @@ pub struct Op {
 
 /// What a script knows about the right answers to its scans and lower bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expect {
+pub struct ScanExpectation {
     /// The sum of the values read, wrapping.
     pub sum: u64,
     /// How many keys.
@@ -58,12 +58,12 @@ pub struct Expect {
 #[derive(Debug, Default)]
 pub struct Script {
     /// The operations.
-    pub ops: Vec<Op>,
+    pub ops: Vec<ScriptOp>,
     /// Their keys, by position.
-    pub keys: Keys,
+    pub keys: PackedKeys,
     /// For each scan and lower bound, in their order, what it must find; empty where others write meanwhile, so that only count
     /// and order of what is found can be checked.
-    pub expect: Vec<Expect>,
+    pub expect: Vec<ScanExpectation>,
 }
 
 /// The value that belongs to the `number`-th key: below 2^63, and never 0.
@@ -74,7 +74,7 @@ pub fn value_of(number: usize) -> u64 {
 
 impl Script {
     /// Adds an operation on a key.
-    pub fn push(&mut self, op: Op, key: &[u8]) {
+    pub fn push(&mut self, op: ScriptOp, key: &[u8]) {
         self.ops.push(op);
         self.keys.push(key);
     }
@@ -87,9 +87,9 @@ impl Script {
         for at in 0..self.len() / WARM_UP_ONE_IN {
             let op = self.ops[at];
             let reads = match op.kind {
-                Kind::Put | Kind::ReadModifyWrite | Kind::Remove => false,
-                Kind::Miss | Kind::LowerBound => true,
-                Kind::Get | Kind::Scan | Kind::ScanBack => (op.number as usize) < present,
+                OpKind::Put | OpKind::ReadModifyWrite | OpKind::Remove => false,
+                OpKind::Miss | OpKind::LowerBound => true,
+                OpKind::Get | OpKind::Scan | OpKind::ScanBack => (op.number as usize) < present,
             };
             if reads {
                 warm_up.push(op, self.keys.get(at));

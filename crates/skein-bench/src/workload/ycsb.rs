@@ -9,9 +9,9 @@
 //! | E | 95 % scans of 1 to 100 keys, 5 % inserts |
 //! | F | 50 % reads, 50 % read-modify-writes |
 
-use super::asked::{Asked, Share};
-use super::script::{Kind, Script};
-use crate::keyset::Random;
+use super::ranked_key_set::{RankedKeySet, ThreadShare};
+use super::script::{OpKind, Script};
+use crate::keyset::SeededRandom;
 use crate::keyset::distribution::{Latest, Scrambled};
 
 /// YCSB's exponent.
@@ -33,26 +33,26 @@ pub enum Popularity {
 
 /// One of the workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Letter {
+pub struct YcsbWorkload {
     /// Its letter.
     pub name: &'static str,
     /// Per cent of reads (E: of scans); the rest is what `other` says.
     reads: usize,
-    read: Kind,
-    other: Kind,
+    read: OpKind,
+    other: OpKind,
 }
 
 /// All of them.
-pub const LETTERS: [Letter; 6] = [
-    Letter { name: "A", reads: 50, read: Kind::Get, other: Kind::Put },
-    Letter { name: "B", reads: 95, read: Kind::Get, other: Kind::Put },
-    Letter { name: "C", reads: 100, read: Kind::Get, other: Kind::Put },
-    Letter { name: "D", reads: 95, read: Kind::Get, other: Kind::Put },
-    Letter { name: "E", reads: 95, read: Kind::Scan, other: Kind::Put },
-    Letter { name: "F", reads: 50, read: Kind::Get, other: Kind::ReadModifyWrite },
+pub const LETTERS: [YcsbWorkload; 6] = [
+    YcsbWorkload { name: "A", reads: 50, read: OpKind::Get, other: OpKind::Put },
+    YcsbWorkload { name: "B", reads: 95, read: OpKind::Get, other: OpKind::Put },
+    YcsbWorkload { name: "C", reads: 100, read: OpKind::Get, other: OpKind::Put },
+    YcsbWorkload { name: "D", reads: 95, read: OpKind::Get, other: OpKind::Put },
+    YcsbWorkload { name: "E", reads: 95, read: OpKind::Scan, other: OpKind::Put },
+    YcsbWorkload { name: "F", reads: 50, read: OpKind::Get, other: OpKind::ReadModifyWrite },
 ];
 
-impl Letter {
+impl YcsbWorkload {
     /// Whether the writes are inserts of new keys and not updates.
     fn inserts(self) -> bool {
         matches!(self.name, "D" | "E")
@@ -60,19 +60,19 @@ impl Letter {
 
     /// Whether it needs an order.
     pub fn scans(self) -> bool {
-        self.read == Kind::Scan
+        self.read == OpKind::Scan
     }
 }
 
 /// `count` operations of a workload. Of D and E, a thread reads the keys that were there at first and those that it has added
 /// itself; it ends early if no absent key is left to add.
 pub fn ycsb(
-    asked: &Asked<'_>,
-    letter: Letter,
+    asked: &RankedKeySet<'_>,
+    letter: YcsbWorkload,
     popularity: Popularity,
     count: usize,
     seed: u64,
-    share: Share,
+    share: ThreadShare,
 ) -> Script {
     let mut random = share.random(seed);
     let mut chooser = Chooser::new(asked, popularity, seed);
@@ -82,12 +82,12 @@ pub fn ycsb(
         let reads = random.below(100) < letter.reads;
         if !reads && letter.inserts() {
             let Some(absent) = fresh.next() else { break };
-            asked.push_absent(&mut script, Kind::Put, absent);
+            asked.push_absent(&mut script, OpKind::Put, absent);
             chooser.added.push(absent);
             continue;
         }
         let kind = if reads { letter.read } else { letter.other };
-        let length = if kind == Kind::Scan { 1 + random.below(SCAN_MAX) } else { 0 };
+        let length = if kind == OpKind::Scan { 1 + random.below(SCAN_MAX) } else { 0 };
         match chooser.choose(&mut random) {
             Chosen::Present(number) => asked.push(&mut script, kind, number, length as u16),
             Chosen::Added(absent) => {
@@ -116,7 +116,7 @@ enum Chosen {
 }
 
 impl Chooser {
-    fn new(asked: &Asked<'_>, popularity: Popularity, seed: u64) -> Self {
+    fn new(asked: &RankedKeySet<'_>, popularity: Popularity, seed: u64) -> Self {
         let present = asked.keys().len();
         let items = present as u64;
         Self {
@@ -127,7 +127,7 @@ impl Chooser {
         }
     }
 
-    fn choose(&mut self, random: &mut Random) -> Chosen {
+    fn choose(&mut self, random: &mut SeededRandom) -> Chosen {
         if let Some(scattered) = &self.scattered {
             return Chosen::Present(scattered.item(random) as usize);
         }

@@ -6,21 +6,21 @@ mod sample;
 mod wellformed;
 
 use skein_bench::report;
-use skein_bench::result::Line;
-use wellformed::Document;
+use skein_bench::result::ResultLine;
+use wellformed::HtmlDocument;
 
 /// How many drawings the page of these lines has to have: one per measure, one per measure with quantiles, one per probed machine.
-fn drawings(lines: &[Line]) -> usize {
+fn drawings(lines: &[ResultLine]) -> usize {
     let mut wanted = std::collections::BTreeSet::new();
     for line in lines {
         match line {
-            Line::Cell(cell) => {
+            ResultLine::Cell(cell) => {
                 wanted.insert((cell.run.clone(), cell.measure.clone(), false));
                 if !cell.quantiles.is_empty() {
                     wanted.insert((cell.run.clone(), cell.measure.clone(), true));
                 }
             }
-            Line::Run(_) | Line::Note(_) | Line::Verdict(_) => {}
+            ResultLine::Run(_) | ResultLine::Note(_) | ResultLine::Verdict(_) => {}
         }
     }
     wanted.len() + 1
@@ -31,7 +31,7 @@ fn a_page_has_a_drawing_per_measure_and_stands_alone() {
     let lines = sample::lines();
     let page = report::html(&lines);
     std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/report.html"), &page).expect("the page is written");
-    let document = Document::parse(&page);
+    let document = HtmlDocument::parse(&page);
     assert_eq!(document.count("svg"), drawings(&lines));
     assert_eq!(document.count("script"), 0);
     assert!(document.links.iter().all(|link| link.starts_with('#')), "{:?}", document.links);
@@ -76,7 +76,7 @@ fn a_table_has_a_row_per_cell_with_the_ratio_to_the_first() {
 fn nothing_measured_is_said() {
     assert!(report::table(&[]).contains("no run"));
     let page = report::html(&[]);
-    Document::parse(&page);
+    HtmlDocument::parse(&page);
     assert!(page.contains("no run"));
     assert_eq!(report::compare(&[], &[]).to_string(), "No cell is in both files.");
 }

@@ -2,21 +2,23 @@
 
 use proptest::prelude::*;
 use skein_bench::report;
-use skein_bench::result::{Answer, At, Better, Cell, Line, Note, Run, Verdict};
+use skein_bench::result::{
+    AxisPoint, Better, ClaimAnswer, ClaimVerdict, ResultCell, ResultLine, ResultNote, RunRecord,
+};
 
 use crate::sample;
-use crate::wellformed::Document;
+use crate::wellformed::HtmlDocument;
 
 const NASTY: &str = "</style><script>alert(\"1\")</script>\u{1b}[31m & 測試 \u{202e}\0 é'";
 
-fn odd_run(name: &str) -> Run {
-    let Line::Run(mut run) = sample::lines().swap_remove(0) else { panic!("a file begins with a run") };
+fn odd_run(name: &str) -> RunRecord {
+    let ResultLine::Run(mut run) = sample::lines().swap_remove(0) else { panic!("a file begins with a run") };
     name.clone_into(&mut run.run);
     run
 }
 
-fn odd_cell(measure: &str, contender: &str, at: Option<At>, rounds: Vec<f64>) -> Cell {
-    Cell {
+fn odd_cell(measure: &str, contender: &str, at: Option<AxisPoint>, rounds: Vec<f64>) -> ResultCell {
+    ResultCell {
         run: "r".into(),
         measure: measure.into(),
         unit: NASTY.into(),
@@ -29,8 +31,8 @@ fn odd_cell(measure: &str, contender: &str, at: Option<At>, rounds: Vec<f64>) ->
 }
 
 /// All that reads results.
-fn everything(lines: &[Line]) {
-    Document::parse(&report::html(lines));
+fn everything(lines: &[ResultLine]) {
+    HtmlDocument::parse(&report::html(lines));
     let table = report::table(lines);
     assert!(table.chars().all(|c| !c.is_control() || c == '\n'), "{table:?}");
     let compared = report::compare(lines, lines);
@@ -55,13 +57,17 @@ fn text_stays_text() {
     run.contenders[0].name = NASTY.into();
     run.contenders[0].about = NASTY.into();
     run.absent[0].why = NASTY.into();
-    let mut cell = odd_cell(NASTY, NASTY, Some(At::name(NASTY, NASTY)), vec![1.0, 2.0]);
+    let mut cell = odd_cell(NASTY, NASTY, Some(AxisPoint::name(NASTY, NASTY)), vec![1.0, 2.0]);
     cell.quantiles = vec![(0.5, 3.0)];
     let lines = [
-        Line::Run(run),
-        Line::Cell(cell),
-        Line::Note(Note { run: "r".into(), text: NASTY.into() }),
-        Line::Verdict(Verdict { run: "r".into(), answer: Answer::Holds, why: format!("{NASTY}; {NASTY}") }),
+        ResultLine::Run(run),
+        ResultLine::Cell(cell),
+        ResultLine::Note(ResultNote { run: "r".into(), text: NASTY.into() }),
+        ResultLine::Verdict(ClaimVerdict {
+            run: "r".into(),
+            answer: ClaimAnswer::Holds,
+            why: format!("{NASTY}; {NASTY}"),
+        }),
     ];
     everything(&lines);
     let page = report::html(&lines);
@@ -70,7 +76,7 @@ fn text_stays_text() {
 
 #[test]
 fn figures_that_are_none_or_extreme() {
-    let mut lines = vec![Line::Run(odd_run("r"))];
+    let mut lines = vec![ResultLine::Run(odd_run("r"))];
     let figures = [
         vec![],
         vec![f64::NAN],
@@ -85,16 +91,16 @@ fn figures_that_are_none_or_extreme() {
         let value = [0.0, -4.0, f64::NAN, f64::MAX, 1.0, f64::INFINITY, 5e-324][number as usize];
         for (measure, at) in [
             ("none", None),
-            ("names", Some(At::name("set", &number.to_string()))),
-            ("numbers", Some(At::number("threads", f64::from(number)))),
-            ("odd numbers", Some(At::number("threads", value))),
-            ("one number", Some(At::number("threads", 3.0))),
+            ("names", Some(AxisPoint::name("set", &number.to_string()))),
+            ("numbers", Some(AxisPoint::number("threads", f64::from(number)))),
+            ("odd numbers", Some(AxisPoint::number("threads", value))),
+            ("one number", Some(AxisPoint::number("threads", 3.0))),
         ] {
             let mut cell = odd_cell(measure, &contender, at.clone(), rounds.clone());
             cell.quantiles = rounds.iter().map(|&figure| (figure, figure)).collect();
-            lines.push(Line::Cell(cell.clone()));
+            lines.push(ResultLine::Cell(cell.clone()));
             cell.unit = "ns".into();
-            lines.push(Line::Cell(cell));
+            lines.push(ResultLine::Cell(cell));
         }
     }
     everything(&lines);
@@ -105,9 +111,15 @@ fn figures_that_are_none_or_extreme() {
 
 #[test]
 fn doubled_and_stray_lines_are_said() {
-    let run = || Line::Run(odd_run("r"));
-    let cell = || Line::Cell(odd_cell("m", "c", None, vec![1.0]));
-    let lines = [run(), run(), cell(), cell(), Line::Note(Note { run: "other".into(), text: "lost".into() })];
+    let run = || ResultLine::Run(odd_run("r"));
+    let cell = || ResultLine::Cell(odd_cell("m", "c", None, vec![1.0]));
+    let lines = [
+        run(),
+        run(),
+        cell(),
+        cell(),
+        ResultLine::Note(ResultNote { run: "other".into(), text: "lost".into() }),
+    ];
     everything(&lines);
     for text in [report::table(&lines), report::html(&lines)] {
         assert!(text.contains("2 lines of this run more than once"), "{text}");
@@ -116,7 +128,7 @@ fn doubled_and_stray_lines_are_said() {
     }
 }
 
-fn any_cell() -> impl Strategy<Value = Line> {
+fn any_cell() -> impl Strategy<Value = ResultLine> {
     let figure = prop_oneof![any::<f64>(), Just(f64::NAN), 0.0..10.0_f64, Just(0.0)];
     let at = prop::option::of(("[ab]", any::<String>(), prop::option::of(any::<f64>())));
     let text = prop_oneof!["[abc]", any::<String>()];
@@ -128,15 +140,15 @@ fn any_cell() -> impl Strategy<Value = Line> {
         prop::collection::vec(any::<(f64, f64)>(), 0..4),
     );
     parts.prop_map(|(measure, contender, at, rounds, quantiles)| {
-        let at = at.map(|(axis, label, value)| At { axis, label, value });
-        Line::Cell(Cell { quantiles, ..odd_cell(&measure, &contender, at, rounds) })
+        let at = at.map(|(axis, label, value)| AxisPoint { axis, label, value });
+        ResultLine::Cell(ResultCell { quantiles, ..odd_cell(&measure, &contender, at, rounds) })
     })
 }
 
 proptest! {
     #[test]
     fn any_cells(cells in prop::collection::vec(any_cell(), 0..12)) {
-        let mut lines = vec![Line::Run(odd_run("r"))];
+        let mut lines = vec![ResultLine::Run(odd_run("r"))];
         lines.extend(cells);
         everything(&lines);
     }

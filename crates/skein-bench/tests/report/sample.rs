@@ -1,7 +1,8 @@
 //! A results file that has a bit of everything: made up, but shaped as runs write it.
 
 use skein_bench::result::{
-    Absent, Answer, At, Better, Cell, Contender, Line, Machine, Note, Probe, Run, SCHEMA, Verdict,
+    AbsentContender, AxisPoint, Better, ClaimAnswer, ClaimVerdict, ContenderRecord, Machine, ProbeSummary,
+    ResultCell, ResultLine, ResultNote, RunRecord, SCHEMA,
 };
 
 /// Contenders of indexes, with how fast each is.
@@ -52,7 +53,7 @@ pub fn machine() -> Machine {
         memory_bytes: 67_430_105_088,
         huge_pages: "madvise".into(),
         kernel: "6.1.0-18-amd64".into(),
-        probe: Some(Probe {
+        probe: Some(ProbeSummary {
             read_ns_by_footprint: reads.map(|(kib, ns)| (kib << 10, ns)).into(),
             mlp_c: 0.052,
             mlp_c_small_pages: 0.114,
@@ -61,14 +62,14 @@ pub fn machine() -> Machine {
     }
 }
 
-fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) -> Run {
-    let about = |name: &&str| Contender {
+fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) -> RunRecord {
+    let about = |name: &&str| ContenderRecord {
         name: (*name).to_owned(),
         about: format!("{name} 1.2.3, in its documented configuration for many threads"),
     };
     let setting =
         [("keys", "5000000"), ("rounds", "5"), ("seed", "1"), ("size", "medium"), ("took", "214 s")];
-    Run {
+    RunRecord {
         schema: SCHEMA,
         run: format!("{name}-1763719859-123"),
         experiment: name.to_owned(),
@@ -82,26 +83,29 @@ fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) 
         machine: machine(),
         contenders: contenders.iter().map(about).collect(),
         absent: vec![
-            Absent { name: "rocksdb".into(), why: "not installed: apt-get install librocksdb-dev".into() },
-            Absent { name: "HOT".into(), why: "no package offers it".into() },
+            AbsentContender {
+                name: "rocksdb".into(),
+                why: "not installed: apt-get install librocksdb-dev".into(),
+            },
+            AbsentContender { name: "HOT".into(), why: "no package offers it".into() },
         ],
     }
 }
 
 /// Collects the lines of one run.
-struct Builder {
-    lines: Vec<Line>,
+struct SampleBuilder {
+    lines: Vec<ResultLine>,
     run: String,
     wobble: Wobble,
 }
 
-impl Builder {
-    fn new(run: Run) -> Self {
+impl SampleBuilder {
+    fn new(run: RunRecord) -> Self {
         let name = run.run.clone();
-        Self { wobble: Wobble(name.len() as u64), run: name, lines: vec![Line::Run(run)] }
+        Self { wobble: Wobble(name.len() as u64), run: name, lines: vec![ResultLine::Run(run)] }
     }
 
-    fn add(&mut self, measure: (&str, &str, Better), contender: &str, at: Option<At>, median: f64) {
+    fn add(&mut self, measure: (&str, &str, Better), contender: &str, at: Option<AxisPoint>, median: f64) {
         let rounds = self.wobble.rounds(median, 0.07);
         self.cell(measure, contender, at, rounds, Vec::new());
     }
@@ -110,11 +114,11 @@ impl Builder {
         &mut self,
         (measure, unit, better): (&str, &str, Better),
         contender: &str,
-        at: Option<At>,
+        at: Option<AxisPoint>,
         rounds: Vec<f64>,
         quantiles: Vec<(f64, f64)>,
     ) {
-        self.lines.push(Line::Cell(Cell {
+        self.lines.push(ResultLine::Cell(ResultCell {
             run: self.run.clone(),
             measure: measure.into(),
             unit: unit.into(),
@@ -126,8 +130,8 @@ impl Builder {
         }));
     }
 
-    fn end(mut self, answer: Answer, why: &str) -> Vec<Line> {
-        self.lines.push(Line::Verdict(Verdict { run: self.run, answer, why: why.into() }));
+    fn end(mut self, answer: ClaimAnswer, why: &str) -> Vec<ResultLine> {
+        self.lines.push(ResultLine::Verdict(ClaimVerdict { run: self.run, answer, why: why.into() }));
         self.lines
     }
 }
@@ -137,15 +141,16 @@ fn names() -> Vec<&'static str> {
 }
 
 /// Bars over key sets, one contender missing at one of them, latencies, memory of one round.
-fn lookup() -> Vec<Line> {
+fn lookup() -> Vec<ResultLine> {
     let claim = "Masstree looks up at least 1.3 times as fast as the crate masstree";
-    let mut run = Builder::new(run("lookup", "lookups one by one", "SkeinDB's own targets", claim, &names()));
+    let mut run =
+        SampleBuilder::new(run("lookup", "lookups one by one", "SkeinDB's own targets", claim, &names()));
     for (set, slow) in [("rand-8", 1.0), ("decimal", 0.92), ("url", 0.35)] {
         for (name, rate) in INDEXES {
             if (name, set) == ("congee", "url") {
                 continue;
             }
-            let at = || Some(At::name("key set", set));
+            let at = || Some(AxisPoint::name("key set", set));
             run.add(("lookup", "Mops/s", Better::More), name, at(), rate * slow);
             run.cell(
                 ("memory in all", "B/key", Better::Less),
@@ -162,16 +167,21 @@ fn lookup() -> Vec<Line> {
         }
     }
     let note = "the machine was busy with other work in round 3".to_owned();
-    run.lines.push(Line::Note(Note { run: run.run.clone(), text: note }));
-    run.end(Answer::Holds, "lookup, ours / masstree-crate: rand-8: 2.18, decimal: 2.18, url: 2.20 (at least 1.3 is claimed); insert, ours / masstree-crate: rand-8: 2.01")
+    run.lines.push(ResultLine::Note(ResultNote { run: run.run.clone(), text: note }));
+    run.end(ClaimAnswer::Holds, "lookup, ours / masstree-crate: rand-8: 2.18, decimal: 2.18, url: 2.20 (at least 1.3 is claimed); insert, ours / masstree-crate: rand-8: 2.01")
 }
 
 /// Lines over threads and over sizes that span much.
-fn scaling() -> Vec<Line> {
+fn scaling() -> Vec<ResultLine> {
     let claim = "at 16 cores Masstree does 12.7 times the gets of one core";
     let source = "Masstree (EuroSys 2012), figure 10 and section 6.5";
-    let mut run =
-        Builder::new(run("masstree-fig10", "gets from one thread to all cores", source, claim, &names()));
+    let mut run = SampleBuilder::new(run(
+        "masstree-fig10",
+        "gets from one thread to all cores",
+        source,
+        claim,
+        &names(),
+    ));
     for threads in 1..=8 {
         let threads = f64::from(threads);
         for (name, rate) in INDEXES {
@@ -182,22 +192,22 @@ fn scaling() -> Vec<Line> {
             run.add(
                 ("get", "Mops/s", Better::More),
                 name,
-                Some(At::number("threads", threads)),
+                Some(AxisPoint::number("threads", threads)),
                 rate * held_up,
             );
         }
     }
     for keys in [10_000.0, 40_000.0, 160_000.0, 640_000.0, 2_560_000.0, 10_240_000.0_f64] {
         for (name, rate) in INDEXES {
-            let at = Some(At::number("keys", keys));
+            let at = Some(AxisPoint::number("keys", keys));
             run.add(("lookup, dependent", "Mops/s", Better::More), name, at, rate * 14.0 / keys.ln());
         }
     }
-    run.end(Answer::CannotBeTested, "a claim about 16 cores says little about 8")
+    run.end(ClaimAnswer::CannotBeTested, "a claim about 16 cores says little about 8")
 }
 
 /// No axis, many contenders, long names.
-fn crowd() -> Vec<Line> {
+fn crowd() -> Vec<ResultLine> {
     let names: Vec<String> = (1..=15)
         .map(|number| match number {
             1 => "skein".to_owned(),
@@ -209,17 +219,22 @@ fn crowd() -> Vec<Line> {
         .collect();
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
     let claim = "the server answers at least as many requests as others";
-    let mut run =
-        Builder::new(run("server", "requests over loopback", "SkeinDB's own targets", claim, &borrowed));
+    let mut run = SampleBuilder::new(run(
+        "server",
+        "requests over loopback",
+        "SkeinDB's own targets",
+        claim,
+        &borrowed,
+    ));
     for (number, name) in (1_u32..).zip(&borrowed) {
         run.add(("GET", "requests/s", Better::More), name, None, 1_200_000.0 / f64::from(number));
         run.add(("startup", "s", Better::Less), name, None, 0.004 * f64::from(number));
         run.add(("change since yesterday", "%", Better::Neither), name, None, f64::from(number) - 6.0);
     }
-    run.end(Answer::DoesNotHold, "GET, ours / redis: 0.87 (at least 1 is claimed)")
+    run.end(ClaimAnswer::DoesNotHold, "GET, ours / redis: 0.87 (at least 1 is claimed)")
 }
 
 /// Everything.
-pub fn lines() -> Vec<Line> {
+pub fn lines() -> Vec<ResultLine> {
     [lookup(), scaling(), crowd()].concat()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// What a page consists of.
 #[derive(Debug, Default)]
-pub struct Document {
+pub struct HtmlDocument {
     /// Every element's name, in order.
     elements: Vec<String>,
     /// What links and sources point to.
@@ -14,7 +14,7 @@ pub struct Document {
 
 const NEVER_CLOSED: [&str; 4] = ["meta", "br", "link", "img"];
 
-impl Document {
+impl HtmlDocument {
     /// Reads a page.
     ///
     /// # Panics

@@ -15,26 +15,26 @@ use std::sync::Arc;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
-use super::Buffer;
-use super::frame::Frame;
+use super::BufferManager;
+use super::frame::PageFrame;
 use crate::Result;
-use crate::page::{HEAD, Kind, PageId, Place};
+use crate::page::{DiskPageKind, HEAD, PageId, PagePlace};
 use crate::page_buf::PageBuf;
-use crate::page_file::{Header, PER_PAGE};
+use crate::page_file::{FileHeader, PER_PAGE};
 
 /// What the last header leads to.
 #[derive(Debug, Default)]
-pub(crate) struct Durable {
-    pub(crate) header: Header,
+pub(crate) struct DurableState {
+    pub(crate) header: FileHeader,
     /// Where each page lies; 0 for those that are none.
     pub(crate) places: Vec<u32>,
     /// Where the maps lie.
-    pub(crate) maps: Vec<Place>,
+    pub(crate) maps: Vec<PagePlace>,
 }
 
 /// What a checkpoint is to be of, besides the pages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct CheckpointMoment {
     /// The last write that the pages have.
     pub(crate) sequence: u64,
     /// How many keys they have.
@@ -47,31 +47,31 @@ pub(crate) struct Moment {
 
 /// A page that has changed, as the checkpoint is to have it.
 #[derive(Debug)]
-enum Claim {
+enum CheckpointClaim {
     /// In memory, and perhaps not written yet.
-    Frame(Arc<Frame>),
+    Frame(Arc<PageFrame>),
     /// It lies there.
-    At(Place),
+    At(PagePlace),
     /// It is no more.
     Gone,
 }
 
 /// What a checkpoint has written so far: where pages, maps and directories are to be found once its header is there.
 #[derive(Debug, Default)]
-struct Written {
+struct CheckpointWrites {
     pages: Vec<(PageId, u32)>,
-    maps: Vec<(usize, Place)>,
-    directories: Vec<(usize, Place)>,
+    maps: Vec<(usize, PagePlace)>,
+    directories: Vec<(usize, PagePlace)>,
 }
 
-impl Written {
-    fn places(&self) -> impl Iterator<Item = Place> {
-        let pages = self.pages.iter().map(|(_, place)| Place(*place)).filter(|place| place.0 != 0);
+impl CheckpointWrites {
+    fn places(&self) -> impl Iterator<Item = PagePlace> {
+        let pages = self.pages.iter().map(|(_, place)| PagePlace(*place)).filter(|place| place.0 != 0);
         pages.chain(self.maps.iter().chain(&self.directories).map(|(_, place)| *place))
     }
 }
 
-impl Buffer {
+impl BufferManager {
     /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts, and may name an earlier epoch. Maps and directories that lie
     /// from the place `lists_from` on, if there is one, move.
     ///
@@ -79,26 +79,29 @@ impl Buffer {
     /// A failed file operation. Then the file's state is what it was, or, if a sync failed, one of both.
     pub(crate) fn checkpoint(
         &self,
-        moment: impl FnOnce() -> Moment,
-        ready: impl FnOnce(&mut Moment) -> Result<()>,
-        lists_from: Option<Place>,
+        moment: impl FnOnce() -> CheckpointMoment,
+        ready: impl FnOnce(&mut CheckpointMoment) -> Result<()>,
+        lists_from: Option<PagePlace>,
     ) -> Result<()> {
         let mut durable = lock(&self.durable);
-        let (mut moment, pages, mut claims) = self.begin(moment);
-        let mut written = Written::default();
+        let (mut moment, pages, mut claims) = self.begin_checkpoint(moment);
+        let mut written = CheckpointWrites::default();
         let done = self
             .write_claims(&mut claims, &mut written)
             .and_then(|()| self.write_maps(&durable, pages, lists_from, &mut written))
             .and_then(|()| ready(&mut moment))
-            .and_then(|()| self.end(&mut durable, moment, pages, &written));
+            .and_then(|()| self.end_checkpoint(&mut durable, moment, pages, &written));
         if done.is_err() {
-            self.give_up(claims, &written);
+            self.abandon_checkpoint(claims, &written);
         }
         done
     }
 
     /// Claims what has changed, as it is now.
-    fn begin(&self, moment: impl FnOnce() -> Moment) -> (Moment, u32, Vec<(PageId, Claim)>) {
+    fn begin_checkpoint(
+        &self,
+        moment: impl FnOnce() -> CheckpointMoment,
+    ) -> (CheckpointMoment, u32, Vec<(PageId, CheckpointClaim)>) {
         let mut writing = lock(&self.writing);
         let moment = moment();
         let changed = std::mem::take(&mut writing.changed);
@@ -106,30 +109,34 @@ impl Buffer {
         (moment, self.table.len(), claims)
     }
 
-    fn claim(&self, id: PageId) -> Claim {
-        let Some(entry) = self.table.get(id) else { return Claim::Gone };
+    fn claim(&self, id: PageId) -> CheckpointClaim {
+        let Some(entry) = self.table.get(id) else { return CheckpointClaim::Gone };
         let _stripe = lock(self.stripe(id));
         entry.changed.store(false, Ordering::Relaxed);
         if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
             frame.claim();
-            return Claim::Frame(frame);
+            return CheckpointClaim::Frame(frame);
         }
         match entry.place() {
             Some(place) => {
-                lock(&self.places).keep_taken(place);
-                Claim::At(place)
+                lock(&self.places).retain(place);
+                CheckpointClaim::At(place)
             }
-            None => Claim::Gone,
+            None => CheckpointClaim::Gone,
         }
     }
 
     /// Writes what is claimed and not written; afterwards each has its place.
-    fn write_claims(&self, claims: &mut Vec<(PageId, Claim)>, written: &mut Written) -> Result<()> {
+    fn write_claims(
+        &self,
+        claims: &mut Vec<(PageId, CheckpointClaim)>,
+        written: &mut CheckpointWrites,
+    ) -> Result<()> {
         while let Some((id, claim)) = claims.pop() {
             let place = match &claim {
-                Claim::Gone => 0,
-                Claim::At(place) => place.0,
-                Claim::Frame(frame) => match self.write_claimed(frame) {
+                CheckpointClaim::Gone => 0,
+                CheckpointClaim::At(place) => place.0,
+                CheckpointClaim::Frame(frame) => match self.write_claimed(frame) {
                     Ok(place) => place.0,
                     Err(error) => {
                         claims.push((id, claim));
@@ -142,7 +149,7 @@ impl Buffer {
         Ok(())
     }
 
-    fn write_claimed(&self, frame: &Frame) -> Result<Place> {
+    fn write_claimed(&self, frame: &PageFrame) -> Result<PagePlace> {
         let _stripe = lock(self.stripe(frame.id));
         if let Some(place) = frame.place() {
             return Ok(place);
@@ -153,7 +160,7 @@ impl Buffer {
             // It is the newest form, or the newest one is in memory alone: this one is the newest that is written.
             (Some(entry), Some(present)) if present.is_dirty() => {
                 self.write_out(entry, frame)?;
-                Ok(frame.place().unwrap_or(Place(0)))
+                Ok(frame.place().unwrap_or(PagePlace(0)))
             }
             // A newer form has been written, or the page is no more: only the checkpoint needs this one.
             _ => self.write_frame(frame),
@@ -163,12 +170,12 @@ impl Buffer {
     /// Writes those maps and directories that have changed, or are to move.
     fn write_maps(
         &self,
-        durable: &Durable,
+        durable: &DurableState,
         pages: u32,
-        lists_from: Option<Place>,
-        written: &mut Written,
+        lists_from: Option<PagePlace>,
+        written: &mut CheckpointWrites,
     ) -> Result<()> {
-        let moves = |place: &Place| lists_from.is_some_and(|from| *place >= from);
+        let moves = |place: &PagePlace| lists_from.is_some_and(|from| *place >= from);
         let mut maps: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
         for &(id, place) in &written.pages {
             maps.entry((id.0 / PER_PAGE) as usize).or_default().push(((id.0 % PER_PAGE) as usize, place));
@@ -185,14 +192,15 @@ impl Buffer {
         }
         for (map, changes) in maps {
             let before = durable.places.iter().skip(map * PER_PAGE as usize).take(PER_PAGE as usize).copied();
-            let place = self.write_list(map, Kind::Map, before, &changes)?;
+            let place = self.write_list(map, DiskPageKind::Map, before, &changes)?;
             written.maps.push((map, place));
             let spot = (map % PER_PAGE as usize, place.0);
             directories.entry(map / PER_PAGE as usize).or_default().push(spot);
         }
         for (directory, changes) in directories {
             let before = durable.maps.iter().skip(directory * PER_PAGE as usize).take(PER_PAGE as usize);
-            let place = self.write_list(directory, Kind::Directory, before.map(|map| map.0), &changes)?;
+            let place =
+                self.write_list(directory, DiskPageKind::Directory, before.map(|map| map.0), &changes)?;
             written.directories.push((directory, place));
         }
         Ok(())
@@ -202,10 +210,10 @@ impl Buffer {
     fn write_list(
         &self,
         number: usize,
-        kind: Kind,
+        kind: DiskPageKind,
         before: impl Iterator<Item = u32>,
         changes: &[(usize, u32)],
-    ) -> Result<Place> {
+    ) -> Result<PagePlace> {
         let mut page = PageBuf::new(PageId(number as u32), kind);
         let mut set = |at: usize, place: u32| {
             page.0[HEAD + 4 * at..][..4].copy_from_slice(&place.to_le_bytes());
@@ -214,12 +222,18 @@ impl Buffer {
         for &(at, place) in changes {
             set(at, place);
         }
-        self.write_anew(&page)
+        self.write_to_new_place(&page)
     }
 
     /// Makes it the file's state, and lets go of what only the state before led to.
-    fn end(&self, durable: &mut Durable, moment: Moment, pages: u32, written: &Written) -> Result<()> {
-        let mut header = Header {
+    fn end_checkpoint(
+        &self,
+        durable: &mut DurableState,
+        moment: CheckpointMoment,
+        pages: u32,
+        written: &CheckpointWrites,
+    ) -> Result<()> {
+        let mut header = FileHeader {
             generation: durable.header.generation + 1,
             sequence: moment.sequence,
             keys: moment.keys,
@@ -229,7 +243,7 @@ impl Buffer {
             ..durable.header.clone()
         };
         let count = pages.div_ceil(PER_PAGE).div_ceil(PER_PAGE) as usize;
-        header.directories.resize(count, Place(0));
+        header.directories.resize(count, PagePlace(0));
         written.directories.iter().for_each(|&(number, place)| header.directories[number] = place);
         self.file.sync()?;
         self.file.write_headers(&header, durable.header.place)?;
@@ -238,20 +252,20 @@ impl Buffer {
         for &(id, place) in &written.pages {
             old.push(std::mem::replace(&mut durable.places[id.0 as usize], place));
         }
-        durable.maps.resize(pages.div_ceil(PER_PAGE) as usize, Place(0));
+        durable.maps.resize(pages.div_ceil(PER_PAGE) as usize, PagePlace(0));
         for &(map, place) in &written.maps {
             old.push(std::mem::replace(&mut durable.maps[map], place).0);
         }
-        durable.header.directories.resize(count, Place(0));
+        durable.header.directories.resize(count, PagePlace(0));
         old.extend(written.directories.iter().map(|(number, _)| durable.header.directories[*number].0));
         durable.header = header;
         let mut places = lock(&self.places);
-        old.into_iter().filter(|place| *place != 0).for_each(|place| places.let_go(Place(place)));
+        old.into_iter().filter(|place| *place != 0).for_each(|place| places.release(PagePlace(place)));
         Ok(())
     }
 
     /// Lets go of what a checkpoint has claimed and written, and notes again what has changed.
-    fn give_up(&self, claims: Vec<(PageId, Claim)>, written: &Written) {
+    fn abandon_checkpoint(&self, claims: Vec<(PageId, CheckpointClaim)>, written: &CheckpointWrites) {
         let mut writing = lock(&self.writing);
         let claimed = claims.iter().map(|(id, _)| *id).chain(written.pages.iter().map(|(id, _)| *id));
         for id in claimed {
@@ -263,15 +277,15 @@ impl Buffer {
         }
         drop(writing);
         for place in written.places() {
-            lock(&self.places).let_go(place);
+            lock(&self.places).release(place);
         }
         for (id, claim) in claims {
             match claim {
-                Claim::Gone => {}
-                Claim::At(place) => lock(&self.places).let_go(place),
-                Claim::Frame(frame) => {
+                CheckpointClaim::Gone => {}
+                CheckpointClaim::At(place) => lock(&self.places).release(place),
+                CheckpointClaim::Frame(frame) => {
                     let _stripe = lock(self.stripe(id));
-                    frame.unclaim().into_iter().for_each(|place| lock(&self.places).let_go(place));
+                    frame.unclaim().into_iter().for_each(|place| lock(&self.places).release(place));
                 }
             }
         }

@@ -11,28 +11,28 @@
 
 use skein_sync::locks::lock;
 
-use super::Buffer;
+use super::BufferManager;
 use crate::Result;
-use crate::page::{PAGE, PageId, Place};
+use crate::page::{PAGE, PageId, PagePlace};
 use crate::page_file::GROWTH;
 
 /// Pages that move under one lock of the writer's at most, so that writes wait for no more.
 const BATCH: usize = 64;
 
-impl Buffer {
+impl BufferManager {
     /// The places that all there is needs, in steps in which the file grows. Called after a checkpoint, so that what was is not counted.
-    pub(crate) fn goal(&self) -> Place {
+    pub(crate) fn compacted_end(&self) -> PagePlace {
         let durable = lock(&self.durable);
         let lists = durable.maps.len() + durable.header.directories.len();
         drop(durable);
         let (pages, free) = lock(&self.places).counts();
         // Maps and directories are written anew before the old ones are free.
         let needed = pages - free + lists as u32;
-        Place(needed.next_multiple_of(GROWTH))
+        PagePlace(needed.next_multiple_of(GROWTH))
     }
 
     /// Whether a place from here on has a reason to be kept.
-    pub(crate) fn has_pages_from(&self, place: Place) -> bool {
+    pub(crate) fn has_pages_from(&self, place: PagePlace) -> bool {
         lock(&self.places).end() > place.0
     }
 
@@ -40,7 +40,7 @@ impl Buffer {
     ///
     /// # Errors
     /// A page that cannot be read; a cache that is in use. The pages stay where they are then.
-    pub(crate) fn lift_from(&self, place: Place) -> Result<usize> {
+    pub(crate) fn move_pages_from(&self, place: PagePlace) -> Result<usize> {
         let (mut lifted, mut next) = (0, 0);
         while next < self.table.len() {
             let mut writer = self.write();
@@ -49,7 +49,7 @@ impl Buffer {
             while next < self.table.len() && batch < BATCH.min(self.cache / 4) {
                 let id = PageId(next);
                 next += 1;
-                let lies_at = self.table.get(id).and_then(super::table::Entry::place);
+                let lies_at = self.table.get(id).and_then(super::page_table::PageTableEntry::place);
                 if lies_at.is_some_and(|at| at >= place) {
                     writer.page_mut(id)?;
                     batch += 1;
@@ -66,7 +66,7 @@ impl Buffer {
     /// # Errors
     /// A failed file operation. The file is as long as it was, or cut off; either holds all.
     pub(crate) fn cut(&self) -> Result<()> {
-        lock(&self.places).cut(&self.file)
+        lock(&self.places).truncate_file(&self.file)
     }
 
     /// Bytes of the file.

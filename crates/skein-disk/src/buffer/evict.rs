@@ -8,27 +8,27 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 use skein_sync::spin::Backoff;
 
-use super::Buffer;
-use super::frame::Frame;
-use super::table::Entry;
-use crate::page::{Bytes, PageId, Place};
-use crate::page_file::Reservation;
-use crate::policy::Fate;
+use super::BufferManager;
+use super::frame::PageFrame;
+use super::page_table::PageTableEntry;
+use crate::page::{PageBytes, PageId, PagePlace};
+use crate::page_file::PlaceReservation;
+use crate::policy::VictimFate;
 use crate::{DiskError, Result};
 
 /// Why no page leaves.
 #[derive(Debug)]
-pub(super) enum NoRoom {
+pub(super) enum EvictFailure {
     /// All of them are in use at this moment.
     InUse,
     /// One that has changed cannot be written.
     Failed(DiskError),
 }
 
-impl Buffer {
+impl BufferManager {
     /// Makes room for one page more.
-    pub(super) fn reserve(&self) -> std::result::Result<(), NoRoom> {
-        while !self.take_room(self.cache) {
+    pub(super) fn reserve(&self) -> std::result::Result<(), EvictFailure> {
+        while !self.try_reserve(self.cache) {
             self.evict()?;
         }
         Ok(())
@@ -44,51 +44,51 @@ impl Buffer {
         loop {
             match self.reserve() {
                 Ok(()) => return Ok(()),
-                Err(NoRoom::Failed(error)) => return Err(error),
-                Err(NoRoom::InUse) if self.take_room(self.cache.saturating_mul(2)) => return Ok(()),
+                Err(EvictFailure::Failed(error)) => return Err(error),
+                Err(EvictFailure::InUse) if self.try_reserve(self.cache.saturating_mul(2)) => return Ok(()),
                 // Readers refer to half of the cache at most: the others are used over and over at this moment.
-                Err(NoRoom::InUse) => backoff.wait(),
+                Err(EvictFailure::InUse) => backoff.wait(),
             }
         }
     }
 
     /// Takes room for a page, if fewer than so many have some.
-    fn take_room(&self, most: usize) -> bool {
+    fn try_reserve(&self, most: usize) -> bool {
         let fits = |resident| Some(resident + 1).filter(|count| *count <= most);
         self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    pub(super) fn give_back_room(&self) {
+    pub(super) fn release_reserved(&self) {
         self.counts.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Lets a page leave; one that has changed is written first. It may have been no more, or come to be used again.
-    fn evict(&self) -> std::result::Result<(), NoRoom> {
-        let id = self.victim().ok_or(NoRoom::InUse)?;
+    fn evict(&self) -> std::result::Result<(), EvictFailure> {
+        let id = self.victim().ok_or(EvictFailure::InUse)?;
         let Some(entry) = self.table.get(id) else { return Ok(()) };
         let _stripe = lock(self.stripe(id));
         // Pinned, so that no guard is held while it is written.
         let Some(frame) = self.pin(entry) else { return Ok(()) };
         if !frame.close() {
-            lock(&self.policy).come(id);
+            lock(&self.policy).insert(id);
             return Ok(());
         }
         if frame.is_dirty()
             && let Err(error) = self.write_out(entry, &frame)
         {
             frame.reopen();
-            lock(&self.policy).come(id);
+            lock(&self.policy).insert(id);
             self.counts.failed_evictions.fetch_add(1, Ordering::Relaxed);
-            return Err(NoRoom::Failed(error));
+            return Err(EvictFailure::Failed(error));
         }
         // The writer may have published another form of it meanwhile, which takes its room.
         let (raw, null) = (Arc::as_ptr(&frame).cast_mut(), ptr::null_mut());
         if entry.frame.compare_exchange(raw, null, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.retire(raw);
-            self.give_back_room();
+            self.release_reserved();
             self.counts.evictions.fetch_add(1, Ordering::Relaxed);
         } else {
-            lock(&self.policy).come(id);
+            lock(&self.policy).insert(id);
         }
         Ok(())
     }
@@ -102,17 +102,22 @@ impl Buffer {
             // SAFETY: the guard keeps it as long as the closure is used.
             unsafe { frame.as_ref() }
         };
-        let mut take_use = |id| frame_of(id).is_some_and(Frame::take_use);
-        let mut fate =
-            |id| if frame_of(id).is_some_and(Frame::is_referred) { Fate::Stays } else { Fate::Leaves };
-        lock(&self.policy).leave(&mut take_use, &mut fate)
+        let mut take_use = |id| frame_of(id).is_some_and(PageFrame::take_use);
+        let mut fate = |id| {
+            if frame_of(id).is_some_and(PageFrame::is_referred) {
+                VictimFate::Stays
+            } else {
+                VictimFate::Leaves
+            }
+        };
+        lock(&self.policy).choose_victim(&mut take_use, &mut fate)
     }
 
     /// Writes a frame that has changed to a free place. The page's stripe is locked.
-    pub(super) fn write_out(&self, entry: &Entry, frame: &Frame) -> Result<()> {
+    pub(super) fn write_out(&self, entry: &PageTableEntry, frame: &PageFrame) -> Result<()> {
         let place = self.write_frame(frame)?;
         if frame.is_claimed() {
-            lock(&self.places).keep_taken(place);
+            lock(&self.places).retain(place);
         }
         frame.written(place);
         self.set_place(entry, Some(place));
@@ -120,12 +125,14 @@ impl Buffer {
     }
 
     /// Writes a frame to the place that is promised to it, which has one reason to be kept then.
-    pub(super) fn write_frame(&self, frame: &Frame) -> Result<Place> {
+    pub(super) fn write_frame(&self, frame: &PageFrame) -> Result<PagePlace> {
         // A newer form may have been published meanwhile; then it has the promise.
-        let Some(reservation) = frame.take_reservation() else { return self.write_anew(&frame.bytes) };
+        let Some(reservation) = frame.take_reservation() else {
+            return self.write_to_new_place(&frame.bytes);
+        };
         let place = reservation.redeem()?;
         if let Err(error) = self.file.write(place, &frame.bytes) {
-            frame.put_reservation(Reservation::instead_of(place, &self.places));
+            frame.put_reservation(PlaceReservation::instead_of(place, &self.places));
             return Err(error);
         }
         self.counts.writes.fetch_add(1, Ordering::Relaxed);
@@ -133,10 +140,10 @@ impl Buffer {
     }
 
     /// Writes a page to a free place, which has one reason to be kept then.
-    pub(super) fn write_anew(&self, bytes: &Bytes) -> Result<Place> {
+    pub(super) fn write_to_new_place(&self, bytes: &PageBytes) -> Result<PagePlace> {
         let place = lock(&self.places).take(&self.file)?;
         if let Err(error) = self.file.write(place, bytes) {
-            lock(&self.places).let_go(place);
+            lock(&self.places).release(place);
             return Err(error);
         }
         self.counts.writes.fetch_add(1, Ordering::Relaxed);

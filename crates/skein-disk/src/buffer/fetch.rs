@@ -10,17 +10,17 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 
-use super::Buffer;
-use super::frame::Frame;
-use super::table::Entry;
+use super::BufferManager;
+use super::frame::PageFrame;
+use super::page_table::PageTableEntry;
 use crate::Result;
 use crate::page::PageId;
 
 /// One of the references that there may be.
 #[derive(Debug)]
-struct Slot<'b>(&'b Buffer);
+struct ReferenceSlot<'b>(&'b BufferManager);
 
-impl Drop for Slot<'_> {
+impl Drop for ReferenceSlot<'_> {
     fn drop(&mut self) {
         self.0.counts.referred.fetch_sub(1, Ordering::Relaxed);
     }
@@ -28,19 +28,19 @@ impl Drop for Slot<'_> {
 
 /// A reference to a page in memory: the page stays there until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Reference<'b> {
-    pub(super) frame: Arc<Frame>,
-    _slot: Slot<'b>,
+pub(crate) struct PageReference<'b> {
+    pub(super) frame: Arc<PageFrame>,
+    _slot: ReferenceSlot<'b>,
 }
 
 #[cfg(test)]
-impl Reference<'_> {
-    pub(crate) fn bytes(&self) -> &crate::page::Bytes {
+impl PageReference<'_> {
+    pub(crate) fn bytes(&self) -> &crate::page::PageBytes {
         &self.frame.bytes
     }
 }
 
-impl Drop for Reference<'_> {
+impl Drop for PageReference<'_> {
     fn drop(&mut self) {
         self.frame.release();
     }
@@ -48,24 +48,24 @@ impl Drop for Reference<'_> {
 
 /// What came of a fetch.
 #[derive(Debug)]
-pub(super) enum Fetch<'b> {
+pub(super) enum FetchOutcome<'b> {
     /// The page is in memory.
-    Here(Reference<'b>),
+    Here(PageReference<'b>),
     /// There is no such page.
     Gone,
     /// There is no room for it: it can be read past the cache.
     NoRoom,
 }
 
-impl Buffer {
-    fn slot(&self) -> Option<Slot<'_>> {
+impl BufferManager {
+    fn slot(&self) -> Option<ReferenceSlot<'_>> {
         let more = |referred| Some(referred + 1).filter(|count| *count <= self.cache / 2);
         let taken = self.counts.referred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.is_ok().then(|| Slot(self))
+        taken.is_ok().then(|| ReferenceSlot(self))
     }
 
     /// Pins a page's frame if it is in memory, and takes one of its references.
-    fn refer(&self, entry: &Entry) -> Option<Arc<Frame>> {
+    fn refer(&self, entry: &PageTableEntry) -> Option<Arc<PageFrame>> {
         self.pin(entry).filter(|frame| frame.refer())
     }
 
@@ -73,28 +73,28 @@ impl Buffer {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn fetch(&self, id: PageId) -> Result<Fetch<'_>> {
-        let Some(entry) = self.table.get(id) else { return Ok(Fetch::Gone) };
-        let Some(slot) = self.slot() else { return Ok(Fetch::NoRoom) };
+    pub(super) fn fetch(&self, id: PageId) -> Result<FetchOutcome<'_>> {
+        let Some(entry) = self.table.get(id) else { return Ok(FetchOutcome::Gone) };
+        let Some(slot) = self.slot() else { return Ok(FetchOutcome::NoRoom) };
         loop {
             if let Some(frame) = self.refer(entry) {
-                return Ok(Fetch::Here(Reference { frame, _slot: slot }));
+                return Ok(FetchOutcome::Here(PageReference { frame, _slot: slot }));
             }
             // What comes in drives something out, which would be one retired frame more.
             if self.retired.is_full() || self.reserve().is_err() {
-                return Ok(Fetch::NoRoom);
+                return Ok(FetchOutcome::NoRoom);
             }
             let came = {
                 let _stripe = lock(self.stripe(id));
-                if entry.frame.load(PROTECT).is_null() { self.read(id, entry) } else { Ok(false) }
+                if entry.frame.load(PROTECT).is_null() { self.load_frame(id, entry) } else { Ok(false) }
             };
             match came {
-                Ok(true) => lock(&self.policy).come(id),
+                Ok(true) => lock(&self.policy).insert(id),
                 // Somebody else was faster, or the page is no more, or cannot be read.
-                Ok(false) | Err(_) => self.give_back_room(),
+                Ok(false) | Err(_) => self.release_reserved(),
             }
             if !came? && !self.is_page(id) {
-                return Ok(Fetch::Gone);
+                return Ok(FetchOutcome::Gone);
             }
         }
     }

@@ -9,10 +9,10 @@ use std::sync::{Mutex, OnceLock};
 use skein_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use skein_sync::locks::lock;
 
-use super::retired::Counted;
-use crate::page::{PageId, Place};
+use super::retired_frames::RetiredFrameCount;
+use crate::page::{PageId, PagePlace};
 use crate::page_buf::PageBuf;
-use crate::page_file::{Page, Reservation};
+use crate::page_file::{PageMemory, PlaceReservation};
 use crate::policy::USES_MOST;
 
 /// The frame has left, or is about to: nobody takes a reference any more.
@@ -20,9 +20,9 @@ const CLOSED: u32 = u32::MAX;
 
 /// A page in memory.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     pub(super) id: PageId,
-    pub(super) bytes: Page,
+    pub(super) bytes: PageMemory,
     /// How many hold a reference, or [`CLOSED`].
     references: AtomicU32,
     /// How often it was used, up to a most, less what the policy took.
@@ -32,23 +32,28 @@ pub(super) struct Frame {
     claimed: AtomicBool,
     place: AtomicU32,
     /// The place that is promised to it, as long as it is dirty.
-    reservation: Mutex<Option<Reservation>>,
+    reservation: Mutex<Option<PlaceReservation>>,
     /// Set once the frame is out of the table.
-    retired: OnceLock<Counted>,
+    retired: OnceLock<RetiredFrameCount>,
 }
 
-impl Frame {
+impl PageFrame {
     /// A page as it was read from a place.
-    pub(super) fn read(id: PageId, bytes: Page, place: Place) -> Self {
+    pub(super) fn read(id: PageId, bytes: PageMemory, place: PagePlace) -> Self {
         Self::new(id, bytes, Some(place), None)
     }
 
     /// A page as it is to be written, at a place that is promised to it.
-    pub(super) fn changed(id: PageId, bytes: PageBuf, reservation: Reservation) -> Self {
-        Self::new(id, Page::Owned(bytes), None, Some(reservation))
+    pub(super) fn changed(id: PageId, bytes: PageBuf, reservation: PlaceReservation) -> Self {
+        Self::new(id, PageMemory::Owned(bytes), None, Some(reservation))
     }
 
-    fn new(id: PageId, bytes: Page, place: Option<Place>, reservation: Option<Reservation>) -> Self {
+    fn new(
+        id: PageId,
+        bytes: PageMemory,
+        place: Option<PagePlace>,
+        reservation: Option<PlaceReservation>,
+    ) -> Self {
         Self {
             id,
             bytes,
@@ -63,17 +68,17 @@ impl Frame {
     }
 
     /// Takes its promise; none if that was taken before.
-    pub(super) fn take_reservation(&self) -> Option<Reservation> {
+    pub(super) fn take_reservation(&self) -> Option<PlaceReservation> {
         lock(&self.reservation).take()
     }
 
     /// Gives it a promise again: it was not written.
-    pub(super) fn put_reservation(&self, reservation: Reservation) {
+    pub(super) fn put_reservation(&self, reservation: PlaceReservation) {
         *lock(&self.reservation) = Some(reservation);
     }
 
     /// Counts the frame as retired until it is dropped.
-    pub(super) fn count_as_retired(&self, counted: Counted) {
+    pub(super) fn count_as_retired(&self, counted: RetiredFrameCount) {
         let is_first = self.retired.set(counted).is_ok();
         debug_assert!(is_first, "page {} was retired twice", self.id.0);
     }
@@ -131,8 +136,8 @@ impl Frame {
     }
 
     /// Where it lies in the file; none as long as it is dirty.
-    pub(super) fn place(&self) -> Option<Place> {
-        if self.is_dirty() { None } else { Some(Place(self.place.load(Ordering::Relaxed))) }
+    pub(super) fn place(&self) -> Option<PagePlace> {
+        if self.is_dirty() { None } else { Some(PagePlace(self.place.load(Ordering::Relaxed))) }
     }
 
     /// A checkpoint needs it. The page's stripe is locked.
@@ -142,7 +147,7 @@ impl Frame {
     }
 
     /// No checkpoint needs it any more. Returns the place that was kept for one. The page's stripe is locked.
-    pub(super) fn unclaim(&self) -> Option<Place> {
+    pub(super) fn unclaim(&self) -> Option<PagePlace> {
         self.claimed.store(false, Ordering::Relaxed);
         self.place()
     }
@@ -152,7 +157,7 @@ impl Frame {
     }
 
     /// It has been written there (invariant 2).
-    pub(super) fn written(&self, place: Place) {
+    pub(super) fn written(&self, place: PagePlace) {
         self.place.store(place.0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_dirty`.
         self.dirty.store(false, Ordering::Release);

@@ -35,15 +35,15 @@ mod compact;
 mod evict;
 mod fetch;
 mod frame;
-mod long;
+mod frozen_pages;
+mod long_values;
 mod open;
-mod past;
-mod retired;
-mod still;
-mod table;
+mod page_table;
+mod page_view;
+mod retired_frames;
 #[cfg(test)]
 mod tests;
-mod view;
+mod uncached_page;
 mod writer;
 
 use std::path::Path;
@@ -54,21 +54,21 @@ use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, PROTECT};
 
-use crate::page::{PageId, Place};
-use crate::page_file::{PER_PAGE, Page, PageFile, Places};
+use crate::page::{PageId, PagePlace};
+use crate::page_file::{FreeSpaceMap, PER_PAGE, PageFile, PageMemory};
 use crate::policy::Replacement;
 use crate::{DiskError, Result};
-pub(crate) use checkpoint::{Durable, Moment};
-use fetch::{Fetch, Reference};
-use frame::Frame;
-pub(crate) use long::{Long, NEXT, NO_PAGE, PIECE, Pieces};
+pub(crate) use checkpoint::{CheckpointMoment, DurableState};
+use fetch::{FetchOutcome, PageReference};
+use frame::PageFrame;
+pub(crate) use frozen_pages::FrozenPages;
+pub(crate) use long_values::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE};
 pub(crate) use open::{CacheOptions, read_state};
-use past::Past;
-use retired::Retired;
-pub(crate) use still::Still;
-use table::{Entry, Table};
-pub(crate) use view::{Stop, View, Wanted};
-pub(crate) use writer::Writer;
+use page_table::{PageTable, PageTableEntry};
+pub(crate) use page_view::{PageView, WalkStop, WantedPages};
+use retired_frames::RetiredFrames;
+use uncached_page::UncachedPage;
+pub(crate) use writer::PageWriter;
 
 /// Locks of pages; two pages may share one.
 const STRIPES: usize = 64;
@@ -105,7 +105,7 @@ pub struct BufferStats {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct BufferCounters {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
@@ -119,29 +119,29 @@ struct Counts {
 
 /// The buffer manager of one file.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct BufferManager {
     file: PageFile,
-    table: Table,
+    table: PageTable,
     cache: usize,
     policy: Mutex<Box<dyn Replacement>>,
     /// Whether the policy is to be told of each use.
     tells_uses: bool,
     stripes: [Mutex<()>; STRIPES],
-    places: Arc<Mutex<Places>>,
+    places: Arc<Mutex<FreeSpaceMap>>,
     /// How often something was published, twice; odd while that goes on.
     published: AtomicU64,
     /// Held by who publishes, and by a reader whose walks never counted.
     publishing: Mutex<()>,
     /// Held by the writer: what only it knows.
-    writing: Mutex<writer::Writing>,
+    writing: Mutex<writer::PageWriterState>,
     /// Held by a checkpoint: what the last header leads to.
-    durable: Mutex<Durable>,
-    retired: Retired,
+    durable: Mutex<DurableState>,
+    retired: RetiredFrames,
     collector: Collector,
-    counts: Counts,
+    counts: BufferCounters,
 }
 
-impl Buffer {
+impl BufferManager {
     /// What it did, and has.
     pub(crate) fn stats(&self) -> BufferStats {
         let counts = &self.counts;
@@ -202,7 +202,7 @@ impl Buffer {
 
     /// The frame of a page that is in memory. It stays as it is however long the caller keeps it, and keeps nobody else
     /// from letting the page leave.
-    fn pin(&self, entry: &Entry) -> Option<Arc<Frame>> {
+    fn pin(&self, entry: &PageTableEntry) -> Option<Arc<PageFrame>> {
         let _guard = self.collector.enter();
         let frame = entry.frame.load(PROTECT).cast_const();
         // SAFETY: the table has a count of the frame, which it gives back past the guard; frames come from `Arc::into_raw`.
@@ -213,13 +213,13 @@ impl Buffer {
     }
 
     /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
-    fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
+    fn load_frame(&self, id: PageId, entry: &PageTableEntry) -> Result<bool> {
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(false) };
-        Ok(Self::put(entry, Frame::read(id, page, place)))
+        Ok(Self::install_frame(entry, PageFrame::read(id, page, place)))
     }
 
     /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
-    fn put(entry: &Entry, frame: Frame) -> bool {
+    fn install_frame(entry: &PageTableEntry, frame: PageFrame) -> bool {
         let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
         // The writer may have published another form of it meanwhile; it takes no stripe for that.
         let null = ptr::null_mut();
@@ -232,7 +232,7 @@ impl Buffer {
     }
 
     /// Reads the newest form of a page that was written, and says where it lies. Its stripe is locked.
-    fn read_page(&self, id: PageId, entry: &Entry) -> Result<Option<(Place, Page)>> {
+    fn read_page(&self, id: PageId, entry: &PageTableEntry) -> Result<Option<(PagePlace, PageMemory)>> {
         let Some(place) = entry.place() else { return Ok(None) };
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
         let page = self.file.page(place, id, &self.places)?;
@@ -247,21 +247,21 @@ impl Buffer {
     }
 
     /// Sets where a page's newest written form lies, and lets go of the place before.
-    fn set_place(&self, entry: &Entry, place: Option<Place>) {
+    fn set_place(&self, entry: &PageTableEntry, place: Option<PagePlace>) {
         if let Some(before) = entry.set_place(place) {
-            lock(&self.places).let_go(before);
+            lock(&self.places).release(before);
         }
     }
 
     /// Maps and directories, which a checkpoint writes besides pages.
-    fn lists(&self) -> usize {
+    fn map_and_directory_count(&self) -> usize {
         let maps = self.table.len().div_ceil(PER_PAGE);
         (maps + maps.div_ceil(PER_PAGE)) as usize + 1
     }
 
     /// Gives back a frame of which a newer form was published, or whose page is no more. It is not written, unless a checkpoint
     /// needs it. The writer's lock is held, so no checkpoint begins.
-    fn supersede(&self, frame: *mut Frame) {
+    fn supersede(&self, frame: *mut PageFrame) {
         // SAFETY: the table's count of the frame, which the caller has taken, is given back below.
         let superseded = unsafe { &*frame };
         if !superseded.is_claimed() {
@@ -271,13 +271,13 @@ impl Buffer {
     }
 
     /// Gives back a frame that the caller has taken out of the table.
-    fn retire(&self, frame: *mut Frame) {
+    fn retire(&self, frame: *mut PageFrame) {
         // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller has taken.
         self.retired.retire(unsafe { Arc::from_raw(frame.cast_const()) }, &self.collector);
     }
 }
 
-impl Drop for Buffer {
+impl Drop for BufferManager {
     fn drop(&mut self) {
         for id in (0..self.table.len()).map(PageId) {
             let Some(entry) = self.table.get(id) else { continue };

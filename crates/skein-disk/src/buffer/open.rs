@@ -8,27 +8,27 @@ use skein_log::storage::Storage;
 use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
-use super::checkpoint::Durable;
-use super::retired::Retired;
-use super::table::Table;
-use super::writer::Writing;
-use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
-use crate::page::{Bytes, HEAD, Kind, PageId, Place, u32_at};
+use super::checkpoint::DurableState;
+use super::page_table::PageTable;
+use super::retired_frames::RetiredFrames;
+use super::writer::PageWriterState;
+use super::{BufferCounters, BufferManager, CACHE_LEAST, STRIPES};
+use crate::page::{DiskPageKind, HEAD, PageBytes, PageId, PagePlace, u32_at};
 use crate::page_buf::PageBuf;
-use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places, Reading, offset_of};
-use crate::{DiskError, Policy, Result};
+use crate::page_file::{FileHeader, FreeSpaceMap, GROWTH, PER_PAGE, PageFile, ReadMode, offset_of};
+use crate::{DiskError, ReplacementPolicy, Result};
 
 /// How pages are kept in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheOptions {
     /// Pages of the cache.
     pub(crate) pages: usize,
-    pub(crate) policy: Policy,
+    pub(crate) policy: ReplacementPolicy,
     /// How pages are read.
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadMode,
 }
 
-impl Buffer {
+impl BufferManager {
     /// Opens a file; makes it, for a database of this id, if there is none.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl Buffer {
         // The header that was read is written first: bytes that are there already cannot tear.
         file.write_headers(&durable.header, durable.header.place)?;
         sync_folder(storage, path)?;
-        let table = Table::default();
-        let mut writing = Writing::default();
+        let table = PageTable::default();
+        let mut writing = PageWriterState::default();
         for place in &durable.places {
             let Some(id) = table.grow() else { break };
             match (*place, table.get(id)) {
-                (1.., Some(entry)) => _ = entry.set_place(Some(Place(*place))),
+                (1.., Some(entry)) => _ = entry.set_place(Some(PagePlace(*place))),
                 _ => writing.free.push(id),
             }
         }
@@ -82,14 +82,14 @@ impl Buffer {
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
-            retired: Retired::new(cache.pages),
+            retired: RetiredFrames::new(cache.pages),
             collector: Collector::new(),
-            counts: Counts::default(),
+            counts: BufferCounters::default(),
         })
     }
 
     /// What the last checkpoint's header says.
-    pub(crate) fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> FileHeader {
         skein_sync::locks::lock(&self.durable).header.clone()
     }
 }
@@ -107,7 +107,7 @@ fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFi
     }
     let file = PageFile::create(storage, unfinished)?;
     file.grow(GROWTH)?;
-    file.write_headers(&Header { generation: 1, database, ..Header::default() }, Place(0))?;
+    file.write_headers(&FileHeader { generation: 1, database, ..FileHeader::default() }, PagePlace(0))?;
     storage.rename(unfinished, path).map_err(|error| DiskError::io("rename", unfinished, &error))?;
     Ok(file.renamed(path))
 }
@@ -122,35 +122,41 @@ fn sync_folder(storage: &dyn Storage, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Not such a file, of another format, damaged, or shorter than it was; a failed file operation.
-pub(crate) fn read_state(file: &PageFile) -> Result<(Durable, Places)> {
+pub(crate) fn read_state(file: &PageFile) -> Result<(DurableState, FreeSpaceMap)> {
     let header = file.header()?;
-    let mut places = Places::of_file(file.pages()?);
+    let mut places = FreeSpaceMap::of_file(file.pages()?);
     let durable = read_maps(file, header, &mut places)?;
-    places.settle();
+    places.collect_free();
     Ok((durable, places))
 }
 
 /// Reads the directories and the maps, and keeps the places that they lead to: once for the header, and those of pages once more for what is now.
-fn read_maps(file: &PageFile, header: Header, places: &mut Places) -> Result<Durable> {
-    let mut durable = Durable::default();
+fn read_maps(file: &PageFile, header: FileHeader, places: &mut FreeSpaceMap) -> Result<DurableState> {
+    let mut durable = DurableState::default();
     let maps = header.pages.div_ceil(PER_PAGE);
     for (&place, number) in header.directories.iter().zip(0..) {
-        let page = read_list(file, places, place, number, Kind::Directory)?;
-        durable.maps.extend(list(&page, maps, number).map(Place));
+        let page = read_list(file, places, place, number, DiskPageKind::Directory)?;
+        durable.maps.extend(list(&page, maps, number).map(PagePlace));
     }
     for (&place, number) in durable.maps.iter().zip(0..) {
-        let page = read_list(file, places, place, number, Kind::Map)?;
+        let page = read_list(file, places, place, number, DiskPageKind::Map)?;
         durable.places.extend(list(&page, header.pages, number));
     }
-    for place in durable.places.iter().copied().filter(|place| *place != 0).map(Place) {
+    for place in durable.places.iter().copied().filter(|place| *place != 0).map(PagePlace) {
         keep(file, places, place)?;
-        places.keep_taken(place);
+        places.retain(place);
     }
     durable.header = header;
     Ok(durable)
 }
 
-fn read_list(file: &PageFile, places: &mut Places, place: Place, number: u32, kind: Kind) -> Result<PageBuf> {
+fn read_list(
+    file: &PageFile,
+    places: &mut FreeSpaceMap,
+    place: PagePlace,
+    number: u32,
+    kind: DiskPageKind,
+) -> Result<PageBuf> {
     keep(file, places, place)?;
     let page = file.read(place, PageId(number))?;
     if page.kind() == Some(kind) {
@@ -163,13 +169,13 @@ fn read_list(file: &PageFile, places: &mut Places, place: Place, number: u32, ki
 }
 
 /// What the list of this number has of `all` places.
-fn list(page: &Bytes, all: u32, number: u32) -> impl Iterator<Item = u32> {
+fn list(page: &PageBytes, all: u32, number: u32) -> impl Iterator<Item = u32> {
     let count = (all - number * PER_PAGE).min(PER_PAGE) as usize;
     (0..count).map(|at| u32_at(&page.0, HEAD + 4 * at))
 }
 
 /// Keeps a place that nobody else has.
-fn keep(file: &PageFile, places: &mut Places, place: Place) -> Result<()> {
+fn keep(file: &PageFile, places: &mut FreeSpaceMap, place: PagePlace) -> Result<()> {
     if places.is_kept(place) {
         return Err(file.damaged(place, "two pages are to be here, or a header and a page".to_owned()));
     }

@@ -1,6 +1,6 @@
 //! The buffer manager against a model: pages of numbers, with a cache so small that every step evicts.
 
-mod crowded;
+mod concurrent;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,43 +9,48 @@ use proptest::prelude::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-use super::checkpoint::Moment;
+use super::checkpoint::CheckpointMoment;
 use super::open::CacheOptions;
-use super::{Buffer, Stop};
-use crate::Policy;
-use crate::page::{Bytes, Kind, PageId, u64_at};
-use crate::page_file::Reading;
+use super::{BufferManager, WalkStop};
+use crate::ReplacementPolicy;
+use crate::page::{DiskPageKind, PageBytes, PageId, u64_at};
+use crate::page_file::ReadMode;
 
 const FILE: &str = "/db/data";
 
-pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
+pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<BufferManager> {
     storage.create_dir_all(Path::new("/db")).unwrap();
-    let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
-    Buffer::open(storage, Path::new(FILE), [7; 16], CacheOptions { pages, policy, reading: Reading::Calls })
+    let policy = if pages.is_multiple_of(2) { ReplacementPolicy::Lru } else { ReplacementPolicy::S3Fifo };
+    BufferManager::open(
+        storage,
+        Path::new(FILE),
+        [7; 16],
+        CacheOptions { pages, policy, reading: ReadMode::Calls },
+    )
 }
 
-fn checkpoint(buffer: &Buffer, sequence: u64) -> crate::Result<()> {
-    let moment = || Moment { sequence, keys: 0, epoch: sequence / 2, catalog: PageId(3) };
+fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
+    let moment = || CheckpointMoment { sequence, keys: 0, epoch: sequence / 2, catalog: PageId(3) };
     buffer.checkpoint(moment, |_| Ok(()), None)
 }
 
 /// The number that a page has, all over it.
-fn number(page: &Bytes) -> Result<u64, String> {
+fn number(page: &PageBytes) -> Result<u64, String> {
     let number = u64_at(page.body(), 0);
     if u64_at(page.body(), 4_000) == number { Ok(number) } else { Err("a page of two forms".to_owned()) }
 }
 
-fn set(page: &mut Bytes, number: u64) {
+fn set(page: &mut PageBytes, number: u64) {
     page.body_mut()[..8].copy_from_slice(&number.to_le_bytes());
     page.body_mut()[4_000..4_008].copy_from_slice(&number.to_le_bytes());
 }
 
-fn read(buffer: &Buffer, id: PageId) -> crate::Result<u64> {
-    buffer.read_with(|view| number(view.page(id)?).map_err(|what| Stop::Wrong(id, what)))
+fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
+    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Wrong(id, what)))
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum BufferStep {
     Make(u64),
     Change(Vec<usize>, u64),
     Free(usize),
@@ -55,15 +60,15 @@ enum Step {
     Crash(u64),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<BufferStep>> {
     let step = prop_oneof![
-        4 => any::<u64>().prop_map(Step::Make),
-        4 => (prop::collection::vec(any::<usize>(), 1..4), any::<u64>()).prop_map(|(at, number)| Step::Change(at, number)),
-        2 => any::<usize>().prop_map(Step::Free),
-        1 => any::<usize>().prop_map(Step::GiveUp),
-        8 => any::<usize>().prop_map(Step::Read),
-        1 => Just(Step::Checkpoint),
-        1 => any::<u64>().prop_map(Step::Crash),
+        4 => any::<u64>().prop_map(BufferStep::Make),
+        4 => (prop::collection::vec(any::<usize>(), 1..4), any::<u64>()).prop_map(|(at, number)| BufferStep::Change(at, number)),
+        2 => any::<usize>().prop_map(BufferStep::Free),
+        1 => any::<usize>().prop_map(BufferStep::GiveUp),
+        8 => any::<usize>().prop_map(BufferStep::Read),
+        1 => Just(BufferStep::Checkpoint),
+        1 => any::<u64>().prop_map(BufferStep::Crash),
     ];
     prop::collection::vec(step, 1..300)
 }
@@ -83,14 +88,14 @@ proptest! {
         let (mut durable, mut sequence) = (model.clone(), 0);
         for step in steps {
             match step {
-                Step::Make(to) => {
+                BufferStep::Make(to) => {
                     let mut writer = buffer.write();
-                    let id = writer.make(Kind::Records).unwrap();
+                    let id = writer.make(DiskPageKind::Records).unwrap();
                     set(writer.page_mut(id).unwrap(), to);
                     writer.publish().unwrap();
                     prop_assert_eq!(model.insert(id, to), None);
                 }
-                Step::Change(at, to) => {
+                BufferStep::Change(at, to) => {
                     let mut writer = buffer.write();
                     for at in at {
                         let Some(id) = pick(&model, at) else { continue };
@@ -99,33 +104,33 @@ proptest! {
                     }
                     writer.publish().unwrap();
                 }
-                Step::Free(at) => {
+                BufferStep::Free(at) => {
                     let Some(id) = pick(&model, at) else { continue };
                     let mut writer = buffer.write();
                     writer.free(id);
                     writer.publish().unwrap();
                     model.remove(&id);
                 }
-                Step::GiveUp(at) => {
+                BufferStep::GiveUp(at) => {
                     let mut writer = buffer.write();
-                    let id = writer.make(Kind::Overflow).unwrap();
+                    let id = writer.make(DiskPageKind::Overflow).unwrap();
                     set(writer.page_mut(id).unwrap(), 1);
                     if let Some(id) = pick(&model, at) {
                         set(writer.page_mut(id).unwrap(), 99);
                         writer.free(id);
                     }
                 }
-                Step::Read(at) => {
+                BufferStep::Read(at) => {
                     if let Some(id) = pick(&model, at) {
                         prop_assert_eq!(read(&buffer, id).unwrap(), model[&id]);
                     }
                 }
-                Step::Checkpoint => {
+                BufferStep::Checkpoint => {
                     sequence += 1;
                     checkpoint(&buffer, sequence).unwrap();
                     durable = model.clone();
                 }
-                Step::Crash(seed) => {
+                BufferStep::Crash(seed) => {
                     drop(buffer);
                     storage.reboot(seed);
                     buffer = open(&storage, cache).unwrap();
@@ -146,11 +151,11 @@ proptest! {
 
 /// Fills pages, takes a checkpoint, changes all of them and takes another one; the power goes at every operation of the second half.
 #[test]
-fn a_power_cut_at_any_operation_leaves_one_checkpoint_or_the_other() {
+fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
     let run = |storage: &SimStorage, cut: Option<u64>| -> crate::Result<u64> {
         let buffer = open(storage, 16)?;
         let mut writer = buffer.write();
-        let ids: Vec<PageId> = (0..12).map(|_| writer.make(Kind::Records).unwrap()).collect();
+        let ids: Vec<PageId> = (0..12).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
         for id in &ids {
             set(writer.page_mut(*id).unwrap(), 1);
         }
@@ -163,7 +168,7 @@ fn a_power_cut_at_any_operation_leaves_one_checkpoint_or_the_other() {
         for id in &ids {
             let mut writer = buffer.write();
             set(writer.page_mut(*id)?, 2);
-            let other = writer.make(Kind::Records)?;
+            let other = writer.make(DiskPageKind::Records)?;
             set(writer.page_mut(other)?, 2);
             writer.publish()?;
         }
@@ -201,7 +206,7 @@ fn an_error_at_any_operation_is_told_and_loses_nothing() {
             let mut failed = 0;
             for number in 0..60 {
                 let mut writer = buffer.write();
-                let id = writer.make(Kind::Records).unwrap();
+                let id = writer.make(DiskPageKind::Records).unwrap();
                 set(writer.page_mut(id).unwrap(), number);
                 match writer.publish() {
                     Ok(()) => _ = model.insert(id, number),
@@ -229,13 +234,13 @@ fn an_error_at_any_operation_is_told_and_loses_nothing() {
 }
 
 #[test]
-fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
+fn foreign_and_damaged_files_are_refused_unchanged() {
     let path = Path::new(FILE);
     let refused = |prepare: &dyn Fn(&SimStorage)| {
         let storage = SimStorage::new();
         let buffer = open(&storage, 16).unwrap();
         let mut writer = buffer.write();
-        let id = writer.make(Kind::Records).unwrap();
+        let id = writer.make(DiskPageKind::Records).unwrap();
         set(writer.page_mut(id).unwrap(), 5);
         writer.publish().unwrap();
         checkpoint(&buffer, 1).unwrap();
@@ -262,9 +267,9 @@ fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
     assert!(damaged.contains("byte 8192: its checksum says"), "{damaged}");
 }
 
-fn mapping() -> Reading {
+fn mapping() -> ReadMode {
     // SAFETY: the test's own folder.
-    unsafe { Reading::mapping() }
+    unsafe { ReadMode::mapping() }
 }
 
 /// What is read through the mapping is what was written, also where places were used before by others.
@@ -273,8 +278,8 @@ fn pages_can_be_read_from_the_mapped_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     let open = || {
-        let cache = CacheOptions { pages: 16, policy: Policy::S3Fifo, reading: mapping() };
-        Buffer::open(&skein_log::storage::OsStorage, &path, [1; 16], cache).unwrap()
+        let cache = CacheOptions { pages: 16, policy: ReplacementPolicy::S3Fifo, reading: mapping() };
+        BufferManager::open(&skein_log::storage::OsStorage, &path, [1; 16], cache).unwrap()
     };
     let mut buffer = open();
     let mut model = BTreeMap::new();
@@ -283,7 +288,7 @@ fn pages_can_be_read_from_the_mapped_file() {
             let mut writer = buffer.write();
             let id = match pick(&model, (step * 7 + round) as usize) {
                 Some(id) if step % 2 == 0 => id,
-                _ => writer.make(Kind::Records).unwrap(),
+                _ => writer.make(DiskPageKind::Records).unwrap(),
             };
             set(writer.page_mut(id).unwrap(), step + 1_000 * round);
             writer.publish().unwrap();
@@ -303,14 +308,14 @@ fn pages_can_be_read_from_the_mapped_file() {
     }
     let storage = SimStorage::new();
     storage.create_dir_all(Path::new("/db")).unwrap();
-    let cache = CacheOptions { pages: 16, policy: Policy::Lru, reading: mapping() };
-    let buffer = Buffer::open(&storage, Path::new(FILE), [1; 16], cache).unwrap();
+    let cache = CacheOptions { pages: 16, policy: ReplacementPolicy::Lru, reading: mapping() };
+    let buffer = BufferManager::open(&storage, Path::new(FILE), [1; 16], cache).unwrap();
     let mut writer = buffer.write();
-    let ids: Vec<PageId> = (0..15).map(|_| writer.make(Kind::Records).unwrap()).collect();
+    let ids: Vec<PageId> = (0..15).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
     writer.publish().unwrap();
     checkpoint(&buffer, 1).unwrap();
     let mut writer = buffer.write();
-    (0..15).for_each(|_| _ = writer.make(Kind::Records).unwrap());
+    (0..15).for_each(|_| _ = writer.make(DiskPageKind::Records).unwrap());
     writer.publish().unwrap();
     let refused = read(&buffer, ids[0]).unwrap_err().to_string();
     assert!(refused.contains("this storage cannot be mapped into memory"), "{refused}");

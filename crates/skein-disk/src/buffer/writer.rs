@@ -10,11 +10,11 @@ use std::sync::{Arc, MutexGuard};
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::locks::lock;
 
-use super::frame::Frame;
-use super::{Buffer, Past, Stop};
-use crate::page::{Bytes, Kind, PageId};
+use super::frame::PageFrame;
+use super::{BufferManager, UncachedPage, WalkStop};
+use crate::page::{DiskPageKind, PageBytes, PageId};
 use crate::page_buf::PageBuf;
-use crate::page_file::Reservation;
+use crate::page_file::PlaceReservation;
 use crate::{DiskError, Result};
 
 /// What a write only reads is kept up to this share of the cache, and so many pages.
@@ -23,7 +23,7 @@ const READ_MOST: usize = 64;
 
 /// What only the writer knows.
 #[derive(Debug, Default)]
-pub(super) struct Writing {
+pub(super) struct PageWriterState {
     /// Ids that no page has.
     pub(super) free: Vec<PageId>,
     /// Pages that have changed since the last checkpoint began.
@@ -32,23 +32,23 @@ pub(super) struct Writing {
 
 /// One write.
 #[derive(Debug)]
-pub(crate) struct Writer<'b> {
-    buffer: &'b Buffer,
-    writing: MutexGuard<'b, Writing>,
+pub(crate) struct PageWriter<'b> {
+    buffer: &'b BufferManager,
+    writing: MutexGuard<'b, PageWriterState>,
     /// The frame that was looked at last. A write may take as long as its caller likes, so it holds no guard (`retired.rs`).
-    pinned: Option<Arc<Frame>>,
+    pinned: Option<Arc<PageFrame>>,
     copies: BTreeMap<PageId, PageBuf>,
     /// Pages that this write has made, and those that it takes away.
     made: Vec<PageId>,
     freed: BTreeSet<PageId>,
-    past: Vec<Past<'b>>,
+    past: Vec<UncachedPage<'b>>,
 }
 
-impl Buffer {
+impl BufferManager {
     /// Begins a write; waits for the one under way.
-    pub(crate) fn write(&self) -> Writer<'_> {
+    pub(crate) fn write(&self) -> PageWriter<'_> {
         let writing = lock(&self.writing);
-        Writer {
+        PageWriter {
             buffer: self,
             writing,
             pinned: None,
@@ -60,11 +60,11 @@ impl Buffer {
     }
 }
 
-impl Writer<'_> {
+impl PageWriter<'_> {
     /// A page as it is to be.
-    pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
+    pub(crate) fn page(&mut self, id: PageId) -> Result<&PageBytes> {
         self.buffer.file.check_open()?;
-        self.check_kept(id)?;
+        self.check_not_freed(id)?;
         loop {
             if let Some(found) = self.find(id) {
                 // SAFETY: the frame is pinned, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
@@ -75,50 +75,52 @@ impl Writer<'_> {
                 Some(past) => self.past.push(past),
                 // A reader may have brought it meanwhile; then it is found, or has left again.
                 None if self.buffer.is_page(id) => {}
-                None => return Err(self.buffer.wrong(id, "there is no such page, and it is referred to")),
+                None => {
+                    return Err(self.buffer.damaged_page(id, "there is no such page, and it is referred to"));
+                }
             }
         }
     }
 
     /// Looks at a page that is not to be kept for this write.
-    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Result<T> {
-        self.check_kept(id)?;
+    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> Result<T> {
+        self.check_not_freed(id)?;
         if let Some(copy) = self.copies.get(&id) {
             return Ok(look(copy));
         }
         // Nobody else changes it.
         let seen = self.buffer.glance(id, false, look)?;
-        seen.ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
+        seen.ok_or_else(|| self.buffer.damaged_page(id, "there is no such page, and it is referred to"))
     }
 
-    pub(super) fn buffer(&self) -> &Buffer {
+    pub(super) fn buffer(&self) -> &BufferManager {
         self.buffer
     }
 
     /// Whether this write has not taken a page away. Two values of a damaged file may have the same pages: given back twice, its id would be given out twice.
-    fn check_kept(&self, id: PageId) -> Result<()> {
+    fn check_not_freed(&self, id: PageId) -> Result<()> {
         if self.freed.contains(&id) {
-            return Err(self.buffer.wrong(id, "it was given back, and is referred to"));
+            return Err(self.buffer.damaged_page(id, "it was given back, and is referred to"));
         }
         Ok(())
     }
 
     /// Lets go of what was only read so far.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release_reads(&mut self) {
         self.past.clear();
         self.pinned = None;
     }
 
     /// Lets go of what was only read so far if that is much: what is read besides the cache counts as what is written does.
-    pub(crate) fn let_go_of_much(&mut self) {
+    pub(crate) fn release_many_reads(&mut self) {
         if self.past.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
-            self.let_go();
+            self.release_reads();
         }
     }
 
     /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time; since nobody
     /// else changes it, a frame that has left is as good.
-    fn find(&mut self, id: PageId) -> Option<NonNull<Bytes>> {
+    fn find(&mut self, id: PageId) -> Option<NonNull<PageBytes>> {
         if let Some(copy) = self.copies.get(&id) {
             return Some(NonNull::from(&**copy));
         }
@@ -135,7 +137,7 @@ impl Writer<'_> {
     }
 
     /// A page, to be changed.
-    pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
+    pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut PageBytes> {
         if !self.copies.contains_key(&id) {
             let copy = self.copy(id)?;
             self.copies.insert(id, copy);
@@ -143,7 +145,7 @@ impl Writer<'_> {
         self.copies
             .get_mut(&id)
             .map(|copy| &mut **copy)
-            .ok_or_else(|| self.buffer.wrong(id, "it was not copied"))
+            .ok_or_else(|| self.buffer.damaged_page(id, "it was not copied"))
     }
 
     /// A copy of a page. One that was read for this write alone is taken instead.
@@ -158,7 +160,7 @@ impl Writer<'_> {
     }
 
     /// A new page.
-    pub(crate) fn make(&mut self, kind: Kind) -> Result<PageId> {
+    pub(crate) fn make(&mut self, kind: DiskPageKind) -> Result<PageId> {
         let free = self.writing.free.pop();
         let id = free.or_else(|| self.buffer.table.grow());
         let id = id.ok_or(DiskError::FileFull { pages: self.buffer.table.len() })?;
@@ -180,9 +182,9 @@ impl Writer<'_> {
     }
 
     /// What it is that stopped this write. It is to be given up then: some of it may be done.
-    pub(crate) fn fault(&self, stop: Stop) -> DiskError {
-        match stop.fault() {
-            Ok((id, what)) => self.buffer.wrong(id, &what),
+    pub(crate) fn fault(&self, stop: WalkStop) -> DiskError {
+        match stop.into_damage() {
+            Ok((id, what)) => self.buffer.damaged_page(id, &what),
             Err(error) => error,
         }
     }
@@ -224,30 +226,31 @@ impl Writer<'_> {
         }
         self.pinned = None;
         buffer.retired.wait_for_walks(&buffer.collector);
-        let reservations = Reservation::make(&buffer.places, &buffer.file, count, buffer.lists())?;
+        let reservations =
+            PlaceReservation::make(&buffer.places, &buffer.file, count, buffer.map_and_directory_count())?;
         for reserved in 0..count {
             if let Err(error) = buffer.reserve_for_write() {
-                (0..reserved).for_each(|_| buffer.give_back_room());
+                (0..reserved).for_each(|_| buffer.release_reserved());
                 return Err(error);
             }
         }
         let new = std::mem::take(&mut self.copies).into_iter().zip(reservations);
-        let new: Vec<(PageId, *mut Frame)> = new
+        let new: Vec<(PageId, *mut PageFrame)> = new
             .map(|((id, bytes), reservation)| {
-                (id, Arc::into_raw(Arc::new(Frame::changed(id, bytes, reservation))).cast_mut())
+                (id, Arc::into_raw(Arc::new(PageFrame::changed(id, bytes, reservation))).cast_mut())
             })
             .collect();
         self.made.clear();
         let freed: Vec<PageId> = std::mem::take(&mut self.freed).into_iter().collect();
-        let old = self.exchange(&new, &freed);
-        self.settle(&new, &freed, &old);
+        let old = self.swap_frames(&new, &freed);
+        self.note_published(&new, &freed, &old);
         published();
-        self.past.drain(..).for_each(Past::keep);
+        self.past.drain(..).for_each(UncachedPage::move_to_cache);
         Ok(())
     }
 
     /// Puts frames into the table, and takes those of freed pages out; returns what was there.
-    fn exchange(&self, new: &[(PageId, *mut Frame)], freed: &[PageId]) -> Vec<*mut Frame> {
+    fn swap_frames(&self, new: &[(PageId, *mut PageFrame)], freed: &[PageId]) -> Vec<*mut PageFrame> {
         let buffer = self.buffer;
         let _publishing = lock(&buffer.publishing);
         // Relaxed, and the fence: nobody who sees what is exchanged below sees less than the odd number.
@@ -267,22 +270,22 @@ impl Writer<'_> {
     }
 
     /// Keeps the books after an exchange.
-    fn settle(&mut self, new: &[(PageId, *mut Frame)], freed: &[PageId], old: &[*mut Frame]) {
+    fn note_published(&mut self, new: &[(PageId, *mut PageFrame)], freed: &[PageId], old: &[*mut PageFrame]) {
         let buffer = self.buffer;
         for (&(id, _), &frame) in new.iter().zip(old) {
             self.note_change(id);
             if frame.is_null() {
-                lock(&buffer.policy).come(id);
+                lock(&buffer.policy).insert(id);
             } else {
-                buffer.give_back_room();
+                buffer.release_reserved();
                 buffer.supersede(frame);
             }
         }
         for (&id, &frame) in freed.iter().zip(&old[new.len()..]) {
             self.note_change(id);
             if !frame.is_null() {
-                lock(&buffer.policy).forget(id);
-                buffer.give_back_room();
+                lock(&buffer.policy).remove(id);
+                buffer.release_reserved();
                 buffer.supersede(frame);
             }
             if let Some(entry) = buffer.table.get(id) {
@@ -303,7 +306,7 @@ impl Writer<'_> {
     }
 }
 
-impl Drop for Writer<'_> {
+impl Drop for PageWriter<'_> {
     fn drop(&mut self) {
         // What was not published never was.
         let made = std::mem::take(&mut self.made);

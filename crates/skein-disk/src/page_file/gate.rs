@@ -13,10 +13,10 @@ use crate::{DiskError, Result};
 
 /// A write is under way.
 #[derive(Debug)]
-pub(super) struct Entered<'g>(#[expect(dead_code, reason = "held")] RwLockReadGuard<'g, ()>);
+pub(super) struct FileWritePermit<'g>(#[expect(dead_code, reason = "held")] RwLockReadGuard<'g, ()>);
 
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct FileGate {
     /// Why nothing is written any more, if so: after a failed sync nobody knows what the file holds.
     stopped: OnceLock<String>,
     closed: AtomicBool,
@@ -24,17 +24,17 @@ pub(super) struct Gate {
     writes: RwLock<()>,
 }
 
-impl Gate {
+impl FileGate {
     /// Begins a write.
     ///
     /// # Errors
     /// A failed sync has stopped writes; the file was closed.
-    pub(super) fn enter(&self, path: &Path) -> Result<Entered<'_>> {
+    pub(super) fn enter(&self, path: &Path) -> Result<FileWritePermit<'_>> {
         let entered = self.writes.read().unwrap_or_else(PoisonError::into_inner);
         self.check_open(path)?;
         match self.stopped(path) {
             Some(stopped) => Err(stopped),
-            None => Ok(Entered(entered)),
+            None => Ok(FileWritePermit(entered)),
         }
     }
 

@@ -9,7 +9,7 @@
 //! `catalog` the page where the catalog begins. `keys` is how many keys the pages have. A directory has the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
 
 use super::PageFile;
-use crate::page::{PAGE, PageId, Place, u32_at, u64_at};
+use crate::page::{PAGE, PageId, PagePlace, u32_at, u64_at};
 use crate::{DiskError, Result};
 
 /// How many headers there are.
@@ -27,7 +27,7 @@ const DIRECTORIES_MOST: usize = 1000;
 
 /// What a header says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Header {
+pub(crate) struct FileHeader {
     pub(crate) generation: u64,
     pub(crate) database: [u8; 16],
     pub(crate) sequence: u64,
@@ -36,12 +36,12 @@ pub(crate) struct Header {
     pub(crate) catalog: u32,
     pub(crate) keys: u64,
     /// Where the directories are.
-    pub(crate) directories: Vec<Place>,
+    pub(crate) directories: Vec<PagePlace>,
     /// Where the header itself was read.
-    pub(crate) place: Place,
+    pub(crate) place: PagePlace,
 }
 
-impl Header {
+impl FileHeader {
     /// The page where the catalog begins.
     pub(crate) fn catalog(&self) -> PageId {
         PageId(self.catalog)
@@ -69,7 +69,7 @@ impl Header {
     }
 
     /// What the bytes of a header's page say.
-    pub(super) fn parse(page: &[u8; PAGE], place: Place, file: &PageFile) -> Result<Self> {
+    pub(super) fn parse(page: &[u8; PAGE], place: PagePlace, file: &PageFile) -> Result<Self> {
         if !page.starts_with(&MAGIC) {
             return Err(file.not_ours("it does not begin as such a file does".to_owned()));
         }
@@ -88,7 +88,8 @@ impl Header {
         if count > DIRECTORIES_MOST {
             return damaged("the header has more pages than there can be");
         }
-        let directories = (0..count).map(|number| Place(u32_at(page, DIRECTORIES + 4 * number))).collect();
+        let directories =
+            (0..count).map(|number| PagePlace(u32_at(page, DIRECTORIES + 4 * number))).collect();
         let mut database = [0; 16];
         database.copy_from_slice(&page[24..40]);
         Ok(Self {

@@ -23,22 +23,22 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use skein_log::storage::StorageFile;
 use skein_sync::locks::lock;
 
-use super::Places;
-use crate::page::{Bytes, PAGE, Place};
+use super::FreeSpaceMap;
+use crate::page::{PAGE, PageBytes, PagePlace};
 
 /// Pages of a part.
 const PART: u32 = 1 << 18;
 
 /// A mapped part of the file.
 #[derive(Debug)]
-struct Part(NonNull<Bytes>);
+struct MappedPart(NonNull<PageBytes>);
 
 // SAFETY: memory that nobody writes, and that is given back once.
-unsafe impl Send for Part {}
+unsafe impl Send for MappedPart {}
 // SAFETY: as above.
-unsafe impl Sync for Part {}
+unsafe impl Sync for MappedPart {}
 
-impl Part {
+impl MappedPart {
     const LEN: usize = PART as usize * PAGE;
 
     fn new(file: &dyn StorageFile, number: u32) -> std::io::Result<Self> {
@@ -56,7 +56,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for MappedPart {
     fn drop(&mut self) {
         // SAFETY: mapped in `new` with this length, and nobody uses a page of it (invariant 1).
         _ = unsafe { munmap(self.0.as_ptr().cast(), Self::LEN) };
@@ -65,16 +65,16 @@ impl Drop for Part {
 
 /// The parts that are mapped.
 #[derive(Debug, Default)]
-pub(super) struct Mapping(Mutex<Vec<Option<Arc<Part>>>>);
+pub(super) struct FileMapping(Mutex<Vec<Option<Arc<MappedPart>>>>);
 
-impl Mapping {
+impl FileMapping {
     /// The page at a place of a file, which has so many pages. A reason to keep the place is the page's from now on.
     pub(super) fn page(
         &self,
         file: &dyn StorageFile,
-        place: Place,
-        places: &Arc<Mutex<Places>>,
-    ) -> std::io::Result<Mapped> {
+        place: PagePlace,
+        places: &Arc<Mutex<FreeSpaceMap>>,
+    ) -> std::io::Result<MappedPage> {
         let number = place.0 / PART;
         let mut parts = lock(&self.0);
         let wanted = number as usize + 1;
@@ -83,33 +83,33 @@ impl Mapping {
         }
         let part = match &parts[number as usize] {
             Some(part) => part.clone(),
-            None => parts[number as usize].insert(Arc::new(Part::new(file, number)?)).clone(),
+            None => parts[number as usize].insert(Arc::new(MappedPart::new(file, number)?)).clone(),
         };
         drop(parts);
-        lock(places).keep_taken(place);
-        Ok(Mapped { part, at: (place.0 % PART) as usize, place, places: places.clone() })
+        lock(places).retain(place);
+        Ok(MappedPage { part, at: (place.0 % PART) as usize, place, places: places.clone() })
     }
 }
 
 /// A page in the mapping.
 #[derive(Debug)]
-pub(crate) struct Mapped {
-    part: Arc<Part>,
+pub(crate) struct MappedPage {
+    part: Arc<MappedPart>,
     at: usize,
-    place: Place,
-    places: Arc<Mutex<Places>>,
+    place: PagePlace,
+    places: Arc<Mutex<FreeSpaceMap>>,
 }
 
-impl Mapped {
+impl MappedPage {
     #[inline]
-    pub(super) fn bytes(&self) -> &Bytes {
+    pub(super) fn bytes(&self) -> &PageBytes {
         // SAFETY: in the part, which is mapped (invariant 1), and whose bytes here do not change (invariant 2); any bytes make a page.
         unsafe { self.part.0.add(self.at).as_ref() }
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedPage {
     fn drop(&mut self) {
-        lock(&self.places).let_go(self.place);
+        lock(&self.places).release(self.place);
     }
 }

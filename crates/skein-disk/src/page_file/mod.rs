@@ -10,12 +10,12 @@
 //! written, and that is the moment at which the file is the new one (shadow pages). So a torn write, or none, or writes in another order, harm what nobody
 //! reads. The file grows 1,024 pages at a time (section 2.1).
 
+mod free_space;
 mod gate;
 mod header;
 mod headers;
 mod mapping;
-mod places;
-mod reading;
+mod read_mode;
 mod reservation;
 mod unsynced;
 
@@ -26,15 +26,15 @@ use std::sync::{Arc, Mutex};
 
 use skein_log::storage::{Storage, StorageFile};
 
-use gate::Gate;
-pub(crate) use header::{HEADERS, Header, PER_PAGE};
-use mapping::{Mapped, Mapping};
-pub(crate) use places::Places;
-pub use reading::{Reading, SoleWriter};
-pub(crate) use reservation::Reservation;
-use unsynced::Unsynced;
+pub(crate) use free_space::FreeSpaceMap;
+use gate::FileGate;
+pub(crate) use header::{FileHeader, HEADERS, PER_PAGE};
+use mapping::{FileMapping, MappedPage};
+pub use read_mode::{ReadMode, SoleWriter};
+pub(crate) use reservation::PlaceReservation;
+use unsynced::UnsyncedPages;
 
-use crate::page::{Bytes, PAGE, PageId, Place};
+use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::{DiskError, Result};
 
@@ -43,12 +43,12 @@ pub(crate) const GROWTH: u32 = 1024;
 
 /// A page that was read, or made.
 #[derive(Debug)]
-pub(crate) enum Page {
+pub(crate) enum PageMemory {
     Owned(PageBuf),
-    Mapped(Mapped),
+    Mapped(MappedPage),
 }
 
-impl Page {
+impl PageMemory {
     /// The page, to be changed.
     pub(crate) fn into_copy(self) -> PageBuf {
         match self {
@@ -58,11 +58,11 @@ impl Page {
     }
 }
 
-impl Deref for Page {
-    type Target = Bytes;
+impl Deref for PageMemory {
+    type Target = PageBytes;
 
     #[inline]
-    fn deref(&self) -> &Bytes {
+    fn deref(&self) -> &PageBytes {
         match self {
             Self::Owned(bytes) => bytes,
             Self::Mapped(mapped) => mapped.bytes(),
@@ -75,10 +75,10 @@ impl Deref for Page {
 pub(crate) struct PageFile {
     file: Box<dyn StorageFile>,
     path: PathBuf,
-    reading: Reading,
-    mapping: Mapping,
-    unsynced: Unsynced,
-    gate: Gate,
+    reading: ReadMode,
+    mapping: FileMapping,
+    unsynced: UnsyncedPages,
+    gate: FileGate,
 }
 
 impl PageFile {
@@ -94,12 +94,13 @@ impl PageFile {
     }
 
     fn new(file: Box<dyn StorageFile>, path: &Path) -> Self {
-        let (mapping, unsynced, gate) = (Mapping::default(), Unsynced::default(), Gate::default());
-        Self { file, path: path.to_owned(), reading: Reading::Calls, mapping, unsynced, gate }
+        let (mapping, unsynced, gate) =
+            (FileMapping::default(), UnsyncedPages::default(), FileGate::default());
+        Self { file, path: path.to_owned(), reading: ReadMode::Calls, mapping, unsynced, gate }
     }
 
     /// The file, read this way from now on.
-    pub(crate) fn read_by(self, reading: Reading) -> Self {
+    pub(crate) fn read_by(self, reading: ReadMode) -> Self {
         Self { reading, ..self }
     }
 
@@ -127,19 +128,19 @@ impl PageFile {
     }
 
     /// What is wrong with the page at a place.
-    pub(crate) fn damaged(&self, place: Place, what: String) -> DiskError {
+    pub(crate) fn damaged(&self, place: PagePlace, what: String) -> DiskError {
         DiskError::Damaged { path: self.path.clone(), offset: offset_of(place), what }
     }
 
     /// Reads the page at a place, which is to be this one.
-    pub(crate) fn read(&self, place: Place, id: PageId) -> Result<PageBuf> {
+    pub(crate) fn read(&self, place: PagePlace, id: PageId) -> Result<PageBuf> {
         let page = self.read_raw(place)?;
         self.verify(place, id, &page)?;
         Ok(page)
     }
 
     /// Whether it is the page that was written last, and the file has not been another process's meanwhile.
-    fn verify(&self, place: Place, id: PageId, page: &Bytes) -> Result<()> {
+    fn verify(&self, place: PagePlace, id: PageId, page: &PageBytes) -> Result<()> {
         self.gate.check_open(&self.path)?;
         if !self.unsynced.is_as_written(place, page) {
             let what = "it is not what was written last; a sync of the file failed, or the disk lost it";
@@ -149,20 +150,25 @@ impl PageFile {
     }
 
     /// Reads the page at a place, which is to be this one, in the way that was chosen. The place has a reason to be kept.
-    pub(crate) fn page(&self, place: Place, id: PageId, places: &Arc<Mutex<Places>>) -> Result<Page> {
+    pub(crate) fn page(
+        &self,
+        place: PagePlace,
+        id: PageId,
+        places: &Arc<Mutex<FreeSpaceMap>>,
+    ) -> Result<PageMemory> {
         match self.reading {
             // What is not synced is not mapped either: if a sync fails, its bytes may change.
-            Reading::Mapping(_) if !self.unsynced.has(place) => {
+            ReadMode::Mapping(_) if !self.unsynced.has(place) => {
                 let mapped = self.mapping.page(&*self.file, place, places);
                 let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
                 self.verify(place, id, mapped.bytes())?;
-                Ok(Page::Mapped(mapped))
+                Ok(PageMemory::Mapped(mapped))
             }
-            Reading::Calls | Reading::Mapping(_) => self.read(place, id).map(Page::Owned),
+            ReadMode::Calls | ReadMode::Mapping(_) => self.read(place, id).map(PageMemory::Owned),
         }
     }
 
-    fn read_raw(&self, place: Place) -> Result<PageBuf> {
+    fn read_raw(&self, place: PagePlace) -> Result<PageBuf> {
         let mut page = PageBuf::of_any_bytes();
         let read = self.file.read_at(&mut page.0, offset_of(place));
         match read.map_err(|error| DiskError::io("read", &self.path, &error))? {
@@ -172,7 +178,7 @@ impl PageFile {
     }
 
     /// Writes a page at a place, with its checksum.
-    pub(crate) fn write(&self, place: Place, page: &Bytes) -> Result<()> {
+    pub(crate) fn write(&self, place: PagePlace, page: &PageBytes) -> Result<()> {
         let mut sealed = page.clone();
         sealed.seal();
         self.write_raw(place, &sealed.0)?;
@@ -180,7 +186,7 @@ impl PageFile {
         Ok(())
     }
 
-    fn write_raw(&self, place: Place, bytes: &[u8; PAGE]) -> Result<()> {
+    fn write_raw(&self, place: PagePlace, bytes: &[u8; PAGE]) -> Result<()> {
         let _entered = self.gate.enter(&self.path)?;
         self.file
             .write_at(bytes, offset_of(place))
@@ -238,6 +244,6 @@ impl PageFile {
     }
 }
 
-pub(crate) fn offset_of(place: Place) -> u64 {
+pub(crate) fn offset_of(place: PagePlace) -> u64 {
     u64::from(place.0) * PAGE as u64
 }

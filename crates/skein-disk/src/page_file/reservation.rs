@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
 
-use super::{PageFile, Places};
+use super::{FreeSpaceMap, PageFile};
 use crate::Result;
-use crate::page::Place;
+use crate::page::PagePlace;
 
 /// One place that is promised. Dropped before it was redeemed, it is given back.
 #[derive(Debug)]
-pub(crate) struct Reservation {
-    places: Arc<Mutex<Places>>,
+pub(crate) struct PlaceReservation {
+    places: Arc<Mutex<FreeSpaceMap>>,
     is_redeemed: bool,
 }
 
-impl Reservation {
+impl PlaceReservation {
     /// Promises so many places, and sees that there are as many more as `lists`, for what a checkpoint writes of its own.
     ///
     /// # Errors
     /// The file cannot grow; nothing is promised then.
     pub(crate) fn make(
-        places: &Arc<Mutex<Places>>,
+        places: &Arc<Mutex<FreeSpaceMap>>,
         file: &PageFile,
         count: usize,
         lists: usize,
@@ -37,19 +37,19 @@ impl Reservation {
     ///
     /// # Errors
     /// The books are wrong: there is none.
-    pub(crate) fn redeem(mut self) -> Result<Place> {
+    pub(crate) fn redeem(mut self) -> Result<PagePlace> {
         self.is_redeemed = true;
         lock(&self.places).take_reserved()
     }
 
     /// Gives back a place that was taken and not used, for a promise.
-    pub(crate) fn instead_of(place: Place, places: &Arc<Mutex<Places>>) -> Self {
-        lock(places).let_go_for_promise(place);
+    pub(crate) fn instead_of(place: PagePlace, places: &Arc<Mutex<FreeSpaceMap>>) -> Self {
+        lock(places).release_to_promise(place);
         Self { places: places.clone(), is_redeemed: false }
     }
 }
 
-impl Drop for Reservation {
+impl Drop for PlaceReservation {
     fn drop(&mut self) {
         if !self.is_redeemed {
             lock(&self.places).unreserve();

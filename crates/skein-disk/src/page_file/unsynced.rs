@@ -17,31 +17,31 @@ use std::sync::Mutex;
 
 use skein_sync::locks::lock;
 
-use crate::page::{Bytes, Place};
+use crate::page::{PageBytes, PagePlace};
 
 #[derive(Debug, Default)]
-struct Sums {
-    newer: HashMap<Place, u32>,
-    syncing: HashMap<Place, u32>,
+struct PageChecksums {
+    newer: HashMap<PagePlace, u32>,
+    syncing: HashMap<PagePlace, u32>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Unsynced(Mutex<Sums>);
+pub(super) struct UnsyncedPages(Mutex<PageChecksums>);
 
-impl Unsynced {
+impl UnsyncedPages {
     /// Notes a page that was written, with its checksum.
-    pub(super) fn wrote(&self, place: Place, page: &Bytes) {
+    pub(super) fn wrote(&self, place: PagePlace, page: &PageBytes) {
         lock(&self.0).newer.insert(place, page.sealed_checksum());
     }
 
     /// Whether the place was written and not synced yet.
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(super) fn has(&self, place: PagePlace) -> bool {
         let sums = lock(&self.0);
         sums.newer.contains_key(&place) || sums.syncing.contains_key(&place)
     }
 
     /// Whether the page is the one that was written last at the place, as far as that is known.
-    pub(super) fn is_as_written(&self, place: Place, page: &Bytes) -> bool {
+    pub(super) fn is_as_written(&self, place: PagePlace, page: &PageBytes) -> bool {
         let sums = lock(&self.0);
         let written = sums.newer.get(&place).or_else(|| sums.syncing.get(&place));
         written.is_none_or(|sum| *sum == page.sealed_checksum())
@@ -69,11 +69,11 @@ impl Unsynced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Kind, PageId};
+    use crate::page::{DiskPageKind, PageId};
     use crate::page_buf::PageBuf;
 
     fn page(byte: u8) -> PageBuf {
-        let mut page = PageBuf::new(PageId(7), Kind::Records);
+        let mut page = PageBuf::new(PageId(7), DiskPageKind::Records);
         page.body_mut()[0] = byte;
         page.seal();
         page
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn only_a_sync_that_succeeds_forgets_what_was_written_before_it() {
-        let unsynced = Unsynced::default();
-        let (place, other) = (Place(5), Place(6));
+        let unsynced = UnsyncedPages::default();
+        let (place, other) = (PagePlace(5), PagePlace(6));
         assert!(unsynced.is_as_written(place, &page(1)), "nothing is known of it");
         unsynced.wrote(place, &page(1));
         let failed: Result<(), ()> = unsynced.sync(|| {

@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 
-use super::{Fate, Replacement};
+use super::{Replacement, VictimFate};
 use crate::page::PageId;
 
 const NONE: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct LruCell {
     page: PageId,
     before: usize,
     after: usize,
@@ -22,7 +22,7 @@ struct Cell {
 /// The list and the map. All operations take constant time.
 #[derive(Debug)]
 pub(super) struct Lru {
-    cells: Vec<Cell>,
+    cells: Vec<LruCell>,
     free: Vec<usize>,
     map: HashMap<PageId, usize>,
     /// The page that was used longest ago.
@@ -36,7 +36,7 @@ impl Lru {
     }
 
     fn unlink(&mut self, cell: usize) {
-        let Cell { before, after, .. } = self.cells[cell];
+        let LruCell { before, after, .. } = self.cells[cell];
         match before {
             NONE => self.first = after,
             before => self.cells[before].after = after,
@@ -62,9 +62,9 @@ impl Replacement for Lru {
         true
     }
 
-    fn come(&mut self, page: PageId) {
-        self.forget(page);
-        let new = Cell { page, before: NONE, after: NONE };
+    fn insert(&mut self, page: PageId) {
+        self.remove(page);
+        let new = LruCell { page, before: NONE, after: NONE };
         let cell = self.free.pop().unwrap_or_else(|| {
             self.cells.push(new);
             self.cells.len() - 1
@@ -78,32 +78,32 @@ impl Replacement for Lru {
         self.map.len()
     }
 
-    fn used(&mut self, page: PageId) {
+    fn touch(&mut self, page: PageId) {
         if let Some(&cell) = self.map.get(&page) {
             self.unlink(cell);
             self.link_last(cell);
         }
     }
 
-    fn forget(&mut self, page: PageId) {
+    fn remove(&mut self, page: PageId) {
         if let Some(cell) = self.map.remove(&page) {
             self.unlink(cell);
             self.free.push(cell);
         }
     }
 
-    fn leave(
+    fn choose_victim(
         &mut self,
         _: &mut dyn FnMut(PageId) -> bool,
-        fate: &mut dyn FnMut(PageId) -> Fate,
+        fate: &mut dyn FnMut(PageId) -> VictimFate,
     ) -> Option<PageId> {
         for _ in 0..self.map.len() {
             let page = self.cells.get(self.first)?.page;
-            if fate(page) == Fate::Leaves {
-                self.forget(page);
+            if fate(page) == VictimFate::Leaves {
+                self.remove(page);
                 return Some(page);
             }
-            self.used(page);
+            self.touch(page);
         }
         None
     }

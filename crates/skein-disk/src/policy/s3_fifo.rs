@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Fate, Replacement, USES_MOST};
+use super::{Replacement, USES_MOST, VictimFate};
 use crate::page::PageId;
 
 /// The small queue's share of the cache.
@@ -24,16 +24,16 @@ const STALE_MOST: usize = 64;
 const ROUNDS: usize = USES_MOST as usize + 2;
 
 /// A page, and which coming of it this is.
-type Entry = (PageId, u64);
+type S3FifoEntry = (PageId, u64);
 
 /// The queues.
 #[derive(Debug)]
 pub(super) struct S3Fifo {
-    small: VecDeque<Entry>,
-    main: VecDeque<Entry>,
+    small: VecDeque<S3FifoEntry>,
+    main: VecDeque<S3FifoEntry>,
     /// Who is in either queue.
     there: HashMap<PageId, u64>,
-    ghosts: VecDeque<Entry>,
+    ghosts: VecDeque<S3FifoEntry>,
     remembered: HashMap<PageId, u64>,
     comings: u64,
     small_most: usize,
@@ -64,7 +64,7 @@ impl S3Fifo {
         }
     }
 
-    fn remember(&mut self, entry: Entry) {
+    fn remember(&mut self, entry: S3FifoEntry) {
         self.remembered.insert(entry.0, entry.1);
         self.ghosts.push_back(entry);
         if self.ghosts.len() > self.ghosts_most
@@ -76,7 +76,7 @@ impl S3Fifo {
     }
 
     /// The entry that comes first in the queue whose turn it is, and whether that is the small one.
-    fn next(&mut self) -> Option<(Entry, bool)> {
+    fn next(&mut self) -> Option<(S3FifoEntry, bool)> {
         loop {
             let from_small = self.small.len() >= self.small_most || self.main.is_empty();
             let entry = if from_small { self.small.pop_front() } else { self.main.pop_front() }?;
@@ -92,7 +92,7 @@ impl Replacement for S3Fifo {
         false
     }
 
-    fn come(&mut self, page: PageId) {
+    fn insert(&mut self, page: PageId) {
         self.comings += 1;
         self.there.insert(page, self.comings);
         let is_back = self.remembered.remove(&page).is_some();
@@ -105,22 +105,22 @@ impl Replacement for S3Fifo {
         self.small.len() + self.main.len() + self.ghosts.len()
     }
 
-    fn used(&mut self, _: PageId) {}
+    fn touch(&mut self, _: PageId) {}
 
-    fn forget(&mut self, page: PageId) {
+    fn remove(&mut self, page: PageId) {
         self.there.remove(&page);
         self.sweep_if_stale();
     }
 
-    fn leave(
+    fn choose_victim(
         &mut self,
         take_use: &mut dyn FnMut(PageId) -> bool,
-        fate: &mut dyn FnMut(PageId) -> Fate,
+        fate: &mut dyn FnMut(PageId) -> VictimFate,
     ) -> Option<PageId> {
         for _ in 0..ROUNDS * (self.small.len() + self.main.len()) {
             let (entry, from_small) = self.next()?;
             let page = entry.0;
-            if take_use(page) || fate(page) == Fate::Stays {
+            if take_use(page) || fate(page) == VictimFate::Stays {
                 self.main.push_back(entry);
                 continue;
             }

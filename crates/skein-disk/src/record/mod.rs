@@ -13,14 +13,14 @@ mod slotted;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT, prefetch_slot};
+pub(crate) use slotted::{BODY, PageRecords, PageRecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
-use crate::buffer::{Long, Still, Stop, View, Writer};
-use crate::page::{Bytes, Kind, PageId, u32_at};
+use crate::buffer::{FrozenPages, LongValueId, PageView, PageWriter, WalkStop};
+use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
 
 /// What a walk over pages gives, or why it stopped.
-pub(crate) type Walked<T> = std::result::Result<T, Stop>;
+pub(crate) type WalkResult<T> = std::result::Result<T, WalkStop>;
 
 /// Bytes of a record's name in another record.
 pub(crate) const POINTER: usize = 8;
@@ -52,90 +52,90 @@ impl RecordId {
 }
 
 /// Where pages are read: by a walk of a reader, or by the writer.
-pub(crate) trait Pages {
+pub(crate) trait PageReader {
     /// The bytes of a page.
-    fn page(&mut self, id: PageId) -> Walked<&Bytes>;
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes>;
 
     /// Looks at a page that is not needed any more then.
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Walked<T> {
+    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         self.page(id).map(look)
     }
 
     /// The bytes of a long value that was read as a whole, or why that could not be; none if it is to be read from its pages.
-    fn long(&mut self, _: Long) -> Option<Walked<&[u8]>> {
+    fn long(&mut self, _: LongValueId) -> Option<WalkResult<&[u8]>> {
         None
     }
 }
 
-impl Pages for &View<'_> {
-    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
-        View::page(self, id)
+impl PageReader for &PageView<'_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        PageView::page(self, id)
     }
 
-    fn long(&mut self, long: Long) -> Option<Walked<&[u8]>> {
-        View::long(self, long)
-    }
-}
-
-impl Pages for Writer<'_> {
-    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
-        Ok(Writer::page(self, id)?)
-    }
-
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Walked<T> {
-        Ok(Writer::glance(self, id, look)?)
+    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
+        PageView::long(self, long)
     }
 }
 
-impl Pages for Still<'_, '_> {
-    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
-        Ok(Still::page(self, id)?)
+impl PageReader for PageWriter<'_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        Ok(PageWriter::page(self, id)?)
+    }
+
+    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        Ok(PageWriter::glance(self, id, look)?)
+    }
+}
+
+impl PageReader for FrozenPages<'_, '_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        Ok(FrozenPages::page(self, id)?)
     }
 }
 
 /// The body of a page that is to be of this kind.
 #[inline]
-pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> Walked<&[u8]> {
+pub(crate) fn body(pages: &mut impl PageReader, id: PageId, kind: DiskPageKind) -> WalkResult<&[u8]> {
     body_of(pages.page(id)?, id, kind)
 }
 
 /// The body of a page that is at hand, and is to be of this kind.
 #[inline]
-pub(crate) fn body_of(page: &Bytes, id: PageId, kind: Kind) -> Walked<&[u8]> {
+pub(crate) fn body_of(page: &PageBytes, id: PageId, kind: DiskPageKind) -> WalkResult<&[u8]> {
     if page.kind() == Some(kind) { Ok(page.body()) } else { Err(another_kind(id, page.kind(), kind)) }
 }
 
 #[cold]
-fn another_kind(id: PageId, is: Option<Kind>, kind: Kind) -> Stop {
-    Stop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))
+fn another_kind(id: PageId, is: Option<DiskPageKind>, kind: DiskPageKind) -> WalkStop {
+    WalkStop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))
 }
 
 /// The records of a page.
 #[inline]
-pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> Walked<Records<'_>> {
-    records_of(body(pages, id, Kind::Records)?, id)
+pub(crate) fn records(pages: &mut impl PageReader, id: PageId) -> WalkResult<PageRecords<'_>> {
+    records_of(body(pages, id, DiskPageKind::Records)?, id)
 }
 
 /// The records of a page's body that is at hand.
 #[inline]
-pub(crate) fn records_of(body: &[u8], id: PageId) -> Walked<Records<'_>> {
-    Records::of(body).map_err(|what| Stop::Wrong(id, what))
+pub(crate) fn records_of(body: &[u8], id: PageId) -> WalkResult<PageRecords<'_>> {
+    PageRecords::of(body).map_err(|what| WalkStop::Wrong(id, what))
 }
 
 /// The bytes of a record.
-pub(crate) fn record(pages: &mut impl Pages, id: RecordId) -> Walked<&[u8]> {
-    records(pages, id.page)?.get(id.slot).map_err(|what| Stop::Wrong(id.page, what))
+pub(crate) fn record(pages: &mut impl PageReader, id: RecordId) -> WalkResult<&[u8]> {
+    records(pages, id.page)?.get(id.slot).map_err(|what| WalkStop::Wrong(id.page, what))
 }
 
 /// Changes the records of a page.
 pub(crate) fn change<T>(
-    writer: &mut Writer<'_>,
+    writer: &mut PageWriter<'_>,
     id: PageId,
-    change: impl FnOnce(&mut RecordsMut<'_>) -> std::result::Result<T, String>,
+    change: impl FnOnce(&mut PageRecordsMut<'_>) -> std::result::Result<T, String>,
 ) -> Result<T> {
     let changed = match writer.page_mut(id) {
-        Ok(page) => RecordsMut::of(page.body_mut()).and_then(|mut records| change(&mut records)),
+        Ok(page) => PageRecordsMut::of(page.body_mut()).and_then(|mut records| change(&mut records)),
         Err(error) => return Err(error),
     };
-    changed.map_err(|what| writer.fault(Stop::Wrong(id, what)))
+    changed.map_err(|what| writer.fault(WalkStop::Wrong(id, what)))
 }

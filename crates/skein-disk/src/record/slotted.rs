@@ -28,14 +28,14 @@ type Result<T> = std::result::Result<T, String>;
 
 /// What the body's first bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+struct SlottedHead {
     slots: usize,
     heap: usize,
     dead: usize,
     free: usize,
 }
 
-impl Head {
+impl SlottedHead {
     #[inline]
     fn of(body: &[u8]) -> Result<Self> {
         let head = Self {
@@ -86,15 +86,15 @@ fn set_number(body: &mut [u8], at: usize, to: usize) {
 
 /// The records of a page, to be read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Records<'p> {
+pub(crate) struct PageRecords<'p> {
     body: &'p [u8],
-    head: Head,
+    head: SlottedHead,
 }
 
-impl<'p> Records<'p> {
+impl<'p> PageRecords<'p> {
     #[inline]
     pub(crate) fn of(body: &'p [u8]) -> Result<Self> {
-        Ok(Self { body, head: Head::of(body)? })
+        Ok(Self { body, head: SlottedHead::of(body)? })
     }
 
     /// The bytes of a record.
@@ -193,19 +193,19 @@ pub(crate) fn prefetch_slot(body: &[u8], slot: u16) {
 
 /// The records of a page, to be changed.
 #[derive(Debug)]
-pub(crate) struct RecordsMut<'p> {
+pub(crate) struct PageRecordsMut<'p> {
     body: &'p mut [u8],
-    head: Head,
+    head: SlottedHead,
 }
 
-impl<'p> RecordsMut<'p> {
+impl<'p> PageRecordsMut<'p> {
     pub(crate) fn of(body: &'p mut [u8]) -> Result<Self> {
-        let head = Head::of(body)?;
+        let head = SlottedHead::of(body)?;
         Ok(Self { body, head })
     }
 
-    pub(crate) fn read(&self) -> Records<'_> {
-        Records { body: self.body, head: self.head }
+    pub(crate) fn read(&self) -> PageRecords<'_> {
+        PageRecords { body: self.body, head: self.head }
     }
 
     /// The bytes of a record, to be changed.
@@ -347,7 +347,7 @@ impl<'p> RecordsMut<'p> {
         if at != BODY {
             return Err(self.head.cannot_be());
         }
-        self.head = Head { heap: self.head.heap - self.head.dead, dead: 0, ..self.head };
+        self.head = SlottedHead { heap: self.head.heap - self.head.dead, dead: 0, ..self.head };
         self.head.write(self.body);
         Ok(())
     }

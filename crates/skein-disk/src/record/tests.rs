@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{BODY, RecordId, Records, RecordsMut, SLOT};
+use super::{BODY, PageRecords, PageRecordsMut, RecordId, SLOT};
 use crate::page::PageId;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum RecordStep {
     Insert(usize, u8),
     Replace(usize, usize, u8),
     Remove(usize),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<RecordStep>> {
     let len = || prop_oneof![0_usize..40, 0_usize..1_500];
     let step = prop_oneof![
-        4 => (len(), any::<u8>()).prop_map(|(len, byte)| Step::Insert(len, byte)),
-        3 => (any::<usize>(), len(), any::<u8>()).prop_map(|(at, len, byte)| Step::Replace(at, len, byte)),
-        3 => any::<usize>().prop_map(Step::Remove),
+        4 => (len(), any::<u8>()).prop_map(|(len, byte)| RecordStep::Insert(len, byte)),
+        3 => (any::<usize>(), len(), any::<u8>()).prop_map(|(at, len, byte)| RecordStep::Replace(at, len, byte)),
+        3 => any::<usize>().prop_map(RecordStep::Remove),
     ];
     prop::collection::vec(step, 1..300)
 }
@@ -34,17 +34,17 @@ proptest! {
         let mut body = vec![0; BODY];
         let mut model: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
         for step in steps {
-            let mut page = RecordsMut::of(&mut body).unwrap();
+            let mut page = PageRecordsMut::of(&mut body).unwrap();
             let room = page.read().room();
             match step {
-                Step::Insert(len, byte) => {
+                RecordStep::Insert(len, byte) => {
                     let slot = page.insert(&vec![byte; len]).unwrap();
                     prop_assert_eq!(slot.is_some(), room.is_some_and(|room| len <= room));
                     if let Some(slot) = slot {
                         prop_assert_eq!(model.insert(slot, vec![byte; len]), None);
                     }
                 }
-                Step::Replace(at, len, byte) => {
+                RecordStep::Replace(at, len, byte) => {
                     let Some(slot) = pick(&model, at) else { continue };
                     let bytes: usize = model.values().map(Vec::len).sum();
                     let slots = usize::from(model.keys().last().copied().unwrap_or(0)) + 1;
@@ -54,13 +54,13 @@ proptest! {
                         model.insert(slot, vec![byte; len]);
                     }
                 }
-                Step::Remove(at) => {
+                RecordStep::Remove(at) => {
                     let Some(slot) = pick(&model, at) else { continue };
                     page.remove(slot).unwrap();
                     model.remove(&slot);
                 }
             }
-            let page = Records::of(&body).unwrap();
+            let page = PageRecords::of(&body).unwrap();
             prop_assert_eq!(page.check(), Ok(()));
             let found: Result<BTreeMap<u16, Vec<u8>>, String> =
                 page.iter().map(|record| record.map(|(slot, bytes)| (slot, bytes.to_vec()))).collect();
@@ -90,13 +90,13 @@ proptest! {
         }
         body[8..208].copy_from_slice(&slots);
         for (step, slot) in steps.into_iter().zip(0_u16..) {
-            let Ok(page) = Records::of(&body) else { break };
+            let Ok(page) = PageRecords::of(&body) else { break };
             let _ = (page.get(slot), page.check(), page.room(), page.used(), page.iter().count());
-            let Ok(mut page) = RecordsMut::of(&mut body) else { break };
+            let Ok(mut page) = PageRecordsMut::of(&mut body) else { break };
             match step {
-                Step::Insert(len, byte) => _ = page.insert(&vec![byte; len]),
-                Step::Replace(at, len, byte) => _ = page.replace(at as u16 % 50, &vec![byte; len]),
-                Step::Remove(at) => _ = page.remove(at as u16 % 50),
+                RecordStep::Insert(len, byte) => _ = page.insert(&vec![byte; len]),
+                RecordStep::Replace(at, len, byte) => _ = page.replace(at as u16 % 50, &vec![byte; len]),
+                RecordStep::Remove(at) => _ = page.remove(at as u16 % 50),
             }
         }
     }
@@ -105,7 +105,7 @@ proptest! {
 #[test]
 fn a_record_can_have_all_of_a_page() {
     let mut body = vec![0; BODY];
-    let mut page = RecordsMut::of(&mut body).unwrap();
+    let mut page = PageRecordsMut::of(&mut body).unwrap();
     let most = page.read().room().unwrap();
     assert_eq!(most, BODY - 8 - SLOT);
     assert_eq!(page.insert(&vec![1; most + 1]), Ok(None));

@@ -1,8 +1,8 @@
 //! Compacting a store (`buffer/compact.rs` has how).
 
-use super::{DiskStore, Shared};
+use super::{DiskShared, DiskStore};
 use crate::Result;
-use crate::trie::{Merged, Path, RECORDS_OF_PAGE};
+use crate::trie::{MergeStep, RECORDS_OF_PAGE, SymbolPath};
 
 /// Rounds of moves at most: writes that go on meanwhile take places, too, and one that runs away from us is not followed.
 const ROUNDS: usize = 4;
@@ -52,7 +52,7 @@ impl DiskStore {
     }
 }
 
-impl Shared {
+impl DiskShared {
     fn compact(&self) -> Result<CompactReport> {
         let buffer = &self.buffer;
         let bytes_before = buffer.file_bytes();
@@ -62,13 +62,13 @@ impl Shared {
             // So that places which only the one before needs are free.
             self.checkpoint()?;
         }
-        let goal = buffer.goal();
+        let goal = buffer.compacted_end();
         let mut pages_moved = 0;
         for _ in 0..ROUNDS {
             if !buffer.has_pages_from(goal) {
                 break;
             }
-            pages_moved += buffer.lift_from(goal)?;
+            pages_moved += buffer.move_pages_from(goal)?;
             self.checkpoint_moving(Some(goal))?;
         }
         buffer.cut()?;
@@ -108,7 +108,7 @@ impl Shared {
         }
     }
 
-    fn merge_step(&self, from: Option<Path>) -> Result<Merged> {
+    fn merge_step(&self, from: Option<SymbolPath>) -> Result<MergeStep> {
         let mut writer = self.buffer.write();
         let step = self.trie.merge(&mut writer, from)?;
         if step.is_changed {

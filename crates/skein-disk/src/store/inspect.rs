@@ -9,39 +9,39 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use skein_log::storage::Storage;
-use skein_log::{CheckpointEpochs, Recovered, RecoveryReport};
+use skein_log::{CheckpointEpochs, LogRecoveryReport, Recovered};
 use skein_sync::locks::{into_inner, lock};
 
+use super::log_record;
 use super::open::TRIE;
-use super::record;
 use super::{FILE, LOG};
-use crate::buffer::{Durable, Stop, read_state};
-use crate::catalog::{Catalog, Named};
-use crate::page::{Bytes, PAGE, PageId, Place};
+use crate::buffer::{DurableState, WalkStop, read_state};
+use crate::catalog::{Catalog, NamedTrie};
+use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
-use crate::page_file::{Header, PageFile, offset_of};
-use crate::record::{Pages, Walked};
-use crate::trie::{Census, Shape};
+use crate::page_file::{FileHeader, PageFile, offset_of};
+use crate::record::{PageReader, WalkResult};
+use crate::trie::{TrieCensus, TrieShape};
 use crate::{DiskError, Result, TrieKind, Values};
 
 /// A trie in a store's file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct TrieFound {
+pub struct TrieInspection {
     /// Its name.
     pub name: String,
     /// Which trie it is.
-    pub shape: Shape,
+    pub shape: TrieShape,
     /// What its values are.
     pub values: Values,
     /// What it has; none if it was not looked at, because pages are damaged.
-    pub census: Option<Census>,
+    pub census: Option<TrieCensus>,
 }
 
 /// What a store's folder holds.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Inspection {
+pub struct DiskInspection {
     /// The store's id, in hexadecimal.
     pub store_id: String,
     /// The last write that the file has; the log may have later ones.
@@ -56,9 +56,9 @@ pub struct Inspection {
     /// Pages that were read: those of tries and of the catalog.
     pub pages: u64,
     /// The tries, as the file has them.
-    pub tries: Vec<TrieFound>,
+    pub tries: Vec<TrieInspection>,
     /// What opening the log would find and keep; none if it is damaged.
-    pub log: Option<RecoveryReport>,
+    pub log: Option<LogRecoveryReport>,
     /// Writes that opening would do again.
     pub log_records: u64,
     /// What is damaged; nothing, if the store would open.
@@ -89,11 +89,11 @@ pub fn is_disk_folder(folder: impl AsRef<Path>) -> bool {
 /// assert!(found.damage.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspection> {
+pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskInspection> {
     let folder = folder.as_ref();
     let file = open(folder, storage)?;
     let mut found =
-        Inspection { file_bytes: u64::from(file.pages()?) * PAGE as u64, ..Inspection::default() };
+        DiskInspection { file_bytes: u64::from(file.pages()?) * PAGE as u64, ..DiskInspection::default() };
     match read_state(&file) {
         Ok((durable, places)) => {
             let header = &durable.header;
@@ -129,7 +129,7 @@ pub fn kind_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option
     let Some(file) = PageFile::open(storage, &folder.as_ref().join(FILE), false)? else { return Ok(None) };
     let (durable, _) = read_state(&file)?;
     let tries = tries(&file, &durable)?;
-    Ok(tries.iter().find(|found| found.name == TRIE).map(Named::kind))
+    Ok(tries.iter().find(|found| found.name == TRIE).map(NamedTrie::kind))
 }
 
 fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
@@ -145,7 +145,7 @@ fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
 }
 
 /// The pages of a file, read one by one.
-struct Reader<'f> {
+struct InspectedPages<'f> {
     file: &'f PageFile,
     places: &'f [u32],
     read: HashMap<PageId, PageBuf>,
@@ -154,29 +154,29 @@ struct Reader<'f> {
 /// Pages that a reader keeps.
 const KEPT: usize = 1 << 12;
 
-impl<'f> Reader<'f> {
-    fn new(file: &'f PageFile, durable: &'f Durable) -> Self {
+impl<'f> InspectedPages<'f> {
+    fn new(file: &'f PageFile, durable: &'f DurableState) -> Self {
         Self { file, places: &durable.places, read: HashMap::new() }
     }
 
-    fn place(&self, id: PageId) -> Option<Place> {
-        self.places.get(id.0 as usize).copied().filter(|place| *place != 0).map(Place)
+    fn place(&self, id: PageId) -> Option<PagePlace> {
+        self.places.get(id.0 as usize).copied().filter(|place| *place != 0).map(PagePlace)
     }
 
-    fn fault(&self, stop: Stop) -> DiskError {
-        match stop.fault() {
+    fn fault(&self, stop: WalkStop) -> DiskError {
+        match stop.into_damage() {
             Ok((id, what)) => {
-                self.file.damaged(self.place(id).unwrap_or(Place(0)), format!("page {}: {what}", id.0))
+                self.file.damaged(self.place(id).unwrap_or(PagePlace(0)), format!("page {}: {what}", id.0))
             }
             Err(error) => error,
         }
     }
 }
 
-impl Pages for Reader<'_> {
-    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
+impl PageReader for InspectedPages<'_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
         if !self.read.contains_key(&id) {
-            let no_page = || Stop::Wrong(id, "there is no such page, and it is referred to".to_owned());
+            let no_page = || WalkStop::Wrong(id, "there is no such page, and it is referred to".to_owned());
             let page = self.file.read(self.place(id).ok_or_else(no_page)?, id)?;
             if self.read.len() >= KEPT {
                 self.read.clear();
@@ -188,38 +188,38 @@ impl Pages for Reader<'_> {
 }
 
 /// The tries of a file's catalog.
-fn tries(file: &PageFile, durable: &Durable) -> Result<Vec<Named>> {
+fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
     if durable.header.sequence == 0 {
         return Ok(Vec::new());
     }
-    let mut reader = Reader::new(file, durable);
+    let mut reader = InspectedPages::new(file, durable);
     Catalog::at(durable.header.catalog()).list(&mut reader).map_err(|stop| reader.fault(stop))
 }
 
 /// Looks at every page, and if they are whole at every trie.
-fn pages(file: &PageFile, durable: &Durable, found: &mut Inspection) -> Result<()> {
+fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) -> Result<()> {
     for (place, id) in durable.places.iter().zip(0..).filter(|(place, _)| **place != 0) {
         found.pages += 1;
-        keep_damage(file.read(Place(*place), PageId(id)), found)?;
+        keep_damage(file.read(PagePlace(*place), PageId(id)), found)?;
     }
     let is_whole = found.damage.is_empty();
     let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
-    for Named { name, trie, values } in tries {
+    for NamedTrie { name, trie, values } in tries {
         let mut census = None;
         if is_whole {
-            let mut reader = Reader::new(file, durable);
+            let mut reader = InspectedPages::new(file, durable);
             let checked = trie.check(&mut reader).map_err(|stop| reader.fault(stop));
             census = keep_damage(checked, found)?;
         }
-        found.tries.push(TrieFound { name, shape: trie.shape(), values, census });
+        found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
     }
     keep_damage(check_count(file, &durable.header, &found.tries), found)?;
     Ok(())
 }
 
 /// Holds the header's number of keys against what the tries have, if all of them could be looked at.
-fn check_count(file: &PageFile, header: &Header, tries: &[TrieFound]) -> Result<()> {
-    let censuses: Option<Vec<Census>> = tries.iter().map(|found| found.census).collect();
+fn check_count(file: &PageFile, header: &FileHeader, tries: &[TrieInspection]) -> Result<()> {
+    let censuses: Option<Vec<TrieCensus>> = tries.iter().map(|found| found.census).collect();
     let Some(censuses) = censuses else { return Ok(()) };
     let keys: usize = censuses.iter().map(|census| census.keys).sum();
     if keys as u64 == header.keys {
@@ -230,7 +230,7 @@ fn check_count(file: &PageFile, header: &Header, tries: &[TrieFound]) -> Result<
 }
 
 /// Puts damage into the answer, once.
-fn keep_damage<T>(result: Result<T>, found: &mut Inspection) -> Result<Option<T>> {
+fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error @ DiskError::Damaged { .. }) => {
@@ -245,7 +245,7 @@ fn keep_damage<T>(result: Result<T>, found: &mut Inspection) -> Result<Option<T>
 }
 
 /// Looks at the log.
-fn log(folder: &Path, storage: &dyn Storage, header: &Header, found: &mut Inspection) {
+fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut DiskInspection) {
     let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
     let epochs = (header.epoch > 0).then_some(epochs);
     let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {
@@ -253,10 +253,10 @@ fn log(folder: &Path, storage: &dyn Storage, header: &Header, found: &mut Inspec
         // How many records are later than the file, and the last write so far.
         let later = Mutex::new((0, header.sequence));
         recovered.replay(1, header.epoch, |_, found| {
-            let (first, writes) = record::parse(found.payload)
+            let (first, writes) = log_record::parse(found.payload)
                 .ok_or("the record is whole but not one that this program writes")?;
             let (count, last) = &mut *lock(&later);
-            if record::follows(first, *last, header.sequence)? {
+            if log_record::is_after(first, *last, header.sequence)? {
                 (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);
             }
             Ok(())

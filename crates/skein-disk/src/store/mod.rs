@@ -20,15 +20,15 @@
 //!
 //! Source: section 2 and 5. The paper changes pages in place, the value first and then the version, and has no log.
 
-mod checkpoints;
+mod checkpointer;
 mod compact;
-mod durable;
+mod durability;
 mod inspect;
+mod log_record;
 mod open;
 mod options;
 mod read;
-mod record;
-mod removal;
+mod remove_range;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -42,18 +42,18 @@ use skein_log::{Log, LogStats};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-use checkpoints::Checkpoints;
+use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
-pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, kind_of};
+pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_of};
 pub use options::DiskOptions;
-pub use read::Found;
-pub use removal::Removed;
-pub use transaction::{Change, Transaction, Updated};
+pub use read::FoundValues;
+pub use remove_range::RangeRemoval;
+pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
 
-use crate::buffer::{Buffer, BufferStats};
+use crate::buffer::{BufferManager, BufferStats};
 use crate::page::PageId;
-use crate::trie::{Shape, Trie};
-use crate::{DiskError, Reading, Result};
+use crate::trie::{DiskTrie, TrieShape};
+use crate::{DiskError, ReadMode, Result};
 
 /// The file's name in the folder.
 pub(crate) const FILE: &str = "data.skein";
@@ -79,26 +79,26 @@ pub(crate) const LOG: &str = "log";
 /// ```
 #[derive(Debug)]
 pub struct DiskStore {
-    shared: Arc<Shared>,
+    shared: Arc<DiskShared>,
     /// Takes checkpoints as the log grows.
     checkpointer: Mutex<Option<JoinHandle<()>>>,
     /// Dropped last: a mapped file is the store's own until it is unmapped.
-    folder: Mutex<Folder>,
+    folder: Mutex<FolderLock>,
 }
 
 /// The store's hold on its folder.
 #[derive(Debug)]
-struct Folder {
+struct FolderLock {
     lock: Option<Box<dyn StorageLock>>,
     is_closed: bool,
 }
 
 /// What the store and its thread share.
 #[derive(Debug)]
-struct Shared {
-    buffer: Buffer,
+struct DiskShared {
+    buffer: BufferManager,
     log: Log,
-    trie: Trie,
+    trie: DiskTrie,
     /// The page where the catalog begins.
     catalog: PageId,
     options: DiskOptions,
@@ -109,18 +109,18 @@ struct Shared {
     keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.
     logged: AtomicU64,
-    checkpoints: Checkpoints,
+    checkpoints: CheckpointStatus,
     /// Writes of the log that were done again when the store was opened.
     replayed: AtomicU64,
     /// What the checkpointing thread is to do.
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<CheckpointerRequest>,
     changed: Condvar,
     /// No transaction is committed any more. Read under the lock of `record`.
     closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Wanted {
+struct CheckpointerRequest {
     checkpoint: bool,
     end: bool,
 }
@@ -166,7 +166,7 @@ impl DiskStore {
     }
 
     /// Which trie it is.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> TrieShape {
         self.shared.trie.shape()
     }
 
@@ -218,14 +218,14 @@ impl DiskStore {
         self.shared.buffer.close();
         folder.is_closed = true;
         // A read under way may look at a mapped file until the store is dropped (`mapping.rs`, invariant 3).
-        if self.shared.options.reading == Reading::Calls {
+        if self.shared.options.reading == ReadMode::Calls {
             folder.lock = None;
         }
         done.and(closed.map(|_| ()).map_err(Into::into))
     }
 }
 
-impl Shared {
+impl DiskShared {
     /// Whether the store was not closed.
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) {

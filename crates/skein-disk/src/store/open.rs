@@ -8,11 +8,14 @@ use skein_log::{CheckpointEpochs, Log, LogError, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-use super::{Checkpoints, DiskOptions, DiskStore, FILE, Folder, LOG, MEMORY_FILE, Shared, Wanted, record};
-use crate::buffer::{Buffer, CacheOptions};
+use super::{
+    CheckpointStatus, CheckpointerRequest, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG,
+    MEMORY_FILE, log_record,
+};
+use crate::buffer::{BufferManager, CacheOptions};
 use crate::catalog::Catalog;
 use crate::page::PageId;
-use crate::trie::Trie;
+use crate::trie::DiskTrie;
 use crate::{DiskError, Result};
 
 /// The trie's name in the catalog.
@@ -46,7 +49,7 @@ impl DiskStore {
         }
         let DiskOptions { cache_pages: pages, policy, reading, .. } = options;
         let cache = CacheOptions { pages, policy, reading };
-        let buffer = Buffer::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
+        let buffer = BufferManager::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
         let header = buffer.header();
         let first = (header.sequence > 0).then(|| header.catalog());
         let (catalog, trie) = open_trie(&buffer, first, &options)?;
@@ -54,7 +57,7 @@ impl DiskStore {
             LogOptions { database: Some(header.database), ..options.log_options(folder.join(LOG)) };
         let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
         let (log, recovered) = Log::open(storage, log_options, (header.epoch > 0).then_some(epochs))?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(DiskShared {
             buffer,
             log,
             trie,
@@ -64,9 +67,9 @@ impl DiskStore {
             sequence: AtomicU64::new(header.sequence.max(1)),
             keys: AtomicU64::new(header.keys),
             logged: AtomicU64::new(0),
-            checkpoints: Checkpoints::default(),
+            checkpoints: CheckpointStatus::default(),
             replayed: AtomicU64::new(0),
-            wanted: Mutex::new(Wanted::default()),
+            wanted: Mutex::new(CheckpointerRequest::default()),
             changed: Condvar::new(),
             closed: AtomicBool::new(false),
         });
@@ -80,13 +83,17 @@ impl DiskStore {
             .name("skein-disk-checkpoint".to_owned())
             .spawn(move || thread.take_checkpoints())
             .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
-        let folder = Mutex::new(Folder { lock: Some(held), is_closed: false });
+        let folder = Mutex::new(FolderLock { lock: Some(held), is_closed: false });
         Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), folder })
     }
 }
 
 /// The trie of a file, and where the catalog begins; a new file gets both.
-fn open_trie(buffer: &Buffer, first: Option<PageId>, options: &DiskOptions) -> Result<(PageId, Trie)> {
+fn open_trie(
+    buffer: &BufferManager,
+    first: Option<PageId>,
+    options: &DiskOptions,
+) -> Result<(PageId, DiskTrie)> {
     let mut writer = buffer.write();
     let catalog = match first {
         Some(first) => Catalog::at(first),
@@ -97,7 +104,7 @@ fn open_trie(buffer: &Buffer, first: Option<PageId>, options: &DiskOptions) -> R
     Ok((catalog.first(), trie))
 }
 
-impl Shared {
+impl DiskShared {
     /// Does again what the log has beyond the file.
     fn replay(&self, recovered: &Recovered, from_epoch: u64) -> Result<()> {
         let failed = Mutex::new(None);
@@ -107,11 +114,11 @@ impl Shared {
             self.apply(record.payload)
                 .and_then(|writes| {
                     let goes_on = progress.advance(record.payload.len() as u64, writes as u64);
-                    if goes_on { Ok(()) } else { Err(Why::Failed(LogError::Cancelled.into())) }
+                    if goes_on { Ok(()) } else { Err(ReplayFailure::Failed(LogError::Cancelled.into())) }
                 })
                 .map_err(|why| match why {
-                    Why::NotARecord(what) => what,
-                    Why::Failed(error) => lock(&failed).insert(error).to_string(),
+                    ReplayFailure::NotARecord(what) => what,
+                    ReplayFailure::Failed(error) => lock(&failed).insert(error).to_string(),
                 })
         });
         progress.complete();
@@ -122,22 +129,25 @@ impl Shared {
     }
 
     /// Does the writes of a record again that the file does not have; how many.
-    fn apply(&self, payload: &[u8]) -> std::result::Result<usize, Why> {
-        let not_ours =
-            || Why::NotARecord("the record is whole but not one that this program writes".to_owned());
-        let (first, writes) = record::parse(payload).ok_or_else(not_ours)?;
+    fn apply(&self, payload: &[u8]) -> std::result::Result<usize, ReplayFailure> {
+        let not_ours = || {
+            ReplayFailure::NotARecord("the record is whole but not one that this program writes".to_owned())
+        };
+        let (first, writes) = log_record::parse(payload).ok_or_else(not_ours)?;
         let last = self.sequence.load(Ordering::Relaxed);
-        if !record::follows(first, last, self.buffer.header().sequence).map_err(Why::NotARecord)? {
+        if !log_record::is_after(first, last, self.buffer.header().sequence)
+            .map_err(ReplayFailure::NotARecord)?
+        {
             return Ok(0);
         }
-        self.apply_all(first, &writes).map_err(Why::Failed)?;
+        self.apply_all(first, &writes).map_err(ReplayFailure::Failed)?;
         self.logged.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.replayed.fetch_add(writes.len() as u64, Ordering::Relaxed);
         Ok(writes.len())
     }
 
     /// Does the writes of a record again. Nobody reads yet, and no checkpoint is taken, so it need not be at one moment.
-    fn apply_all(&self, first: u64, writes: &[record::Write<'_>]) -> Result<()> {
+    fn apply_all(&self, first: u64, writes: &[log_record::LoggedWrite<'_>]) -> Result<()> {
         let mut numbered = (first..).zip(writes).peekable();
         while numbered.peek().is_some() {
             let mut writer = self.buffer.write();
@@ -157,7 +167,7 @@ impl Shared {
 }
 
 /// Why a record is not applied.
-enum Why {
+enum ReplayFailure {
     NotARecord(String),
     Failed(DiskError),
 }

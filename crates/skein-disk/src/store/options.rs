@@ -8,8 +8,8 @@ use skein_log::storage::LOCK_WAIT;
 use skein_log::{Durability, LogOptions, OpenProgress};
 
 use crate::buffer::CACHE_LEAST;
-use crate::trie::Shape;
-use crate::{DiskError, Policy, Reading, Result, TrieKind, Values};
+use crate::trie::TrieShape;
+use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 
 /// Options; each has a default.
 ///
@@ -22,15 +22,15 @@ use crate::{DiskError, Policy, Reading, Result, TrieKind, Values};
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
     /// Which trie the store keeps its keys in: a linked one by default. An existing store has to be opened as what it is.
-    pub shape: Shape,
+    pub shape: TrieShape,
     /// What the values are: plain bytes by default. An existing store has to be opened as what it is; [`kind_of`](crate::kind_of) says that.
     pub values: Values,
     /// Pages of 4 KiB in memory: 65,536 by default, as in the paper's runs; 16 at least.
     pub cache_pages: usize,
     /// Which page leaves a full cache.
-    pub policy: Policy,
+    pub policy: ReplacementPolicy,
     /// How pages are read.
-    pub reading: Reading,
+    pub reading: ReadMode,
     /// What an acknowledged write promises.
     pub durability: Durability,
     /// A checkpoint is taken when so many bytes were logged: 64 MiB by default. 0: only when asked for, and when the store is closed.
@@ -47,11 +47,11 @@ pub struct DiskOptions {
 impl Default for DiskOptions {
     fn default() -> Self {
         Self {
-            shape: Shape::Linked,
+            shape: TrieShape::Linked,
             values: Values::default(),
             cache_pages: 1 << 16,
-            policy: Policy::default(),
-            reading: Reading::default(),
+            policy: ReplacementPolicy::default(),
+            reading: ReadMode::default(),
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,

@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use skein_sync::atomic::Ordering;
 
-use super::{DiskStore, Shared};
-use crate::buffer::{Still, Stop, Writer};
-use crate::trie::{Census, Cursor, Entries, Portion, is_beyond};
+use super::{DiskShared, DiskStore};
+use crate::buffer::{FrozenPages, PageWriter, WalkStop};
+use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, is_beyond};
 use crate::{DiskError, Result};
 
 /// What several keys had at one moment; see [`DiskStore::get_many`].
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct FoundValues {
     bytes: Vec<u8>,
     /// By the places of the keys: version, and where the value lies.
     places: Vec<Option<(u64, Range<usize>)>>,
 }
 
-impl Found {
+impl FoundValues {
     /// The version and the value of the key at this place; none if it had none, or there is no such place.
     pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
         let (version, range) = self.places.get(at)?.as_ref()?;
@@ -60,7 +60,7 @@ impl DiskStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        let Shared { buffer, trie, .. } = &*self.shared;
+        let DiskShared { buffer, trie, .. } = &*self.shared;
         buffer.read_with(|view| {
             value.clear();
             trie.get_into(&mut &*view, key, value)
@@ -72,9 +72,9 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
-    pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<Found> {
-        let Shared { buffer, trie, .. } = &*self.shared;
-        let mut found = Found::default();
+    pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
+        let DiskShared { buffer, trie, .. } = &*self.shared;
+        let mut found = FoundValues::default();
         buffer.read_with(|view| {
             found.bytes.clear();
             found.places.clear();
@@ -83,7 +83,7 @@ impl DiskStore {
                 let len = came.as_ref().map_or(0, |came| came.1.end);
                 found.places[which] = came;
                 if len > bytes_most {
-                    return Err(Stop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
+                    return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
                 }
                 Ok(())
             })
@@ -94,8 +94,8 @@ impl DiskStore {
     /// Goes to keys that are to be written next, all at once, so that their reads of memory overlap. A hint: what fails here fails again, and is told, where it
     /// matters.
     pub fn prefetch(&self, keys: &[&[u8]]) {
-        let Shared { buffer, trie, .. } = &*self.shared;
-        _ = buffer.read_with(|view| trie.approach(view, keys));
+        let DiskShared { buffer, trie, .. } = &*self.shared;
+        _ = buffer.read_with(|view| trie.prefetch(view, keys));
     }
 
     /// The versions of several keys at one moment, by their places.
@@ -103,7 +103,7 @@ impl DiskStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn versions(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>> {
-        let Shared { buffer, trie, .. } = &*self.shared;
+        let DiskShared { buffer, trie, .. } = &*self.shared;
         buffer.read_with(|view| keys.iter().map(|key| trie.version(&mut &*view, key)).collect())
     }
 
@@ -127,8 +127,8 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&self, portion: &Portion<'_>) -> Result<Entries> {
-        let Shared { buffer, trie, .. } = &*self.shared;
+    pub fn range(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+        let DiskShared { buffer, trie, .. } = &*self.shared;
         buffer.read_with(|view| trie.collect(&mut &*view, portion))
     }
 
@@ -157,8 +157,8 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&self, portion: &Portion<'_>) -> Result<Entries> {
-        let Shared { buffer, trie, .. } = &*self.shared;
+    pub fn walk(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+        let DiskShared { buffer, trie, .. } = &*self.shared;
         buffer.read_with(|view| trie.walk(&mut &*view, portion))
     }
 
@@ -166,7 +166,7 @@ impl DiskStore {
     ///
     /// # Errors
     /// The trie keeps no order.
-    pub fn cursor(&self) -> Result<Cursor<'_>> {
+    pub fn cursor(&self) -> Result<TrieCursor<'_>> {
         self.shared.trie.cursor(&self.shared.buffer)
     }
 
@@ -174,7 +174,7 @@ impl DiskStore {
     ///
     /// # Errors
     /// The first thing that is not as it must be.
-    pub fn check(&self) -> Result<Census> {
+    pub fn check(&self) -> Result<TrieCensus> {
         self.shared.check()
     }
 
@@ -210,22 +210,22 @@ impl DiskStore {
     }
 }
 
-impl Shared {
+impl DiskShared {
     /// Looks at all of the trie as published.
-    pub(super) fn check(&self) -> Result<Census> {
+    pub(super) fn check(&self) -> Result<TrieCensus> {
         let mut writer = self.buffer.write();
         // Changed under the writer's lock alone.
         self.check_as(&mut writer, self.keys.load(Ordering::Relaxed))
     }
 
     /// Looks at all of the trie as a write sees it, where so many keys were counted.
-    pub(super) fn check_as(&self, writer: &mut Writer<'_>, counted: u64) -> Result<Census> {
-        let mut still = Still::of(writer);
+    pub(super) fn check_as(&self, writer: &mut PageWriter<'_>, counted: u64) -> Result<TrieCensus> {
+        let mut still = FrozenPages::of(writer);
         let census = self.trie.check(&mut still).map_err(|stop| still.fault(stop))?;
         if census.keys as u64 == counted {
             return Ok(census);
         }
         let what = format!("the trie has {} keys, and {counted} were counted", census.keys);
-        Err(self.buffer.wrong(self.trie.root().page, &what))
+        Err(self.buffer.damaged_page(self.trie.root().page, &what))
     }
 }

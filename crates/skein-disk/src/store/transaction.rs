@@ -19,11 +19,11 @@ use skein_log::{MAX_PAYLOAD, Ticket};
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
-use super::record::{self, Write};
-use super::{DiskStore, Shared};
-use crate::buffer::Writer;
+use super::log_record::{self, LoggedWrite};
+use super::{DiskShared, DiskStore};
+use crate::buffer::PageWriter;
 use crate::page::PAGE;
-use crate::trie::{Entries, Portion, is_beyond};
+use crate::trie::{ScanEntries, ScanRequest, is_beyond};
 use crate::{DiskError, Result};
 
 /// A transaction that has a quarter of the cache, or so many pages, in memory of its own is full.
@@ -31,7 +31,7 @@ const FULL_PAGES: usize = 512;
 
 /// What the closure of [`Transaction::update`] decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum UpdateAction {
     /// Leave the key as it is.
     Keep,
     /// Set its value.
@@ -42,7 +42,7 @@ pub enum Change {
 
 /// What an update did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Updated {
+pub struct UpdateOutcome {
     /// Whether the key had a value before.
     pub existed: bool,
     /// Whether anything was changed.
@@ -57,9 +57,9 @@ pub struct Updated {
 /// that writes or takes a checkpoint.
 #[derive(Debug)]
 #[must_use = "dropped without `commit`, it does nothing"]
-pub struct Transaction<'s> {
-    pub(super) shared: &'s Shared,
-    pub(super) writer: Writer<'s>,
+pub struct DiskTransaction<'s> {
+    pub(super) shared: &'s DiskShared,
+    pub(super) writer: PageWriter<'s>,
     /// Its record so far. Holding it keeps publications and the log in one order.
     record: MutexGuard<'s, Vec<u8>>,
     /// The number of the last write.
@@ -73,13 +73,13 @@ pub struct Transaction<'s> {
 
 impl DiskStore {
     /// Begins a transaction; waits for the one under way. [`write`](Self::write) is the same for who waits for its end.
-    pub fn begin(&self) -> Transaction<'_> {
-        Transaction::begin(&self.shared)
+    pub fn begin(&self) -> DiskTransaction<'_> {
+        DiskTransaction::begin(&self.shared)
     }
 }
 
-impl<'s> Transaction<'s> {
-    pub(super) fn begin(shared: &'s Shared) -> Self {
+impl<'s> DiskTransaction<'s> {
+    pub(super) fn begin(shared: &'s DiskShared) -> Self {
         let mut record = lock(&shared.record);
         record.clear();
         // The numbers change under the lock of `record` alone.
@@ -167,7 +167,7 @@ impl<'s> Transaction<'s> {
     pub fn get_into(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
         value.clear();
         self.check()?;
-        self.writer.let_go_of_much();
+        self.writer.release_many_reads();
         self.shared.trie.get_into(&mut self.writer, key, value).map_err(|stop| self.writer.fault(stop))
     }
 
@@ -176,7 +176,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// A key or a value that is too long; more than fits the cache, or a record of the log; a failed file operation.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
-        self.do_write(&Write { key, value: Some(value) }).map(|()| self.sequence)
+        self.do_write(&LoggedWrite { key, value: Some(value) }).map(|()| self.sequence)
     }
 
     /// Removes a key; false if it has no value.
@@ -189,7 +189,7 @@ impl<'s> Transaction<'s> {
             found => found?.is_some(),
         };
         if is_there {
-            self.do_write(&Write { key, value: None })?;
+            self.do_write(&LoggedWrite { key, value: None })?;
         }
         Ok(is_there)
     }
@@ -198,9 +198,9 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&mut self, portion: &Portion<'_>) -> Result<Entries> {
+    pub fn range(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
-        self.writer.let_go_of_much();
+        self.writer.release_many_reads();
         self.shared.trie.collect(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
     }
 
@@ -208,9 +208,9 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&mut self, portion: &Portion<'_>) -> Result<Entries> {
+    pub fn walk(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
-        self.writer.let_go_of_much();
+        self.writer.release_many_reads();
         self.shared.trie.walk(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
     }
 
@@ -256,7 +256,7 @@ impl<'s> Transaction<'s> {
         self.update::<DiskError>(key, |found| {
             let before = found.map_or(Ok(0), |(_, value)| integer(value))?;
             sum = before.checked_add(by).ok_or(DiskError::Overflow { value: before, by })?;
-            Ok(Change::Set(sum.to_string().into_bytes()))
+            Ok(UpdateAction::Set(sum.to_string().into_bytes()))
         })?;
         Ok(sum)
     }
@@ -268,8 +268,8 @@ impl<'s> Transaction<'s> {
     pub fn update<E: From<DiskError>>(
         &mut self,
         key: &[u8],
-        decide: impl FnOnce(Option<(u64, &[u8])>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        decide: impl FnOnce(Option<(u64, &[u8])>) -> std::result::Result<UpdateAction, E>,
+    ) -> std::result::Result<UpdateOutcome, E> {
         let mut value = std::mem::take(&mut self.value);
         let found = self.get_into(key, &mut value);
         let decided = found.map_err(E::from).and_then(|found| {
@@ -278,18 +278,19 @@ impl<'s> Transaction<'s> {
         });
         self.value = value;
         let (found, change) = decided?;
-        let unchanged = Updated { existed: found.is_some(), changed: false, version: found.unwrap_or(0) };
+        let unchanged =
+            UpdateOutcome { existed: found.is_some(), changed: false, version: found.unwrap_or(0) };
         let value = match &change {
-            Change::Set(value) => Some(&value[..]),
-            Change::Remove if found.is_some() => None,
-            Change::Keep | Change::Remove => return Ok(unchanged),
+            UpdateAction::Set(value) => Some(&value[..]),
+            UpdateAction::Remove if found.is_some() => None,
+            UpdateAction::Keep | UpdateAction::Remove => return Ok(unchanged),
         };
-        self.do_write(&Write { key, value })?;
-        Ok(Updated { changed: true, version: self.sequence, ..unchanged })
+        self.do_write(&LoggedWrite { key, value })?;
+        Ok(UpdateOutcome { changed: true, version: self.sequence, ..unchanged })
     }
 
     /// Does a write to the pages, and notes it for the log.
-    pub(super) fn do_write(&mut self, write: &Write<'_>) -> Result<()> {
+    pub(super) fn do_write(&mut self, write: &LoggedWrite<'_>) -> Result<()> {
         self.check()?;
         self.admit(write)?;
         let number = self.sequence + 1;
@@ -305,12 +306,12 @@ impl<'s> Transaction<'s> {
             }
         }
         self.sequence = number;
-        record::append(&mut self.record, number, write);
+        log_record::append(&mut self.record, number, write);
         Ok(())
     }
 
     /// Refuses a write that cannot fit, before it begins.
-    fn admit(&self, write: &Write<'_>) -> Result<()> {
+    fn admit(&self, write: &LoggedWrite<'_>) -> Result<()> {
         let (pages, cache) =
             (self.writer.pages() + write.value.map_or(0, <[u8]>::len) / PAGE, self.writer.cache());
         if pages >= cache {
@@ -324,9 +325,14 @@ impl<'s> Transaction<'s> {
     }
 }
 
-impl Shared {
+impl DiskShared {
     /// Does a write to the trie's pages; by how much the number of keys changes.
-    pub(super) fn put(&self, writer: &mut Writer<'_>, number: u64, write: &Write<'_>) -> Result<i64> {
+    pub(super) fn put(
+        &self,
+        writer: &mut PageWriter<'_>,
+        number: u64,
+        write: &LoggedWrite<'_>,
+    ) -> Result<i64> {
         Ok(match write.value {
             Some(value) => self.trie.set(writer, write.key, number, value)?.into(),
             None => -i64::from(self.trie.remove(writer, write.key)?),

@@ -2,7 +2,7 @@
 
 use skein_log::{Durability, Ticket};
 
-use super::{Change, DiskStore, Transaction, Updated};
+use super::{DiskStore, DiskTransaction, UpdateAction, UpdateOutcome};
 use crate::{DiskError, Result};
 
 impl DiskStore {
@@ -30,7 +30,7 @@ impl DiskStore {
     /// Those of `body`, and of [`Transaction::commit`]: nothing was changed then, unless the error is the log's.
     pub fn write<T, E: From<DiskError>>(
         &self,
-        body: impl FnOnce(&mut Transaction<'_>) -> std::result::Result<T, E>,
+        body: impl FnOnce(&mut DiskTransaction<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let mut transaction = self.begin();
         let answer = body(&mut transaction)?;
@@ -84,8 +84,8 @@ impl DiskStore {
     pub fn update<E: From<DiskError>>(
         &self,
         key: &[u8],
-        decide: impl FnOnce(Option<(u64, &[u8])>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        decide: impl FnOnce(Option<(u64, &[u8])>) -> std::result::Result<UpdateAction, E>,
+    ) -> std::result::Result<UpdateOutcome, E> {
         self.write(|transaction| transaction.update(key, decide))
     }
 }

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::KEY_MOST;
-use super::core::{Core, NodeId, children, leaves, node, wrong};
-use super::node::{Node, PREFIX_MOST};
-use super::symbols::Path;
-use super::value::Stored;
+use super::core::{NodeId, TrieCore, children, damaged_record, leaves, node};
+use super::node::{PREFIX_MOST, TrieNode};
+use super::symbols::SymbolPath;
+use super::value::StoredValue;
 use super::walk::push_prefix;
-use crate::buffer::Stop;
+use crate::buffer::WalkStop;
 use crate::page::PageId;
-use crate::record::{Pages, RecordId, Walked, records};
+use crate::record::{PageReader, RecordId, WalkResult, records};
 
 /// What a trie has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Census {
+pub struct TrieCensus {
     /// Keys.
     pub keys: usize,
     /// Nodes, those within the records of their parents with them.
@@ -31,7 +31,7 @@ pub struct Census {
 }
 
 /// A node that is to be looked at.
-struct Waiting {
+struct UncheckedNode {
     id: NodeId,
     parent: Option<RecordId>,
     /// Symbols before the one that leads to it.
@@ -41,38 +41,39 @@ struct Waiting {
     pages: usize,
 }
 
-struct Check<'c> {
-    core: &'c Core,
-    census: Census,
+struct TrieCheck<'c> {
+    core: &'c TrieCore,
+    census: TrieCensus,
     /// The owner of each page, and how many of its nodes were seen.
     pages: BTreeMap<PageId, (Option<RecordId>, usize)>,
     overflow: BTreeSet<PageId>,
     seen: BTreeSet<RecordId>,
 }
 
-impl Core {
+impl TrieCore {
     /// Looks at all of the trie.
     ///
     /// # Errors
     /// The first thing that is not as it must be, with its page.
-    pub(super) fn check(&self, pages: &mut impl Pages) -> Walked<Census> {
-        let (census, seen) = (Census::default(), BTreeSet::new());
-        let mut check = Check { core: self, census, pages: BTreeMap::new(), overflow: BTreeSet::new(), seen };
+    pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
+        let (census, seen) = (TrieCensus::default(), BTreeSet::new());
+        let mut check =
+            TrieCheck { core: self, census, pages: BTreeMap::new(), overflow: BTreeSet::new(), seen };
         check.nodes(pages)?;
         check.pages(pages)?;
         Ok(check.census)
     }
 }
 
-impl Check<'_> {
-    fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
-        let mut path = Path::new(self.core.symbols, 0);
+impl TrieCheck<'_> {
+    fn nodes(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
+        let mut path = SymbolPath::new(self.core.symbols, 0);
         let mut stack =
-            vec![Waiting { id: self.core.root.into(), parent: None, depth: 0, symbol: 0, pages: 0 }];
+            vec![UncheckedNode { id: self.core.root.into(), parent: None, depth: 0, symbol: 0, pages: 0 }];
         while let Some(next) = stack.pop() {
             let record = next.id.record;
             if next.id.leaf.is_none() && !self.seen.insert(record) {
-                return Err(wrong(record, "two pointers lead to it"));
+                return Err(damaged_record(record, "two pointers lead to it"));
             }
             path.truncate(next.depth);
             if next.parent.is_some() {
@@ -85,12 +86,12 @@ impl Check<'_> {
             push_prefix(&mut path, record, &node, self.core.symbols.count(KEY_MOST))?;
             let children: Vec<(u8, NodeId)> = leaves(record, &node).chain(children(&node)).collect();
             if next.parent.is_some() && node.value.is_none() && children.is_empty() {
-                return Err(wrong(record, "it has neither a value nor a child"));
+                return Err(damaged_record(record, "it has neither a value nor a child"));
             }
             if let Some(chain) = self.value(&next, &node, &path)? {
                 self.overflow(&next, &chain.pages(pages)?)?;
             }
-            let of = |(symbol, id)| Waiting {
+            let of = |(symbol, id)| UncheckedNode {
                 id,
                 parent: Some(record),
                 depth: path.depth(),
@@ -103,7 +104,7 @@ impl Check<'_> {
     }
 
     /// Invariant 1 of `placement.rs`; how many pages lead to the node.
-    fn page_of(&mut self, next: &Waiting) -> Walked<usize> {
+    fn page_of(&mut self, next: &UncheckedNode) -> WalkResult<usize> {
         if next.id.leaf.is_some() {
             return Ok(next.pages);
         }
@@ -117,12 +118,15 @@ impl Check<'_> {
         if *owner == parent {
             return Ok(next.pages + 1);
         }
-        Err(wrong(next.id.record, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
+        Err(damaged_record(
+            next.id.record,
+            format!("its parent is {parent:?}, and its page's owner {owner:?}"),
+        ))
     }
 
     /// Prefix and children by themselves.
-    fn shape(&mut self, next: &Waiting, node: &Node<'_>, path: &Path) -> Walked<()> {
-        let fail = |what: &str| Err(wrong(next.id.record, what));
+    fn shape(&mut self, next: &UncheckedNode, node: &TrieNode<'_>, path: &SymbolPath) -> WalkResult<()> {
+        let fail = |what: &str| Err(damaged_record(next.id.record, what));
         let symbols = self.core.symbols;
         let range = path.depth()..path.depth() + node.symbols;
         if node.prefix.len() > PREFIX_MOST {
@@ -149,38 +153,39 @@ impl Check<'_> {
 
     fn value(
         &mut self,
-        next: &Waiting,
-        node: &Node<'_>,
-        path: &Path,
-    ) -> Walked<Option<super::overflow::Chain>> {
+        next: &UncheckedNode,
+        node: &TrieNode<'_>,
+        path: &SymbolPath,
+    ) -> WalkResult<Option<super::overflow::OverflowChain>> {
         let Some(value) = node.value else { return Ok(None) };
         if path.key().is_none() {
-            return Err(wrong(next.id.record, "it has a value, and no key ends there"));
+            return Err(damaged_record(next.id.record, "it has a value, and no key ends there"));
         }
         self.census.keys += 1;
         match value.stored {
-            Stored::Inline(_) => Ok(None),
-            Stored::Overflow(chain) => Ok(Some(chain)),
+            StoredValue::Inline(_) => Ok(None),
+            StoredValue::Overflow(chain) => Ok(Some(chain)),
         }
     }
 
-    fn overflow(&mut self, next: &Waiting, chain: &[PageId]) -> Walked<()> {
+    fn overflow(&mut self, next: &UncheckedNode, chain: &[PageId]) -> WalkResult<()> {
         match chain.iter().find(|page| !self.overflow.insert(**page)) {
-            Some(page) => {
-                Err(wrong(next.id.record, format!("its value has page {}, which another one has", page.0)))
-            }
+            Some(page) => Err(damaged_record(
+                next.id.record,
+                format!("its value has page {}, which another one has", page.0),
+            )),
             None => Ok(()),
         }
     }
 
-    fn pages(&mut self, pages: &mut impl Pages) -> Walked<()> {
+    fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         for (&page, &(_, seen)) in &self.pages {
             let records = records(pages, page)?;
-            records.check().map_err(|what| Stop::Wrong(page, what))?;
+            records.check().map_err(|what| WalkStop::Wrong(page, what))?;
             if records.len() != seen {
                 let count = records.len();
                 let what = format!("it has {count} records, and pointers lead to {seen}");
-                return Err(Stop::Wrong(page, what));
+                return Err(WalkStop::Wrong(page, what));
             }
             self.census.node_bytes += records.used();
         }

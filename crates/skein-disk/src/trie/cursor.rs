@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use super::visited::is_beyond;
-use super::walk::{Direction, Entry, Portion};
-use super::{Result, Trie};
-use crate::buffer::{Buffer, Still};
+use super::visited_records::is_beyond;
+use super::walk::{ScanEntry, ScanRequest, WalkDirection};
+use super::{DiskTrie, Result};
+use crate::buffer::{BufferManager, FrozenPages};
 
 /// Keys of a walk: of the first one after a seek, and of further ones.
 const FIRST: usize = 8;
@@ -18,7 +18,7 @@ const AHEAD_BYTES: usize = 1 << 20;
 
 /// Where a cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Position {
+enum CursorPosition {
     /// Before the first key.
     Start,
     Key(Vec<u8>),
@@ -28,21 +28,21 @@ enum Position {
 
 /// A place in the order of a trie's keys.
 #[derive(Debug)]
-pub struct Cursor<'b> {
-    buffer: &'b Buffer,
-    trie: Trie,
-    at: Position,
+pub struct TrieCursor<'b> {
+    buffer: &'b BufferManager,
+    trie: DiskTrie,
+    at: CursorPosition,
     /// What was read ahead, and which way.
-    ahead: VecDeque<Entry>,
-    direction: Direction,
+    ahead: VecDeque<ScanEntry>,
+    direction: WalkDirection,
     /// Keys that were read that way.
     scanned: u64,
 }
 
-impl<'b> Cursor<'b> {
+impl<'b> TrieCursor<'b> {
     /// A cursor before the first key.
-    pub(super) fn new(buffer: &'b Buffer, trie: Trie) -> Self {
-        let (at, ahead, direction) = (Position::Start, VecDeque::new(), Direction::Forward);
+    pub(super) fn new(buffer: &'b BufferManager, trie: DiskTrie) -> Self {
+        let (at, ahead, direction) = (CursorPosition::Start, VecDeque::new(), WalkDirection::Forward);
         Self { buffer, trie, at, ahead, direction, scanned: 0 }
     }
 
@@ -50,9 +50,9 @@ impl<'b> Cursor<'b> {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
-    pub fn seek(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+    pub fn seek(&mut self, key: &[u8]) -> Result<Option<ScanEntry>> {
         self.scanned = 0;
-        self.read(Bound::Included(key), Direction::Forward, FIRST)?;
+        self.read(Bound::Included(key), WalkDirection::Forward, FIRST)?;
         Ok(self.step())
     }
 
@@ -60,9 +60,9 @@ impl<'b> Cursor<'b> {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
-    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<ScanEntry>> {
         self.scanned = 0;
-        self.read(Bound::Included(key), Direction::Backward, FIRST)?;
+        self.read(Bound::Included(key), WalkDirection::Backward, FIRST)?;
         Ok(self.step())
     }
 
@@ -71,29 +71,32 @@ impl<'b> Cursor<'b> {
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
     #[expect(clippy::should_implement_trait, reason = "a step may fail, and the other way there is `prev`")]
-    pub fn next(&mut self) -> Result<Option<Entry>> {
-        self.go(Direction::Forward)
+    pub fn next(&mut self) -> Result<Option<ScanEntry>> {
+        self.go(WalkDirection::Forward)
     }
 
     /// Goes to the key before, and gives it; before the first one if there is none.
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
-    pub fn prev(&mut self) -> Result<Option<Entry>> {
-        self.go(Direction::Backward)
+    pub fn prev(&mut self) -> Result<Option<ScanEntry>> {
+        self.go(WalkDirection::Backward)
     }
 
-    fn go(&mut self, direction: Direction) -> Result<Option<Entry>> {
+    fn go(&mut self, direction: WalkDirection) -> Result<Option<ScanEntry>> {
         if direction != self.direction || self.ahead.is_empty() {
-            let at = std::mem::replace(&mut self.at, Position::Start);
+            let at = std::mem::replace(&mut self.at, CursorPosition::Start);
             let read = match (&at, direction) {
-                (Position::Start, Direction::Backward) | (Position::End, Direction::Forward) => {
+                (CursorPosition::Start, WalkDirection::Backward)
+                | (CursorPosition::End, WalkDirection::Forward) => {
                     self.ahead.clear();
                     self.direction = direction;
                     Ok(())
                 }
-                (Position::Key(key), _) => self.read(Bound::Excluded(key), direction, FURTHER),
-                (Position::Start | Position::End, _) => self.read(Bound::Unbounded, direction, FURTHER),
+                (CursorPosition::Key(key), _) => self.read(Bound::Excluded(key), direction, FURTHER),
+                (CursorPosition::Start | CursorPosition::End, _) => {
+                    self.read(Bound::Unbounded, direction, FURTHER)
+                }
             };
             self.at = at;
             read?;
@@ -101,23 +104,23 @@ impl<'b> Cursor<'b> {
         Ok(self.step())
     }
 
-    fn read(&mut self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<()> {
+    fn read(&mut self, from: Bound<&[u8]>, direction: WalkDirection, limit: usize) -> Result<()> {
         self.ahead.clear();
         if self.direction != direction {
             (self.direction, self.scanned) = (direction, 0);
         }
         let (lower, upper) = match direction {
-            Direction::Forward => (from, Bound::Unbounded),
-            Direction::Backward => (Bound::Unbounded, from),
+            WalkDirection::Forward => (from, Bound::Unbounded),
+            WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = Portion { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
+        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
         let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?;
         let before = self.scanned;
         self.scanned += found.entries.len() as u64;
         if is_beyond(self.buffer.ids(), before, self.scanned) {
             let mut writer = self.buffer.write();
-            let mut still = Still::of(&mut writer);
+            let mut still = FrozenPages::of(&mut writer);
             trie.check(&mut still).map_err(|stop| still.fault(stop))?;
         }
         self.ahead = found.entries.into();
@@ -125,12 +128,12 @@ impl<'b> Cursor<'b> {
     }
 
     /// Takes one step in what was read ahead.
-    fn step(&mut self) -> Option<Entry> {
+    fn step(&mut self) -> Option<ScanEntry> {
         let entry = self.ahead.pop_front();
         self.at = match (&entry, self.direction) {
-            (Some(entry), _) => Position::Key(entry.key.clone()),
-            (None, Direction::Forward) => Position::End,
-            (None, Direction::Backward) => Position::Start,
+            (Some(entry), _) => CursorPosition::Key(entry.key.clone()),
+            (None, WalkDirection::Forward) => CursorPosition::End,
+            (None, WalkDirection::Backward) => CursorPosition::Start,
         };
         entry
     }

@@ -1,13 +1,13 @@
 //! Forests: the nodes of a page as the trees that they form, and which of them move when the page is split (`placement.rs`).
 
 use super::core::node;
-use crate::buffer::Stop;
+use crate::buffer::WalkStop;
 use crate::page::PageId;
-use crate::record::{Pages, RecordId, SLOT, Walked, record, records};
+use crate::record::{PageReader, RecordId, SLOT, WalkResult, record, records};
 
 /// A node of a page, and what is below it there.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ForestTree {
     pub(super) id: RecordId,
     /// Bytes of it and of all below.
     weight: usize,
@@ -16,20 +16,20 @@ pub(super) struct Tree {
 
 /// The nodes of a page, parents before children.
 #[derive(Debug)]
-pub(super) struct Forest {
-    pub(super) trees: Vec<Tree>,
+pub(super) struct PageForest {
+    pub(super) trees: Vec<ForestTree>,
     pub(super) roots: Vec<usize>,
 }
 
 /// Siblings next to each other that may move: their parent, none for the page's owner; themselves; their weight.
-pub(super) struct Run<'f> {
+pub(super) struct SiblingRun<'f> {
     pub(super) parent: Option<RecordId>,
     pub(super) trees: &'f [usize],
     pub(super) weight: usize,
 }
 
-impl Forest {
-    pub(super) fn of(pages: &mut impl Pages, page: PageId, roots: &[RecordId]) -> Walked<Self> {
+impl PageForest {
+    pub(super) fn of(pages: &mut impl PageReader, page: PageId, roots: &[RecordId]) -> WalkResult<Self> {
         let count = records(pages, page)?.len();
         let mut forest = Self { trees: Vec::with_capacity(count), roots: (0..roots.len()).collect() };
         for id in roots {
@@ -49,7 +49,10 @@ impl Forest {
         }
         if forest.trees.len() != count {
             let found = forest.trees.len();
-            return Err(Stop::Wrong(page, format!("it has {count} records, and pointers lead to {found}")));
+            return Err(WalkStop::Wrong(
+                page,
+                format!("it has {count} records, and pointers lead to {found}"),
+            ));
         }
         for at in (0..count).rev() {
             let below: usize =
@@ -60,7 +63,7 @@ impl Forest {
     }
 
     fn add(&mut self, id: RecordId) {
-        self.trees.push(Tree { id, weight: 0, children: Vec::new() });
+        self.trees.push(ForestTree { id, weight: 0, children: Vec::new() });
     }
 
     fn weight(&self, trees: &[usize]) -> usize {
@@ -68,15 +71,15 @@ impl Forest {
     }
 
     /// The siblings that are to move.
-    pub(super) fn choose(&self, has_owner: bool) -> Option<Run<'_>> {
+    pub(super) fn choose(&self, has_owner: bool) -> Option<SiblingRun<'_>> {
         let total = self.weight(&self.roots);
         let half = total / 2;
         let beside = has_owner
             .then(|| self.best_run(None, &self.roots, half, self.roots.len().saturating_sub(1)))
             .flatten();
-        let is_balanced = |run: &&Run<'_>| (total / 4..=total - total / 4).contains(&run.weight);
+        let is_balanced = |run: &&SiblingRun<'_>| (total / 4..=total - total / 4).contains(&run.weight);
         if let Some(run) = beside.as_ref().filter(is_balanced) {
-            return Some(Run { ..*run });
+            return Some(SiblingRun { ..*run });
         }
         let below = self
             .trees
@@ -92,14 +95,14 @@ impl Forest {
         siblings: &'f [usize],
         half: usize,
         most: usize,
-    ) -> Option<Run<'f>> {
-        let mut best: Option<Run<'f>> = None;
+    ) -> Option<SiblingRun<'f>> {
+        let mut best: Option<SiblingRun<'f>> = None;
         for from in 0..siblings.len() {
             let mut weight = 0;
             for to in from + 1..=siblings.len().min(from + most) {
                 weight += self.trees[siblings[to - 1]].weight;
                 if best.as_ref().is_none_or(|best| weight.abs_diff(half) < best.weight.abs_diff(half)) {
-                    best = Some(Run { parent, trees: &siblings[from..to], weight });
+                    best = Some(SiblingRun { parent, trees: &siblings[from..to], weight });
                 }
                 if weight >= half {
                     break;

@@ -20,12 +20,12 @@ use std::ops::Bound;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::core::{Core, read_value, wrong};
-use super::walk::{Direction, Entries, Portion, Walk};
+use super::core::{TrieCore, damaged_record, read_value};
+use super::walk::{ScanEntries, ScanRequest, TrieWalk, WalkDirection};
 use crate::DiskError;
-use crate::buffer::{Stop, Writer};
+use crate::buffer::{PageWriter, WalkStop};
 use crate::page::u32_at;
-use crate::record::{Pages, Walked};
+use crate::record::{PageReader, WalkResult};
 
 /// Bytes of a hash.
 pub(super) const HASH: usize = 16;
@@ -35,7 +35,7 @@ const CHAIN_MOST: u32 = 1 << 12;
 
 /// How keys are hashed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hashing {
+pub(super) struct KeyHashing {
     pub(super) key: [u8; 16],
     /// Bits of a hash that count: tests force equal hashes.
     #[cfg(test)]
@@ -54,7 +54,7 @@ impl ChainPath {
     }
 }
 
-impl Hashing {
+impl KeyHashing {
     pub(super) fn new(key: [u8; 16]) -> Self {
         Self {
             key,
@@ -82,11 +82,11 @@ impl Hashing {
     /// Where in its chain a key is, and its version, with its value appended; where it would be, if it is not there.
     fn find(
         &self,
-        core: &Core,
-        pages: &mut impl Pages,
+        core: &TrieCore,
+        pages: &mut impl PageReader,
         key: &[u8],
         out: &mut Vec<u8>,
-    ) -> Walked<(u32, Option<u64>)> {
+    ) -> WalkResult<(u32, Option<u64>)> {
         let start = out.len();
         for nth in 0..CHAIN_MOST {
             let Some(version) = core.get(pages, self.path(key, nth).bytes(), out)? else {
@@ -103,22 +103,22 @@ impl Hashing {
 
     pub(super) fn get(
         &self,
-        core: &Core,
-        pages: &mut impl Pages,
+        core: &TrieCore,
+        pages: &mut impl PageReader,
         key: &[u8],
         out: &mut Vec<u8>,
-    ) -> Walked<Option<u64>> {
+    ) -> WalkResult<Option<u64>> {
         Ok(self.find(core, pages, key, out)?.1)
     }
 
     pub(super) fn set(
         &self,
-        core: &Core,
-        writer: &mut Writer<'_>,
+        core: &TrieCore,
+        writer: &mut PageWriter<'_>,
         key: &[u8],
         version: u64,
         value: &[u8],
-    ) -> Walked<bool> {
+    ) -> WalkResult<bool> {
         let (nth, _) = self.find(core, writer, key, &mut Vec::new())?;
         let mut entry = Vec::with_capacity(LENGTH + key.len() + value.len());
         entry.extend((key.len() as u32).to_le_bytes());
@@ -128,7 +128,12 @@ impl Hashing {
     }
 
     /// Removes a key; the last one of its chain takes its place (invariant 1).
-    pub(super) fn remove(&self, core: &Core, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+    pub(super) fn remove(
+        &self,
+        core: &TrieCore,
+        writer: &mut PageWriter<'_>,
+        key: &[u8],
+    ) -> WalkResult<bool> {
         let (nth, Some(_)) = self.find(core, writer, key, &mut Vec::new())? else { return Ok(false) };
         let (mut last, mut version, mut entry) = (nth, None, Vec::new());
         loop {
@@ -148,15 +153,16 @@ impl Hashing {
     /// The keys of a portion in the order of their hashes, with what they have.
     pub(super) fn collect(
         &self,
-        core: &Core,
-        pages: &mut impl Pages,
-        portion: &Portion<'_>,
-    ) -> Walked<Entries> {
+        core: &TrieCore,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         let after = after(portion)?.map(|key| self.place(core, pages, key)).transpose()?;
         let lower = after.as_ref().map_or(Bound::Unbounded, |path| Bound::Excluded(path.bytes()));
-        let mut found = core.collect(pages, &Portion { lower, values: true, ..*portion })?;
+        let mut found = core.collect(pages, &ScanRequest { lower, values: true, ..*portion })?;
         for entry in &mut found.entries {
-            let key = key_of(&entry.value).ok_or_else(|| wrong(core.root, "a value below it has no key"))?;
+            let key = key_of(&entry.value)
+                .ok_or_else(|| damaged_record(core.root, "a value below it has no key"))?;
             entry.key = key.to_vec();
             let end = if portion.values { LENGTH + key.len() } else { entry.value.len() };
             entry.value.drain(..end);
@@ -165,7 +171,7 @@ impl Hashing {
     }
 
     /// The path of a key, behind which a walk that had it last goes on. Of a key that is no more, and others have its hash, the end of their chain.
-    fn place(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<ChainPath> {
+    fn place(&self, core: &TrieCore, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<ChainPath> {
         if core.version(pages, self.path(key, 1).bytes())?.is_none() {
             return Ok(self.path(key, 0));
         }
@@ -175,22 +181,29 @@ impl Hashing {
 
     /// The way along the path of a key that has no other before it in its chain.
     #[cfg(test)]
-    pub(super) fn way_to(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<super::core::Way> {
+    pub(super) fn way_to(
+        &self,
+        core: &TrieCore,
+        pages: &mut impl PageReader,
+        key: &[u8],
+    ) -> WalkResult<super::core::DescentPath> {
         core.find(pages, self.path(key, 0).bytes())
     }
 
     /// Whether each key is where its hash says.
-    pub(super) fn check(&self, core: &Core, pages: &mut impl Pages) -> Walked<()> {
-        let mut walk = Walk::begin(core, pages, Bound::Unbounded, Direction::Forward)?;
+    pub(super) fn check(&self, core: &TrieCore, pages: &mut impl PageReader) -> WalkResult<()> {
+        let mut walk = TrieWalk::begin(core, pages, Bound::Unbounded, WalkDirection::Forward)?;
         let (mut before, mut entry) = (0, Vec::new());
         while let Some(id) = walk.next(pages)? {
             entry.clear();
             read_value(pages, id, &mut entry)?;
-            let Some(key) = key_of(&entry) else { return Err(wrong(id.record, "its value has no key")) };
+            let Some(key) = key_of(&entry) else {
+                return Err(damaged_record(id.record, "its value has no key"));
+            };
             let path = walk.path().key();
             let nth = if path.is_some_and(|path| path.len() == HASH) { 0 } else { before + 1 };
             if path != Some(self.path(key, nth).bytes()) {
-                return Err(wrong(id.record, "its key has another hash, or its chain has a gap"));
+                return Err(damaged_record(id.record, "its key has another hash, or its chain has a gap"));
             }
             before = nth;
         }
@@ -198,18 +211,18 @@ impl Hashing {
     }
 }
 
-fn too_many(core: &Core) -> Stop {
-    wrong(core.root, format!("more than {CHAIN_MOST} keys have one hash"))
+fn too_many(core: &TrieCore) -> WalkStop {
+    damaged_record(core.root, format!("more than {CHAIN_MOST} keys have one hash"))
 }
 
 /// The key after whose place a walk over a hash trie goes on; none if it begins.
 ///
 /// # Errors
 /// A portion with other bounds, which takes an order of keys.
-pub(super) fn after<'p>(portion: &Portion<'p>) -> crate::Result<Option<&'p [u8]>> {
+pub(super) fn after<'p>(portion: &ScanRequest<'p>) -> crate::Result<Option<&'p [u8]>> {
     match (portion.lower, portion.upper, portion.direction) {
-        (Bound::Unbounded, Bound::Unbounded, Direction::Forward) => Ok(None),
-        (Bound::Excluded(key), Bound::Unbounded, Direction::Forward) => Ok(Some(key)),
+        (Bound::Unbounded, Bound::Unbounded, WalkDirection::Forward) => Ok(None),
+        (Bound::Excluded(key), Bound::Unbounded, WalkDirection::Forward) => Ok(Some(key)),
         _ => Err(DiskError::NoOrder),
     }
 }

@@ -9,23 +9,23 @@
 
 use memchr::memchr;
 
-use super::node::{Rest, Result};
+use super::node::{Result, UnreadBytes};
 
 /// Bytes of a leaf's end.
 const END: usize = 2;
 
 /// The leaves within a node's record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Leaves<'p> {
+pub(crate) struct NodeLeaves<'p> {
     symbols: &'p [u8],
     ends: &'p [u8],
     bytes: &'p [u8],
 }
 
-impl<'p> Leaves<'p> {
+impl<'p> NodeLeaves<'p> {
     /// Reads leaves.
     #[inline(always)]
-    pub(super) fn take(rest: &mut Rest<'p>) -> Result<Self> {
+    pub(super) fn take(rest: &mut UnreadBytes<'p>) -> Result<Self> {
         let count = usize::from(rest.take(1)?[0]) + 1;
         let mut leaves = Self { symbols: rest.take(count)?, ends: rest.take(END * count)?, bytes: &[] };
         leaves.bytes = rest.take(leaves.end(count))?;

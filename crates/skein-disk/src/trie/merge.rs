@@ -10,16 +10,16 @@
 //! of the last node that is done says where the next one begins, whatever was written meanwhile.
 
 use super::KEY_MOST;
-use super::content::Content;
-use super::core::{Core, node, replace, wrong};
-use super::node::{Node, RECORD_MOST};
+use super::core::{TrieCore, damaged_record, node, replace};
+use super::decoded_node::DecodedNode;
+use super::node::{RECORD_MOST, TrieNode};
 use super::placement::{relocate, room};
-use super::symbols::{Path, Symbols};
-use super::visited::Visited;
+use super::symbols::{SymbolPath, TrieSymbols};
+use super::visited_records::VisitedRecords;
 use super::walk::push_prefix;
-use crate::buffer::Writer;
+use crate::buffer::PageWriter;
 use crate::page::PageId;
-use crate::record::{BODY, Pages, RecordId, SLOT, Walked, change, record, records};
+use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
 /// Room that is left in a page that others come to, so that not every write splits it again.
 const SPARE: usize = BODY / 16;
@@ -32,7 +32,7 @@ const SHARE: usize = 4;
 
 /// What a step did.
 #[derive(Debug)]
-pub(crate) struct Merged {
+pub(crate) struct MergeStep {
     /// Pages that were given back.
     pub(crate) pages: usize,
     /// Nodes that were done.
@@ -40,12 +40,12 @@ pub(crate) struct Merged {
     /// Whether there is anything to be published.
     pub(crate) is_changed: bool,
     /// The node before which the next step begins; none if no node has been done yet.
-    pub(crate) before: Option<Path>,
+    pub(crate) before: Option<SymbolPath>,
     /// Whether all has been done.
     pub(crate) is_done: bool,
 }
 
-impl Merged {
+impl MergeStep {
     fn count_page(&mut self) {
         self.pages += 1;
         self.is_changed = true;
@@ -53,7 +53,7 @@ impl Merged {
 }
 
 /// A node on the way, whose children are still to be visited, the last one first.
-struct Frame {
+struct MergeFrame {
     id: RecordId,
     /// Symbols of its path.
     depth: usize,
@@ -62,12 +62,16 @@ struct Frame {
     is_done: bool,
 }
 
-impl Core {
+impl TrieCore {
     /// Does a step: goes on before a node, to the next one and as far as a write should go. It is to be published if anything was changed.
-    pub(super) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Walked<Merged> {
-        let (mut path, mut stack) = (Path::new(self.symbols, 0), Vec::new());
-        let mut merged = Merged { pages: 0, nodes: 0, is_changed: false, before, is_done: false };
-        let mut visited = Visited::default();
+    pub(super) fn merge(
+        &self,
+        writer: &mut PageWriter<'_>,
+        before: Option<SymbolPath>,
+    ) -> WalkResult<MergeStep> {
+        let (mut path, mut stack) = (SymbolPath::new(self.symbols, 0), Vec::new());
+        let mut merged = MergeStep { pages: 0, nodes: 0, is_changed: false, before, is_done: false };
+        let mut visited = VisitedRecords::default();
         let mut looked = 0;
         self.enter(writer, self.root, merged.before.as_ref(), &mut path, &mut stack)?;
         while let Some(frame) = stack.last_mut() {
@@ -85,13 +89,13 @@ impl Core {
                 let parent = stack.iter().rev().nth(1).map(|frame| frame.id);
                 let is_all = self.take_leaves_in(writer, id, &mut merged)?
                     && self.merge_below(writer, id, &mut merged)?
-                    && sink(writer, id, parent, &mut merged)?;
+                    && move_node_down(writer, id, parent, &mut merged)?;
                 if is_all {
                     merged.nodes += 1;
                     merged.before = Some(path.clone());
                 }
                 // What was moved lies below the node, and none of that is still to be visited.
-                if !is_all || is_enough(writer) || looked > LOOK {
+                if !is_all || is_step_full(writer) || looked > LOOK {
                     return Ok(merged);
                 }
             }
@@ -104,22 +108,22 @@ impl Core {
     /// Goes to a node; of its children, to those that are still to be done.
     fn enter(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         id: RecordId,
-        before: Option<&Path>,
-        path: &mut Path,
-        stack: &mut Vec<Frame>,
-    ) -> Walked<()> {
-        writer.let_go_of_much();
+        before: Option<&SymbolPath>,
+        path: &mut SymbolPath,
+        stack: &mut Vec<MergeFrame>,
+    ) -> WalkResult<()> {
+        writer.release_many_reads();
         let node = node(writer, id)?;
         push_prefix(path, id, &node, self.symbols.count(KEY_MOST))?;
-        let mut frame = Frame { id, depth: path.depth(), children: Vec::new(), is_done: false };
-        match before.map(|before| place(self.symbols, path, before)) {
-            None | Some(Place::Before) => frame.children.extend(node.children.iter()),
-            Some(Place::Above(symbol)) => {
+        let mut frame = MergeFrame { id, depth: path.depth(), children: Vec::new(), is_done: false };
+        match before.map(|before| merge_position(self.symbols, path, before)) {
+            None | Some(MergePosition::Before) => frame.children.extend(node.children.iter()),
+            Some(MergePosition::Above(symbol)) => {
                 frame.children.extend(node.children.iter().take_while(|child| child.0 <= symbol));
             }
-            Some(Place::Done) => frame.is_done = true,
+            Some(MergePosition::Done) => frame.is_done = true,
         }
         stack.push(frame);
         Ok(())
@@ -127,17 +131,23 @@ impl Core {
 
     /// Takes leaves that have records of their own into their parent's, as far as they fit there: it may have had more when they came. False if the write has enough
     /// before all is done.
-    fn take_leaves_in(&self, writer: &mut Writer<'_>, id: RecordId, merged: &mut Merged) -> Walked<bool> {
+    fn take_leaves_in(
+        &self,
+        writer: &mut PageWriter<'_>,
+        id: RecordId,
+        merged: &mut MergeStep,
+    ) -> WalkResult<bool> {
         for (symbol, child) in node(writer, id)?.children.iter().collect::<Vec<_>>() {
-            writer.let_go_of_much();
+            writer.release_many_reads();
             let leaf = record(writer, child)?;
-            let below = Node::of(leaf).map_err(|what| wrong(child, what))?;
-            if below.value.is_none() || !Content::of(below).is_childless() {
+            let below = TrieNode::of(leaf).map_err(|what| damaged_record(child, what))?;
+            if below.value.is_none() || !DecodedNode::of(below).is_childless() {
                 continue;
             }
             let leaf = leaf.to_vec();
             let before = record(writer, id)?.to_vec();
-            let mut content = Content::of(Node::of(&before).map_err(|what| wrong(id, what))?);
+            let mut content =
+                DecodedNode::of(TrieNode::of(&before).map_err(|what| damaged_record(id, what))?);
             if !content.takes_leaf(symbol, leaf.len(), self.layout) {
                 continue;
             }
@@ -148,7 +158,7 @@ impl Core {
             if after.len() > RECORD_MOST || after.len() > before.len() + freed + room(writer, id.page)? {
                 continue;
             }
-            if is_enough(writer) {
+            if is_step_full(writer) {
                 return Ok(false);
             }
             change(writer, child.page, |records| records.remove(child.slot))?;
@@ -163,28 +173,33 @@ impl Core {
     }
 
     /// Merges the pages that a node owns; false if the write has enough before all is done.
-    fn merge_below(&self, writer: &mut Writer<'_>, owner: RecordId, merged: &mut Merged) -> Walked<bool> {
+    fn merge_below(
+        &self,
+        writer: &mut PageWriter<'_>,
+        owner: RecordId,
+        merged: &mut MergeStep,
+    ) -> WalkResult<bool> {
         let mut left: Vec<PageId> = Vec::new();
         for page in pages_below(writer, owner)? {
-            writer.let_go_of_much();
-            if is_enough(writer) {
+            writer.release_many_reads();
+            if is_step_full(writer) {
                 return Ok(false);
             }
             match left.last() {
                 Some(to) if fits(writer, page, *to)? => {
-                    self.empty(writer, page, owner, *to)?;
+                    self.move_all_nodes(writer, page, owner, *to)?;
                     merged.count_page();
                 }
                 _ => left.push(page),
             }
         }
         for page in left {
-            writer.let_go_of_much();
-            if is_enough(writer) {
+            writer.release_many_reads();
+            if is_step_full(writer) {
                 return Ok(false);
             }
             if fits(writer, page, owner.page)? {
-                self.empty(writer, page, owner, owner.page)?;
+                self.move_all_nodes(writer, page, owner, owner.page)?;
                 merged.count_page();
             }
         }
@@ -194,15 +209,15 @@ impl Core {
 
 /// Moves a node, with all that is below it in its page, to a page of its own that has little: so that page is its parent's then, who may have others to merge it
 /// with. False if the write has enough before.
-fn sink(
-    writer: &mut Writer<'_>,
+fn move_node_down(
+    writer: &mut PageWriter<'_>,
     id: RecordId,
     parent: Option<RecordId>,
-    merged: &mut Merged,
-) -> Walked<bool> {
+    merged: &mut MergeStep,
+) -> WalkResult<bool> {
     let Some(parent) = parent else { return Ok(true) };
     for page in pages_below(writer, id)? {
-        writer.let_go_of_much();
+        writer.release_many_reads();
         let here = records(writer, page)?;
         let (used, room) = (here.used(), here.room().unwrap_or(0));
         if used > LITTLE {
@@ -212,7 +227,7 @@ fn sink(
         if bytes + SPARE > room {
             continue;
         }
-        if is_enough(writer) {
+        if is_step_full(writer) {
             return Ok(false);
         }
         relocate(writer, &names, parent, page)?;
@@ -227,7 +242,7 @@ fn sink(
 }
 
 /// Records of a page from one on down, and the bytes that they take.
-fn below(pages: &mut impl Pages, id: RecordId) -> Walked<(Vec<RecordId>, usize)> {
+fn below(pages: &mut impl PageReader, id: RecordId) -> WalkResult<(Vec<RecordId>, usize)> {
     let (mut names, mut at, mut bytes) = (vec![id], 0, 0);
     // Pointers in a ring would go on for ever; a page has no more than its bytes.
     while at < names.len() && bytes <= BODY {
@@ -240,7 +255,7 @@ fn below(pages: &mut impl Pages, id: RecordId) -> Walked<(Vec<RecordId>, usize)>
 }
 
 /// Where a node is, as a walk backward sees it.
-enum Place {
+enum MergePosition {
     /// It and all below it are still to be done.
     Before,
     /// It is on the way to the place: it is to be done, and so are its children up to that of a symbol.
@@ -249,23 +264,23 @@ enum Place {
     Done,
 }
 
-fn place(symbols: Symbols, path: &Path, before: &Path) -> Place {
-    let of = |path: &Path, at| symbols.at_in(path.bytes(), 0, at);
+fn merge_position(symbols: TrieSymbols, path: &SymbolPath, before: &SymbolPath) -> MergePosition {
+    let of = |path: &SymbolPath, at| symbols.at_in(path.bytes(), 0, at);
     let most = path.depth().min(before.depth());
     match (0..most).find(|at| of(path, *at) != of(before, *at)) {
-        Some(at) if of(path, at) < of(before, at) => Place::Before,
-        None if path.depth() < before.depth() => Place::Above(of(before, path.depth())),
-        _ => Place::Done,
+        Some(at) if of(path, at) < of(before, at) => MergePosition::Before,
+        None if path.depth() < before.depth() => MergePosition::Above(of(before, path.depth())),
+        _ => MergePosition::Done,
     }
 }
 
 /// Whether a write is as large as one should be. Something was merged then.
-fn is_enough(writer: &Writer<'_>) -> bool {
+fn is_step_full(writer: &PageWriter<'_>) -> bool {
     writer.copies() > (writer.cache() / SHARE).min(LOOK)
 }
 
 /// The pages that a node owns, in the order of its children.
-fn pages_below(pages: &mut impl Pages, owner: RecordId) -> Walked<Vec<PageId>> {
+fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkResult<Vec<PageId>> {
     let mut below: Vec<PageId> = Vec::new();
     for (_, child) in node(pages, owner)?.children.iter() {
         if child.page != owner.page && !below.contains(&child.page) {
@@ -276,7 +291,7 @@ fn pages_below(pages: &mut impl Pages, owner: RecordId) -> Walked<Vec<PageId>> {
 }
 
 /// Whether all that a page has fits another one.
-fn fits(pages: &mut impl Pages, page: PageId, to: PageId) -> Walked<bool> {
+fn fits(pages: &mut impl PageReader, page: PageId, to: PageId) -> WalkResult<bool> {
     let used = records(pages, page)?.used();
     Ok(records(pages, to)?.room().is_some_and(|room| used + SLOT + SPARE <= room))
 }

@@ -21,15 +21,15 @@
 //!
 //! Source: section 3. A node of the paper has one symbol, and the same length as all others (`fixed/`); here prefixes stand for nodes of one child each.
 
+mod batch_lookup;
 mod check;
-mod content;
 mod core;
 mod cursor;
+mod decoded_node;
 mod fixed;
 mod forest;
 mod hash;
 mod leaves;
-mod many;
 mod merge;
 mod node;
 mod overflow;
@@ -41,26 +41,26 @@ mod symbols;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
-mod visited;
+mod visited_records;
 mod walk;
 
 use std::ops::Range;
 
-use crate::buffer::{Buffer, Stop, View, Writer};
-use crate::record::{Pages, RecordId, Walked};
+use crate::buffer::{BufferManager, PageView, PageWriter, WalkStop};
+use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
-pub use check::Census;
-use core::{Core, valid};
-pub use cursor::Cursor;
-use fixed::Fixed;
-use hash::Hashing;
-pub(crate) use merge::Merged;
-use shape::Parts;
-pub use shape::Shape;
-pub(crate) use symbols::Path;
-use value::Stored;
-pub(crate) use visited::{RECORDS_OF_PAGE, is_beyond};
-pub use walk::{Direction, Entries, Entry, Portion};
+pub use check::TrieCensus;
+use core::{TrieCore, valid};
+pub use cursor::TrieCursor;
+use fixed::FixedTrie;
+use hash::KeyHashing;
+pub(crate) use merge::MergeStep;
+use shape::ShapeLayout;
+pub use shape::TrieShape;
+pub(crate) use symbols::SymbolPath;
+use value::StoredValue;
+pub(crate) use visited_records::{RECORDS_OF_PAGE, is_beyond};
+pub use walk::{ScanEntries, ScanEntry, ScanRequest, WalkDirection};
 
 /// Bytes of a key at most.
 pub(crate) const KEY_MOST: usize = 65_535;
@@ -69,63 +69,65 @@ pub(crate) const VALUE_MOST: usize = 512 << 20;
 
 /// A trie of the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trie {
-    shape: Shape,
-    nodes: Nodes,
+pub(crate) struct DiskTrie {
+    shape: TrieShape,
+    nodes: TrieLayout,
 }
 
 /// How nodes are laid out, and where the first one is.
 #[derive(Clone, Copy, Debug)]
-enum Nodes {
+enum TrieLayout {
     Compressed {
-        core: Core,
+        core: TrieCore,
         /// For the hash trie.
-        hashing: Option<Hashing>,
+        hashing: Option<KeyHashing>,
     },
-    Fixed(Fixed),
+    Fixed(FixedTrie),
 }
 
-impl Trie {
+impl DiskTrie {
     /// Makes a trie that has no keys. `secret` is what a hash trie hashes with; it has to be the same when the trie is opened.
     ///
     /// # Errors
     /// Parameters that do not fit; no page is free.
-    pub(crate) fn create(writer: &mut Writer<'_>, shape: Shape, secret: [u8; 16]) -> Result<Self> {
+    pub(crate) fn create(writer: &mut PageWriter<'_>, shape: TrieShape, secret: [u8; 16]) -> Result<Self> {
         let root = match shape.parts()? {
-            (symbols, Parts::Compressed(layout)) => Core::create(writer, symbols, layout)?.root,
-            (_, Parts::Fixed(form)) => fixed::create(writer, form)?,
+            (symbols, ShapeLayout::Compressed(layout)) => TrieCore::create(writer, symbols, layout)?.root,
+            (_, ShapeLayout::Fixed(form)) => fixed::create(writer, form)?,
         };
         Self::open(shape, root, secret)
     }
 
     /// The trie whose root is there.
-    pub(crate) fn open(shape: Shape, root: RecordId, secret: [u8; 16]) -> Result<Self> {
-        let hashing = (!shape.is_ordered()).then(|| Hashing::new(secret));
+    pub(crate) fn open(shape: TrieShape, root: RecordId, secret: [u8; 16]) -> Result<Self> {
+        let hashing = (!shape.is_ordered()).then(|| KeyHashing::new(secret));
         let nodes = match shape.parts()? {
-            (symbols, Parts::Compressed(layout)) => {
-                Nodes::Compressed { core: Core { symbols, layout, root }, hashing }
+            (symbols, ShapeLayout::Compressed(layout)) => {
+                TrieLayout::Compressed { core: TrieCore { symbols, layout, root }, hashing }
             }
-            (symbols, Parts::Fixed(form)) => Nodes::Fixed(Fixed::open(symbols, form, root, hashing)),
+            (symbols, ShapeLayout::Fixed(form)) => {
+                TrieLayout::Fixed(FixedTrie::open(symbols, form, root, hashing))
+            }
         };
         Ok(Self { shape, nodes })
     }
 
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> TrieShape {
         self.shape
     }
 
     pub(crate) fn root(&self) -> RecordId {
         match &self.nodes {
-            Nodes::Compressed { core, .. } => core.root,
-            Nodes::Fixed(fixed) => fixed.root(),
+            TrieLayout::Compressed { core, .. } => core.root,
+            TrieLayout::Fixed(fixed) => fixed.root(),
         }
     }
 
     /// Bytes of a key at most.
     fn key_most(&self) -> usize {
         match self.nodes {
-            Nodes::Compressed { .. } => KEY_MOST,
-            Nodes::Fixed(_) => fixed::KEY_MOST,
+            TrieLayout::Compressed { .. } => KEY_MOST,
+            TrieLayout::Fixed(_) => fixed::KEY_MOST,
         }
     }
 
@@ -135,17 +137,17 @@ impl Trie {
     /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
     pub(crate) fn get_into(
         &self,
-        pages: &mut impl Pages,
+        pages: &mut impl PageReader,
         key: &[u8],
         out: &mut Vec<u8>,
-    ) -> Walked<Option<u64>> {
+    ) -> WalkResult<Option<u64>> {
         if key.len() > self.key_most() {
             return Ok(None);
         }
         let version = match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => core.get(pages, key, out)?,
-            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key, out)?,
-            Nodes::Fixed(fixed) => fixed.get(pages, key, out)?,
+            TrieLayout::Compressed { core, hashing: None } => core.get(pages, key, out)?,
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key, out)?,
+            TrieLayout::Fixed(fixed) => fixed.get(pages, key, out)?,
         };
         version.map(|version| valid(version, key)).transpose()
     }
@@ -156,16 +158,16 @@ impl Trie {
     /// As [`get_into`](Self::get_into), and those of `found`.
     pub(crate) fn get_many(
         &self,
-        view: &View<'_>,
+        view: &PageView<'_>,
         keys: &[&[u8]],
         out: &mut Vec<u8>,
-        mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> Walked<()>,
-    ) -> Walked<()> {
+        mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> WalkResult<()>,
+    ) -> WalkResult<()> {
         let mut finish = |which: usize, start, version: Option<u64>, end| {
             let version = version.map(|version| valid(version, keys[which])).transpose()?;
             found(which, version.map(|version| (version, start..end)))
         };
-        let Nodes::Compressed { core, hashing } = &self.nodes else {
+        let TrieLayout::Compressed { core, hashing } = &self.nodes else {
             for (which, key) in keys.iter().enumerate() {
                 let start = out.len();
                 let version = self.get_into(&mut &*view, key, out)?;
@@ -173,34 +175,34 @@ impl Trie {
             }
             return Ok(());
         };
-        let end = |which: usize, came: many::End<'_>| {
+        let end = |which: usize, came: batch_lookup::LookupEnd<'_>| {
             let (start, key) = (out.len(), keys[which]);
             let version = match came {
-                many::End::Absent => None,
-                many::End::Found(version, Stored::Inline(bytes))
+                batch_lookup::LookupEnd::Absent => None,
+                batch_lookup::LookupEnd::Found(version, StoredValue::Inline(bytes))
                     if let Some(value) = hash::value_of(hashing.is_some(), bytes, key) =>
                 {
                     out.extend_from_slice(value);
                     Some(version)
                 }
                 // A long value, or a key that shares its hash.
-                many::End::Found(..) => self.get_into(&mut &*view, key, out)?,
+                batch_lookup::LookupEnd::Found(..) => self.get_into(&mut &*view, key, out)?,
             };
             finish(which, start, version, out.len())
         };
-        many::look_up(core, hashing.as_ref(), view, keys, end)
+        batch_lookup::look_up(core, hashing.as_ref(), view, keys, end)
     }
 
     /// Walks to keys as [`get_many`](Self::get_many) does, so that what is on the way is at hand for who goes there next.
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
-    pub(crate) fn approach(&self, view: &View<'_>, keys: &[&[u8]]) -> Walked<()> {
+    pub(crate) fn prefetch(&self, view: &PageView<'_>, keys: &[&[u8]]) -> WalkResult<()> {
         match &self.nodes {
-            Nodes::Compressed { core, hashing } => {
-                many::look_up(core, hashing.as_ref(), view, keys, |_, _| Ok(()))
+            TrieLayout::Compressed { core, hashing } => {
+                batch_lookup::look_up(core, hashing.as_ref(), view, keys, |_, _| Ok(()))
             }
-            Nodes::Fixed(_) => Ok(()),
+            TrieLayout::Fixed(_) => Ok(()),
         }
     }
 
@@ -208,8 +210,8 @@ impl Trie {
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
-    pub(crate) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
-        let Nodes::Compressed { core, hashing: None } = &self.nodes else {
+    pub(crate) fn version(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<u64>> {
+        let TrieLayout::Compressed { core, hashing: None } = &self.nodes else {
             // Of keys of one hash, only their values tell which is which.
             return self.get_into(pages, key, &mut Vec::new());
         };
@@ -225,7 +227,7 @@ impl Trie {
     /// A key or a value that is too long, or that the trie cannot keep; a file operation that failed. The write is to be given up then.
     pub(crate) fn set(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         key: &[u8],
         version: u64,
         value: &[u8],
@@ -237,11 +239,11 @@ impl Trie {
             return Err(DiskError::ValueTooLong { len: value.len(), limit: VALUE_MOST });
         }
         let set = match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => core.set(writer, key, version, value),
-            Nodes::Compressed { core, hashing: Some(hashing) } => {
+            TrieLayout::Compressed { core, hashing: None } => core.set(writer, key, version, value),
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => {
                 hashing.set(core, writer, key, version, value)
             }
-            Nodes::Fixed(fixed) => fixed.set(writer, key, version, value),
+            TrieLayout::Fixed(fixed) => fixed.set(writer, key, version, value),
         };
         set.map_err(|stop| writer.fault(stop))
     }
@@ -250,14 +252,14 @@ impl Trie {
     ///
     /// # Errors
     /// A file operation that failed. The write is to be given up then.
-    pub(crate) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Result<bool> {
+    pub(crate) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
         if key.len() > self.key_most() {
             return Ok(false);
         }
         let removed = match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => core.remove(writer, key),
-            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.remove(core, writer, key),
-            Nodes::Fixed(fixed) => fixed.remove(writer, key),
+            TrieLayout::Compressed { core, hashing: None } => core.remove(writer, key),
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.remove(core, writer, key),
+            TrieLayout::Fixed(fixed) => fixed.remove(writer, key),
         };
         removed.map_err(|stop| writer.fault(stop))
     }
@@ -266,11 +268,15 @@ impl Trie {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get_into`](Self::get_into).
-    pub(crate) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    pub(crate) fn collect(
+        &self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         self.ordered()?;
         match &self.nodes {
-            Nodes::Compressed { core, .. } => core.collect(pages, portion),
-            Nodes::Fixed(fixed) => fixed.collect(pages, portion),
+            TrieLayout::Compressed { core, .. } => core.collect(pages, portion),
+            TrieLayout::Fixed(fixed) => fixed.collect(pages, portion),
         }
     }
 
@@ -278,11 +284,15 @@ impl Trie {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get_into`](Self::get_into).
-    pub(crate) fn walk(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    pub(crate) fn walk(
+        &self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => core.collect(pages, portion),
-            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
-            Nodes::Fixed(fixed) => fixed.walk(pages, portion),
+            TrieLayout::Compressed { core, hashing: None } => core.collect(pages, portion),
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
+            TrieLayout::Fixed(fixed) => fixed.walk(pages, portion),
         }
     }
 
@@ -290,9 +300,9 @@ impl Trie {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] of a hash trie.
-    pub(crate) fn cursor<'b>(&self, buffer: &'b Buffer) -> Result<Cursor<'b>> {
+    pub(crate) fn cursor<'b>(&self, buffer: &'b BufferManager) -> Result<TrieCursor<'b>> {
         self.ordered()?;
-        Ok(Cursor::new(buffer, *self))
+        Ok(TrieCursor::new(buffer, *self))
     }
 
     fn ordered(&self) -> Result<()> {
@@ -304,11 +314,13 @@ impl Trie {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged. The write is to be given up then.
-    pub(crate) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Result<Merged> {
+    pub(crate) fn merge(&self, writer: &mut PageWriter<'_>, before: Option<SymbolPath>) -> Result<MergeStep> {
         match &self.nodes {
-            Nodes::Compressed { core, .. } => core.merge(writer, before).map_err(|stop| writer.fault(stop)),
-            Nodes::Fixed(_) => {
-                Ok(Merged { pages: 0, nodes: 0, is_changed: false, before: None, is_done: true })
+            TrieLayout::Compressed { core, .. } => {
+                core.merge(writer, before).map_err(|stop| writer.fault(stop))
+            }
+            TrieLayout::Fixed(_) => {
+                Ok(MergeStep { pages: 0, nodes: 0, is_changed: false, before: None, is_done: true })
             }
         }
     }
@@ -317,16 +329,16 @@ impl Trie {
     ///
     /// # Errors
     /// The first thing that is not as it must be.
-    pub(crate) fn check(&self, pages: &mut impl Pages) -> std::result::Result<Census, Stop> {
+    pub(crate) fn check(&self, pages: &mut impl PageReader) -> std::result::Result<TrieCensus, WalkStop> {
         match &self.nodes {
-            Nodes::Compressed { core, hashing } => {
+            TrieLayout::Compressed { core, hashing } => {
                 let census = core.check(pages)?;
                 if let Some(hashing) = hashing {
                     hashing.check(core, pages)?;
                 }
                 Ok(census)
             }
-            Nodes::Fixed(fixed) => fixed.check(pages),
+            TrieLayout::Fixed(fixed) => fixed.check(pages),
         }
     }
 }

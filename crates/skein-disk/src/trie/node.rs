@@ -21,8 +21,8 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::leaves::Leaves;
-use super::value::{self, TAKES_MOST, Versioned};
+use super::leaves::NodeLeaves;
+use super::value::{self, TAKES_MOST, VersionedValue};
 use crate::record::{BODY, POINTER, RecordId, SLOT};
 
 /// Bytes of a prefix at most; a longer one goes on in the child.
@@ -48,10 +48,10 @@ const CHILDREN_MOST: usize = 256;
 pub(super) const LEAVES_MOST: usize = 3072;
 
 /// Bytes of a node's leaves at most: so many that an array of pointers fits besides.
-pub(super) fn leaves_most(layout: Layout) -> usize {
+pub(super) fn leaves_most(layout: ChildLayout) -> usize {
     match layout {
-        Layout::List => LEAVES_MOST,
-        Layout::Array(n) => {
+        ChildLayout::List => LEAVES_MOST,
+        ChildLayout::Array(n) => {
             let others = HEAD_MOST + PREFIX_MOST + TAKES_MOST + POINTER * n;
             LEAVES_MOST.min(RECORD_MOST.saturating_sub(others))
         }
@@ -66,7 +66,7 @@ pub(super) type Result<T> = std::result::Result<T, String>;
 
 /// How children are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum ChildLayout {
     /// Those that there are, with their characters.
     List,
     /// A pointer for each of so many symbols.
@@ -75,12 +75,12 @@ pub(crate) enum Layout {
 
 /// The children of a node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Children<'p> {
+pub(crate) enum NodeChildren<'p> {
     List { characters: &'p [u8], pointers: &'p [u8] },
     Array { pointers: &'p [u8] },
 }
 
-impl<'p> Children<'p> {
+impl<'p> NodeChildren<'p> {
     fn pointers(self) -> &'p [u8] {
         let (Self::List { pointers, .. } | Self::Array { pointers }) = self;
         pointers
@@ -121,19 +121,19 @@ impl<'p> Children<'p> {
 
 /// A node, as its record has it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node<'p> {
+pub(crate) struct TrieNode<'p> {
     /// Symbols of the prefix.
     pub(crate) symbols: usize,
     pub(crate) prefix: &'p [u8],
-    pub(crate) value: Option<Versioned<'p>>,
-    pub(crate) leaves: Leaves<'p>,
-    pub(crate) children: Children<'p>,
+    pub(crate) value: Option<VersionedValue<'p>>,
+    pub(crate) leaves: NodeLeaves<'p>,
+    pub(crate) children: NodeChildren<'p>,
 }
 
 /// Bytes of a record that were not read yet.
-pub(super) struct Rest<'p>(&'p [u8]);
+pub(super) struct UnreadBytes<'p>(&'p [u8]);
 
-impl<'p> Rest<'p> {
+impl<'p> UnreadBytes<'p> {
     pub(super) fn of(bytes: &'p [u8]) -> Self {
         Self(bytes)
     }
@@ -151,16 +151,16 @@ impl<'p> Rest<'p> {
     }
 }
 
-impl<'p> Node<'p> {
+impl<'p> TrieNode<'p> {
     /// The node of a record, or of a leaf's bytes.
     #[inline(always)]
     pub(crate) fn of(record: &'p [u8]) -> Result<Self> {
-        let mut rest = Rest(record);
+        let mut rest = UnreadBytes(record);
         let flags = rest.take(1)?[0];
         let (symbols, len) = lengths(flags, &mut rest)?;
         let prefix = rest.take(len)?;
         let value = if flags & VALUE == 0 { None } else { Some(value::take(&mut rest)?) };
-        let leaves = if flags & LEAVES == 0 { Leaves::default() } else { Leaves::take(&mut rest)? };
+        let leaves = if flags & LEAVES == 0 { NodeLeaves::default() } else { NodeLeaves::take(&mut rest)? };
         let children = children(flags, &mut rest)?;
         Ok(Self { symbols, prefix, value, leaves, children })
     }
@@ -181,7 +181,7 @@ impl<'p> Node<'p> {
 
 /// Symbols and bytes of a prefix.
 #[inline(always)]
-fn lengths(flags: u8, rest: &mut Rest<'_>) -> Result<(usize, usize)> {
+fn lengths(flags: u8, rest: &mut UnreadBytes<'_>) -> Result<(usize, usize)> {
     if flags & SAME != 0 {
         let both = rest.take(1)?[0].into();
         return Ok((both, both));
@@ -195,21 +195,21 @@ fn lengths(flags: u8, rest: &mut Rest<'_>) -> Result<(usize, usize)> {
 }
 
 #[inline(always)]
-fn children<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Children<'p>> {
+fn children<'p>(flags: u8, rest: &mut UnreadBytes<'p>) -> Result<NodeChildren<'p>> {
     if flags & ARRAY != 0 {
-        return Ok(Children::Array { pointers: rest.0 });
+        return Ok(NodeChildren::Array { pointers: rest.0 });
     }
     if flags & LIST == 0 {
-        return Ok(Children::List { characters: &[], pointers: &[] });
+        return Ok(NodeChildren::List { characters: &[], pointers: &[] });
     }
     let count = usize::from(rest.take(1)?[0]) + 1;
     let characters = rest.take(count)?;
-    Ok(Children::List { characters, pointers: rest.take(POINTER * count)? })
+    Ok(NodeChildren::List { characters, pointers: rest.take(POINTER * count)? })
 }
 
 /// Where in a node's record the pointers to its children are.
 fn pointers(record: &[u8]) -> Result<Range<usize>> {
-    let len = Node::of(record)?.children.pointers().len();
+    let len = TrieNode::of(record)?.children.pointers().len();
     // They are its last bytes, if it is whole.
     Ok(record.len() - len..record.len())
 }
@@ -227,7 +227,7 @@ pub(crate) fn rename_children(record: &mut [u8], name: impl Fn(RecordId) -> Opti
 
 /// Sets the pointer to a node's child, for which there is a place.
 pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<()> {
-    let position = Node::of(record)?.children.position(symbol);
+    let position = TrieNode::of(record)?.children.position(symbol);
     let pointers = pointers(record)?;
     let at = position.map(|position| POINTER * position);
     let pointer = at.and_then(|at| record[pointers].get_mut(at..at + POINTER));
@@ -239,7 +239,7 @@ pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<(
 
 /// The bytes of a record from its node's value on; with a symbol, from the value of its leaf there. None if there is no such value.
 fn value_mut(record: &mut [u8], leaf: Option<u8>) -> Result<Option<&mut [u8]>> {
-    let mut rest = Rest(record);
+    let mut rest = UnreadBytes(record);
     let flags = rest.take(1)?[0];
     let (_, len) = lengths(flags, &mut rest)?;
     rest.take(len)?;
@@ -251,7 +251,7 @@ fn value_mut(record: &mut [u8], leaf: Option<u8>) -> Result<Option<&mut [u8]>> {
         value::take(&mut rest)?;
     }
     let from = record.len() - rest.0.len();
-    let leaves = if flags & LEAVES == 0 { Leaves::default() } else { Leaves::take(&mut rest)? };
+    let leaves = if flags & LEAVES == 0 { NodeLeaves::default() } else { NodeLeaves::take(&mut rest)? };
     let Some(range) = leaves.range(symbol) else { return Ok(None) };
     let leaf = record.get_mut(from + range.start..from + range.end);
     value_mut(leaf.ok_or("a leaf lies outside of its record")?, None)
@@ -271,9 +271,9 @@ pub(crate) fn set_writing(record: &mut [u8], leaf: Option<u8>, is_writing: bool)
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::Content;
-    use super::super::overflow::Chain;
-    use super::super::value::{INVALID, Stored};
+    use super::super::decoded_node::DecodedNode;
+    use super::super::overflow::OverflowChain;
+    use super::super::value::{INVALID, StoredValue};
     use super::*;
     use crate::page::PageId;
 
@@ -282,14 +282,17 @@ mod tests {
     }
 
     fn leaf(symbol: u8) -> Vec<u8> {
-        let value = Some(Versioned { version: symbol.into(), stored: Stored::Inline(&[9; 70]) });
-        Content { symbols: 2, prefix: vec![symbol; 2], value, ..Content::default() }.encode(Layout::List)
+        let value = Some(VersionedValue { version: symbol.into(), stored: StoredValue::Inline(&[9; 70]) });
+        DecodedNode { symbols: 2, prefix: vec![symbol; 2], value, ..DecodedNode::default() }
+            .encode(ChildLayout::List)
     }
 
-    fn some_nodes() -> Vec<Content<'static>> {
-        let inline = Versioned { version: 7, stored: Stored::Inline(b"value") };
-        let long =
-            Versioned { version: 8, stored: Stored::Overflow(Chain { first: PageId(9), len: 10_000 }) };
+    fn some_nodes() -> Vec<DecodedNode<'static>> {
+        let inline = VersionedValue { version: 7, stored: StoredValue::Inline(b"value") };
+        let long = VersionedValue {
+            version: 8,
+            stored: StoredValue::Overflow(OverflowChain { first: PageId(9), len: 10_000 }),
+        };
         let mut nodes = Vec::new();
         for value in [None, Some(inline), Some(long)] {
             for (symbols, len) in [(0, 0), (3, 3), (6, 3), (255, 255), (300, 150), (300, 300)] {
@@ -297,7 +300,7 @@ mod tests {
                     let children = (0..count).map(|at| (at as u8, id(at))).collect();
                     let leaves = (count as u8..).take(leaves).map(|at| (at, leaf(at).into())).collect();
                     let prefix = vec![b'p'; len];
-                    nodes.push(Content { symbols, prefix, value, leaves, children });
+                    nodes.push(DecodedNode { symbols, prefix, value, leaves, children });
                 }
             }
         }
@@ -307,9 +310,9 @@ mod tests {
     #[test]
     fn nodes_are_read_as_they_were_written() {
         for content in some_nodes() {
-            for layout in [Layout::List, Layout::Array(16)] {
+            for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let record = content.encode(layout);
-                let node = Node::of(&record).unwrap();
+                let node = TrieNode::of(&record).unwrap();
                 assert_eq!((node.symbols, node.prefix), (content.symbols, &content.prefix[..]));
                 assert_eq!(node.value, content.value);
                 assert_eq!(node.children.iter().collect::<Vec<_>>(), content.children);
@@ -322,38 +325,42 @@ mod tests {
                     let leaf = content.leaves.iter().find(|leaf| leaf.0 == symbol);
                     assert_eq!(node.leaves.get(symbol), leaf.map(|leaf| &leaf.1[..]));
                 }
-                assert_eq!(Node::of_leaf(&record).is_ok(), content.value.is_some() && content.is_childless());
+                assert_eq!(
+                    TrieNode::of_leaf(&record).is_ok(),
+                    content.value.is_some() && content.is_childless()
+                );
             }
         }
     }
 
     #[test]
-    fn children_get_other_names_and_values_other_bytes_where_they_are() {
+    fn children_and_values_are_changed_in_place() {
         for content in some_nodes() {
-            for layout in [Layout::List, Layout::Array(16)] {
+            for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let mut record = content.encode(layout);
                 let renamed = |old: RecordId| (old == id(2)).then_some(id(99));
                 rename_children(&mut record, renamed).unwrap();
-                let child = Node::of(&record).unwrap().children.get(2);
+                let child = TrieNode::of(&record).unwrap().children.get(2);
                 assert_eq!(child, (content.children.len() > 2).then_some(id(99)));
                 assert_eq!(set_writing(&mut record, None, true).is_ok(), content.value.is_some());
-                let version = Node::of(&record).unwrap().value.map(|value| value.version);
+                let version = TrieNode::of(&record).unwrap().value.map(|value| value.version);
                 assert_eq!(version, content.value.map(|_| INVALID));
-                let is_short = matches!(content.value, Some(Versioned { stored: Stored::Inline(_), .. }));
+                let is_short =
+                    matches!(content.value, Some(VersionedValue { stored: StoredValue::Inline(_), .. }));
                 assert_eq!(overwrite(&mut record, None, 34, b"longer"), Ok(false));
                 assert_eq!(overwrite(&mut record, None, 34, b"other"), Ok(is_short));
-                let other = Versioned { version: 34, stored: Stored::Inline(b"other") };
-                assert!(!is_short || Node::of(&record).unwrap().value == Some(other));
+                let other = VersionedValue { version: 34, stored: StoredValue::Inline(b"other") };
+                assert!(!is_short || TrieNode::of(&record).unwrap().value == Some(other));
                 for symbol in 0..30 {
                     let has_leaf = content.leaves.iter().any(|leaf| leaf.0 == symbol);
                     let overwritten = overwrite(&mut record, Some(symbol), 35, &[5; 70]);
                     assert_eq!(overwritten, Ok(has_leaf));
                     if has_leaf {
-                        let node = Node::of(&record).unwrap();
-                        let leaf = Node::of_leaf(node.leaves.get(symbol).unwrap()).unwrap();
+                        let node = TrieNode::of(&record).unwrap();
+                        let leaf = TrieNode::of_leaf(node.leaves.get(symbol).unwrap()).unwrap();
                         assert_eq!(
                             leaf.value,
-                            Some(Versioned { version: 35, stored: Stored::Inline(&[5; 70]) })
+                            Some(VersionedValue { version: 35, stored: StoredValue::Inline(&[5; 70]) })
                         );
                         assert_eq!(leaf.prefix, [symbol; 2]);
                     }
@@ -365,20 +372,20 @@ mod tests {
     #[test]
     fn a_record_that_is_no_node_gives_an_error_and_no_panic() {
         for content in some_nodes() {
-            let record = content.encode(Layout::List);
+            let record = content.encode(ChildLayout::List);
             for len in 0..record.len() {
                 let mut cut = record[..len].to_vec();
-                assert!(Node::of(&cut).is_err(), "{len} bytes of {}", record.len());
+                assert!(TrieNode::of(&cut).is_err(), "{len} bytes of {}", record.len());
                 assert!(rename_children(&mut cut, Some).is_err());
             }
             for at in 0..record.len() {
                 let mut other = record.clone();
                 other[at] ^= 0xff;
-                if let Ok(node) = Node::of(&other) {
+                if let Ok(node) = TrieNode::of(&other) {
                     let _ = (node.children.get(1), node.children.iter().count());
-                    let leaves = node.leaves.iter().map(|leaf| Node::of_leaf(leaf.1).is_ok());
+                    let leaves = node.leaves.iter().map(|leaf| TrieNode::of_leaf(leaf.1).is_ok());
                     let _ = leaves.count();
-                    let _ = Content::of(node).encode(Layout::List);
+                    let _ = DecodedNode::of(node).encode(ChildLayout::List);
                     let _ = rename_children(&mut other, Some);
                     let _ = overwrite(&mut other, Some(4), 1, &[5; 70]);
                     let _ = set_writing(&mut other, Some(4), true);

@@ -5,29 +5,29 @@
 //! ```
 
 use crate::Result;
-use crate::buffer::{Long, NEXT, NO_PAGE, PIECE, Pieces, Stop, Wanted, Writer};
-use crate::page::{Kind, PageId};
-use crate::record::{Pages, Walked};
+use crate::buffer::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE, PageWriter, WalkStop, WantedPages};
+use crate::page::{DiskPageKind, PageId};
+use crate::record::{PageReader, WalkResult};
 
 /// Where a long value begins, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct OverflowChain {
     pub(crate) first: PageId,
     /// In bytes.
     pub(crate) len: u32,
 }
 
-impl Chain {
+impl OverflowChain {
     /// How many pages it has.
     fn count(self) -> usize {
         (self.len as usize).div_ceil(PIECE)
     }
 
     /// Writes a value, from its last page to its first.
-    pub(crate) fn write(writer: &mut Writer<'_>, value: &[u8]) -> Result<Self> {
+    pub(crate) fn write(writer: &mut PageWriter<'_>, value: &[u8]) -> Result<Self> {
         let mut next = NO_PAGE;
         for piece in value.chunks(PIECE).rev() {
-            let id = writer.make(Kind::Overflow)?;
+            let id = writer.make(DiskPageKind::Overflow)?;
             let body = writer.page_mut(id)?.body_mut();
             body[..NEXT].copy_from_slice(&next.0.to_le_bytes());
             body[NEXT..NEXT + piece.len()].copy_from_slice(piece);
@@ -37,42 +37,42 @@ impl Chain {
     }
 
     /// Its pages, each with the piece that it has.
-    fn visit(self, pages: &mut impl Pages, mut visit: impl FnMut(PageId, &[u8])) -> Walked<()> {
-        let mut pieces = Pieces::new(self.first, self.len);
+    fn visit(self, pages: &mut impl PageReader, mut visit: impl FnMut(PageId, &[u8])) -> WalkResult<()> {
+        let mut pieces = LongValuePieces::new(self.first, self.len);
         while let Some(id) = pieces.next_page() {
             pages
                 .glance(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
-                .map_err(|what| Stop::Wrong(id, what))?;
+                .map_err(|what| WalkStop::Wrong(id, what))?;
         }
         Ok(())
     }
 
     /// Appends the value, which has this version. Its length is not believed before its pages were seen. A walk that misses one of its pages wants all of them:
     /// `buffer/long.rs` says why.
-    pub(crate) fn read(self, pages: &mut impl Pages, version: u64, out: &mut Vec<u8>) -> Walked<()> {
-        let long = Long { version, first: self.first, len: self.len };
+    pub(crate) fn read(self, pages: &mut impl PageReader, version: u64, out: &mut Vec<u8>) -> WalkResult<()> {
+        let long = LongValueId { version, first: self.first, len: self.len };
         let start = out.len();
         if let Some(read) = pages.long(long) {
             out.extend_from_slice(read?);
             return Ok(());
         }
         let read = self.visit(pages, |_, piece| out.extend_from_slice(piece));
-        if let Err(Stop::Missing(_)) = read {
+        if let Err(WalkStop::Missing(_)) = read {
             out.truncate(start);
-            return Err(Stop::Missing(vec![Wanted::Long(long)]));
+            return Err(WalkStop::Missing(vec![WantedPages::Long(long)]));
         }
         read
     }
 
     /// The ids of its pages.
-    pub(crate) fn pages(self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
+    pub(crate) fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let mut ids = Vec::with_capacity(self.count().min(1 << 10));
         self.visit(pages, |id, _| ids.push(id))?;
         Ok(ids)
     }
 
     /// Gives its pages back.
-    pub(crate) fn free(self, writer: &mut Writer<'_>) -> Walked<()> {
+    pub(crate) fn free(self, writer: &mut PageWriter<'_>) -> WalkResult<()> {
         let ids = self.pages(writer)?;
         for id in ids {
             writer.free(id);

@@ -20,39 +20,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::content::Content;
-use super::core::{Core, Visit, insert, node};
-use super::forest::Forest;
+use super::core::{RecordVisit, TrieCore, insert, node};
+use super::decoded_node::DecodedNode;
+use super::forest::PageForest;
 use super::node::rename_children;
-use crate::buffer::Writer;
-use crate::page::{Kind, PageId};
-use crate::record::{BODY, Pages, RecordId, SLOT, Walked, change, record, records};
+use crate::buffer::PageWriter;
+use crate::page::{DiskPageKind, PageId};
+use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
 /// Room that is left in a page where others move, so that it need not be split soon; and what a page has at most that is given up.
 const SLACK: usize = BODY / 4;
 
 /// The owner of the page of a trail's last node; none for the page of the trie's root.
-pub(super) fn owner(trail: &[Visit]) -> Option<RecordId> {
+pub(super) fn owner(trail: &[RecordVisit]) -> Option<RecordId> {
     let page = trail.last()?.id.page;
     trail.iter().rev().map(|visit| visit.id).find(|id| id.page != page)
 }
 
 /// Bytes that one more record of a page can have.
-pub(super) fn room(pages: &mut impl Pages, page: PageId) -> Walked<usize> {
+pub(super) fn room(pages: &mut impl PageReader, page: PageId) -> WalkResult<usize> {
     Ok(records(pages, page)?.room().unwrap_or(0))
 }
 
-impl Core {
+impl TrieCore {
     /// The page for a new child of a trail's last node, which is to be `node` and grows by so many bytes; none if room had to be made, and nodes have moved.
     pub(super) fn place_child(
         &self,
-        writer: &mut Writer<'_>,
-        trail: &[Visit],
-        node: &Content<'_>,
+        writer: &mut PageWriter<'_>,
+        trail: &[RecordVisit],
+        node: &DecodedNode<'_>,
         symbol: u8,
         growth: usize,
         child: usize,
-    ) -> Walked<Option<PageId>> {
+    ) -> WalkResult<Option<PageId>> {
         let id = trail[trail.len() - 1].id;
         let here = room(writer, id.page)?;
         let at = node.children.partition_point(|child| child.0 < symbol);
@@ -75,18 +75,18 @@ impl Core {
         if self.split(writer, id.page, owner(trail), growth + child)? {
             return Ok(None);
         }
-        Ok(Some(writer.make(Kind::Records)?))
+        Ok(Some(writer.make(DiskPageKind::Records)?))
     }
 
     /// Moves some of a page's nodes to another page; false if there is nothing that can move. A page that has room already, and is chosen for them, keeps
     /// `needs` bytes of it.
     pub(super) fn split(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         page: PageId,
         owner: Option<RecordId>,
         needs: usize,
-    ) -> Walked<bool> {
+    ) -> WalkResult<bool> {
         let forest = self.forest(writer, page, owner)?;
         let Some(run) = forest.choose(owner.is_some()) else {
             return move_alone(writer, &forest, owner);
@@ -97,7 +97,7 @@ impl Core {
         let beside = beside(writer, parent, ends, &[page, parent.page])?;
         let to = match first_with_room(writer, &beside, run.weight + SLOT + needs + SLACK)? {
             Some(page) => page,
-            None => writer.make(Kind::Records)?,
+            None => writer.make(DiskPageKind::Records)?,
         };
         relocate(writer, &names, parent, to)?;
         let moved: BTreeSet<RecordId> = names.into_iter().collect();
@@ -107,7 +107,12 @@ impl Core {
     }
 
     /// Gives a page back if it has nothing; moves what it has to another page if that is little.
-    pub(super) fn tidy(&self, writer: &mut Writer<'_>, page: PageId, owner: Option<RecordId>) -> Walked<()> {
+    pub(super) fn tidy(
+        &self,
+        writer: &mut PageWriter<'_>,
+        page: PageId,
+        owner: Option<RecordId>,
+    ) -> WalkResult<()> {
         let Some(owner) = owner else { return Ok(()) };
         let here = records(writer, page)?;
         let (count, used) = (here.len(), here.used());
@@ -127,20 +132,25 @@ impl Core {
     }
 
     /// Moves all that a page has to another one that has room for it, and gives the page back.
-    pub(super) fn empty(
+    pub(super) fn move_all_nodes(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         page: PageId,
         owner: RecordId,
         to: PageId,
-    ) -> Walked<()> {
+    ) -> WalkResult<()> {
         let forest = self.forest(writer, page, Some(owner))?;
         relocate(writer, &forest.names(&forest.roots), owner, to)?;
         writer.free(page);
         Ok(())
     }
 
-    fn forest(&self, pages: &mut impl Pages, page: PageId, owner: Option<RecordId>) -> Walked<Forest> {
+    fn forest(
+        &self,
+        pages: &mut impl PageReader,
+        page: PageId,
+        owner: Option<RecordId>,
+    ) -> WalkResult<PageForest> {
         let roots: Vec<RecordId> = match owner {
             None => vec![self.root],
             Some(owner) => {
@@ -148,17 +158,17 @@ impl Core {
                 children.filter(|child| child.page == page).collect()
             }
         };
-        Forest::of(pages, page, &roots)
+        PageForest::of(pages, page, &roots)
     }
 }
 
 /// The pages of the siblings next to those from the first to the last.
 fn beside(
-    pages: &mut impl Pages,
+    pages: &mut impl PageReader,
     parent: RecordId,
     (first, last): (RecordId, RecordId),
     but: &[PageId],
-) -> Walked<Vec<PageId>> {
+) -> WalkResult<Vec<PageId>> {
     let children: Vec<(u8, RecordId)> = node(pages, parent)?.children.iter().collect();
     let at = |id| children.iter().position(|child| child.1 == id);
     let (Some(first), Some(last)) = (at(first), at(last)) else { return Ok(Vec::new()) };
@@ -167,11 +177,11 @@ fn beside(
 
 /// Moves records to a page, and changes the pointers to them: among themselves, and in the parent of those that are no child of another.
 pub(super) fn relocate(
-    writer: &mut Writer<'_>,
+    writer: &mut PageWriter<'_>,
     names: &[RecordId],
     parent: RecordId,
     to: PageId,
-) -> Walked<()> {
+) -> WalkResult<()> {
     let mut moved = BTreeMap::new();
     for id in names {
         let bytes = record(writer, *id)?.to_vec();
@@ -187,10 +197,10 @@ pub(super) fn relocate(
 }
 
 /// Moves the only node of a page to a new one, where it has the first slot, so that no free ones are before it; false if it has that already.
-fn move_alone(writer: &mut Writer<'_>, forest: &Forest, owner: Option<RecordId>) -> Walked<bool> {
+fn move_alone(writer: &mut PageWriter<'_>, forest: &PageForest, owner: Option<RecordId>) -> WalkResult<bool> {
     match (owner, &forest.trees[..]) {
         (Some(owner), [only]) if only.id.slot > 0 => {
-            let to = writer.make(Kind::Records)?;
+            let to = writer.make(DiskPageKind::Records)?;
             relocate(writer, &[only.id], owner, to)?;
             writer.free(only.id.page);
             Ok(true)
@@ -206,7 +216,11 @@ fn pages_beside(children: &[(u8, RecordId)], these: std::ops::Range<usize>, but:
     both.filter(|page| !but.contains(page)).collect()
 }
 
-fn first_with_room(writer: &mut Writer<'_>, pages: &[PageId], bytes: usize) -> Walked<Option<PageId>> {
+fn first_with_room(
+    writer: &mut PageWriter<'_>,
+    pages: &[PageId],
+    bytes: usize,
+) -> WalkResult<Option<PageId>> {
     for page in pages {
         if bytes <= room(writer, *page)? {
             return Ok(Some(*page));

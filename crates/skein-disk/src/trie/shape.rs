@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::fixed::{self, Form};
-use super::node::Layout;
-use super::symbols::Symbols;
+use super::fixed::{self, FixedLayout};
+use super::node::ChildLayout;
+use super::symbols::TrieSymbols;
 use crate::{DiskError, Result};
 
 /// Which trie it is.
@@ -12,7 +12,7 @@ use crate::{DiskError, Result};
 /// Those called fixed have the paper's layout: nodes of one length, a symbol each. They keep integers of 32 bits alone, in keys of up to 1,024 bytes, take kilobytes a key where
 /// keys share little, and are there for the paper's figures. The others are what to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum TrieShape {
     /// An array of `n` pointers in each node that has children (section 3.1).
     Classical {
         /// Pointers of a node: 4, 8, 16, 32, 64, 128 or 256.
@@ -44,12 +44,12 @@ pub enum Shape {
 
 /// How children are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parts {
-    Compressed(Layout),
-    Fixed(Form),
+pub(super) enum ShapeLayout {
+    Compressed(ChildLayout),
+    Fixed(FixedLayout),
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for TrieShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Classical { n } => write!(f, "a classical trie of {n} children"),
@@ -62,7 +62,7 @@ impl fmt::Display for Shape {
     }
 }
 
-impl Shape {
+impl TrieShape {
     /// Whether keys are kept in their order, so that there are scans.
     pub fn is_ordered(self) -> bool {
         !matches!(self, Self::Hash { .. } | Self::FixedHash { .. })
@@ -77,16 +77,16 @@ impl Shape {
     ///
     /// # Errors
     /// Symbols have a whole number of bits, and a node has to fit a page: `n` is a power of two, 4 to 256, and `k` is 1 to 256.
-    pub(super) fn parts(self) -> Result<(Symbols, Parts)> {
-        let characters = Symbols::of_bits(8);
+    pub(super) fn parts(self) -> Result<(TrieSymbols, ShapeLayout)> {
+        let characters = TrieSymbols::of_bits(8);
         match self {
-            Self::Linked => Ok((characters, Parts::Compressed(Layout::List))),
-            Self::FixedLinked { k } => Ok((characters, Parts::Fixed(list(k)?))),
+            Self::Linked => Ok((characters, ShapeLayout::Compressed(ChildLayout::List))),
+            Self::FixedLinked { k } => Ok((characters, ShapeLayout::Fixed(list(k)?))),
             Self::Classical { n } | Self::Hash { n } => {
-                Ok((symbols(n)?, Parts::Compressed(Layout::Array(n.into()))))
+                Ok((symbols(n)?, ShapeLayout::Compressed(ChildLayout::Array(n.into()))))
             }
             Self::FixedClassical { n } | Self::FixedHash { n } => {
-                Ok((symbols(n)?, Parts::Fixed(Form::Array(n.into()))))
+                Ok((symbols(n)?, ShapeLayout::Fixed(FixedLayout::Array(n.into()))))
             }
         }
     }
@@ -127,9 +127,9 @@ impl Shape {
 }
 
 /// The symbols of nodes that have `n` pointers.
-fn symbols(n: u16) -> Result<Symbols> {
+fn symbols(n: u16) -> Result<TrieSymbols> {
     if n.is_power_of_two() && (4..=256).contains(&n) {
-        return Ok(Symbols::of_bits(n.ilog2() as u8));
+        return Ok(TrieSymbols::of_bits(n.ilog2() as u8));
     }
     Err(DiskError::BadOption {
         name: "n",
@@ -140,9 +140,9 @@ fn symbols(n: u16) -> Result<Symbols> {
 }
 
 /// Nodes that have `k` pointers and characters.
-fn list(k: u16) -> Result<Form> {
+fn list(k: u16) -> Result<FixedLayout> {
     if (1..=256).contains(&k) {
-        return Ok(Form::List(k.into()));
+        return Ok(FixedLayout::List(k.into()));
     }
     Err(DiskError::BadOption {
         name: "k",
@@ -152,4 +152,4 @@ fn list(k: u16) -> Result<Form> {
 }
 
 // So all nodes that there can be fit a page.
-const _: () = assert!(fixed::fits(Form::Array(256)) && fixed::fits(Form::List(256)));
+const _: () = assert!(fixed::fits(FixedLayout::Array(256)) && fixed::fits(FixedLayout::List(256)));

@@ -18,11 +18,11 @@ use std::ops::Range;
 
 /// How keys are cut: bits of a symbol, 2 to 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Symbols {
+pub(crate) struct TrieSymbols {
     bits: usize,
 }
 
-impl Symbols {
+impl TrieSymbols {
     pub(crate) const fn of_bits(bits: u8) -> Self {
         Self { bits: bits as usize }
     }
@@ -117,8 +117,8 @@ impl Symbols {
 
 /// A path, or the part of one from some symbol on, that is put together.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
-    symbols: Symbols,
+pub(crate) struct SymbolPath {
+    symbols: TrieSymbols,
     /// The first byte that is kept.
     base: usize,
     bytes: Vec<u8>,
@@ -126,9 +126,9 @@ pub(crate) struct Path {
     depth: usize,
 }
 
-impl Path {
+impl SymbolPath {
     /// An empty part that begins after `depth` symbols.
-    pub(crate) fn new(symbols: Symbols, depth: usize) -> Self {
+    pub(crate) fn new(symbols: TrieSymbols, depth: usize) -> Self {
         Self { symbols, base: depth * symbols.bits / 8, bytes: Vec::new(), depth }
     }
 
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn symbols_of(symbols: Symbols, key: &[u8]) -> Vec<u8> {
+    fn symbols_of(symbols: TrieSymbols, key: &[u8]) -> Vec<u8> {
         (0..symbols.count(key.len())).map(|index| symbols.at(key, index)).collect()
     }
 
@@ -200,7 +200,7 @@ mod tests {
     proptest! {
         #[test]
         fn paths_are_ordered_as_keys_are_and_tell_them_apart(one in keys(), other in keys()) {
-            for symbols in (2..=8).map(Symbols::of_bits) {
+            for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let (a, b) = (symbols_of(symbols, &one), symbols_of(symbols, &other));
                 prop_assert!(a.iter().all(|symbol| usize::from(*symbol) < symbols.range()));
                 prop_assert_eq!(a.cmp(&b), one.cmp(&other), "{:?}", symbols);
@@ -210,18 +210,18 @@ mod tests {
 
         #[test]
         fn paths_are_put_together_from_symbols_and_from_parts(key in keys(), cuts in (any::<usize>(), any::<usize>())) {
-            for symbols in (2..=8).map(Symbols::of_bits) {
+            for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let all = symbols_of(symbols, &key);
                 let first = cuts.0 % (all.len() + 1);
                 let second = first + cuts.1 % (all.len() - first + 1);
-                let mut path = Path::new(symbols, 0);
+                let mut path = SymbolPath::new(symbols, 0);
                 all[..first].iter().for_each(|symbol| path.push(*symbol));
                 path.push_all(&symbols.cut(&key, 0, first..second), second - first).unwrap();
                 all[second..].iter().for_each(|symbol| path.push(*symbol));
                 prop_assert_eq!(path.key(), Some(&key[..]));
                 prop_assert_eq!(path.depth(), all.len());
                 path.truncate(first);
-                let mut part = Path::new(symbols, first);
+                let mut part = SymbolPath::new(symbols, first);
                 all[first..].iter().for_each(|symbol| {
                     path.push(*symbol);
                     part.push(*symbol);
@@ -235,7 +235,7 @@ mod tests {
 
         #[test]
         fn common_symbols_are_counted(one in keys(), other in keys(), from in any::<usize>(), count in any::<usize>()) {
-            for symbols in (2..=8).map(Symbols::of_bits) {
+            for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let (a, b) = (symbols_of(symbols, &one), symbols_of(symbols, &other));
                 let from = from % (a.len().min(b.len()) + 1);
                 let count = count % (a.len() - from + 1);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn as_many_symbols_fit_as_are_said_to() {
-        for symbols in (2..=8).map(Symbols::of_bits) {
+        for symbols in (2..=8).map(TrieSymbols::of_bits) {
             for from in 0..40 {
                 let most = symbols.fitting(from, 5);
                 assert!(symbols.cover(from..from + most).len() <= 5);
@@ -259,10 +259,10 @@ mod tests {
 
     #[test]
     fn a_path_that_ends_within_a_byte_is_no_keys() {
-        let mut path = Path::new(Symbols::of_bits(4), 0);
+        let mut path = SymbolPath::new(TrieSymbols::of_bits(4), 0);
         path.push(3);
         assert_eq!(path.key(), None);
-        let mut path = Path::new(Symbols::of_bits(3), 0);
+        let mut path = SymbolPath::new(TrieSymbols::of_bits(3), 0);
         for symbol in [1, 2, 3] {
             path.push(symbol);
         }

@@ -10,8 +10,8 @@
 //!
 //! Source: section 3.2 (a value has a version), section 5 (the value is changed first, and then the version, which is invalid between).
 
-use super::node::{Rest, Result};
-use super::overflow::Chain;
+use super::node::{Result, UnreadBytes};
+use super::overflow::OverflowChain;
 use crate::page::{PageId, u32_at, u64_at};
 
 /// The version of a value that is being written.
@@ -32,31 +32,31 @@ pub(super) const TAKES_MOST: usize = 1 + 8 + 2 + INLINE_MOST;
 
 /// Where a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored<'p> {
+pub(crate) enum StoredValue<'p> {
     Inline(&'p [u8]),
-    Overflow(Chain),
+    Overflow(OverflowChain),
 }
 
 /// A value, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Versioned<'p> {
+pub(crate) struct VersionedValue<'p> {
     pub(crate) version: u64,
-    pub(crate) stored: Stored<'p>,
+    pub(crate) stored: StoredValue<'p>,
 }
 
 /// Reads a value and what is before it.
 #[inline(always)]
-pub(super) fn take<'p>(rest: &mut Rest<'p>) -> Result<Versioned<'p>> {
+pub(super) fn take<'p>(rest: &mut UnreadBytes<'p>) -> Result<VersionedValue<'p>> {
     let head = rest.take(1)?[0];
     let written = number(rest.take(WIDTHS[usize::from(head & WIDTH)])?);
     let version = if head & WRITING == 0 { written } else { INVALID };
     if head & OVERFLOW != 0 {
         let chain = rest.take(8)?;
-        let chain = Chain { len: u32_at(chain, 0), first: PageId(u32_at(chain, 4)) };
-        return Ok(Versioned { version, stored: Stored::Overflow(chain) });
+        let chain = OverflowChain { len: u32_at(chain, 0), first: PageId(u32_at(chain, 4)) };
+        return Ok(VersionedValue { version, stored: StoredValue::Overflow(chain) });
     }
     let len = number(rest.take(if head & LONG == 0 { 1 } else { 2 })?);
-    Ok(Versioned { version, stored: Stored::Inline(rest.take(len as usize)?) })
+    Ok(VersionedValue { version, stored: StoredValue::Inline(rest.take(len as usize)?) })
 }
 
 #[inline(always)]
@@ -72,7 +72,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Appends a value and what is before it.
-pub(super) fn encode(value: &Versioned<'_>, record: &mut Vec<u8>) {
+pub(super) fn encode(value: &VersionedValue<'_>, record: &mut Vec<u8>) {
     let is_writing = value.version == INVALID;
     let version = if is_writing { 0 } else { value.version };
     let width = width_of(version);
@@ -81,7 +81,7 @@ pub(super) fn encode(value: &Versioned<'_>, record: &mut Vec<u8>) {
     record.push(0);
     record.extend(&version.to_le_bytes()[..WIDTHS[usize::from(width)]]);
     match value.stored {
-        Stored::Inline(bytes) => {
+        StoredValue::Inline(bytes) => {
             if let Ok(len) = u8::try_from(bytes.len()) {
                 record.push(len);
             } else {
@@ -90,7 +90,7 @@ pub(super) fn encode(value: &Versioned<'_>, record: &mut Vec<u8>) {
             }
             record.extend(bytes);
         }
-        Stored::Overflow(chain) => {
+        StoredValue::Overflow(chain) => {
             head |= OVERFLOW;
             record.extend(chain.len.to_le_bytes());
             record.extend(chain.first.0.to_le_bytes());
@@ -115,7 +115,7 @@ pub(super) fn set_writing(bytes: &mut [u8], is_writing: bool) {
 /// Writes a value over one of the same length, with which these bytes begin (invariant 1); false, and nothing is changed, if it has another length, or no
 /// room for the version.
 pub(super) fn overwrite(bytes: &mut [u8], version: u64, value: &[u8]) -> Result<bool> {
-    let Stored::Inline(before) = take(&mut Rest::of(bytes))?.stored else { return Ok(false) };
+    let StoredValue::Inline(before) = take(&mut UnreadBytes::of(bytes))?.stored else { return Ok(false) };
     let len = before.len();
     let width = WIDTHS[usize::from(bytes[0] & WIDTH)];
     if len != value.len() || WIDTHS[usize::from(width_of(version))] > width {
@@ -133,8 +133,8 @@ pub(super) fn overwrite(bytes: &mut [u8], version: u64, value: &[u8]) -> Result<
 mod tests {
     use super::*;
 
-    fn taken(bytes: &[u8]) -> Versioned<'_> {
-        take(&mut Rest::of(bytes)).unwrap()
+    fn taken(bytes: &[u8]) -> VersionedValue<'_> {
+        take(&mut UnreadBytes::of(bytes)).unwrap()
     }
 
     #[test]
@@ -143,15 +143,17 @@ mod tests {
             [(0, 3), ((1 << 24) - 1, 3), (1 << 24, 4), (u32::MAX.into(), 4), (1 << 32, 6), (1 << 48, 8)];
         for (version, width) in bounds.into_iter().chain([(INVALID - 1, 8), (INVALID, 3)]) {
             for value in [&b""[..], &[7; 255], &[7; 256], &[7; INLINE_MOST]] {
-                let versioned = Versioned { version, stored: Stored::Inline(value) };
+                let versioned = VersionedValue { version, stored: StoredValue::Inline(value) };
                 let mut bytes = Vec::new();
                 encode(&versioned, &mut bytes);
                 assert_eq!(taken(&bytes), versioned);
                 assert_eq!(bytes.len(), 1 + width + value.len() + if value.len() < 256 { 1 } else { 2 });
                 assert!(bytes.len() <= TAKES_MOST);
             }
-            let chain =
-                Versioned { version, stored: Stored::Overflow(Chain { first: PageId(9), len: 1 << 29 }) };
+            let chain = VersionedValue {
+                version,
+                stored: StoredValue::Overflow(OverflowChain { first: PageId(9), len: 1 << 29 }),
+            };
             let mut bytes = Vec::new();
             encode(&chain, &mut bytes);
             assert_eq!((taken(&bytes), bytes.len()), (chain, 1 + width + 8));
@@ -160,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_written_over_if_it_and_its_version_have_the_same_length() {
+    fn a_value_of_the_same_length_is_overwritten_in_place() {
         let mut bytes = Vec::new();
-        encode(&Versioned { version: 1 << 24, stored: Stored::Inline(b"value") }, &mut bytes);
+        encode(&VersionedValue { version: 1 << 24, stored: StoredValue::Inline(b"value") }, &mut bytes);
         for (version, value, fits) in [
             (5, "other", true),
             (u32::MAX.into(), "third", true),
@@ -172,7 +174,10 @@ mod tests {
             let before = bytes.clone();
             assert_eq!(overwrite(&mut bytes, version, value.as_bytes()), Ok(fits));
             if fits {
-                assert_eq!(taken(&bytes), Versioned { version, stored: Stored::Inline(value.as_bytes()) });
+                assert_eq!(
+                    taken(&bytes),
+                    VersionedValue { version, stored: StoredValue::Inline(value.as_bytes()) }
+                );
             } else {
                 assert_eq!(bytes, before);
             }

@@ -10,16 +10,19 @@
 use std::ops::Bound;
 
 use super::KEY_MOST;
-use super::core::{Core, End, NodeId, Step, children, leaves, node, read_value, read_version, valid, wrong};
-use super::many::Missing;
-use super::node::Node;
-use super::symbols::Path;
-use super::visited::Visited;
-use crate::record::{Pages, RecordId, Walked};
+use super::batch_lookup::MissingPages;
+use super::core::{
+    DescentEnd, DescentStep, NodeId, TrieCore, children, damaged_record, leaves, node, read_value,
+    read_version, valid,
+};
+use super::node::TrieNode;
+use super::symbols::SymbolPath;
+use super::visited_records::VisitedRecords;
+use crate::record::{PageReader, RecordId, WalkResult};
 
 /// Which way through the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum WalkDirection {
     /// From lesser keys to greater ones.
     Forward,
     /// From greater keys to lesser ones.
@@ -28,13 +31,13 @@ pub enum Direction {
 
 /// Which keys a walk gives: those from one bound to another, and how many of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Portion<'p> {
+pub struct ScanRequest<'p> {
     /// The least key.
     pub lower: Bound<&'p [u8]>,
     /// The greatest key.
     pub upper: Bound<&'p [u8]>,
     /// From which end.
-    pub direction: Direction,
+    pub direction: WalkDirection,
     /// So many keys at most.
     pub keys: usize,
     /// No further key once keys and values have so many bytes.
@@ -43,12 +46,12 @@ pub struct Portion<'p> {
     pub values: bool,
 }
 
-impl Portion<'_> {
+impl ScanRequest<'_> {
     /// Where the walk begins, and where it ends.
     fn ends(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         match self.direction {
-            Direction::Forward => (self.lower, self.upper),
-            Direction::Backward => (self.upper, self.lower),
+            WalkDirection::Forward => (self.lower, self.upper),
+            WalkDirection::Backward => (self.upper, self.lower),
         }
     }
 
@@ -61,10 +64,10 @@ impl Portion<'_> {
     fn is_past(&self, key: &[u8]) -> bool {
         match (self.ends().1, self.direction) {
             (Bound::Unbounded, _) => false,
-            (Bound::Included(end), Direction::Forward) => key > end,
-            (Bound::Excluded(end), Direction::Forward) => key >= end,
-            (Bound::Included(end), Direction::Backward) => key < end,
-            (Bound::Excluded(end), Direction::Backward) => key <= end,
+            (Bound::Included(end), WalkDirection::Forward) => key > end,
+            (Bound::Excluded(end), WalkDirection::Forward) => key >= end,
+            (Bound::Included(end), WalkDirection::Backward) => key < end,
+            (Bound::Excluded(end), WalkDirection::Backward) => key <= end,
         }
     }
 }
@@ -72,16 +75,16 @@ impl Portion<'_> {
 /// What a walk gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Entries {
+pub struct ScanEntries {
     /// In the order of the walk.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ScanEntry>,
     /// Whether there may be more keys behind the last of them, within the bounds.
     pub more: bool,
 }
 
 /// A key, and what it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ScanEntry {
     /// The key.
     pub key: Vec<u8>,
     /// The number of the write that set it.
@@ -91,42 +94,42 @@ pub struct Entry {
 }
 
 /// Where in a node a walk is: before all, at the value, at the child of a symbol, or past all.
-type Position = i16;
-const BEFORE: Position = -2;
-const VALUE: Position = -1;
-const PAST: Position = 256;
+type WalkPosition = i16;
+const BEFORE: WalkPosition = -2;
+const VALUE: WalkPosition = -1;
+const PAST: WalkPosition = 256;
 
 #[derive(Debug)]
-struct Frame {
+struct TrieWalkFrame {
     id: NodeId,
     /// Symbols of the path with the node's prefix.
     depth: usize,
-    at: Position,
+    at: WalkPosition,
 }
 
 #[derive(Debug)]
-pub(super) struct Walk<'c> {
-    core: &'c Core,
-    direction: Direction,
-    path: Path,
-    stack: Vec<Frame>,
-    visited: Visited,
+pub(super) struct TrieWalk<'c> {
+    core: &'c TrieCore,
+    direction: WalkDirection,
+    path: SymbolPath,
+    stack: Vec<TrieWalkFrame>,
+    visited: VisitedRecords,
 }
 
-impl<'c> Walk<'c> {
+impl<'c> TrieWalk<'c> {
     /// A walk that begins at, or after, a key.
     pub(super) fn begin(
-        core: &'c Core,
-        pages: &mut impl Pages,
+        core: &'c TrieCore,
+        pages: &mut impl PageReader,
         from: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Walked<Self> {
+        direction: WalkDirection,
+    ) -> WalkResult<Self> {
         let mut walk = Self {
             core,
             direction,
-            path: Path::new(core.symbols, 0),
+            path: SymbolPath::new(core.symbols, 0),
             stack: Vec::new(),
-            visited: Visited::default(),
+            visited: VisitedRecords::default(),
         };
         match from {
             Bound::Unbounded => walk.enter(pages, core.root.into(), walk.start())?,
@@ -137,14 +140,14 @@ impl<'c> Walk<'c> {
     }
 
     /// Where a walk through all of a node begins.
-    fn start(&self) -> Position {
+    fn start(&self) -> WalkPosition {
         match self.direction {
-            Direction::Forward => BEFORE,
-            Direction::Backward => PAST,
+            WalkDirection::Forward => BEFORE,
+            WalkDirection::Backward => PAST,
         }
     }
 
-    fn seek(&mut self, pages: &mut impl Pages, key: &[u8], is_included: bool) -> Walked<()> {
+    fn seek(&mut self, pages: &mut impl PageReader, key: &[u8], is_included: bool) -> WalkResult<()> {
         let symbols = self.core.symbols;
         let (mut id, mut depth) = (NodeId::from(self.core.root), 0);
         loop {
@@ -152,24 +155,26 @@ impl<'c> Walk<'c> {
             let step = self.core.step(&node, key, depth);
             let fork = depth + node.symbols;
             let (child, below) = match step {
-                Step::Child(child) => (child.id.into(), child.depth),
-                Step::Leaf(leaf, _) => (NodeId { leaf: Some(leaf.symbol), ..id }, leaf.depth),
-                Step::End(End::Inside(common)) => {
+                DescentStep::Child(child) => (child.id.into(), child.depth),
+                DescentStep::Leaf(leaf, _) => (NodeId { leaf: Some(leaf.symbol), ..id }, leaf.depth),
+                DescentStep::End(DescentEnd::Inside(common)) => {
                     // All that the node has is after the key, or before it.
                     let fork = depth + common;
                     let is_after = fork == symbols.count(key.len())
                         || symbols.at_in(node.prefix, depth, fork) > symbols.at(key, fork);
-                    let is_ahead = is_after == (self.direction == Direction::Forward);
+                    let is_ahead = is_after == (self.direction == WalkDirection::Forward);
                     return if is_ahead { self.enter(pages, id, self.start()) } else { Ok(()) };
                 }
-                Step::End(End::Here) => {
+                DescentStep::End(DescentEnd::Here) => {
                     let at_value = match self.direction {
-                        Direction::Forward => BEFORE,
-                        Direction::Backward => 0,
+                        WalkDirection::Forward => BEFORE,
+                        WalkDirection::Backward => 0,
                     };
                     return self.enter(pages, id, if is_included { at_value } else { VALUE });
                 }
-                Step::End(End::NoChild) => return self.enter(pages, id, symbols.at(key, fork).into()),
+                DescentStep::End(DescentEnd::NoChild) => {
+                    return self.enter(pages, id, symbols.at(key, fork).into());
+                }
             };
             let symbol = symbols.at(key, fork);
             self.enter(pages, id, symbol.into())?;
@@ -179,19 +184,19 @@ impl<'c> Walk<'c> {
     }
 
     /// Goes into a node, to which the path leads.
-    fn enter(&mut self, pages: &mut impl Pages, id: NodeId, at: Position) -> Walked<()> {
+    fn enter(&mut self, pages: &mut impl PageReader, id: NodeId, at: WalkPosition) -> WalkResult<()> {
         if id.leaf.is_none() {
             self.visited.note(id.record)?;
         }
         let node = node(pages, id)?;
         push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
         has_something(id, &node, self.core.root)?;
-        self.stack.push(Frame { id, depth: self.path.depth(), at });
+        self.stack.push(TrieWalkFrame { id, depth: self.path.depth(), at });
         Ok(())
     }
 
     /// The next node that has a value; [`path`](Self::path) is its key's.
-    pub(super) fn next(&mut self, pages: &mut impl Pages) -> Walked<Option<NodeId>> {
+    pub(super) fn next(&mut self, pages: &mut impl PageReader) -> WalkResult<Option<NodeId>> {
         while let Some(frame) = self.stack.last_mut() {
             let Some((at, child)) = following(frame.id, &node(pages, frame.id)?, frame.at, self.direction)
             else {
@@ -211,66 +216,77 @@ impl<'c> Walk<'c> {
         Ok(None)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &SymbolPath {
         &self.path
     }
 }
 
 /// Refuses a node that leads to no key. So a walk comes to a key after no more nodes than a path has symbols, whatever pointers lead to whatever node.
-fn has_something(id: NodeId, node: &Node<'_>, root: RecordId) -> Walked<()> {
+fn has_something(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<()> {
     let leads_on = node.value.is_some() || leaves(id.record, node).chain(children(node)).next().is_some();
     if leads_on || id == root.into() {
         return Ok(());
     }
-    Err(wrong(id.record, "it has neither a value nor a child"))
+    Err(damaged_record(id.record, "it has neither a value nor a child"))
 }
 
 /// Adds a node's prefix to the path that leads to it. Paths have an end, so that pointers in a ring are noticed.
-pub(super) fn push_prefix(path: &mut Path, id: RecordId, node: &Node<'_>, most: usize) -> Walked<()> {
+pub(super) fn push_prefix(
+    path: &mut SymbolPath,
+    id: RecordId,
+    node: &TrieNode<'_>,
+    most: usize,
+) -> WalkResult<()> {
     if path.depth() + node.symbols > most {
-        return Err(wrong(id, "paths that lead here are longer than keys can be"));
+        return Err(damaged_record(id, "paths that lead here are longer than keys can be"));
     }
-    path.push_all(node.prefix, node.symbols).map_err(|what| wrong(id, what))
+    path.push_all(node.prefix, node.symbols).map_err(|what| damaged_record(id, what))
 }
 
 /// What follows a position: the value, or a child and its symbol.
 fn following(
     id: NodeId,
-    node: &Node<'_>,
-    at: Position,
-    direction: Direction,
-) -> Option<(Position, Option<(u8, NodeId)>)> {
+    node: &TrieNode<'_>,
+    at: WalkPosition,
+    direction: WalkDirection,
+) -> Option<(WalkPosition, Option<(u8, NodeId)>)> {
     let (mut leaves, mut children) = (leaves(id.record, node), children(node));
     let child = match direction {
-        Direction::Forward if at < VALUE && node.value.is_some() => None,
-        Direction::Forward => {
-            let is_after = |child: &(u8, NodeId)| Position::from(child.0) > at;
+        WalkDirection::Forward if at < VALUE && node.value.is_some() => None,
+        WalkDirection::Forward => {
+            let is_after = |child: &(u8, NodeId)| WalkPosition::from(child.0) > at;
             let both = leaves.find(is_after).into_iter().chain(children.find(is_after));
             Some(both.min_by_key(|child| child.0)?)
         }
-        Direction::Backward => {
-            let is_before = |child: &(u8, NodeId)| Position::from(child.0) < at;
+        WalkDirection::Backward => {
+            let is_before = |child: &(u8, NodeId)| WalkPosition::from(child.0) < at;
             let both = leaves.rev().find(is_before).into_iter().chain(children.rev().find(is_before));
             both.max_by_key(|child| child.0)
         }
     };
     match child {
         Some(child) => Some((child.0.into(), Some(child))),
-        None if node.value.is_some() && (direction == Direction::Forward || at > VALUE) => {
+        None if node.value.is_some() && (direction == WalkDirection::Forward || at > VALUE) => {
             Some((VALUE, None))
         }
         None => None,
     }
 }
 
-impl Core {
+impl TrieCore {
     /// The keys of a portion, in order, with what they have.
-    pub(super) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
-        let mut walk = Walk::begin(self, pages, portion.near(), portion.direction)?;
-        let mut gathered = Gathered::default();
+    pub(super) fn collect(
+        &self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
+        let mut walk = TrieWalk::begin(self, pages, portion.near(), portion.direction)?;
+        let mut gathered = GatheredEntries::default();
         while let Some(id) = walk.next(pages)? {
-            let key =
-                walk.path().key().ok_or_else(|| wrong(id.record, "it has a value, and no key ends there"))?;
+            let key = walk
+                .path()
+                .key()
+                .ok_or_else(|| damaged_record(id.record, "it has a value, and no key ends there"))?;
             if !gathered.takes(portion, key) {
                 break;
             }
@@ -290,16 +306,16 @@ impl Core {
 
 /// What a walk has of a portion.
 #[derive(Default)]
-pub(super) struct Gathered {
-    pub(super) found: Entries,
+pub(super) struct GatheredEntries {
+    pub(super) found: ScanEntries,
     bytes: usize,
     /// Long values that are to be fetched, all at once.
-    missing: Missing,
+    missing: MissingPages,
 }
 
-impl Gathered {
+impl GatheredEntries {
     /// Whether the next key is to be in it, too.
-    pub(super) fn takes(&mut self, portion: &Portion<'_>, key: &[u8]) -> bool {
+    pub(super) fn takes(&mut self, portion: &ScanRequest<'_>, key: &[u8]) -> bool {
         if portion.is_past(key) {
             return false;
         }
@@ -309,11 +325,11 @@ impl Gathered {
 
     pub(super) fn push(&mut self, key: &[u8], version: u64, value: Vec<u8>) {
         self.bytes += key.len() + value.len();
-        self.found.entries.push(Entry { key: key.to_vec(), version, value });
+        self.found.entries.push(ScanEntry { key: key.to_vec(), version, value });
     }
 
     /// A value's version as it was read; 0 for a long one that is to be fetched.
-    fn value(&mut self, read: Walked<Option<u64>>) -> Walked<Option<u64>> {
+    fn value(&mut self, read: WalkResult<Option<u64>>) -> WalkResult<Option<u64>> {
         let Err(stop) = read else { return read };
         let before = self.missing.bytes;
         self.missing.or(Err(stop))?;
@@ -322,7 +338,7 @@ impl Gathered {
     }
 
     /// What it has, if nothing is missing.
-    pub(super) fn end(mut self) -> Walked<Entries> {
+    pub(super) fn end(mut self) -> WalkResult<ScanEntries> {
         self.missing.end().map(|()| self.found)
     }
 }

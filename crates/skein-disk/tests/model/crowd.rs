@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_disk::{
-    Direction, DiskError, DiskOptions, DiskStore, Durability, Policy, Portion, Reading, Result, Shape,
-    inspect,
+    DiskError, DiskOptions, DiskStore, Durability, ReadMode, ReplacementPolicy, Result, ScanRequest,
+    TrieShape, WalkDirection, inspect,
 };
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{OsStorage, Storage};
 
-use crate::draw::Draw;
+use crate::random::SplitMixDraw;
 
-const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 /// Keys of a group.
 const KEYS: usize = 4;
 const GROUPS: usize = 60;
@@ -27,7 +27,7 @@ const WRITERS: usize = 2;
 const WRITES: u64 = 1_200;
 
 /// Where a crowd meets.
-enum Ground {
+enum CrowdGround {
     /// A folder, which is gone with this.
     Files(tempfile::TempDir),
     Simulated(SimStorage),
@@ -40,25 +40,25 @@ struct Crowd {
 }
 
 /// The numbers of a writer's groups; 0 for one that has no keys.
-type Numbers = [u64; GROUPS];
+type GroupNumbers = [u64; GROUPS];
 
-fn mapping() -> Reading {
+fn mapping() -> ReadMode {
     // SAFETY: the test's own folder.
-    unsafe { Reading::mapping() }
+    unsafe { ReadMode::mapping() }
 }
 
 pub fn run(seed: u64) {
-    let mut draw = Draw(seed);
+    let mut draw = SplitMixDraw(seed);
     let ground = match seed % 3 {
-        0 | 1 => Ground::Files(tempfile::tempdir().unwrap()),
-        _ => Ground::Simulated(SimStorage::new()),
+        0 | 1 => CrowdGround::Files(tempfile::tempdir().unwrap()),
+        _ => CrowdGround::Simulated(SimStorage::new()),
     };
     let options = DiskOptions {
         shape: draw.of(&SHAPES),
         cache_pages: draw.of(&[16, 24, 64]),
-        policy: draw.of(&[Policy::Lru, Policy::S3Fifo]),
+        policy: draw.of(&[ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo]),
         // The simulated storage cannot be mapped.
-        reading: if seed.is_multiple_of(3) { mapping() } else { Reading::Calls },
+        reading: if seed.is_multiple_of(3) { mapping() } else { ReadMode::Calls },
         durability: if seed % 3 == 2 { Durability::Sync } else { Durability::Buffered },
         checkpoint_bytes: draw.of(&[0, 100_000]),
         ..DiskOptions::default()
@@ -77,7 +77,7 @@ pub fn run(seed: u64) {
     assert!(seen.is_empty(), "{seen:?}");
 }
 
-impl Ground {
+impl CrowdGround {
     fn parts(&self) -> (Arc<dyn Storage>, &Path) {
         match self {
             Self::Files(folder) => (Arc::new(OsStorage), folder.path()),
@@ -128,8 +128,8 @@ fn number_of(value: &[u8]) -> u64 {
 
 impl Crowd {
     /// Lets all of them go; returns what the writers have written.
-    fn meet(&self, readers: usize, draw: &mut Draw) -> BTreeMap<Vec<u8>, Vec<u8>> {
-        let mut seeds = || Draw(draw.next());
+    fn meet(&self, readers: usize, draw: &mut SplitMixDraw) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let mut seeds = || SplitMixDraw(draw.next());
         let written = std::thread::scope(|scope| {
             let others: Vec<_> =
                 (0..readers).map(|_| seeds()).map(|draw| scope.spawn(move || self.read(draw))).collect();
@@ -150,7 +150,7 @@ impl Crowd {
         contents(&numbers.collect::<Vec<_>>())
     }
 
-    fn write(&self, writer: usize, mut draw: Draw) -> Numbers {
+    fn write(&self, writer: usize, mut draw: SplitMixDraw) -> GroupNumbers {
         let mut numbers = [0; GROUPS];
         for number in 1..=WRITES {
             let group = draw.below(GROUPS);
@@ -176,7 +176,7 @@ impl Crowd {
         numbers
     }
 
-    fn maintain(&self, mut draw: Draw) {
+    fn maintain(&self, mut draw: SplitMixDraw) {
         while !self.has_ended.load(Ordering::Relaxed) {
             let done = if draw.one_in(4) { self.store.compact().map(drop) } else { self.store.checkpoint() };
             match done {
@@ -187,7 +187,7 @@ impl Crowd {
     }
 
     /// Reads groups, each at one moment. Their numbers never fall.
-    fn read(&self, mut draw: Draw) {
+    fn read(&self, mut draw: SplitMixDraw) {
         let mut seen = [[0; GROUPS]; WRITERS];
         while !self.has_ended.load(Ordering::Relaxed) {
             let (writer, group) = (draw.below(WRITERS), draw.below(GROUPS));
@@ -227,7 +227,7 @@ fn checked(seen: &[u8], at: usize) -> u64 {
     number
 }
 
-fn contents(written: &[Numbers]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+fn contents(written: &[GroupNumbers]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut all = BTreeMap::new();
     for (writer, numbers) in written.iter().enumerate() {
         for (group, number) in numbers.iter().enumerate().filter(|group| *group.1 > 0) {
@@ -237,9 +237,9 @@ fn contents(written: &[Numbers]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     all
 }
 
-fn all() -> Portion<'static> {
-    let (lower, upper, direction) = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-    Portion { lower, upper, direction, keys: usize::MAX, bytes: usize::MAX, values: true }
+fn all() -> ScanRequest<'static> {
+    let (lower, upper, direction) = (Bound::Unbounded, Bound::Unbounded, WalkDirection::Forward);
+    ScanRequest { lower, upper, direction, keys: usize::MAX, bytes: usize::MAX, values: true }
 }
 
 fn read_all(store: &DiskStore) -> BTreeMap<Vec<u8>, Vec<u8>> {

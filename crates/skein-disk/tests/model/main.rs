@@ -10,9 +10,9 @@
 //! a sequence without a background checkpoint, as far as the machine's timing allows for the others.
 
 mod crowd;
-mod draw;
 mod oracle;
 mod plan;
+mod random;
 mod sequence;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

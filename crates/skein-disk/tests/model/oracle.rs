@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type OracleMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What a transaction does to keys, in its order; a removal has no value.
-pub type Delta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+pub type OracleDelta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-pub fn apply(map: &mut Map, delta: &Delta) {
+pub fn apply(map: &mut OracleMap, delta: &OracleDelta) {
     for (key, value) in delta {
         match value {
             Some(value) => _ = map.insert(key.clone(), value.clone()),
@@ -18,25 +18,25 @@ pub fn apply(map: &mut Map, delta: &Delta) {
 
 /// What was written: `promised` and then all of `since`, one by one, is `now`.
 #[derive(Debug, Default)]
-pub struct Oracle {
-    now: Map,
-    promised: Map,
-    since: VecDeque<Delta>,
+pub struct StoreOracle {
+    now: OracleMap,
+    promised: OracleMap,
+    since: VecDeque<OracleDelta>,
 }
 
-impl Oracle {
-    pub fn now(&self) -> &Map {
+impl StoreOracle {
+    pub fn now(&self) -> &OracleMap {
         &self.now
     }
 
     /// Something was written.
-    pub fn write(&mut self, delta: Delta) {
+    pub fn write(&mut self, delta: OracleDelta) {
         apply(&mut self.now, &delta);
         self.since.push_back(delta);
     }
 
     /// A write failed, and may be there or not.
-    pub fn may_write(&mut self, delta: Delta) {
+    pub fn may_write(&mut self, delta: OracleDelta) {
         self.since.push_back(delta);
     }
 
@@ -47,7 +47,7 @@ impl Oracle {
     }
 
     /// Takes what was found after a crash: what was promised, and the first of the writes since, as many as there may be.
-    pub fn recover(&mut self, found: Map) {
+    pub fn recover(&mut self, found: OracleMap) {
         let mut possible = self.promised.clone();
         for delta in &self.since {
             if possible == found {

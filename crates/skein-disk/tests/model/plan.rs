@@ -1,30 +1,30 @@
 //! What a seed stands for.
 
-use skein_disk::{DiskOptions, Durability, Policy, Shape};
+use skein_disk::{DiskOptions, Durability, ReplacementPolicy, TrieShape};
 
-use crate::draw::{Draw, KeyStyle, SPARSE_MOST};
+use crate::random::{KeyStyle, SPARSE_MOST, SplitMixDraw};
 
 /// The tries, those that are used most more than once; most often the one whose keys have the most nodes, and so the most ways to share pages.
-const SHAPES: [Shape; 14] = [
-    Shape::Classical { n: 4 },
-    Shape::Classical { n: 4 },
-    Shape::Classical { n: 4 },
-    Shape::Classical { n: 4 },
-    Shape::Linked,
-    Shape::Linked,
-    Shape::Classical { n: 16 },
-    Shape::Classical { n: 256 },
-    Shape::Hash { n: 16 },
-    Shape::Hash { n: 4 },
-    Shape::FixedLinked { k: 12 },
-    Shape::FixedClassical { n: 16 },
-    Shape::FixedHash { n: 16 },
-    Shape::FixedLinked { k: 1 },
+const SHAPES: [TrieShape; 14] = [
+    TrieShape::Classical { n: 4 },
+    TrieShape::Classical { n: 4 },
+    TrieShape::Classical { n: 4 },
+    TrieShape::Classical { n: 4 },
+    TrieShape::Linked,
+    TrieShape::Linked,
+    TrieShape::Classical { n: 16 },
+    TrieShape::Classical { n: 256 },
+    TrieShape::Hash { n: 16 },
+    TrieShape::Hash { n: 4 },
+    TrieShape::FixedLinked { k: 12 },
+    TrieShape::FixedClassical { n: 16 },
+    TrieShape::FixedHash { n: 16 },
+    TrieShape::FixedLinked { k: 1 },
 ];
 
 /// What a sequence does.
 #[derive(Debug)]
-pub struct Plan {
+pub struct SequencePlan {
     pub options: DiskOptions,
     pub keys: KeyStyle,
     pub faults: bool,
@@ -33,8 +33,8 @@ pub struct Plan {
     pub steps: usize,
 }
 
-impl Plan {
-    pub fn draw(draw: &mut Draw) -> Self {
+impl SequencePlan {
+    pub fn draw(draw: &mut SplitMixDraw) -> Self {
         let shape = draw.of(&SHAPES);
         let cache_pages = draw.of(&[16, 17, 20, 32, 64, 300]);
         let longest = match (shape.has_integers_alone(), cache_pages) {
@@ -53,7 +53,7 @@ impl Plan {
                 Durability::Buffered,
                 Durability::None,
             ]),
-            policy: draw.of(&[Policy::Lru, Policy::S3Fifo]),
+            policy: draw.of(&[ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo]),
             checkpoint_bytes: draw.of(&[0, 0, 10_000, 200_000]),
             segment_bytes: 64 << 10,
             ..DiskOptions::default()

@@ -2,24 +2,26 @@
 
 use std::ops::Bound;
 
-use skein_disk::{Direction, DiskError, DiskStore, Durability, Portion, Result, Transaction, inspect};
+use skein_disk::{
+    DiskError, DiskStore, DiskTransaction, Durability, Result, ScanRequest, WalkDirection, inspect,
+};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-use crate::draw::Draw;
-use crate::oracle::{Delta, Map, Oracle, apply};
-use crate::plan::Plan;
+use crate::oracle::{OracleDelta, OracleMap, StoreOracle, apply};
+use crate::plan::SequencePlan;
+use crate::random::SplitMixDraw;
 
 const FOLDER: &str = "/db";
 /// Keys of a portion when all of a store is read.
 const PORTION: usize = 37;
 
 pub fn run(seed: u64) {
-    let mut draw = Draw(seed);
-    let plan = Plan::draw(&mut draw);
+    let mut draw = SplitMixDraw(seed);
+    let plan = SequencePlan::draw(&mut draw);
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), FOLDER, plan.options.clone()).unwrap();
-    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle: Oracle::default() };
+    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle: StoreOracle::default() };
     for step in 0..sequence.plan.steps {
         let context = format!("step {step}");
         sequence.arm();
@@ -30,27 +32,27 @@ pub fn run(seed: u64) {
 }
 
 struct Sequence {
-    draw: Draw,
-    plan: Plan,
+    draw: SplitMixDraw,
+    plan: SequencePlan,
     storage: SimStorage,
     /// None only while it is opened again.
     store: Option<DiskStore>,
-    oracle: Oracle,
+    oracle: StoreOracle,
 }
 
 /// How a step ended that failed: its error, and what it may have written.
-struct Failed {
+struct FailedStep {
     error: DiskError,
-    delta: Delta,
+    delta: OracleDelta,
 }
 
-impl From<DiskError> for Failed {
+impl From<DiskError> for FailedStep {
     fn from(error: DiskError) -> Self {
-        Self { error, delta: Delta::new() }
+        Self { error, delta: OracleDelta::new() }
     }
 }
 
-type Step = std::result::Result<(), Failed>;
+type SequenceStep = std::result::Result<(), FailedStep>;
 
 impl Sequence {
     fn store(&self) -> &DiskStore {
@@ -96,7 +98,7 @@ impl Sequence {
         }
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> SequenceStep {
         match self.draw.below(100) {
             0..=64 if self.draw.below(65) < self.plan.removals => self.remove(),
             0..=64 => self.set(),
@@ -122,28 +124,28 @@ impl Sequence {
         }
     }
 
-    fn wrote(&mut self, delta: Delta) {
+    fn wrote(&mut self, delta: OracleDelta) {
         self.oracle.write(delta);
         if self.is_sync() {
             self.oracle.promise();
         }
     }
 
-    fn set(&mut self) -> Step {
+    fn set(&mut self) -> SequenceStep {
         let (key, value) = (self.known_key(), self.value());
         let done = self.store().set(&key, &value);
         let delta = vec![(key, Some(value))];
         self.end_write(done, true, delta)
     }
 
-    fn remove(&mut self) -> Step {
+    fn remove(&mut self) -> SequenceStep {
         let key = self.known_key();
         let was_there = self.oracle.now().contains_key(&key);
         let done = self.store().remove(&key).inspect(|removed| assert_eq!(*removed, was_there, "remove"));
         self.end_write(done, was_there, vec![(key, None)])
     }
 
-    fn end_write<T>(&mut self, done: Result<T>, changed: bool, delta: Delta) -> Step {
+    fn end_write<T>(&mut self, done: Result<T>, changed: bool, delta: OracleDelta) -> SequenceStep {
         match done {
             Ok(_) => {
                 if changed {
@@ -151,11 +153,11 @@ impl Sequence {
                 }
                 Ok(())
             }
-            Err(error) => Err(Failed { error, delta }),
+            Err(error) => Err(FailedStep { error, delta }),
         }
     }
 
-    fn transaction(&mut self) -> Step {
+    fn transaction(&mut self) -> SequenceStep {
         let count = 1 + self.draw.below(12);
         let writes: Vec<_> = (0..count)
             .map(|_| {
@@ -164,7 +166,7 @@ impl Sequence {
             })
             .collect();
         let is_kept = !self.draw.one_in(5);
-        let mut written = Delta::new();
+        let mut written = OracleDelta::new();
         let mut seen = self.oracle.now().clone();
         let store = self.store();
         let done = (|| {
@@ -189,12 +191,12 @@ impl Sequence {
         self.end_write(done, changed, written)
     }
 
-    fn remove_range(&mut self) -> Step {
+    fn remove_range(&mut self) -> SequenceStep {
         let (lower, most) = (self.key(), 1 + self.draw.below(30));
         let first = if self.is_ordered() { Bound::Included(&lower[..]) } else { Bound::Unbounded };
         let bounds = (first, Bound::Unbounded);
         let (store, now) = (self.store(), self.oracle.now());
-        let mut gone = Delta::new();
+        let mut gone = OracleDelta::new();
         let done = (|| {
             let mut transaction = store.begin();
             let removed = transaction.remove_range(bounds, most)?;
@@ -214,13 +216,13 @@ impl Sequence {
         self.end_write(done, changed, gone)
     }
 
-    fn get(&mut self) -> Step {
+    fn get(&mut self) -> SequenceStep {
         let key = self.known_key();
         assert_eq!(self.store().get(&key)?.as_ref(), self.oracle.now().get(&key), "get");
         Ok(())
     }
 
-    fn get_many(&mut self) -> Step {
+    fn get_many(&mut self) -> SequenceStep {
         let keys: Vec<_> = (0..=self.draw.below(20)).map(|_| self.known_key()).collect();
         let found =
             self.store().get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
@@ -231,7 +233,7 @@ impl Sequence {
         Ok(())
     }
 
-    fn range(&mut self) -> Step {
+    fn range(&mut self) -> SequenceStep {
         if !self.is_ordered() {
             return self.get();
         }
@@ -240,14 +242,20 @@ impl Sequence {
         let lower = [Bound::Unbounded, Bound::Included(&least[..]), Bound::Excluded(&least[..])];
         let upper = [Bound::Unbounded, Bound::Included(&greatest[..])];
         let (lower, upper) = (self.draw.of(&lower), self.draw.of(&upper));
-        let direction = self.draw.of(&[Direction::Forward, Direction::Backward]);
+        let direction = self.draw.of(&[WalkDirection::Forward, WalkDirection::Backward]);
         if one == other && matches!(lower, Bound::Excluded(_)) {
             return Ok(());
         }
-        let found =
-            self.store().range(&Portion { lower, upper, direction, keys, bytes: 1 << 22, values: true })?;
+        let found = self.store().range(&ScanRequest {
+            lower,
+            upper,
+            direction,
+            keys,
+            bytes: 1 << 22,
+            values: true,
+        })?;
         let mut expected: Vec<_> = self.oracle.now().range::<[u8], _>((lower, upper)).collect();
-        if direction == Direction::Backward {
+        if direction == WalkDirection::Backward {
             expected.reverse();
         }
         let entries: Vec<_> = found.entries.iter().map(|entry| (&entry.key, &entry.value)).collect();
@@ -256,7 +264,7 @@ impl Sequence {
         Ok(())
     }
 
-    fn cursor(&mut self) -> Step {
+    fn cursor(&mut self) -> SequenceStep {
         if !self.is_ordered() {
             return self.get();
         }
@@ -269,20 +277,20 @@ impl Sequence {
         Ok(())
     }
 
-    fn check(&mut self) -> Step {
+    fn check(&mut self) -> SequenceStep {
         assert_eq!(self.store().check()?.keys, self.oracle.now().len(), "keys that a check counts");
         Ok(())
     }
 
-    fn promise_by(&mut self, act: impl FnOnce(&DiskStore) -> Result<()>) -> Step {
+    fn promise_by(&mut self, act: impl FnOnce(&DiskStore) -> Result<()>) -> SequenceStep {
         act(self.store())?;
         self.oracle.promise();
         Ok(())
     }
 
     /// Sees to what a step has left that failed.
-    fn settle(&mut self, done: Step, context: &str) {
-        let Err(Failed { error, delta }) = done else { return };
+    fn settle(&mut self, done: SequenceStep, context: &str) {
+        let Err(FailedStep { error, delta }) = done else { return };
         if is_refusal(&error) {
             return;
         }
@@ -305,7 +313,7 @@ impl Sequence {
     }
 
     /// A write that failed did nothing, or all of it.
-    fn settle_found(&mut self, found: &Map, delta: Delta, context: &str, error: &DiskError) {
+    fn settle_found(&mut self, found: &OracleMap, delta: OracleDelta, context: &str, error: &DiskError) {
         if found == self.oracle.now() {
             return;
         }
@@ -315,12 +323,13 @@ impl Sequence {
         self.oracle.write(delta);
     }
 
-    fn read_all(&self) -> Result<Map> {
-        let (mut all, mut last) = (Map::new(), None::<Vec<u8>>);
+    fn read_all(&self) -> Result<OracleMap> {
+        let (mut all, mut last) = (OracleMap::new(), None::<Vec<u8>>);
         loop {
             let lower = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-            let (upper, direction) = (Bound::Unbounded, Direction::Forward);
-            let portion = Portion { lower, upper, direction, keys: PORTION, bytes: 1 << 20, values: true };
+            let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
+            let portion =
+                ScanRequest { lower, upper, direction, keys: PORTION, bytes: 1 << 20, values: true };
             let found = self.store().walk(&portion)?;
             last = found.entries.last().map(|entry| entry.key.clone());
             for entry in found.entries {
@@ -370,7 +379,7 @@ impl Sequence {
 
 /// Writes in a transaction; false if nothing came of it.
 fn write(
-    transaction: &mut Transaction<'_>,
+    transaction: &mut DiskTransaction<'_>,
     key: &[u8],
     value: Option<&[u8]>,
     is_there: bool,

@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, Reading, Result};
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, ReadMode, Result};
 use skein_log::LogError;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use crate::{Model, assert_has, key, options, set};
+use crate::{StorageFaultModel, assert_has, key, options, set};
 
-fn mapping() -> Reading {
+fn mapping() -> ReadMode {
     // SAFETY: the test's own folder.
-    unsafe { Reading::mapping() }
+    unsafe { ReadMode::mapping() }
 }
 
-fn fill(store: &DiskStore, value: &[u8]) -> Model {
-    let mut model = Model::new();
+fn fill(store: &DiskStore, value: &[u8]) -> StorageFaultModel {
+    let mut model = StorageFaultModel::new();
     (0..500).for_each(|number| set(store, &mut model, number, value));
     model
 }
@@ -68,20 +68,20 @@ fn a_mapped_folder_is_locked_until_the_store_is_dropped() {
     let model = fill(&store, b"kept");
     store.close().unwrap();
     store.close().unwrap();
-    let refused = open(Reading::Calls).map(drop).unwrap_err();
+    let refused = open(ReadMode::Calls).map(drop).unwrap_err();
     assert!(matches!(refused, DiskError::Log(LogError::Locked { .. })), "{refused:?}");
     assert!(is_closed(store.get(&key(1)).as_ref().err()));
     drop(store);
-    let store = open(Reading::Calls).unwrap();
+    let store = open(ReadMode::Calls).unwrap();
     assert_has(&store, &model, "after the drop");
     store.close().unwrap();
-    open(Reading::Calls).unwrap();
+    open(ReadMode::Calls).unwrap();
 }
 
 /// As above, while the closing goes on: what runs beside it ends, and what was acknowledged before is there.
 #[test]
 fn closing_beside_compaction_writes_and_reads_loses_nothing() {
-    for reading in [Reading::Calls, mapping()] {
+    for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {
             let options = DiskOptions { reading, cache_pages: 32, ..options(Durability::None) };

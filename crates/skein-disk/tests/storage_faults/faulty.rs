@@ -10,7 +10,7 @@ use skein_log::storage::{DirEntry, Storage, StorageFile, StorageLock};
 
 /// What fails at present.
 #[derive(Debug, Default)]
-pub struct Faults {
+pub struct StorageFaults {
     /// No file grows: the disk is full.
     pub full: AtomicBool,
     /// All files together have so many bytes at most; 0 for any number.
@@ -20,24 +20,24 @@ pub struct Faults {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Faulty {
+pub struct FaultyStorage {
     pub inner: SimStorage,
-    pub faults: Arc<Faults>,
+    pub faults: Arc<StorageFaults>,
 }
 
 #[derive(Debug)]
-struct File {
+struct FaultyFile {
     inner: Box<dyn StorageFile>,
-    storage: Faulty,
+    storage: FaultyStorage,
     is_pages: bool,
     /// What was there before each write since the last sync, in their order.
     before: Mutex<Vec<(u64, Vec<u8>)>>,
 }
 
-impl Faulty {
+impl FaultyStorage {
     fn wrap(&self, path: &Path, inner: Box<dyn StorageFile>) -> Box<dyn StorageFile> {
         let is_pages = path.to_string_lossy().contains("data.skein");
-        Box::new(File { inner, storage: self.clone(), is_pages, before: Mutex::default() })
+        Box::new(FaultyFile { inner, storage: self.clone(), is_pages, before: Mutex::default() })
     }
 
     /// Bytes of all files.
@@ -53,7 +53,7 @@ impl Faulty {
     }
 }
 
-impl File {
+impl FaultyFile {
     fn refuse_growth(&self, len: u64) -> io::Result<()> {
         let more = len.saturating_sub(self.inner.len()?);
         let faults = &self.storage.faults;
@@ -63,7 +63,7 @@ impl File {
     }
 }
 
-impl StorageFile for File {
+impl StorageFile for FaultyFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.inner.read_at(buf, offset)
     }
@@ -106,7 +106,7 @@ impl StorageFile for File {
     }
 }
 
-impl Storage for Faulty {
+impl Storage for FaultyStorage {
     fn share(&self) -> Arc<dyn Storage> {
         Arc::new(self.clone())
     }

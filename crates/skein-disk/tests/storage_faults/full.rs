@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use skein_disk::{DiskError, DiskStore, Durability};
 use skein_log::storage::Storage;
 
-use crate::faulty::Faulty;
-use crate::{Model, assert_has, key, options, set};
+use crate::faulty::FaultyStorage;
+use crate::{StorageFaultModel, assert_has, key, options, set};
 
 const KEYS: u32 = 3_000;
 
 /// A store with more pages than its cache has, all of them in the file.
-fn filled(storage: &Faulty, durability: Durability) -> (DiskStore, Model) {
+fn filled(storage: &FaultyStorage, durability: Durability) -> (DiskStore, StorageFaultModel) {
     let store = DiskStore::open_on(storage.share(), "/db", options(durability)).unwrap();
-    let mut model = Model::new();
+    let mut model = StorageFaultModel::new();
     for number in 0..KEYS {
         set(&store, &mut model, number, &[number as u8; 600]);
     }
@@ -23,7 +23,7 @@ fn filled(storage: &Faulty, durability: Durability) -> (DiskStore, Model) {
 }
 
 /// Writes until the cache has nothing but pages that have changed, and more; returns how many writes were refused.
-fn write_much(store: &DiskStore, model: &mut Model) -> usize {
+fn write_much(store: &DiskStore, model: &mut StorageFaultModel) -> usize {
     let mut refused = 0;
     for step in 0..600_u32 {
         let key = key(step * 97 % KEYS);
@@ -43,7 +43,7 @@ fn write_much(store: &DiskStore, model: &mut Model) -> usize {
 }
 
 /// Waits until the log has noticed that there is room again.
-fn wait_for_room(store: &DiskStore, model: &mut Model) {
+fn wait_for_room(store: &DiskStore, model: &mut StorageFaultModel) {
     let begun = Instant::now();
     while let Err(error) = store.set(&key(0), b"there is room") {
         assert!(begun.elapsed() < Duration::from_mins(2), "{error}");
@@ -58,7 +58,7 @@ fn wait_for_room(store: &DiskStore, model: &mut Model) {
 #[test]
 fn reads_go_on_while_the_disk_is_full() {
     for durability in [Durability::Sync, Durability::None] {
-        let storage = Faulty::default();
+        let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
         storage.faults.full.store(true, SeqCst);
         assert!(write_much(&store, &mut model) > 0);
@@ -85,7 +85,7 @@ fn reads_go_on_while_the_disk_is_full() {
 #[test]
 fn after_a_failed_sync_reads_go_on_and_none_is_old() {
     for durability in [Durability::Sync, Durability::None] {
-        let storage = Faulty::default();
+        let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
         let before = model.clone();
         assert_eq!(write_much(&store, &mut model), 0);
@@ -120,7 +120,7 @@ fn after_a_failed_sync_reads_go_on_and_none_is_old() {
 #[test]
 fn a_checkpoint_makes_room_on_a_full_disk() {
     for then_power_fails in [false, true] {
-        let storage = Faulty::default();
+        let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, Durability::Sync);
         // Room for a file of 2,048 pages, which these keys need at most, and for some segments of 64 KiB.
         storage.faults.quota.store((8 << 20) + (1 << 20), SeqCst);

@@ -6,7 +6,7 @@ use skein_disk::{DiskStore, Durability, PAGE, inspect};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use crate::{Model, assert_has, options, set};
+use crate::{StorageFaultModel, assert_has, options, set};
 
 /// Incident: the two headers took turns, so that the state of a file hung on one page. Consequence: one flipped bit in the newer header
 /// gave the state of the checkpoint before, without a word: at `none`, where no log has the rest, and also
@@ -20,7 +20,7 @@ fn a_damaged_header_loses_nothing() {
             for checkpoints in 1..4 {
                 let storage = SimStorage::new();
                 let store = DiskStore::open_on(storage.share(), "/db", options(durability)).unwrap();
-                let mut model = Model::new();
+                let mut model = StorageFaultModel::new();
                 for round in 0..checkpoints {
                     (0..100).for_each(|number| set(&store, &mut model, number, &[round; 300]));
                     store.checkpoint().unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use skein_disk::{DiskOptions, DiskStore, Durability};
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type StorageFaultModel = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn options(durability: Durability) -> DiskOptions {
     DiskOptions {
@@ -27,12 +27,12 @@ fn key(number: u32) -> Vec<u8> {
 }
 
 /// Sets a key of the store and of the model.
-fn set(store: &DiskStore, model: &mut Model, number: u32, value: &[u8]) {
+fn set(store: &DiskStore, model: &mut StorageFaultModel, number: u32, value: &[u8]) {
     store.set(&key(number), value).unwrap();
     model.insert(key(number), value.to_vec());
 }
 
-fn assert_has(store: &DiskStore, model: &Model, about: &str) {
+fn assert_has(store: &DiskStore, model: &StorageFaultModel, about: &str) {
     for (key, value) in model {
         let found = store.get(key).unwrap_or_else(|error| panic!("{about}: {error}"));
         assert!(found.as_ref() == Some(value), "{about}: {}", key.escape_ascii());

@@ -14,17 +14,17 @@
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
-use super::hints::Sums;
-use super::steps::{Step, Way};
-use super::table::Size;
-use crate::record::Record;
+use super::hints::HintSums;
+use super::lookup_path::{LookupPath, LookupStep};
+use super::table::LinearHashSize;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 /// Lookups in a group.
 const GROUP: usize = 32;
 
 /// Lookups under way, with their places in the group.
-type Ways<'k> = ArrayVec<(usize, Way<'k>), GROUP>;
+type LookupPaths<'k> = ArrayVec<(usize, LookupPath<'k>), GROUP>;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Looks up all keys; `found` gets each one's position and its value's word.
@@ -43,36 +43,36 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     #[inline(always)]
-    fn begin_at<'k>(&self, depth: u32, keys: &[&'k [u8]], size: Size) -> Ways<'k> {
-        with_places(keys.iter().map(|key| Way::from_depth(&self.table, size, key, depth)))
+    fn begin_at<'k>(&self, depth: u32, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
+        with_places(keys.iter().map(|key| LookupPath::from_depth(&self.table, size, key, depth)))
     }
 
     #[inline(never)]
-    fn begin_by_hints<'k>(&self, keys: &[&'k [u8]], size: Size) -> Ways<'k> {
-        let mut sums = [const { Sums::new_const() }; GROUP];
+    fn begin_by_hints<'k>(&self, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
+        let mut sums = [const { HintSums::new_const() }; GROUP];
         for (sums, key) in sums.iter_mut().zip(keys) {
             self.table.hints.ask(key, sums);
         }
-        with_places(keys.iter().zip(&sums).map(|(key, sums)| self.way_by_hints(key, sums, size)))
+        with_places(keys.iter().zip(&sums).map(|(key, sums)| self.lookup_path_by_hints(key, sums, size)))
     }
 
     /// Follows all ways in turns; gives the records that they come to by their places, and asks for those.
     #[inline(always)]
-    fn follow_all(&self, mut ways: Ways<'_>, size: Size) -> [Option<Record>; GROUP] {
+    fn follow_all(&self, mut ways: LookupPaths<'_>, size: LinearHashSize) -> [Option<KeyRecord>; GROUP] {
         let mut guesses = [None; GROUP];
         while !ways.is_empty() {
             let mut at = 0;
             while let Some((place, way)) = ways.get_mut(at) {
                 match self.step(way, size) {
-                    Step::On => {
+                    LookupStep::On => {
                         at += 1;
                         continue;
                     }
-                    Step::Leaf(Some(record)) => {
-                        Record::prefetch(record.word());
+                    LookupStep::Leaf(Some(record)) => {
+                        KeyRecord::prefetch(record.word());
                         guesses[*place] = Some(record);
                     }
-                    Step::Leaf(None) | Step::Nowhere => {}
+                    LookupStep::Leaf(None) | LookupStep::Nowhere => {}
                 }
                 ways.swap_remove(at);
             }
@@ -82,7 +82,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// The words of the keys' values, which are in these records or looked for from the root; what they stand for is asked for.
     #[inline(always)]
-    fn words_of(&self, keys: &[&[u8]], guesses: &[Option<Record>; GROUP]) -> ArrayVec<Option<u64>, GROUP> {
+    fn words_of(&self, keys: &[&[u8]], guesses: &[Option<KeyRecord>; GROUP]) -> ArrayVec<Option<u64>, GROUP> {
         let words = keys
             .iter()
             .zip(guesses)
@@ -93,7 +93,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
 /// The ways that begin below the root, with their places.
 #[inline(always)]
-fn with_places<'k>(ways: impl Iterator<Item = Option<Way<'k>>>) -> Ways<'k> {
+fn with_places<'k>(ways: impl Iterator<Item = Option<LookupPath<'k>>>) -> LookupPaths<'k> {
     ways.enumerate().filter_map(|(place, way)| Some((place, way?))).collect()
 }
 

@@ -19,9 +19,9 @@
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
-use super::entry::Entry;
-use super::image::{Image, color_in, high_in, small_in};
-use super::lanes::{Lanes, SLOTS, Want};
+use super::entry::CuckooEntry;
+use super::image::{CuckooBucketImage, color_in, high_in, small_in};
+use super::lanes::{EntryQuery, Lanes, SLOTS};
 
 /// Words in a bucket.
 pub(super) const WORDS: usize = 8;
@@ -37,9 +37,9 @@ pub(super) struct Bucket<'t>(pub(super) &'t [AtomicU64; WORDS]);
 
 /// A bucket's version, as it was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Version(u32);
+pub(super) struct BucketVersion(u32);
 
-impl Version {
+impl BucketVersion {
     pub(super) fn of(word: u64) -> Self {
         Self((word & !LOCKED) as u32)
     }
@@ -69,9 +69,9 @@ impl Bucket<'_> {
 
     /// Whether the bucket is not what it was at `version`.
     #[inline(always)]
-    pub(super) fn changed(self, version: Version) -> bool {
+    pub(super) fn changed(self, version: BucketVersion) -> bool {
         // The loads before this one are Acquire, so it comes after them; whoever wrote what they saw had marked the bucket.
-        Version::of(self.0[0].load(Ordering::Relaxed)) != version
+        BucketVersion::of(self.0[0].load(Ordering::Relaxed)) != version
     }
 
     #[inline(always)]
@@ -82,13 +82,13 @@ impl Bucket<'_> {
 
     /// The entry that is wanted, with its slot, which is [`SLOTS`] if there is none, and the bucket's version.
     #[inline(always)]
-    pub(super) fn find(self, want: &Want) -> (usize, Entry, Version) {
+    pub(super) fn find(self, want: &EntryQuery) -> (usize, CuckooEntry, BucketVersion) {
         loop {
             let first = self.stable();
             let lanes = self.lanes();
             let slot = slot_of(want, first, lanes);
             let entry = self.entry_in(first, lanes, slot % SLOTS);
-            let version = Version::of(first);
+            let version = BucketVersion::of(first);
             if !self.changed(version) {
                 return (slot, entry, version);
             }
@@ -100,8 +100,8 @@ impl Bucket<'_> {
     ///
     /// For many searches, whose buckets are in the cache by now: a core need not guess in which of both it is.
     #[inline(always)]
-    pub(super) fn find_in_both(self, other: Self, lane: u32) -> (usize, Entry, Version) {
-        let want = Want::by_parent(lane);
+    pub(super) fn find_in_both(self, other: Self, lane: u32) -> (usize, CuckooEntry, BucketVersion) {
+        let want = EntryQuery::by_parent(lane);
         loop {
             let firsts = (self.stable(), other.stable());
             let lanes = (self.lanes(), other.lanes());
@@ -109,7 +109,7 @@ impl Bucket<'_> {
             let slot = (u32::from(slots) | 1 << (2 * SLOTS)).trailing_zeros() as usize;
             let (bucket, first) = if slot < SLOTS { (self, firsts.0) } else { (other, firsts.1) };
             let entry = bucket.entry_in(first, bucket.lanes(), slot % SLOTS);
-            let version = Version::of(first);
+            let version = BucketVersion::of(first);
             if !bucket.changed(version) {
                 return (slot, entry, version);
             }
@@ -118,18 +118,18 @@ impl Bucket<'_> {
 
     /// An entry of a bucket whose first words were read.
     #[inline(always)]
-    fn entry_in(self, first: u64, lanes: Lanes, slot: usize) -> Entry {
+    fn entry_in(self, first: u64, lanes: Lanes, slot: usize) -> CuckooEntry {
         let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
-        Entry { lane: lanes.get(slot), small: small_in(first, slot), low, high }
+        CuckooEntry { lane: lanes.get(slot), small: small_in(first, slot), low, high }
     }
 
     /// The entry in a slot, with the bucket's version.
     #[inline(always)]
-    pub(super) fn entry(self, slot: usize) -> (Entry, Version) {
+    pub(super) fn entry(self, slot: usize) -> (CuckooEntry, BucketVersion) {
         loop {
             let first = self.stable();
             let entry = self.entry_in(first, self.lanes(), slot);
-            let version = Version::of(first);
+            let version = BucketVersion::of(first);
             if !self.changed(version) {
                 return (entry, version);
             }
@@ -144,14 +144,14 @@ impl Bucket<'_> {
 
     /// All of the bucket at one moment.
     #[inline(always)]
-    pub(super) fn image(self) -> Image {
+    pub(super) fn image(self) -> CuckooBucketImage {
         loop {
             let mut words = [self.stable(), 0, 0, 0, 0, 0, 0, 0];
             for (index, word) in words.iter_mut().enumerate().skip(1) {
                 *word = self.word(index);
             }
-            if !self.changed(Version::of(words[0])) {
-                return Image::of(words);
+            if !self.changed(BucketVersion::of(words[0])) {
+                return CuckooBucketImage::of(words);
             }
         }
     }
@@ -168,14 +168,14 @@ impl Bucket<'_> {
 
     /// Marks the locked bucket, which is as in `image`, as changing.
     #[inline(always)]
-    pub(super) fn mark(self, image: &Image) {
+    pub(super) fn mark(self, image: &CuckooBucketImage) {
         // Relaxed: the words that follow are stored with Release.
         self.0[0].store(image.first() | LOCKED | CHANGING, Ordering::Relaxed);
     }
 
     /// Stores all words but the first of a bucket that is locked and marked.
     #[inline(always)]
-    pub(super) fn write(self, image: &Image) {
+    pub(super) fn write(self, image: &CuckooBucketImage) {
         for (word, value) in self.0.iter().zip(image.words()).skip(1) {
             // Words that stay what they are have no need of a store; without them a model has fewer orders to go through.
             if cfg!(skein_loom) && word.load(Ordering::Relaxed) == value {
@@ -188,7 +188,7 @@ impl Bucket<'_> {
 
     /// Unlocks a bucket that was marked and written, with the next version.
     #[inline(always)]
-    pub(super) fn unlock_changed(self, image: &Image) {
+    pub(super) fn unlock_changed(self, image: &CuckooBucketImage) {
         self.unlock(image.as_next_version().first());
     }
 
@@ -206,7 +206,7 @@ impl Bucket<'_> {
 
 /// The slot of what is wanted in a bucket with these first words; [`SLOTS`] if it is not there.
 #[inline(always)]
-fn slot_of(want: &Want, first: u64, lanes: Lanes) -> usize {
+fn slot_of(want: &EntryQuery, first: u64, lanes: Lanes) -> usize {
     let mut slots = lanes.with(want);
     match want.color {
         None => slots.first_or_none(),

@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::CuckooTrie;
-use super::change::Obstacle;
-use super::entry::{JUMP_MAX, Kind, UNDER_JUMP};
+use super::entry::{CuckooNodeKind, JUMP_MAX, UNDER_JUMP};
 use super::lanes::SLOTS;
-use super::search::Named;
-use super::symbol::{END, Symbols};
-use super::table::Table;
+use super::search::NamedNode;
+use super::symbols::{END, KeySymbols};
+use super::table::CuckooTable;
+use super::transaction::CuckooAbort;
 use crate::slot::Slot;
 
 /// What the checker counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct CuckooTrieShape {
     /// Keys, each with a leaf.
     pub keys: usize,
     /// Branches, the root included.
@@ -30,7 +30,7 @@ pub struct Shape {
     pub secondary: usize,
 }
 
-impl Shape {
+impl CuckooTrieShape {
     /// Entries in the table.
     pub fn entries(&self) -> usize {
         self.keys + self.branches - 1 + self.jumps
@@ -50,7 +50,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     ///
     /// # Errors
     /// The first violation, in words.
-    pub fn check(&mut self) -> Result<Shape, String> {
+    pub fn check(&mut self) -> Result<CuckooTrieShape, String> {
         let mut shape = self.check_trie()?;
         let entries = self.check_table(&mut shape)?;
         ensure!(
@@ -69,9 +69,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Every entry is where its hash says, and no two nodes share both hash and color.
-    fn check_table(&mut self, shape: &mut Shape) -> Result<usize, String> {
+    fn check_table(&mut self, shape: &mut CuckooTrieShape) -> Result<usize, String> {
         let size = self.table.size();
-        ensure!((Table::<V>::LEAST..=Table::<V>::MOST).contains(&size), "{size} buckets");
+        ensure!((CuckooTable::<V>::LEAST..=CuckooTable::<V>::MOST).contains(&size), "{size} buckets");
         shape.slots = size as usize * SLOTS;
         let places = self.table.places();
         let mut names = HashSet::new();
@@ -79,8 +79,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.table.each(|bucket, slot, entry| {
             entries += 1;
             shape.secondary += usize::from(entry.is_secondary());
-            let hash = Table::<V>::hash_of(entry.lane, bucket);
-            if Table::<V>::home(entry.lane, bucket, places) != bucket {
+            let hash = CuckooTable::<V>::hash_of(entry.lane, bucket);
+            if CuckooTable::<V>::home(entry.lane, bucket, places) != bucket {
                 wrong = Some(format!("bucket {bucket}, slot {slot}: an entry of another bucket"));
             }
             if !names.insert((hash, entry.color())) {
@@ -91,22 +91,22 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         wrong.map_or(Ok(entries), Err)
     }
 
-    fn check_trie(&self) -> Result<Shape, String> {
-        let mut shape = Shape::default();
+    fn check_trie(&self) -> Result<CuckooTrieShape, String> {
+        let mut shape = CuckooTrieShape::default();
         // Each with its parent, and the symbols of its name.
-        let mut waiting: Vec<(Named, Option<Named>, Vec<u8>)> = vec![(self.root(), None, Vec::new())];
+        let mut waiting: Vec<(NamedNode, Option<NamedNode>, Vec<u8>)> = vec![(self.root(), None, Vec::new())];
         while let Some((at, parent, name)) = waiting.pop() {
             let entry = at.node.entry;
             ensure!(at.depth as usize == name.len(), "a node of depth {} is called {name:?}", at.depth);
             if let Some(parent) = parent {
                 let above = parent.node.entry;
-                let color = if above.kind() == Kind::Jump { UNDER_JUMP } else { above.color() };
+                let color = if above.kind() == CuckooNodeKind::Jump { UNDER_JUMP } else { above.color() };
                 ensure!(entry.parent() == color, "{name:?} has another parent's color");
                 ensure!(Some(&entry.symbol()) == name.last(), "{name:?} ends with another symbol");
             }
             let below = |symbols: &mut dyn Iterator<Item = u8>| name.iter().copied().chain(symbols).collect();
             match entry.kind() {
-                Kind::Branch => {
+                CuckooNodeKind::Branch => {
                     shape.branches += 1;
                     let depth = entry.depth() as usize;
                     ensure!(depth == name.len(), "branch {name:?} says that it is {depth} symbols deep");
@@ -120,34 +120,37 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                         waiting.push((child, Some(at), below(&mut std::iter::once(symbol))));
                     }
                 }
-                Kind::Jump => {
+                CuckooNodeKind::Jump => {
                     shape.jumps += 1;
                     let length = entry.length();
                     shape.jump_symbols += length as usize;
                     ensure!((1..=JUMP_MAX).contains(&length), "a jump of {length} symbols");
                     let child = self.below_jump(&at).map_err(|obstacle| lost(&name, obstacle))?;
                     let kind = child.node.entry.kind();
-                    ensure!(!matches!(kind, Kind::Leaf | Kind::Dead), "jump {name:?} leads to a leaf");
+                    ensure!(
+                        !matches!(kind, CuckooNodeKind::Leaf | CuckooNodeKind::Dead),
+                        "jump {name:?} leads to a leaf"
+                    );
                     waiting.push((child, Some(at), below(&mut entry.jump_symbols(0, length))));
                 }
-                Kind::Leaf => {
+                CuckooNodeKind::Leaf => {
                     shape.keys += 1;
                     shape.depths += name.len();
                     // SAFETY: a leaf; the index is borrowed mutably.
                     let record = unsafe { entry.record() }.ok_or("a leaf without a record")?;
-                    let symbols = Symbols::of(record.key());
+                    let symbols = KeySymbols::of(record.key());
                     let same = (0..).zip(&name).all(|(index, &symbol)| symbols.at(index) == symbol);
                     let ended =
                         name.iter().position(|&symbol| symbol == END).is_none_or(|end| end + 1 == name.len());
                     ensure!(same && ended, "{:?} is at {name:?}", record.key());
                 }
-                Kind::Dead => return Err(format!("a dead leaf is left at {name:?}")),
+                CuckooNodeKind::Dead => return Err(format!("a dead leaf is left at {name:?}")),
             }
         }
         Ok(shape)
     }
 }
 
-fn lost(name: &[u8], obstacle: Obstacle) -> String {
+fn lost(name: &[u8], obstacle: CuckooAbort) -> String {
     format!("a child of {name:?} is not there: {obstacle:?}")
 }

@@ -9,22 +9,22 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::change::Obstacle;
-use super::entry::Kind;
-use super::prefixes::Prefixes;
-use super::search::Named;
-use super::symbol::Symbols;
-use super::walk::Walk;
+use super::entry::CuckooNodeKind;
+use super::leaf_walk::LeafWalk;
+use super::prefixes::KeyPrefixes;
+use super::search::NamedNode;
+use super::symbols::KeySymbols;
+use super::transaction::CuckooAbort;
 use crate::index::{Cursor, MAX_KEY_LEN};
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum CuckooCursorState {
     Fresh,
     BeforeFirst,
     /// With the value's word as it was when the cursor came here.
-    On(Record, u64),
+    On(KeyRecord, u64),
     PastLast,
 }
 
@@ -33,8 +33,8 @@ enum State {
 pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
     index: &'g CuckooTrie<S, V>,
     guard: PhantomData<&'g G>,
-    walk: Walk,
-    state: State,
+    walk: LeafWalk,
+    state: CuckooCursorState,
 }
 
 // SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
@@ -43,7 +43,7 @@ unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for CuckooTrieCursor<
 
 impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g CuckooTrie<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, walk: Walk::new(), state: State::Fresh }
+        Self { index, guard: PhantomData, walk: LeafWalk::new(), state: CuckooCursorState::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -53,7 +53,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
         loop {
             self.walk.start(forward);
-            if self.try_seek(key, inclusive).is_ok() && self.settle() {
+            if self.try_seek(key, inclusive).is_ok() && self.take_next_leaf() {
                 return self.is_on();
             }
             Backoff::new().wait();
@@ -61,29 +61,29 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
     }
 
     /// Makes the walk ready to go on from `key`.
-    fn try_seek(&mut self, key: &[u8], inclusive: bool) -> Result<(), Obstacle> {
-        let (index, walk, symbols) = (self.index, &mut self.walk, Symbols::of(key));
+    fn try_seek(&mut self, key: &[u8], inclusive: bool) -> Result<(), CuckooAbort> {
+        let (index, walk, symbols) = (self.index, &mut self.walk, KeySymbols::of(key));
         let forward = walk.is_forward();
-        let mut pass = |named: &Named| {
-            if named.node.entry.kind() == Kind::Branch {
+        let mut pass = |named: &NamedNode| {
+            if named.node.entry.kind() == CuckooNodeKind::Branch {
                 walk.enter_beyond(named, symbols.at(named.depth));
             }
         };
-        let stop = index.descend(&mut Prefixes::of(&index.table, key), &mut pass)?;
+        let stop = index.descend(&mut KeyPrefixes::of(&index.table, key), &mut pass)?;
         let entry = stop.at.node.entry;
         let enters = match entry.kind() {
-            Kind::Branch => {
+            CuckooNodeKind::Branch => {
                 pass(&stop.at);
                 false
             }
-            Kind::Jump => {
+            CuckooNodeKind::Jump => {
                 let ours = symbols.at(stop.at.depth + stop.shared);
                 (entry.jump_symbol(stop.shared) > ours) == forward
             }
-            Kind::Dead => false,
-            Kind::Leaf => {
+            CuckooNodeKind::Dead => false,
+            CuckooNodeKind::Leaf => {
                 // SAFETY: a leaf, read under the guard that the cursor borrows.
-                let found = unsafe { entry.record() }.ok_or(Obstacle::Changed)?.key();
+                let found = unsafe { entry.record() }.ok_or(CuckooAbort::Changed)?.key();
                 inclusive && found == key || found != key && (found > key) == forward
             }
         };
@@ -95,36 +95,37 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
 
     /// Goes on to the walk's next leaf, or off the end. False if the walk is broken.
     #[inline(always)]
-    fn settle(&mut self) -> bool {
+    fn take_next_leaf(&mut self) -> bool {
         // SAFETY: the word of a leaf, read under the guard that the cursor borrows.
-        match unsafe { Record::from_word(self.walk.next(self.index)) } {
+        match unsafe { KeyRecord::from_word(self.walk.next(self.index)) } {
             Some(record) => {
-                self.state = State::On(record, record.value());
+                self.state = CuckooCursorState::On(record, record.value());
                 true
             }
-            None => self.run_off(),
+            None => self.finish_walk(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn run_off(&mut self) -> bool {
+    fn finish_walk(&mut self) -> bool {
         if self.walk.is_broken() {
             return false;
         }
-        self.state = if self.walk.is_forward() { State::PastLast } else { State::BeforeFirst };
+        self.state =
+            if self.walk.is_forward() { CuckooCursorState::PastLast } else { CuckooCursorState::BeforeFirst };
         true
     }
 
     #[inline(always)]
     fn is_on(&self) -> bool {
-        matches!(self.state, State::On(..))
+        matches!(self.state, CuckooCursorState::On(..))
     }
 
     /// Moves on from the key the cursor stands on.
     #[inline(always)]
-    fn advance(&mut self, record: Record, forward: bool) -> bool {
-        if self.walk.is_forward() == forward && self.settle() {
+    fn advance(&mut self, record: KeyRecord, forward: bool) -> bool {
+        if self.walk.is_forward() == forward && self.take_next_leaf() {
             return self.is_on();
         }
         self.seek_from(record.key(), false, forward)
@@ -144,7 +145,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
         loop {
             self.walk.start(false);
             self.walk.enter(self.index, &self.index.root());
-            if self.settle() {
+            if self.take_next_leaf() {
                 return self.is_on();
             }
             Backoff::new().wait();
@@ -153,23 +154,23 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
 
     fn next(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::BeforeFirst => self.first(),
-            State::On(record, _) => self.advance(record, true),
-            State::PastLast => false,
+            CuckooCursorState::Fresh | CuckooCursorState::BeforeFirst => self.first(),
+            CuckooCursorState::On(record, _) => self.advance(record, true),
+            CuckooCursorState::PastLast => false,
         }
     }
 
     fn prev(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::PastLast => self.last(),
-            State::On(record, _) => self.advance(record, false),
-            State::BeforeFirst => false,
+            CuckooCursorState::Fresh | CuckooCursorState::PastLast => self.last(),
+            CuckooCursorState::On(record, _) => self.advance(record, false),
+            CuckooCursorState::BeforeFirst => false,
         }
     }
 
     fn key(&self) -> Option<&[u8]> {
         match self.state {
-            State::On(record, _) => Some(record.key()),
+            CuckooCursorState::On(record, _) => Some(record.key()),
             _ => None,
         }
     }
@@ -177,7 +178,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
             // SAFETY: the word was in the index, and is retired, if at all, under the guard or a later one.
-            State::On(_, word) => Some(unsafe { S::borrow(word) }),
+            CuckooCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }
     }

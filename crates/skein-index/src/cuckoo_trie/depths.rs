@@ -17,11 +17,11 @@ const FAILURES_MAX: u64 = SURE / 8;
 ///
 /// One word: the average depth 24 bits, the depth to begin at 24 bits, the share of trials that failed 16 bits.
 #[derive(Debug)]
-pub(super) struct Depths(AtomicU64);
+pub(super) struct LeafDepths(AtomicU64);
 
 /// The same, unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Known {
+struct DepthStats {
     average: u64,
     start: u64,
     failures: u64,
@@ -30,7 +30,7 @@ struct Known {
 const FIELD: u32 = 24;
 const FIELD_MAX: u64 = (1 << FIELD) - 1;
 
-impl Known {
+impl DepthStats {
     fn of(word: u64) -> Self {
         Self { average: word & FIELD_MAX, start: word >> FIELD & FIELD_MAX, failures: word >> (2 * FIELD) }
     }
@@ -60,17 +60,17 @@ impl Known {
     }
 }
 
-impl Default for Depths {
+impl Default for LeafDepths {
     fn default() -> Self {
-        Self(AtomicU64::new(Known { average: 0, start: 0, failures: SURE - 1 }.word()))
+        Self(AtomicU64::new(DepthStats { average: 0, start: 0, failures: SURE - 1 }.word()))
     }
 }
 
-impl Depths {
+impl LeafDepths {
     // Relaxed, here and below: hints. Notes that are lost matter little.
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::of(self.0.load(Ordering::Relaxed))
+    fn known(&self) -> DepthStats {
+        DepthStats::of(self.0.load(Ordering::Relaxed))
     }
 
     /// The depth that most leaves do not exceed.
@@ -109,8 +109,8 @@ impl Depths {
 mod tests {
     use super::*;
 
-    fn noted(depths: impl Iterator<Item = u32>, is_there: impl Fn(u32) -> bool) -> Depths {
-        let known = Depths::default();
+    fn noted(depths: impl Iterator<Item = u32>, is_there: impl Fn(u32) -> bool) -> LeafDepths {
+        let known = LeafDepths::default();
         depths.for_each(|depth| known.note(0, depth, &is_there));
         known
     }
@@ -133,7 +133,7 @@ mod tests {
     /// taken for one of random keys, and lookups began where nothing was. Fix: the share ends at the greatest that the field holds.
     #[test]
     fn however_many_trials_fail_no_search_begins_there() {
-        let depths = Depths::default();
+        let depths = LeafDepths::default();
         for leaf in 0..10_000 {
             depths.note(0, 30 + leaf % 40, |_| false);
             assert_eq!(depths.start(), None, "after {leaf} more");

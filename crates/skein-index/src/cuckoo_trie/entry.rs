@@ -12,8 +12,8 @@
 //! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link. A branch says how many symbols its name has, for
 //! searches that did not come from the root (`begin.rs`); the paper has nothing in these bits.
 
-use super::symbol::{SYMBOLS, Symbols};
-use crate::record::Record;
+use super::symbols::{KeySymbols, SYMBOLS};
+use crate::record::KeyRecord;
 
 /// Bits of a tag.
 pub(super) const TAG_BITS: u32 = 21;
@@ -39,7 +39,7 @@ const RECORD: u64 = u64::MAX >> 16;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CuckooNodeKind {
     /// A node with two children or more; the root may have less.
     Branch,
     /// A chain of nodes with one child each.
@@ -52,24 +52,24 @@ pub(super) enum Kind {
 
 /// What a node holds, whatever its name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Body {
-    kind: Kind,
+pub(super) struct CuckooNodeBody {
+    kind: CuckooNodeKind,
     link: u8,
     low: u64,
     high: u16,
 }
 
-impl Body {
+impl CuckooNodeBody {
     /// A branch with these children, a bit for each symbol, whose name has `depth` symbols.
     pub(super) fn branch(bitmap: u64, depth: u32) -> Self {
         debug_assert!(bitmap >> SYMBOLS == 0 && depth >> (u64::BITS - SYMBOLS as u32) == 0);
-        Self { kind: Kind::Branch, link: 0, low: u64::from(depth) << SYMBOLS | bitmap, high: 0 }
+        Self { kind: CuckooNodeKind::Branch, link: 0, low: u64::from(depth) << SYMBOLS | bitmap, high: 0 }
     }
 
     /// A leaf; `record` is 0 if it is not known yet.
     pub(super) fn leaf(record: u64) -> Self {
         debug_assert!(record & !RECORD == 0);
-        Self { kind: Kind::Leaf, link: 0, low: record, high: 0 }
+        Self { kind: CuckooNodeKind::Leaf, link: 0, low: record, high: 0 }
     }
 
     /// A jump over these symbols, at most [`JUMP_MAX`], none of them an end, to the child of a color.
@@ -81,18 +81,18 @@ impl Body {
         }
         debug_assert!((1..=JUMP_MAX).contains(&length));
         bits |= u128::from(length) << LENGTH_SHIFT;
-        Self { kind: Kind::Jump, link: child, low: bits as u64, high: (bits >> 64) as u16 }
+        Self { kind: CuckooNodeKind::Jump, link: child, low: bits as u64, high: (bits >> 64) as u16 }
     }
 
     /// The same leaf, removed.
     pub(super) fn dead(self) -> Self {
-        Self { kind: Kind::Dead, ..self }
+        Self { kind: CuckooNodeKind::Dead, ..self }
     }
 }
 
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CuckooEntry {
     pub(super) lane: u32,
     pub(super) small: u8,
     pub(super) low: u64,
@@ -119,16 +119,16 @@ pub(super) fn with_parent(lane: u32, color: u8) -> u32 {
     lane & BY_COLOR | u32::from(color) << PARENT_SHIFT
 }
 
-impl Entry {
+impl CuckooEntry {
     pub(super) const NONE: Self = Self { lane: 0, small: 0, low: 0, high: 0 };
 
-    pub(super) fn new(lane: u32, color: u8, body: Body) -> Self {
+    pub(super) fn new(lane: u32, color: u8, body: CuckooNodeBody) -> Self {
         Self { lane, small: color, low: 0, high: 0 }.with_body(body)
     }
 
     /// The root: it has a bucket of its own, and no name to be found by.
     pub(super) fn root() -> Self {
-        Self::new(lane(0, false, 0, UNDER_JUMP), 0, Body::branch(0, 0))
+        Self::new(lane(0, false, 0, UNDER_JUMP), 0, CuckooNodeBody::branch(0, 0))
     }
 
     pub(super) fn is_none(self) -> bool {
@@ -136,21 +136,21 @@ impl Entry {
     }
 
     #[inline(always)]
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> CuckooNodeKind {
         match (self.small >> 3) & 3 {
-            0 => Kind::Branch,
-            1 => Kind::Jump,
-            2 => Kind::Leaf,
-            _ => Kind::Dead,
+            0 => CuckooNodeKind::Branch,
+            1 => CuckooNodeKind::Jump,
+            2 => CuckooNodeKind::Leaf,
+            _ => CuckooNodeKind::Dead,
         }
     }
 
-    pub(super) fn body(self) -> Body {
-        Body { kind: self.kind(), link: self.link(), low: self.low, high: self.high }
+    pub(super) fn body(self) -> CuckooNodeBody {
+        CuckooNodeBody { kind: self.kind(), link: self.link(), low: self.low, high: self.high }
     }
 
     /// Another node of the same name: what leads here still does.
-    pub(super) fn with_body(self, body: Body) -> Self {
+    pub(super) fn with_body(self, body: CuckooNodeBody) -> Self {
         let small = self.small & 7 | (body.kind as u8) << 3 | body.link << 5;
         Self { lane: self.lane, small, low: body.low, high: body.high }
     }
@@ -217,9 +217,9 @@ impl Entry {
     /// # Safety
     /// The entry is a leaf, read under a guard that is still held, or the index is borrowed mutably.
     #[inline(always)]
-    pub(super) unsafe fn record(self) -> Option<Record> {
+    pub(super) unsafe fn record(self) -> Option<KeyRecord> {
         // SAFETY: the word came from a record; the caller's promise.
-        unsafe { Record::from_word(self.record_word()) }
+        unsafe { KeyRecord::from_word(self.record_word()) }
     }
 
     #[inline(always)]
@@ -241,7 +241,7 @@ impl Entry {
 
     /// How many of a jump's symbols are those of a key from a position on.
     #[inline(always)]
-    pub(super) fn shared(self, symbols: Symbols<'_>, from: u32) -> u32 {
+    pub(super) fn shared(self, symbols: KeySymbols<'_>, from: u32) -> u32 {
         let length = self.length();
         let differ = (self.bits() ^ symbols.bits(from, length)) & ((1 << (5 * length)) - 1);
         let same = (differ.leading_zeros() - (128 - 5 * length)) / 5;
@@ -268,30 +268,36 @@ mod tests {
     #[test]
     fn an_entry_gives_back_what_went_in() {
         let lane = lane(0x1f_0f0f, true, 32, 6);
-        let entry = Entry::new(lane, 5, Body::branch(0x1_8000_0001, 104_858));
+        let entry = CuckooEntry::new(lane, 5, CuckooNodeBody::branch(0x1_8000_0001, 104_858));
         assert_eq!((entry.lane & TAG, entry.is_secondary(), entry.symbol()), (0x1f_0f0f, true, 32));
-        assert_eq!((entry.parent(), entry.color(), entry.kind()), (6, 5, Kind::Branch));
+        assert_eq!((entry.parent(), entry.color(), entry.kind()), (6, 5, CuckooNodeKind::Branch));
         assert_eq!((entry.bitmap(), entry.depth()), (0x1_8000_0001, 104_858));
         assert_eq!((entry.moved().is_secondary(), entry.moved().moved()), (false, entry));
         assert_eq!((entry.with_parent(0).parent(), entry.with_parent(0).symbol()), (0, 32));
-        let leaf = entry.with_body(Body::leaf(0x7fff_1234_5678));
-        assert_eq!((leaf.kind(), leaf.record_word(), leaf.color()), (Kind::Leaf, 0x7fff_1234_5678, 5));
-        assert_eq!(leaf.with_body(leaf.body().dead()).kind(), Kind::Dead);
+        let leaf = entry.with_body(CuckooNodeBody::leaf(0x7fff_1234_5678));
+        assert_eq!(
+            (leaf.kind(), leaf.record_word(), leaf.color()),
+            (CuckooNodeKind::Leaf, 0x7fff_1234_5678, 5)
+        );
+        assert_eq!(leaf.with_body(leaf.body().dead()).kind(), CuckooNodeKind::Dead);
     }
 
     #[test]
     fn jumps_hold_up_to_fifteen_symbols() {
         for length in 1..=JUMP_MAX {
             let symbols = (0..length).map(|index| (index * 7 % 32) as u8 + 1);
-            let jump = Entry::new(lane(1, false, 3, 2), 4, Body::jump(symbols.clone(), 6));
-            assert_eq!((jump.kind(), jump.length(), jump.link(), jump.color()), (Kind::Jump, length, 6, 4));
+            let jump = CuckooEntry::new(lane(1, false, 3, 2), 4, CuckooNodeBody::jump(symbols.clone(), 6));
+            assert_eq!(
+                (jump.kind(), jump.length(), jump.link(), jump.color()),
+                (CuckooNodeKind::Jump, length, 6, 4)
+            );
             assert!(jump.jump_symbols(0, length).eq(symbols));
         }
     }
 
     #[test]
     fn an_entry_is_never_taken_for_none() {
-        assert!(!Entry::new(lane(0, false, 0, 0), 0, Body::branch(0, 0)).is_none());
-        assert!(!Entry::root().is_none());
+        assert!(!CuckooEntry::new(lane(0, false, 0, 0), 0, CuckooNodeBody::branch(0, 0)).is_none());
+        assert!(!CuckooEntry::root().is_none());
     }
 }

@@ -14,8 +14,8 @@
 use arrayvec::ArrayVec;
 use skein_sync::atomic::{AtomicU64, Ordering};
 
-use super::search::Named;
-use super::table::Size;
+use super::search::NamedNode;
+use super::table::LinearHashSize;
 use crate::hash::PrefixHash;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
@@ -47,14 +47,14 @@ pub(super) struct Hint {
 
 /// What is known of the hint for a key's beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sum {
+pub(super) struct HintSum {
     place: u32,
     /// What it is known by there.
     check: u32,
 }
 
 /// Those of a key's beginnings, of 8 bytes, 16 and so on.
-pub(super) type Sums = ArrayVec<Sum, HINTS_MAX>;
+pub(super) type HintSums = ArrayVec<HintSum, HINTS_MAX>;
 
 /// The least depth of a node for the first `8 * count` bytes: its name has the symbols that lie in them as a whole. So all keys that begin with
 /// these bytes, and are below it, lead to the first node from there on. One symbol deeper they would not: that symbol has bits of the next byte.
@@ -105,25 +105,25 @@ impl Hints {
 
     /// Adds what is known of the hints for a key's beginnings, the shortest one first, and asks for them; nothing if there are no hints.
     #[inline(always)]
-    pub(super) fn ask(&self, key: &[u8], sums: &mut Sums) {
+    pub(super) fn ask(&self, key: &[u8], sums: &mut HintSums) {
         // Once: a table that shrinks meanwhile may be left with none.
         let len = self.len();
         if len == 0 {
             return;
         }
-        let len = Size::of(len as u32);
+        let len = LinearHashSize::of(len as u32);
         let mut state = self.hash.start();
         for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_MAX).enumerate() {
             state = self.hash.step(state, u64::from_le_bytes(*word));
             let sum = PrefixHash::of_words(state, STRIDE * (shorter + 1));
-            let place = len.place((sum >> 32) as u32);
+            let place = len.bucket_of((sum >> 32) as u32);
             prefetch_read(self.words.line_address(place as usize / LINE));
-            sums.push(Sum { place, check: sum as u32 >> 8 });
+            sums.push(HintSum { place, check: sum as u32 >> 8 });
         }
     }
 
     #[inline(always)]
-    fn word(&self, sum: Sum) -> &AtomicU64 {
+    fn word(&self, sum: HintSum) -> &AtomicU64 {
         let place = sum.place as usize;
         // SAFETY: so many words were ready when it was asked for.
         let line = unsafe { self.words.line(place / LINE) };
@@ -132,7 +132,7 @@ impl Hints {
 
     /// The hint for the longest of a key's beginnings that has one, of a node whose depth is less than `limit`.
     #[inline(always)]
-    pub(super) fn deepest(&self, sums: &Sums, limit: u32) -> Option<Hint> {
+    pub(super) fn deepest(&self, sums: &HintSums, limit: u32) -> Option<Hint> {
         sums.iter().enumerate().rev().find_map(|(shorter, &sum)| {
             // Relaxed: a hint.
             let word = self.word(sum).load(Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl Hints {
     }
 
     /// Takes note of the nodes on a key's way.
-    pub(super) fn note(&self, trail: &Trail) {
+    pub(super) fn note(&self, trail: &HintTrail) {
         for &node in &trail.nodes {
             let count = beginnings(node.depth);
             let Some(&sum) = trail.sums.get(count - 1) else { return };
@@ -166,19 +166,19 @@ impl Hints {
 
 /// The nodes on a key's way that are worth a note: the first one past each beginning that may have a hint.
 #[derive(Debug)]
-pub(super) struct Trail {
+pub(super) struct HintTrail {
     /// The sums of the key's beginnings; none if there were no hints.
-    pub(super) sums: Sums,
+    pub(super) sums: HintSums,
     nodes: ArrayVec<Hint, HINTS_MAX>,
     /// Whether there is nothing to be noted.
     idle: bool,
 }
 
-impl Trail {
+impl HintTrail {
     /// One that is left only if it is `wanted`.
     #[inline(always)]
     pub(super) fn new(wanted: bool) -> Self {
-        Self { sums: Sums::new(), nodes: ArrayVec::new(), idle: !wanted }
+        Self { sums: HintSums::new(), nodes: ArrayVec::new(), idle: !wanted }
     }
 
     /// Forgets all nodes.
@@ -189,7 +189,7 @@ impl Trail {
 
     /// Takes in the next node.
     #[inline(always)]
-    pub(super) fn meet(&mut self, Named { hash, depth, .. }: &Named) {
+    pub(super) fn meet(&mut self, NamedNode { hash, depth, .. }: &NamedNode) {
         if !self.idle {
             self.add(Hint { hash: *hash, depth: *depth });
         }

@@ -1,8 +1,8 @@
 //! Copies of buckets, which a change is made in.
 
-use super::bucket::{CHANGING, HIGHS, LANES, LOCKED, LOWS, Version, WORDS};
-use super::entry::Entry;
-use super::lanes::{Lanes, SLOTS, Slots};
+use super::bucket::{BucketVersion, CHANGING, HIGHS, LANES, LOCKED, LOWS, WORDS};
+use super::entry::CuckooEntry;
+use super::lanes::{Lanes, SLOTS, SlotBits};
 
 /// What a version is more than the one before; beside it are two marks.
 const VERSION_ONE: u32 = 4;
@@ -10,7 +10,7 @@ const VERSION_ONE: u32 = 4;
 /// A copy of a bucket, field by field in the order of its words, so that reading and writing them back moves little.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Image {
+pub(super) struct CuckooBucketImage {
     /// The last half of the first word.
     version: u32,
     small: [u8; SLOTS],
@@ -19,7 +19,7 @@ pub(super) struct Image {
     high: [u16; SLOTS],
 }
 
-impl Image {
+impl CuckooBucketImage {
     #[inline(always)]
     pub(super) fn of(words: [u64; WORDS]) -> Self {
         let lanes = Lanes([words[LANES], words[LANES + 1]]);
@@ -41,8 +41,8 @@ impl Image {
     }
 
     #[inline(always)]
-    pub(super) fn version(&self) -> Version {
-        Version::of(self.version.into())
+    pub(super) fn version(&self) -> BucketVersion {
+        BucketVersion::of(self.version.into())
     }
 
     /// The first word.
@@ -75,12 +75,17 @@ impl Image {
     }
 
     #[inline(always)]
-    pub(super) fn get(&self, slot: usize) -> Entry {
-        Entry { lane: self.lane[slot], small: self.small[slot], low: self.low[slot], high: self.high[slot] }
+    pub(super) fn get(&self, slot: usize) -> CuckooEntry {
+        CuckooEntry {
+            lane: self.lane[slot],
+            small: self.small[slot],
+            low: self.low[slot],
+            high: self.high[slot],
+        }
     }
 
     #[inline(always)]
-    pub(super) fn set(&mut self, slot: usize, entry: Entry) {
+    pub(super) fn set(&mut self, slot: usize, entry: CuckooEntry) {
         self.lane[slot] = entry.lane;
         self.small[slot] = entry.small;
         self.low[slot] = entry.low;
@@ -100,13 +105,13 @@ impl Image {
 
     /// The slots without an entry.
     #[inline(always)]
-    pub(super) fn free(&self) -> Slots {
+    pub(super) fn free(&self) -> SlotBits {
         self.lanes().free()
     }
 
     /// The entries, with their slots.
     #[inline(always)]
-    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, CuckooEntry)> + '_ {
         (0..SLOTS).map(|slot| (slot, self.get(slot))).filter(|(_, entry)| !entry.is_none())
     }
 }

@@ -7,7 +7,7 @@ pub(super) const SLOTS: usize = 4;
 
 /// What a search wants to find in a bucket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Want {
+pub(super) struct EntryQuery {
     /// The lane, as far as it counts.
     lane: u32,
     /// What of it counts; not the first bit.
@@ -16,7 +16,7 @@ pub(super) struct Want {
     pub(super) color: Option<u8>,
 }
 
-impl Want {
+impl EntryQuery {
     /// An entry whose lane is this one as far as `mask` goes, which leaves out the first bit.
     #[inline(always)]
     fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
@@ -71,7 +71,7 @@ impl Lanes {
     /// The slots whose lanes are as wanted.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) fn with(self, want: &Want) -> Slots {
+    pub(super) fn with(self, want: &EntryQuery) -> SlotBits {
         use std::arch::x86_64 as simd;
         let Self([low, high]) = self;
         // SAFETY: each of these processors has SSE2.
@@ -79,34 +79,34 @@ impl Lanes {
             let all = |number: u32| simd::_mm_set1_epi32(number.cast_signed());
             let lanes = simd::_mm_set_epi64x(high.cast_signed(), low.cast_signed());
             let equal = simd::_mm_cmpeq_epi32(simd::_mm_and_si128(lanes, all(want.mask)), all(want.lane));
-            Slots(simd::_mm_movemask_ps(simd::_mm_castsi128_ps(equal)).cast_unsigned() as u8)
+            SlotBits(simd::_mm_movemask_ps(simd::_mm_castsi128_ps(equal)).cast_unsigned() as u8)
         }
     }
 
     /// The slots whose lanes are as wanted.
     #[cfg(not(target_arch = "x86_64"))]
     #[inline(always)]
-    pub(super) fn with(self, want: &Want) -> Slots {
+    pub(super) fn with(self, want: &EntryQuery) -> SlotBits {
         self.with_by_words(want)
     }
 
     /// The same on any processor.
     #[cfg(any(test, not(target_arch = "x86_64")))]
     #[inline(always)]
-    fn with_by_words(self, want: &Want) -> Slots {
+    fn with_by_words(self, want: &EntryQuery) -> SlotBits {
         const REST: u64 = 0x7fff_ffff_7fff_ffff;
         let twice = |half: u32| u64::from(half) << 32 | u64::from(half);
         // What differs, without first bits: adding carries into the first bit unless nothing does.
         let found = self.0.map(|pair| !(((pair & twice(want.mask)) ^ twice(want.lane)) + REST) & !REST);
         // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
         let slots = found[0] >> 31 | found[1] >> 29;
-        Slots((slots | slots >> 31) as u8 & 15)
+        SlotBits((slots | slots >> 31) as u8 & 15)
     }
 
     /// The slots without an entry.
     #[inline(always)]
-    pub(super) fn free(self) -> Slots {
-        self.with(&Want::new(0, BY_PARENT, None))
+    pub(super) fn free(self) -> SlotBits {
+        self.with(&EntryQuery::new(0, BY_PARENT, None))
     }
 
     #[inline(always)]
@@ -117,15 +117,15 @@ impl Lanes {
     /// Whether there is an entry with a tag, or a free slot that seems so.
     #[inline(always)]
     pub(super) fn may_have_tag(self, tag: u32) -> bool {
-        self.with(&Want::new(tag, TAG, None)).0 != 0
+        self.with(&EntryQuery::new(tag, TAG, None)).0 != 0
     }
 }
 
 /// Slots of a bucket, a bit for each.
 #[derive(Debug)]
-pub(super) struct Slots(pub(super) u8);
+pub(super) struct SlotBits(pub(super) u8);
 
-impl Slots {
+impl SlotBits {
     /// The first one; [`SLOTS`] if there is none.
     #[inline(always)]
     pub(super) fn first_or_none(&self) -> usize {
@@ -145,7 +145,7 @@ impl Slots {
     }
 }
 
-impl Iterator for Slots {
+impl Iterator for SlotBits {
     type Item = usize;
 
     #[inline(always)]
@@ -166,11 +166,13 @@ mod tests {
         for index in 0..some.len().pow(3) {
             let [a, b, c] = [1, 7, 49].map(|base| u64::from(some[index / base % some.len()]));
             let lanes = Lanes([b << 32 | a, a << 32 | c]);
-            for want in some.into_iter().flat_map(|lane| [Want::by_parent(lane), Want::by_name(lane)]) {
+            for want in
+                some.into_iter().flat_map(|lane| [EntryQuery::by_parent(lane), EntryQuery::by_name(lane)])
+            {
                 let slots = lanes.with(&want).0;
                 assert_eq!(slots, lanes.with_by_words(&want).0, "{want:?} in {lanes:?}");
                 let expected = (0..SLOTS).filter(|&slot| lanes.get(slot) & want.mask == want.lane);
-                assert!(Slots(slots).eq(expected), "{want:?} in {lanes:?}");
+                assert!(SlotBits(slots).eq(expected), "{want:?} in {lanes:?}");
             }
         }
     }

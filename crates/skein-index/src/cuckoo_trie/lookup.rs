@@ -3,11 +3,11 @@
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::entry::Kind;
-use super::prefixes::Prefixes;
-use super::search::Stop;
+use super::entry::CuckooNodeKind;
+use super::prefixes::KeyPrefixes;
+use super::search::SearchEnd;
 use crate::index::MAX_KEY_LEN;
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
@@ -15,13 +15,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
         let size = self.table.places();
-        let guess = self.way(key, size).and_then(|way| self.follow_way(way, size));
+        let guess = self.lookup_path(key, size).and_then(|way| self.follow_path(way, size));
         self.word_of(key, guess)
     }
 
     /// The word of a key's value, which is in this record or has to be looked for from the root.
     #[inline(always)]
-    pub(super) fn word_of(&self, key: &[u8], guess: Option<Record>) -> Option<u64> {
+    pub(super) fn word_of(&self, key: &[u8], guess: Option<KeyRecord>) -> Option<u64> {
         match guess {
             Some(record) if record.is_of(key) => Some(record.value()),
             _ if key.len() > MAX_KEY_LEN => None,
@@ -31,10 +31,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(never)]
     fn lookup_from_root(&self, key: &[u8]) -> Option<u64> {
-        let mut prefixes = Prefixes::of(&self.table, key);
+        let mut prefixes = KeyPrefixes::of(&self.table, key);
         loop {
             if let Ok(stop) = self.descend(&mut prefixes, |_| ()) {
-                return record_at(&stop).filter(|record| record.is_of(key)).map(Record::value);
+                return record_at(&stop).filter(|record| record.is_of(key)).map(KeyRecord::value);
             }
             Backoff::new().wait();
             prefixes.start_over();
@@ -44,8 +44,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
 /// The record of the leaf that a search came to; the caller holds the guard that it was made under.
 #[inline(always)]
-fn record_at(stop: &Stop) -> Option<Record> {
+fn record_at(stop: &SearchEnd) -> Option<KeyRecord> {
     let entry = stop.at.node.entry;
     // SAFETY: a leaf, read under the caller's guard.
-    if entry.kind() == Kind::Leaf { unsafe { entry.record() } } else { None }
+    if entry.kind() == CuckooNodeKind::Leaf { unsafe { entry.record() } } else { None }
 }

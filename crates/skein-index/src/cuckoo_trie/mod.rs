@@ -31,36 +31,36 @@
 //! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `walk.rs`).
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
-#[cfg(all(test, not(skein_loom)))]
-mod attack;
 mod batch;
-mod begin;
 mod bucket;
-mod change;
 mod check;
+#[cfg(all(test, not(skein_loom)))]
+mod collision_attack;
 mod cursor;
 mod depths;
+mod displacement;
 mod entry;
 mod hints;
 mod image;
 mod insert;
 mod lanes;
+mod leaf_walk;
 mod lookup;
+mod lookup_path;
 mod prefixes;
 mod remove;
 mod resize;
-mod room;
 mod search;
+mod search_start;
 mod separators;
-mod steps;
-mod symbol;
+mod short_displacement;
+mod symbols;
 mod table;
 mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
+mod transaction;
 pub mod variant;
-mod walk;
-mod way;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -68,15 +68,15 @@ use std::sync::Arc;
 
 use skein_sync::reclaim::{Collector, Guard};
 
-pub use check::Shape;
+pub use check::CuckooTrieShape;
 pub use cursor::CuckooTrieCursor;
 pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
-use table::Table;
+use table::CuckooTable;
 use variant::{WITHOUT_HUGE_PAGES, has};
 
 use crate::counter::Counter;
-use crate::engine::{Base, Engine};
-use crate::index::{Change, Computed, OrderedIndex, Refused};
+use crate::engine::{IndexBase, IndexEngine};
+use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the module's head.
@@ -95,10 +95,10 @@ use crate::slot::Slot;
 /// # Ok::<(), skein_index::Refused>(())
 /// ```
 pub struct CuckooTrie<S: Slot, const V: usize = { variant::DEFAULT }> {
-    table: Table<V>,
+    table: CuckooTable<V>,
     /// How many entries the table has.
     entries: Counter,
-    base: Base,
+    base: IndexBase,
     slots: PhantomData<S>,
 }
 
@@ -123,8 +123,8 @@ impl<S: Slot> CuckooTrie<S> {
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// An empty index of the variant that its type says.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
-        let base = Base::new(collector, !has(V, WITHOUT_HUGE_PAGES));
-        Self { table: Table::new(&base.arena), entries: Counter::new(), base, slots: PhantomData }
+        let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
+        Self { table: CuckooTable::new(&base.arena), entries: Counter::new(), base, slots: PhantomData }
     }
 
     /// This index, refusing writes once its memory is at `budget` bytes; records are counted in whole spans of the arena, so the precision is
@@ -153,19 +153,19 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// What a write gets that the table has no place for.
-    fn full(&self) -> Refused {
-        Refused::Full { keys: self.base.len.sum() }
+    fn full(&self) -> IndexError {
+        IndexError::Full { keys: self.base.len.sum() }
     }
 }
 
-impl<S: Slot, const V: usize> Engine<S> for CuckooTrie<S, V> {
-    type Position<'g, G: Guard + 'g>
+impl<S: Slot, const V: usize> IndexEngine<S> for CuckooTrie<S, V> {
+    type EngineCursor<'g, G: Guard + 'g>
         = CuckooTrieCursor<'g, S, G, V>
     where
         Self: 'g;
 
     #[inline(always)]
-    fn base(&self) -> &Base {
+    fn base(&self) -> &IndexBase {
         &self.base
     }
 
@@ -183,19 +183,19 @@ impl<S: Slot, const V: usize> Engine<S> for CuckooTrie<S, V> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         self.write(key, change, guard)
     }
 
     #[inline(always)]
-    fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         self.take_out(key, guard)
     }
 
     #[inline(always)]
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> CuckooTrieCursor<'g, S, G, V> {
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> CuckooTrieCursor<'g, S, G, V> {
         CuckooTrieCursor::new(self, guard)
     }
 

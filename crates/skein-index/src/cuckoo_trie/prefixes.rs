@@ -6,10 +6,10 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::change::Obstacle;
 use super::entry::{lane, symbol_in, with_parent};
-use super::symbol::Symbols;
-use super::table::{Pair, Size, Table};
+use super::symbols::KeySymbols;
+use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
+use super::transaction::CuckooAbort;
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::hash::peelable::EMPTY_HASH;
 
@@ -25,18 +25,22 @@ const RING: usize = 16;
 
 /// What is known of a prefix of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prefix {
+pub(super) struct KeyPrefix {
     pub(super) hash: u32,
     /// Its buckets when it was asked for; those of a name change when the table grows.
-    pub(super) pair: Pair,
+    pub(super) pair: CuckooBucketPair,
     /// The lane of a node of this name in its primary bucket, but for the parent's color.
     pub(super) lane: u32,
 }
 
-impl Prefix {
+impl KeyPrefix {
     #[inline(always)]
-    pub(super) fn new<const V: usize>(hash: u32, symbol: u8, size: Size) -> Self {
-        Self { hash, pair: Pair::of::<V>(hash, size), lane: lane(Table::<V>::tag(hash), false, symbol, 0) }
+    pub(super) fn new<const V: usize>(hash: u32, symbol: u8, size: LinearHashSize) -> Self {
+        Self {
+            hash,
+            pair: CuckooBucketPair::of::<V>(hash, size),
+            lane: lane(CuckooTable::<V>::tag(hash), false, symbol, 0),
+        }
     }
 
     /// The same with the color of the branch above in its lane.
@@ -54,16 +58,16 @@ impl Prefix {
 
 /// A prefix that a search may begin at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
-    pub(super) prefix: Prefix,
+pub(super) struct SearchStart {
+    pub(super) prefix: KeyPrefix,
     pub(super) depth: u32,
 }
 
 /// Adds symbols to a hash, and gives the last one; 0 if there are none.
 #[inline(always)]
 pub(super) fn run<const V: usize>(
-    table: &Table<V>,
-    symbols: Symbols<'_>,
+    table: &CuckooTable<V>,
+    symbols: KeySymbols<'_>,
     depths: Range<u32>,
     window: &mut u64,
     hash: &mut u32,
@@ -78,11 +82,11 @@ pub(super) fn run<const V: usize>(
 
 /// The prefixes of a key.
 #[derive(Debug)]
-pub(super) struct Prefixes<'i, 'k, const V: usize> {
-    table: &'i Table<V>,
-    pub(super) symbols: Symbols<'k>,
+pub(super) struct KeyPrefixes<'i, 'k, const V: usize> {
+    table: &'i CuckooTable<V>,
+    pub(super) symbols: KeySymbols<'k>,
     count: u32,
-    size: Size,
+    size: LinearHashSize,
     /// How many nodes ahead buckets are asked for.
     ahead: u32,
     /// The depth that most leaves do not exceed.
@@ -97,13 +101,13 @@ pub(super) struct Prefixes<'i, 'k, const V: usize> {
     /// The symbols that come next, as far as they are decoded.
     window: u64,
     /// The last prefixes; those up to the first one are not initialised.
-    ring: [MaybeUninit<Prefix>; RING],
+    ring: [MaybeUninit<KeyPrefix>; RING],
 }
 
-impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
+impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
     #[inline(always)]
-    pub(super) fn of(table: &'i Table<V>, key: &'k [u8]) -> Self {
-        let symbols = Symbols::of(key);
+    pub(super) fn of(table: &'i CuckooTable<V>, key: &'k [u8]) -> Self {
+        let symbols = KeySymbols::of(key);
         Self {
             table,
             symbols,
@@ -143,14 +147,14 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
 
     /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
     #[inline(always)]
-    pub(super) fn skip_to(&mut self, depth: u32) -> Start {
+    pub(super) fn skip_to(&mut self, depth: u32) -> SearchStart {
         self.run_over(depth);
         self.start()
     }
 
     /// Begins at a prefix of this hash and depth, from 1 to the end of the key, and asks from there.
     #[inline(always)]
-    pub(super) fn start_at(&mut self, hash: u32, depth: u32) -> Start {
+    pub(super) fn start_at(&mut self, hash: u32, depth: u32) -> SearchStart {
         self.go_to(hash, depth);
         self.start()
     }
@@ -163,14 +167,14 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
 
     /// Begins at the greatest depth that is known, which is not 0, and asks from there.
     #[inline(always)]
-    fn start(&mut self) -> Start {
+    fn start(&mut self) -> SearchStart {
         let depth = self.known;
-        let prefix = Prefix::new::<V>(self.hash, self.symbols.at(depth - 1), self.size);
+        let prefix = KeyPrefix::new::<V>(self.hash, self.symbols.at(depth - 1), self.size);
         if !has(V, WITHOUT_PREFETCH) {
             self.table.prefetch(prefix.pair);
         }
         self.run_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
-        Start { prefix, depth }
+        SearchStart { prefix, depth }
     }
 
     /// Asks for the buckets of the nodes that a search which has come to a depth will need.
@@ -191,7 +195,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
             let symbol = self.symbols.next(known, &mut window);
             known += 1;
             hash = table.extend(hash, symbol);
-            let prefix = Prefix::new::<V>(hash, symbol, size);
+            let prefix = KeyPrefix::new::<V>(hash, symbol, size);
             self.ring[known as usize % RING].write(prefix);
             if !has(V, WITHOUT_PREFETCH) {
                 table.prefetch(prefix.pair);
@@ -202,7 +206,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
 
     /// The same for a depth that a jump leads to: there are no nodes before it, so none are asked for.
     #[inline(always)]
-    pub(super) fn leap(&mut self, depth: u32) -> Result<Prefix, Obstacle> {
+    pub(super) fn leap(&mut self, depth: u32) -> Result<KeyPrefix, CuckooAbort> {
         if depth > self.known + 1 && depth <= self.count {
             self.run_over(depth - 1);
         }
@@ -222,9 +226,9 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     /// # Errors
     /// The key has no such prefix after the first one: what led there has changed.
     #[inline(always)]
-    pub(super) fn next(&mut self, depth: u32) -> Result<Prefix, Obstacle> {
+    pub(super) fn next(&mut self, depth: u32) -> Result<KeyPrefix, CuckooAbort> {
         if depth.wrapping_sub(self.first + 1) >= self.count - self.first {
-            return Err(Obstacle::Changed);
+            return Err(CuckooAbort::Changed);
         }
         self.ask_from(depth);
         debug_assert!((1..=self.known).contains(&depth) && self.known - depth < RING as u32);

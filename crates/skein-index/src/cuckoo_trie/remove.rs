@@ -15,15 +15,15 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::change::{Change, Obstacle};
-use super::entry::{Body, Entry, JUMP_MAX, Kind, UNDER_JUMP};
-use super::hints::Trail;
-use super::prefixes::Prefixes;
-use super::search::Named;
+use super::entry::{CuckooEntry, CuckooNodeBody, CuckooNodeKind, JUMP_MAX, UNDER_JUMP};
+use super::hints::HintTrail;
+use super::prefixes::KeyPrefixes;
+use super::search::NamedNode;
 use super::table::ROOT;
-use crate::engine::Asked;
+use super::transaction::{CuckooAbort, CuckooTransaction};
+use crate::engine::ComputeClosure;
 use crate::index;
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
@@ -42,25 +42,25 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         &'g self,
         key: &[u8],
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Obstacle> {
-        let stop = self.stop(key, &mut Trail::new(false))?;
-        if stop.at.node.entry.kind() != Kind::Leaf {
+    ) -> Result<Option<S::Ref<'g>>, CuckooAbort> {
+        let stop = self.search(key, &mut HintTrail::new(false))?;
+        if stop.at.node.entry.kind() != CuckooNodeKind::Leaf {
             return Ok(None);
         }
         // SAFETY: a leaf, read under the guard.
-        let record = unsafe { stop.at.node.entry.record() }.ok_or(Obstacle::Changed)?;
+        let record = unsafe { stop.at.node.entry.record() }.ok_or(CuckooAbort::Changed)?;
         if record.key() != key {
             return Ok(None);
         }
-        let mut remove = Asked::new(|_: Option<S::Ref<'_>>| index::Change::Remove);
+        let mut remove = ComputeClosure::new(|_: Option<S::Ref<'_>>| index::ComputeAction::Remove);
         let removed = self.on_leaf(key, &stop.at, record, &mut remove, guard)?;
         Ok(removed.before)
     }
 
     /// Takes the dead leaf of a record out of the trie, unless the key is alive again, and gives the record up.
-    pub(super) fn bury(&self, key: &[u8], record: Record, guard: &impl Guard) {
+    pub(super) fn remove_dead_leaf(&self, key: &[u8], record: KeyRecord, guard: &impl Guard) {
         let mut backoff = Backoff::new();
-        while self.try_bury(key, record, guard).is_err() {
+        while self.try_remove_dead_leaf(key, record, guard).is_err() {
             backoff.wait();
         }
         // SAFETY: no leaf holds the record: it was taken out, or a later insert put its own there.
@@ -68,34 +68,39 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.shrink();
     }
 
-    fn try_bury(&self, key: &[u8], record: Record, guard: &impl Guard) -> Result<(), Obstacle> {
+    fn try_remove_dead_leaf(
+        &self,
+        key: &[u8],
+        record: KeyRecord,
+        guard: &impl Guard,
+    ) -> Result<(), CuckooAbort> {
         let mut parent = None;
-        let stop = self.descend(&mut Prefixes::of(&self.table, key), |named| parent = Some(*named))?;
+        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| parent = Some(*named))?;
         let leaf = stop.at.node;
-        if leaf.entry.kind() != Kind::Dead || leaf.entry.record_word() != record.word() {
+        if leaf.entry.kind() != CuckooNodeKind::Dead || leaf.entry.record_word() != record.word() {
             return Ok(());
         }
-        let parent = parent.ok_or(Obstacle::Changed)?;
-        if parent.node.entry.kind() == Kind::Jump {
+        let parent = parent.ok_or(CuckooAbort::Changed)?;
+        if parent.node.entry.kind() == CuckooNodeKind::Jump {
             // Keys that share much are being parted, and the leaf is on its way down: it goes with the jumps above it.
-            self.tidy(key, guard);
-            return Err(Obstacle::Changed);
+            self.join_along(key, guard);
+            return Err(CuckooAbort::Changed);
         }
-        let mut change = Change::new(&self.table);
+        let mut change = CuckooTransaction::new(&self.table);
         let (above, dead) = (change.take_node(&parent.node)?, change.take_node(&leaf)?);
         let rest = parent.node.entry.bitmap() & !(1 << leaf.entry.symbol());
         let stays = parent.node.bucket == ROOT || rest.count_ones() > 1;
         if stays {
-            change.set_body(above, Body::branch(rest, parent.depth));
+            change.set_body(above, CuckooNodeBody::branch(rest, parent.depth));
         } else {
             let symbol = rest.trailing_zeros() as u8;
             let child = self.below_branch(&parent, symbol)?.node;
             let below = change.take_node(&child)?;
-            if matches!(child.entry.kind(), Kind::Leaf | Kind::Dead) {
+            if matches!(child.entry.kind(), CuckooNodeKind::Leaf | CuckooNodeKind::Dead) {
                 change.set_body(above, child.entry.body());
                 change.clear(below);
             } else {
-                change.set_body(above, Body::jump(std::iter::once(symbol), child.entry.color()));
+                change.set_body(above, CuckooNodeBody::jump(std::iter::once(symbol), child.entry.color()));
                 change.set(below, child.entry.with_parent(UNDER_JUMP));
             }
         }
@@ -103,16 +108,16 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         change.lock()?;
         self.count(change.apply(), 0, guard);
         if !stays {
-            self.tidy(key, guard);
+            self.join_along(key, guard);
         }
         Ok(())
     }
 
     /// Joins what can be joined along a key: a leaf with the jumps above it, and jumps with each other.
-    pub(super) fn tidy(&self, key: &[u8], guard: &impl Guard) {
+    pub(super) fn join_along(&self, key: &[u8], guard: &impl Guard) {
         let mut backoff = Backoff::new();
         loop {
-            match self.try_tidy(key, guard) {
+            match self.try_join_along(key, guard) {
                 Ok(false) => return,
                 Ok(true) => {}
                 Err(_) => backoff.wait(),
@@ -121,11 +126,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Joins some nodes along a key; false if there are none to be joined.
-    fn try_tidy(&self, key: &[u8], guard: &impl Guard) -> Result<bool, Obstacle> {
-        let mut chain = Chain::default();
-        let stop = self.descend(&mut Prefixes::of(&self.table, key), |named| chain.meet(named))?;
+    fn try_join_along(&self, key: &[u8], guard: &impl Guard) -> Result<bool, CuckooAbort> {
+        let mut chain = JumpChain::default();
+        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| chain.meet(named))?;
         chain.meet(&stop.at);
-        if stop.at.node.entry.kind() == Kind::Jump {
+        if stop.at.node.entry.kind() == CuckooNodeKind::Jump {
             chain.meet(&self.below_jump(&stop.at)?);
         }
         if let Some((above, below)) = chain.joint {
@@ -142,19 +147,24 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Makes a jump and what is below it one node, in the jump's place.
-    pub(super) fn join(&self, above: &Named, below: &Named, guard: &impl Guard) -> Result<(), Obstacle> {
-        let mut change = Change::new(&self.table);
+    pub(super) fn join(
+        &self,
+        above: &NamedNode,
+        below: &NamedNode,
+        guard: &impl Guard,
+    ) -> Result<(), CuckooAbort> {
+        let mut change = CuckooTransaction::new(&self.table);
         let (upper, lower) = (change.take_node(&above.node)?, change.take_node(&below.node)?);
         let (jump, entry) = (above.node.entry, below.node.entry);
         let joined = match entry.kind() {
-            Kind::Leaf | Kind::Dead => entry.body(),
-            Kind::Jump if fit(&jump, &entry) => {
+            CuckooNodeKind::Leaf | CuckooNodeKind::Dead => entry.body(),
+            CuckooNodeKind::Jump if fit(&jump, &entry) => {
                 let symbols =
                     jump.jump_symbols(0, jump.length()).chain(entry.jump_symbols(0, entry.length()));
-                Body::jump(symbols, entry.link())
+                CuckooNodeBody::jump(symbols, entry.link())
             }
             // What is below was read after what is above: an insert may have put this there in between.
-            Kind::Jump | Kind::Branch => return Err(Obstacle::Changed),
+            CuckooNodeKind::Jump | CuckooNodeKind::Branch => return Err(CuckooAbort::Changed),
         };
         change.set_body(upper, joined);
         change.clear(lower);
@@ -165,28 +175,28 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 }
 
 /// Whether two jumps can be one.
-fn fit(above: &Entry, below: &Entry) -> bool {
+fn fit(above: &CuckooEntry, below: &CuckooEntry) -> bool {
     above.length() + below.length() <= JUMP_MAX
 }
 
 /// The jumps that a key leads through last, and what can be joined there.
 #[derive(Debug, Default)]
-struct Chain {
-    jumps: Vec<Named>,
+struct JumpChain {
+    jumps: Vec<NamedNode>,
     /// The first two jumps that are short enough to be one.
-    joint: Option<(Named, Named)>,
+    joint: Option<(NamedNode, NamedNode)>,
     /// A leaf below the jumps.
-    leaf: Option<Named>,
+    leaf: Option<NamedNode>,
 }
 
-impl Chain {
+impl JumpChain {
     /// Takes in the next node.
-    fn meet(&mut self, named: &Named) {
+    fn meet(&mut self, named: &NamedNode) {
         let entry = named.node.entry;
         match entry.kind() {
-            Kind::Branch => self.jumps.clear(),
-            Kind::Leaf | Kind::Dead => self.leaf = Some(*named),
-            Kind::Jump => {
+            CuckooNodeKind::Branch => self.jumps.clear(),
+            CuckooNodeKind::Leaf | CuckooNodeKind::Dead => self.leaf = Some(*named),
+            CuckooNodeKind::Jump => {
                 if let Some(above) = self.jumps.last()
                     && self.joint.is_none()
                     && fit(&above.node.entry, &entry)

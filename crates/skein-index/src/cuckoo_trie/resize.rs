@@ -9,11 +9,11 @@ use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::bucket::WORDS;
-use super::change::{Change, Obstacle};
 use super::lanes::SLOTS;
-use super::table::{Size, Table};
-use crate::index::Refused;
-use crate::linear::split_from;
+use super::table::{CuckooTable, LinearHashSize};
+use super::transaction::{CuckooAbort, CuckooTransaction};
+use crate::index::IndexError;
+use crate::linear_hashing::split_from;
 use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
@@ -52,7 +52,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     ///
     /// # Errors
     /// If the memory budget does not allow it, or the table would be larger than it may be; room may have been made for a part of them.
-    pub fn reserve(&self, keys: usize) -> Result<(), Refused> {
+    pub fn reserve(&self, keys: usize) -> Result<(), IndexError> {
         let (there, entries) = (self.base.len.sum(), self.entries.sum());
         let more = match there {
             0 => keys.saturating_add(keys / 2),
@@ -61,7 +61,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let slots = entries.saturating_add(more).saturating_mul(100) / self.full_share();
         let size = slots.div_ceil(SLOTS);
         let missing = size.saturating_sub(self.table.size() as usize);
-        self.base.admit(&[], 0, || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
+        self.base.check_write(&[], 0, || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
         while (self.table.size() as usize) < size {
             match self.table.try_lock() {
                 Some(mut added) => self.add_some(&mut added)?,
@@ -87,29 +87,29 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Adds some buckets, or lets another thread do so.
-    pub(super) fn grow(&self) -> Result<(), Refused> {
+    pub(super) fn grow(&self) -> Result<(), IndexError> {
         if let Some(mut added) = self.table.try_lock() {
             // A table that is mostly empty and still has no place is no better when it is larger.
-            let hopeless = self.table.size() > 64 * Table::<V>::LEAST && !self.has_load(EMPTY / 4);
+            let hopeless = self.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(EMPTY / 4);
             return if hopeless { Err(self.full()) } else { self.add_some(&mut added) };
         }
         Backoff::new().wait();
         Ok(())
     }
 
-    fn add_some(&self, added: &mut u32) -> Result<(), Refused> {
+    fn add_some(&self, added: &mut u32) -> Result<(), IndexError> {
         let size = self.table.size();
-        if size == Table::<V>::MOST {
+        if size == CuckooTable::<V>::MOST {
             return Err(self.full());
         }
-        let wanted = (size + STEPS).min(Table::<V>::MOST);
+        let wanted = (size + STEPS).min(CuckooTable::<V>::MOST);
         self.table.reserve(wanted);
         for new in size..wanted {
             self.table.prefetch_bucket(split_from(new));
             self.table.prefetch_bucket(new);
         }
         for new in size..wanted {
-            let version = Table::<V>::next_version(added);
+            let version = CuckooTable::<V>::next_version(added);
             let mut backoff = Backoff::new();
             while self.split(new, version).is_err() {
                 backoff.wait();
@@ -119,12 +119,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Splits a bucket into itself and the one after the last.
-    fn split(&self, size: u32, version: u32) -> Result<(), Obstacle> {
+    fn split(&self, size: u32, version: u32) -> Result<(), CuckooAbort> {
         let from = split_from(size);
-        let mut change = Change::new(&self.table);
+        let mut change = CuckooTransaction::new(&self.table);
         let (old, new) = (change.take(from), change.take(size));
-        let grown = Size::of(size + 1);
-        change.split(old, new, version, |lane| Table::<V>::home(lane, from, grown) == size);
+        let grown = LinearHashSize::of(size + 1);
+        change.split(old, new, version, |lane| CuckooTable::<V>::home(lane, from, grown) == size);
         change.lock()?;
         change.apply_with(|| self.table.set_size(size + 1));
         Ok(())
@@ -132,7 +132,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Takes away some buckets if few are needed, unless another thread is at it.
     pub(super) fn shrink(&self) {
-        if self.table.size() == Table::<V>::LEAST || self.has_load(EMPTY) {
+        if self.table.size() == CuckooTable::<V>::LEAST || self.has_load(EMPTY) {
             return;
         }
         let Some(_resizing) = self.table.try_lock() else { return };
@@ -140,7 +140,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         // Merges may have failed, or been another thread's to do; after the last key nobody comes to make up for them.
         while steps.next().is_some() || self.entries.sum() == 0 {
             let size = self.table.size();
-            if size == Table::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
+            if size == CuckooTable::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
                 break;
             }
         }
@@ -156,7 +156,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         for _ in 0..TRIES {
             match self.merge(last, into) {
                 Ok(()) => return true,
-                Err(Obstacle::Changed) => Backoff::new().wait(),
+                Err(CuckooAbort::Changed) => Backoff::new().wait(),
                 Err(_) if self.free_a_slot(&[into], &[last], true) != Ok(false) => {}
                 Err(_) if self.free_a_slot(&[last], &[into], true) == Ok(false) => return false,
                 Err(_) => {}
@@ -165,8 +165,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         false
     }
 
-    fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
-        let mut change = Change::new(&self.table);
+    fn merge(&self, last: u32, into: u32) -> Result<(), CuckooAbort> {
+        let mut change = CuckooTransaction::new(&self.table);
         let (old, new) = (change.take(last), change.take(into));
         change.move_all(old, new)?;
         change.lock()?;

@@ -13,25 +13,25 @@
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::bucket::Version;
-use super::change::Obstacle;
-use super::entry::{Entry, Kind};
-use super::lanes::{SLOTS, Want};
-use super::prefixes::{Prefix, Prefixes};
-use super::table::{Pair, ROOT};
+use super::bucket::BucketVersion;
+use super::entry::{CuckooEntry, CuckooNodeKind};
+use super::lanes::{EntryQuery, SLOTS};
+use super::prefixes::{KeyPrefix, KeyPrefixes};
+use super::table::{CuckooBucketPair, ROOT};
+use super::transaction::CuckooAbort;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
 
 /// A node as it was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct FoundNode {
     pub(super) bucket: u32,
     pub(super) slot: usize,
-    pub(super) version: Version,
-    pub(super) entry: Entry,
+    pub(super) version: BucketVersion,
+    pub(super) entry: CuckooEntry,
 }
 
-impl Node {
+impl FoundNode {
     /// Whether a search found no node.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
@@ -41,28 +41,28 @@ impl Node {
 
 /// A node and what is known of its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Named {
-    pub(super) node: Node,
+pub(super) struct NamedNode {
+    pub(super) node: FoundNode,
     /// The hash of the name.
     pub(super) hash: u32,
     /// How many symbols it has.
     pub(super) depth: u32,
 }
 
-impl Named {
+impl NamedNode {
     /// Whether it is a branch, and its name has as many symbols as it is taken to have.
     #[inline(always)]
     pub(super) fn is_branch_of_its_depth(&self) -> bool {
         let entry = self.node.entry;
-        entry.kind() == Kind::Branch && entry.depth() == self.depth
+        entry.kind() == CuckooNodeKind::Branch && entry.depth() == self.depth
     }
 }
 
 /// Where a search along a key ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
+pub(super) struct SearchEnd {
     /// The last node: a leaf, a branch without the key's next symbol, or a jump with another symbol.
-    pub(super) at: Named,
+    pub(super) at: NamedNode,
     /// How many of a jump's symbols the key shares.
     pub(super) shared: u32,
 }
@@ -70,36 +70,36 @@ pub(super) struct Stop {
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// The root.
     #[inline(always)]
-    pub(super) fn root(&self) -> Named {
+    pub(super) fn root(&self) -> NamedNode {
         let (entry, version) = self.table.bucket(ROOT).entry(0);
-        let node = Node { bucket: ROOT, slot: 0, version, entry };
-        Named { node, hash: EMPTY_HASH, depth: 0 }
+        let node = FoundNode { bucket: ROOT, slot: 0, version, entry };
+        NamedNode { node, hash: EMPTY_HASH, depth: 0 }
     }
 
     /// Whether the bucket of a node is not what it was when the node was found.
     #[inline(always)]
-    pub(super) fn changed(&self, node: &Node) -> bool {
+    pub(super) fn changed(&self, node: &FoundNode) -> bool {
         self.table.bucket(node.bucket).changed(node.version)
     }
 
     /// The child of a branch by a symbol, which it has, or of a jump that ends with it. `prefix` is the child's name.
     #[inline(always)]
-    pub(super) fn child(&self, parent: &Node, prefix: Prefix) -> Result<Node, Obstacle> {
+    pub(super) fn child(&self, parent: &FoundNode, prefix: KeyPrefix) -> Result<FoundNode, CuckooAbort> {
         let found = self.look_below(parent, prefix);
         if self.changed(parent) {
-            return Err(Obstacle::Changed);
+            return Err(CuckooAbort::Changed);
         }
         if found.is_none() { self.child_that_moves(parent, prefix.hash, prefix.symbol()) } else { Ok(found) }
     }
 
     /// The same for a child that was in neither of its buckets: it went from one to the other, or the table changed its size.
     #[cold]
-    fn child_that_moves(&self, parent: &Node, hash: u32, symbol: u8) -> Result<Node, Obstacle> {
+    fn child_that_moves(&self, parent: &FoundNode, hash: u32, symbol: u8) -> Result<FoundNode, CuckooAbort> {
         loop {
             Backoff::new().wait();
             let found = self.look_below(parent, self.prefix(hash, symbol));
             if self.changed(parent) {
-                return Err(Obstacle::Changed);
+                return Err(CuckooAbort::Changed);
             }
             if !found.is_none() {
                 return Ok(found);
@@ -109,8 +109,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// The child of a node, in both of its buckets.
     #[inline(always)]
-    fn look_below(&self, parent: &Node, prefix: Prefix) -> Node {
-        if parent.entry.kind() == Kind::Jump {
+    fn look_below(&self, parent: &FoundNode, prefix: KeyPrefix) -> FoundNode {
+        if parent.entry.kind() == CuckooNodeKind::Jump {
             self.look_for(prefix, parent.entry.link())
         } else {
             self.look_below_branch(parent.entry.color(), prefix)
@@ -119,37 +119,37 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// The child of a branch of a color, in both of its buckets.
     #[inline(always)]
-    fn look_below_branch(&self, color: u8, prefix: Prefix) -> Node {
-        self.look(prefix.pair, Want::by_parent(prefix.below(color).lane))
+    fn look_below_branch(&self, color: u8, prefix: KeyPrefix) -> FoundNode {
+        self.look(prefix.pair, EntryQuery::by_parent(prefix.below(color).lane))
     }
 
     /// The node of a name and a color, in both of its buckets.
     #[inline(never)]
-    pub(super) fn look_for(&self, prefix: Prefix, color: u8) -> Node {
-        self.look(prefix.pair, Want::by_color(prefix.lane, color))
+    pub(super) fn look_for(&self, prefix: KeyPrefix, color: u8) -> FoundNode {
+        self.look(prefix.pair, EntryQuery::by_color(prefix.lane, color))
     }
 
     /// The child of a branch whose color is in the lane of its name, in both of its buckets at once.
     #[inline(always)]
-    pub(super) fn look_in_both(&self, prefix: Prefix) -> Node {
-        let Pair { primary, secondary } = prefix.pair;
+    pub(super) fn look_in_both(&self, prefix: KeyPrefix) -> FoundNode {
+        let CuckooBucketPair { primary, secondary } = prefix.pair;
         let (slot, entry, version) =
             self.table.bucket(primary).find_in_both(self.table.bucket(secondary), prefix.lane);
         let (bucket, slot) = match slot {
             0..SLOTS => (primary, slot),
             _ => (secondary, slot - SLOTS),
         };
-        Node { bucket, slot, version, entry }
+        FoundNode { bucket, slot, version, entry }
     }
 
     /// What is wanted, in two buckets.
     #[inline(always)]
-    pub(super) fn look(&self, pair: Pair, want: Want) -> Node {
+    pub(super) fn look(&self, pair: CuckooBucketPair, want: EntryQuery) -> FoundNode {
         let (mut bucket, mut want) = (pair.primary, want);
         loop {
             let (slot, entry, version) = self.table.bucket(bucket).find(&want);
             if slot < SLOTS || want.is_moved() {
-                return Node { bucket, slot, version, entry };
+                return FoundNode { bucket, slot, version, entry };
             }
             (bucket, want) = (pair.secondary, want.moved());
         }
@@ -157,40 +157,46 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// A prefix by its hash and its last symbol.
     #[inline(always)]
-    fn prefix(&self, hash: u32, symbol: u8) -> Prefix {
-        Prefix::new::<V>(hash, symbol, self.table.places())
+    fn prefix(&self, hash: u32, symbol: u8) -> KeyPrefix {
+        KeyPrefix::new::<V>(hash, symbol, self.table.places())
     }
 
     /// A node of a name, as it is by now; it is known by the hash, the last symbol, and its color.
-    pub(super) fn again(&self, hash: u32, symbol: u8, color: u8, depth: u32) -> Result<Named, Obstacle> {
+    pub(super) fn again(
+        &self,
+        hash: u32,
+        symbol: u8,
+        color: u8,
+        depth: u32,
+    ) -> Result<NamedNode, CuckooAbort> {
         let found = self.look_for(self.prefix(hash, symbol), color);
-        if found.is_none() { Err(Obstacle::Changed) } else { Ok(Named { node: found, hash, depth }) }
+        if found.is_none() { Err(CuckooAbort::Changed) } else { Ok(NamedNode { node: found, hash, depth }) }
     }
 
     /// The child of a branch by a symbol that it has.
     #[inline(always)]
-    pub(super) fn below_branch(&self, branch: &Named, symbol: u8) -> Result<Named, Obstacle> {
+    pub(super) fn below_branch(&self, branch: &NamedNode, symbol: u8) -> Result<NamedNode, CuckooAbort> {
         let hash = self.table.extend(branch.hash, symbol);
         let node = self.child(&branch.node, self.prefix(hash, symbol))?;
-        Ok(Named { node, hash, depth: branch.depth + 1 })
+        Ok(NamedNode { node, hash, depth: branch.depth + 1 })
     }
 
     /// The child of a jump.
-    pub(super) fn below_jump(&self, jump: &Named) -> Result<Named, Obstacle> {
+    pub(super) fn below_jump(&self, jump: &NamedNode) -> Result<NamedNode, CuckooAbort> {
         let entry = jump.node.entry;
         let symbols = entry.jump_symbols(0, entry.length());
         let hash = symbols.fold(jump.hash, |hash, symbol| self.table.extend(hash, symbol));
         let node = self.child(&jump.node, self.prefix(hash, entry.jump_symbol(entry.length() - 1)))?;
-        Ok(Named { node, hash, depth: jump.depth + entry.length() })
+        Ok(NamedNode { node, hash, depth: jump.depth + entry.length() })
     }
 
     /// Follows a key as far as it leads, and shows `each` all nodes but the last.
     #[inline(always)]
     pub(super) fn descend(
         &self,
-        prefixes: &mut Prefixes<'_, '_, V>,
-        each: impl FnMut(&Named),
-    ) -> Result<Stop, Obstacle> {
+        prefixes: &mut KeyPrefixes<'_, '_, V>,
+        each: impl FnMut(&NamedNode),
+    ) -> Result<SearchEnd, CuckooAbort> {
         self.descend_from(self.root(), prefixes, each)
     }
 
@@ -198,32 +204,32 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     #[inline(always)]
     pub(super) fn descend_from(
         &self,
-        mut at: Named,
-        prefixes: &mut Prefixes<'_, '_, V>,
-        mut each: impl FnMut(&Named),
-    ) -> Result<Stop, Obstacle> {
+        mut at: NamedNode,
+        prefixes: &mut KeyPrefixes<'_, '_, V>,
+        mut each: impl FnMut(&NamedNode),
+    ) -> Result<SearchEnd, CuckooAbort> {
         loop {
             let (entry, depth) = (at.node.entry, at.depth);
             let (prefix, below) = match entry.kind() {
-                Kind::Leaf | Kind::Dead => return Ok(Stop { at, shared: 0 }),
-                Kind::Branch => {
+                CuckooNodeKind::Leaf | CuckooNodeKind::Dead => return Ok(SearchEnd { at, shared: 0 }),
+                CuckooNodeKind::Branch => {
                     let prefix = prefixes.next(depth + 1)?;
                     if entry.bitmap() >> prefix.symbol() & 1 == 0 {
-                        return Ok(Stop { at, shared: 0 });
+                        return Ok(SearchEnd { at, shared: 0 });
                     }
                     (prefix, depth + 1)
                 }
-                Kind::Jump => {
+                CuckooNodeKind::Jump => {
                     let shared = entry.shared(prefixes.symbols, depth);
                     if shared < entry.length() {
-                        return Ok(Stop { at, shared });
+                        return Ok(SearchEnd { at, shared });
                     }
                     (prefixes.leap(depth + shared)?, depth + shared)
                 }
             };
             each(&at);
             let node = self.child(&at.node, prefix)?;
-            at = Named { node, hash: prefix.hash, depth: below };
+            at = NamedNode { node, hash: prefix.hash, depth: below };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keys that cut the index into parts of about the same size.
 
 use super::CuckooTrie;
-use super::entry::Kind;
+use super::entry::CuckooNodeKind;
 use crate::slot::Slot;
 
 /// Keys looked at per part: the more, the more even the parts.
@@ -18,11 +18,15 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             if sample.len() >= wanted {
                 break;
             }
-            for (_, entry) in
-                self.table.bucket(number).image().entries().filter(|(_, entry)| entry.kind() == Kind::Leaf)
+            for (_, entry) in self
+                .table
+                .bucket(number)
+                .image()
+                .entries()
+                .filter(|(_, entry)| entry.kind() == CuckooNodeKind::Leaf)
             {
                 // SAFETY: a leaf, read under the caller's guard.
-                sample.extend(unsafe { entry.record() }.map(crate::record::Record::key));
+                sample.extend(unsafe { entry.record() }.map(crate::record::KeyRecord::key));
             }
         }
         sample.sort_unstable();

@@ -28,14 +28,14 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard, try_lock};
 
 use super::bucket::{Bucket, WORDS};
-use super::depths::Depths;
-use super::entry::{Entry, TAG, TAG_BITS};
+use super::depths::LeafDepths;
+use super::entry::{CuckooEntry, TAG, TAG_BITS};
 use super::hints::Hints;
 use super::prefixes::PREFETCH_DEPTH;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
-pub(super) use crate::linear::Size;
+pub(super) use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 /// Where the root is.
@@ -43,11 +43,11 @@ pub(super) const ROOT: u32 = u32::MAX;
 
 /// The buckets.
 #[derive(Debug)]
-pub(super) struct Table<const V: usize> {
+pub(super) struct CuckooTable<const V: usize> {
     size: AtomicU64,
     /// How many nodes ahead searches ask for buckets.
     pub(super) ahead: u32,
-    pub(super) depths: Depths,
+    pub(super) depths: LeafDepths,
     pub(super) hints: Hints,
     /// The root's bucket, then the others.
     buckets: GrowingWords,
@@ -60,20 +60,20 @@ pub(super) struct Table<const V: usize> {
 
 /// The buckets of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct CuckooBucketPair {
     pub(super) primary: u32,
     pub(super) secondary: u32,
 }
 
-impl Pair {
+impl CuckooBucketPair {
     /// The buckets of a hash in a table of a size.
     #[inline(always)]
-    pub(super) fn of<const V: usize>(hash: u32, size: Size) -> Self {
-        Self { primary: size.place(hash), secondary: size.place(Table::<V>::second(hash)) }
+    pub(super) fn of<const V: usize>(hash: u32, size: LinearHashSize) -> Self {
+        Self { primary: size.bucket_of(hash), secondary: size.bucket_of(CuckooTable::<V>::second(hash)) }
     }
 }
 
-impl<const V: usize> Table<V> {
+impl<const V: usize> CuckooTable<V> {
     const LEAST_BITS: u32 = least_bits(V);
     const HASH_BITS: u32 = TAG_BITS + Self::LEAST_BITS;
     const LOW: u32 = (1 << Self::LEAST_BITS) - 1;
@@ -96,7 +96,7 @@ impl<const V: usize> Table<V> {
         let table = Self {
             size: AtomicU64::new(Self::LEAST.into()),
             ahead: PREFETCH_DEPTH,
-            depths: Depths::default(),
+            depths: LeafDepths::default(),
             hints: Hints::new(arena, Self::MOST as usize, !has(V, WITHOUT_HUGE_PAGES)),
             buckets,
             resizing: Mutex::new(0),
@@ -110,7 +110,7 @@ impl<const V: usize> Table<V> {
     fn put_root(&self) {
         let bucket = self.bucket(ROOT);
         let mut image = bucket.image();
-        image.set(0, Entry::root());
+        image.set(0, CuckooEntry::root());
         bucket.write(&image);
         bucket.unlock_changed(&image);
     }
@@ -124,8 +124,8 @@ impl<const V: usize> Table<V> {
 
     /// The size, made ready for many places.
     #[inline(always)]
-    pub(super) fn places(&self) -> Size {
-        Size::of(self.size())
+    pub(super) fn places(&self) -> LinearHashSize {
+        LinearHashSize::of(self.size())
     }
 
     /// Sets the size; see invariant 1.
@@ -189,7 +189,7 @@ impl<const V: usize> Table<V> {
     }
 
     /// Shows `each` all entries but the root, with their bucket and slot. Nobody else uses the table.
-    pub(super) fn each(&mut self, mut each: impl FnMut(u32, usize, Entry)) {
+    pub(super) fn each(&mut self, mut each: impl FnMut(u32, usize, CuckooEntry)) {
         for number in 0..self.size() {
             self.bucket(number).image().entries().for_each(|(slot, entry)| each(number, slot, entry));
         }
@@ -203,7 +203,7 @@ impl<const V: usize> Table<V> {
 
     /// Asks for both buckets of a hash.
     #[inline(always)]
-    pub(super) fn prefetch(&self, pair: Pair) {
+    pub(super) fn prefetch(&self, pair: CuckooBucketPair) {
         self.prefetch_bucket(pair.primary);
         self.prefetch_bucket(pair.secondary);
     }
@@ -241,8 +241,8 @@ impl<const V: usize> Table<V> {
 
     /// The buckets of a hash.
     #[inline(always)]
-    pub(super) fn pair(&self, hash: u32) -> Pair {
-        Pair::of::<V>(hash, self.places())
+    pub(super) fn pair(&self, hash: u32) -> CuckooBucketPair {
+        CuckooBucketPair::of::<V>(hash, self.places())
     }
 
     /// The hash of the name of an entry with this lane in a bucket.
@@ -255,20 +255,20 @@ impl<const V: usize> Table<V> {
 
     /// Where an entry with this lane, which is in a bucket, belongs in a table of a size.
     #[inline(always)]
-    pub(super) fn home(lane: u32, bucket: u32, size: Size) -> u32 {
+    pub(super) fn home(lane: u32, bucket: u32, size: LinearHashSize) -> u32 {
         let tag = lane & TAG;
         let (first, second) = (tag << Self::LEAST_BITS, Self::mix(tag));
         let above = first ^ (first ^ second) & if_secondary(lane);
-        size.place(above & !Self::LOW | bucket & Self::LOW)
+        size.bucket_of(above & !Self::LOW | bucket & Self::LOW)
     }
 
     /// The other bucket of an entry with this lane in a bucket, in a table of a size.
     #[inline(always)]
-    pub(super) fn other_at(lane: u32, bucket: u32, size: Size) -> u32 {
+    pub(super) fn other_at(lane: u32, bucket: u32, size: LinearHashSize) -> u32 {
         let tag = lane & TAG;
         let (first, second) = (tag << Self::LEAST_BITS, Self::mix(tag));
         let above = second ^ (first ^ second) & if_secondary(lane);
-        size.place(above & !Self::LOW | (bucket ^ second) & Self::LOW)
+        size.bucket_of(above & !Self::LOW | (bucket ^ second) & Self::LOW)
     }
 }
 
@@ -283,13 +283,13 @@ mod tests {
     use super::*;
     use crate::cuckoo_trie::entry::lane;
 
-    type Small = Table<3>;
+    type Small = CuckooTable<3>;
 
     #[test]
     fn an_entry_and_its_place_tell_the_hash_at_any_size() {
-        for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(Size::of) {
+        for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(LinearHashSize::of) {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
-                let pair = Pair::of::<3>(hash, size);
+                let pair = CuckooBucketPair::of::<3>(hash, size);
                 assert!(pair.primary < size.buckets() && pair.secondary < size.buckets());
                 let (first, second) =
                     (lane(Small::tag(hash), false, 1, 0), lane(Small::tag(hash), true, 1, 0));
@@ -300,7 +300,7 @@ mod tests {
                 assert_eq!(Small::other_at(first, pair.primary, size), pair.secondary);
                 assert_eq!(Small::other_at(second, pair.secondary, size), pair.primary);
                 // A split moves an entry to the new bucket, or leaves it.
-                let next = Small::home(first, pair.primary, Size::of(size.buckets() + 1));
+                let next = Small::home(first, pair.primary, LinearHashSize::of(size.buckets() + 1));
                 assert!(next == pair.primary || next == size.buckets());
             }
         }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use skein_sync::reclaim::Collector;
 
-use super::change::Obstacle;
-use super::entry::Kind;
-use super::prefixes::Prefixes;
-use super::table::Table;
+use super::entry::CuckooNodeKind;
+use super::prefixes::KeyPrefixes;
+use super::table::CuckooTable;
+use super::transaction::CuckooAbort;
 use super::*;
 use crate::slot::Inline;
 
@@ -47,7 +47,7 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
             index.check().unwrap();
         }
     }
-    assert_eq!((index.table.size(), index.len()), (Table::<4>::LEAST, 0));
+    assert_eq!((index.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
 }
 
 /// Incident: buckets that could not be merged for a while, because their entries had no room, were more than the last removals took away, eight each. Consequence: an empty index
@@ -65,13 +65,13 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
     assert!(index.table.size() > 100);
     drop(resizing);
     index.remove(&number(0), &index.base.collector.enter());
-    assert_eq!(index.table.size(), Table::<4>::LEAST);
+    assert_eq!(index.table.size(), CuckooTable::<4>::LEAST);
 }
 
 /// Incident: a removal that joins a leaf with the jumps above it, one after the other, took what an insert had just put in the leaf's place for the
 /// leaf. Consequence: a branch, or symbols beyond a jump's room, in the place of a jump, and keys lost. Fix: it looks at what it joins.
 #[test]
-fn a_jump_is_not_joined_with_what_does_not_fit() {
+fn join_rejects_nodes_that_do_not_fit_a_jump() {
     let mut index = trie::<4>();
     for (last, value) in [(b"x", 0), (b"y", 1)] {
         let key = [&[b'a'; 60][..], last].concat();
@@ -79,15 +79,19 @@ fn a_jump_is_not_joined_with_what_does_not_fit() {
     }
     let guard = index.base.collector.enter();
     let mut path = Vec::new();
-    index.descend(&mut Prefixes::of(&index.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
-    let kinds: Vec<Kind> = path.iter().map(|named| named.node.entry.kind()).collect();
-    let pairs: Vec<usize> = (1..path.len()).filter(|&below| kinds[below - 1] == Kind::Jump).collect();
-    assert!(pairs.iter().any(|&below| kinds[below] == Kind::Jump) && kinds.ends_with(&[Kind::Jump]));
+    index.descend(&mut KeyPrefixes::of(&index.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
+    let kinds: Vec<CuckooNodeKind> = path.iter().map(|named| named.node.entry.kind()).collect();
+    let pairs: Vec<usize> =
+        (1..path.len()).filter(|&below| kinds[below - 1] == CuckooNodeKind::Jump).collect();
+    assert!(
+        pairs.iter().any(|&below| kinds[below] == CuckooNodeKind::Jump)
+            && kinds.ends_with(&[CuckooNodeKind::Jump])
+    );
     let branch = index.below_jump(path.last().unwrap()).unwrap();
     for below in pairs {
-        assert_eq!(index.join(&path[below - 1], &path[below], &guard), Err(Obstacle::Changed));
+        assert_eq!(index.join(&path[below - 1], &path[below], &guard), Err(CuckooAbort::Changed));
     }
-    assert_eq!(index.join(path.last().unwrap(), &branch, &guard), Err(Obstacle::Changed));
+    assert_eq!(index.join(path.last().unwrap(), &branch, &guard), Err(CuckooAbort::Changed));
     drop(guard);
     assert_eq!(index.check().unwrap().keys, 2);
 }
@@ -127,16 +131,16 @@ fn a_table_with_room_does_not_grow() {
 }
 
 #[test]
-fn room_that_may_not_be_is_refused_and_the_index_goes_on() {
+fn a_refused_reservation_leaves_the_index_usable() {
     let mut index = trie::<4>().with_budget(1 << 20);
     let guard = index.base.collector.enter();
-    assert!(matches!(index.reserve(1 << 30), Err(Refused::OverBudget { .. })));
+    assert!(matches!(index.reserve(1 << 30), Err(IndexError::OverBudget { .. })));
     index.insert(b"goose", Inline(7), &guard).unwrap();
     drop(guard);
     assert_eq!(index.check().unwrap().keys, 1);
     let index = trie::<1>();
-    assert!(matches!(index.reserve(usize::MAX), Err(Refused::Full { keys: 0 })));
-    assert_eq!(index.table.size(), Table::<1>::MOST);
+    assert!(matches!(index.reserve(usize::MAX), Err(IndexError::Full { keys: 0 })));
+    assert_eq!(index.table.size(), CuckooTable::<1>::MOST);
 }
 
 #[test]
@@ -147,8 +151,8 @@ fn a_full_table_refuses_keys_and_loses_none() {
         outcome.err().map(|refused| (n, refused))
     });
     let Some((count, refused)) = refused else { panic!("never refused") };
-    assert_eq!(refused, Refused::Full { keys: count as usize });
-    assert!(count as usize > Table::<1>::MOST as usize * 2, "refused at {count} keys");
+    assert_eq!(refused, IndexError::Full { keys: count as usize });
+    assert!(count as usize > CuckooTable::<1>::MOST as usize * 2, "refused at {count} keys");
     let guard = index.base.collector.enter();
     assert!((0..count).all(|n| index.get(&number(n), &guard) == Some(n)));
     assert_eq!(index.get(&number(count), &guard), None);
@@ -157,7 +161,7 @@ fn a_full_table_refuses_keys_and_loses_none() {
         assert_eq!(index.insert(&number(n), Inline(n + 1), &guard), Ok(Some(n)));
         assert_eq!(index.insert(&number(n), Inline(n), &guard), Ok(Some(n + 1)));
     }
-    let removed = index.compute(&number(0), |_| Change::Remove, &guard).map(|done| done.before);
+    let removed = index.compute(&number(0), |_| ComputeAction::Remove, &guard).map(|done| done.before);
     assert_eq!(removed, Ok(Some(0)));
     // Removing makes room again.
     for n in 1..count / 4 {
@@ -175,13 +179,13 @@ fn path(n: u64) -> Vec<u8> {
 }
 
 fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
-    let mut sums = hints::Sums::new();
+    let mut sums = hints::HintSums::new();
     index.table.hints.ask(key, &mut sums);
     index.table.hints.deepest(&sums, u32::MAX)
 }
 
 #[test]
-fn lookups_that_hints_lead_are_right_whatever_became_of_what_the_hints_say() {
+fn lookups_with_stale_hints_return_correct_values() {
     let mut index = trie::<4>();
     let count = 20_000;
     let guard = index.base.collector.enter();
@@ -213,7 +217,7 @@ fn lookups_that_hints_lead_are_right_whatever_became_of_what_the_hints_say() {
 /// those bytes, and keys of the others followed. Consequence: 3 % of lookups of paths went down from the root after all. Fix: the node that is
 /// noted there is the branch.
 #[test]
-fn keys_that_part_right_after_a_hints_bytes_are_led_to_their_own_nodes() {
+fn a_hint_ends_at_the_branch_where_keys_diverge() {
     let index = trie::<4>();
     let count = 20_000;
     let key = |n: u64| {
@@ -226,8 +230,9 @@ fn keys_that_part_right_after_a_hints_bytes_are_led_to_their_own_nodes() {
     let size = index.table.places();
     let is_astray = |n: &u64| {
         let key = key(*n);
-        let way = hint(&index, &key).map(|hint| steps::Way::from_hint(&index.table, size, &key, hint));
-        way.is_some_and(|way| index.follow_way(way, size).is_none_or(|record| record.key() != key))
+        let way =
+            hint(&index, &key).map(|hint| lookup_path::LookupPath::from_hint(&index.table, size, &key, hint));
+        way.is_some_and(|way| index.follow_path(way, size).is_none_or(|record| record.key() != key))
     };
     let astray = (0..count).filter(is_astray).count() as u64;
     assert!(!index.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
@@ -246,18 +251,18 @@ fn a_hint_that_leads_astray_misleads_nobody() {
     assert!(!index.table.hints.is_empty());
     // The nodes of one place, noted for keys of the other.
     let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
-        let (mut trail, mut last) = (hints::Trail::new(true), 0);
-        let each = |named: &search::Named| {
+        let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
+        let each = |named: &search::NamedNode| {
             trail.meet(named);
             last = named.depth;
         };
-        index.descend(&mut prefixes::Prefixes::of(&index.table, &key(1, n)), each).unwrap();
+        index.descend(&mut prefixes::KeyPrefixes::of(&index.table, &key(1, n)), each).unwrap();
         // The sums of the one key, and the nodes of the other.
         index.table.hints.ask(&key(0, n), &mut trail.sums);
         index.table.hints.note(&trail);
         let hint = hint(index, &key(0, n)).unwrap();
         let ours = key(0, n);
-        let mut prefixes = prefixes::Prefixes::of(&index.table, &ours);
+        let mut prefixes = prefixes::KeyPrefixes::of(&index.table, &ours);
         let astray = index.guess(prefixes.start_at(hint.hash, hint.depth)).is_some();
         assert!(astray && hint.depth <= last, "{hint:?}");
     };
@@ -295,7 +300,7 @@ fn any_prefetch_depth_gives_the_same_answers() {
 }
 
 #[test]
-fn keys_that_share_much_are_parted_by_jumps_and_leave_none_behind() {
+fn removing_long_shared_prefixes_leaves_no_jumps() {
     let mut index = trie::<2>();
     let long = |last: u8| [vec![b'x'; 5000], vec![last]].concat();
     for last in [1, 2, 200] {

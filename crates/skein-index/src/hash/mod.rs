@@ -18,11 +18,11 @@
 
 mod crc32c;
 pub(crate) mod peelable;
-mod prefixes;
+mod prefix_hasher;
 
 use std::hash::{BuildHasher, RandomState};
 
-pub(crate) use prefixes::Prefixes;
+pub(crate) use prefix_hasher::PrefixHasher;
 
 /// A hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl PrefixHash {
         let words = bytes.as_chunks::<8>().0;
         let state =
             words.iter().fold(self.start(), |state, word| self.step(state, u64::from_le_bytes(*word)));
-        self.finish(state, prefixes::tail(bytes), bytes.len())
+        self.finish(state, prefix_hasher::tail(bytes), bytes.len())
     }
 
     #[inline(always)]

@@ -15,14 +15,14 @@
 use skein_sync::reclaim::{Guard, check_guard};
 
 use super::Masstree;
-use super::key::Slice;
-use super::link::Link;
-use super::lookup::{Found, Visit, look_up};
+use super::key::KeySlice;
+use super::link::SlotLink;
+use super::lookup::{BorderVisit, SliceLookup, look_up};
 use super::node::Node;
 use super::search::child_index;
-use super::suffix::Suffix;
-use super::write::Spot;
-use crate::index::{Change, Computed, MAX_KEY_LEN, Refused};
+use super::suffix::SuffixBlock;
+use super::write::BorderLocation;
+use crate::index::{ComputeAction, Computed, IndexError, MAX_KEY_LEN};
 use crate::memory::{CACHE_LINE, prefetch_read};
 use crate::slot::Slot;
 
@@ -31,43 +31,43 @@ pub const GROUP: usize = 32;
 
 /// Where a lookup ended: the node that holds the key, or that it belongs in. See [`Masstree::locate_many`].
 #[derive(Clone, Copy, Debug)]
-pub struct Place<const W: usize>(Spot<W>);
+pub struct MasstreeLocation<const W: usize>(BorderLocation<W>);
 
 /// What a lookup reads in its next turn.
 #[derive(Clone, Copy, Debug)]
-enum Next<const W: usize> {
+enum NextRead<const W: usize> {
     /// A layer's root, or what was once one.
     Root(Node<W>),
     /// A child, with its parent as it was seen.
-    Child(Node<W>, Visit<W>),
+    Child(Node<W>, BorderVisit<W>),
     /// A suffix block.
-    Suffix(Suffix),
+    Suffix(SuffixBlock),
     /// Nothing: the lookup is done.
     Done(Option<u64>),
 }
 
 /// One lookup under way.
 #[derive(Clone, Copy, Debug)]
-struct Probe<'k, const W: usize> {
+struct MasstreeLookup<'k, const W: usize> {
     key: &'k [u8],
     offset: usize,
-    slice: Slice,
-    next: Next<W>,
+    slice: KeySlice,
+    next: NextRead<W>,
     /// The border node of this layer, once it was reached, and the one of the layer above.
-    border: Option<Visit<W>>,
-    upper: Option<Visit<W>>,
+    border: Option<BorderVisit<W>>,
+    upper: Option<BorderVisit<W>>,
     /// A link led to what was the layer's root once. A write that goes down mends it.
     stale: bool,
 }
 
-impl<'k, const W: usize> Probe<'k, W> {
+impl<'k, const W: usize> MasstreeLookup<'k, W> {
     #[inline(always)]
     fn new(key: &'k [u8], root: Node<W>) -> Self {
         Self {
             key,
             offset: 0,
-            slice: Slice::at(key, 0),
-            next: Next::Root(root),
+            slice: KeySlice::at(key, 0),
+            next: NextRead::Root(root),
             border: None,
             upper: None,
             stale: false,
@@ -78,92 +78,97 @@ impl<'k, const W: usize> Probe<'k, W> {
     #[inline(always)]
     fn word(&self) -> Option<u64> {
         match self.next {
-            Next::Done(word) => word,
+            NextRead::Done(word) => word,
             _ => None,
         }
     }
 
     /// Where the lookup ended.
     #[inline(always)]
-    fn place(&self) -> Option<Place<W>> {
+    fn place(&self) -> Option<MasstreeLocation<W>> {
         let visit = self.border.filter(|_| !self.stale)?;
-        Some(Place(Spot { offset: self.offset, slice: self.slice, visit, upper: self.upper }))
+        Some(MasstreeLocation(BorderLocation {
+            offset: self.offset,
+            slice: self.slice,
+            visit,
+            upper: self.upper,
+        }))
     }
 
     /// Takes one turn; false once the lookup is done, or has to start over (then `next` is a `Root`).
     #[inline(always)]
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> LookupProgress {
         match self.next {
-            Next::Root(node) => {
+            NextRead::Root(node) => {
                 let version = node.version().stable();
                 if version.is_deleted() {
-                    return Step::Restart;
+                    return LookupProgress::Restart;
                 }
                 if version.is_root() {
-                    return self.enter(Visit { node, version });
+                    return self.enter(BorderVisit { node, version });
                 }
-                let Some(parent) = node.parent() else { return Step::Restart };
+                let Some(parent) = node.parent() else { return LookupProgress::Restart };
                 parent.prefetch();
                 self.stale = true;
-                self.next = Next::Root(parent);
-                Step::Again
+                self.next = NextRead::Root(parent);
+                LookupProgress::Again
             }
-            Next::Child(node, parent) => {
+            NextRead::Child(node, parent) => {
                 let version = node.version().stable();
                 if parent.node.version().changed(parent.version) || version.is_deleted() {
-                    return Step::Restart;
+                    return LookupProgress::Restart;
                 }
-                self.enter(Visit { node, version })
+                self.enter(BorderVisit { node, version })
             }
-            Next::Suffix(suffix) => {
+            NextRead::Suffix(suffix) => {
                 let same = suffix.bytes() == &self.key[self.offset + 8..];
                 self.done(same.then(|| suffix.value()))
             }
-            Next::Done(_) => Step::Done,
+            NextRead::Done(_) => LookupProgress::Done,
         }
     }
 
     #[inline(always)]
-    fn done(&mut self, word: Option<u64>) -> Step {
-        self.next = Next::Done(word);
-        Step::Done
+    fn done(&mut self, word: Option<u64>) -> LookupProgress {
+        self.next = NextRead::Done(word);
+        LookupProgress::Done
     }
 
     /// The turn's work in a node that was reached the right way.
     #[inline(always)]
-    fn enter(&mut self, mut visit: Visit<W>) -> Step {
+    fn enter(&mut self, mut visit: BorderVisit<W>) -> LookupProgress {
         if !visit.version.is_border() {
             let child = visit.node.child(child_index(visit.node, self.slice.bits));
             child.prefetch();
-            self.next = Next::Child(child, visit);
-            return Step::Again;
+            self.next = NextRead::Child(child, visit);
+            return LookupProgress::Again;
         }
         let found = look_up(&mut visit, self.slice);
         self.border = Some(visit);
         let word = match found {
-            Found::Restart => return Step::Restart,
-            Found::Absent => return self.done(None),
-            Found::Value(word) => return self.done(Some(word)),
-            Found::Link(word) => word,
+            SliceLookup::Restart => return LookupProgress::Restart,
+            SliceLookup::Absent => return self.done(None),
+            SliceLookup::Value(word) => return self.done(Some(word)),
+            SliceLookup::Link(word) => word,
         };
-        Link::<W>::prefetch(word, self.key.len() - self.offset - 8);
+        SlotLink::<W>::prefetch(word, self.key.len() - self.offset - 8);
         // SAFETY: `look_up` validated the word; the caller of `lookup_many` holds a guard.
-        match unsafe { Link::from_word(word) } {
-            Link::Suffix(suffix) => self.next = Next::Suffix(suffix),
-            Link::Layer(root) => {
+        match unsafe { SlotLink::from_word(word) } {
+            SlotLink::Suffix(suffix) => self.next = NextRead::Suffix(suffix),
+            SlotLink::Layer(root) => {
                 self.offset += 8;
-                self.slice = Slice::at(self.key, self.offset);
+                self.slice = KeySlice::at(self.key, self.offset);
                 (self.upper, self.border) = (self.border, None);
-                self.next = Next::Root(root);
+                self.next = NextRead::Root(root);
             }
         }
-        Step::Again
+        LookupProgress::Again
     }
 }
 
 /// What a turn came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum LookupProgress {
     Again,
     Done,
     Restart,
@@ -186,7 +191,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         &'g self,
         keys: &[&[u8]],
         guard: &'g G,
-        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<Place<W>>),
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<MasstreeLocation<W>>),
     ) {
         check_guard(&self.base.collector, guard);
         self.probe_many(keys, |index, probe| {
@@ -203,7 +208,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub unsafe fn get_at<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        place: Place<W>,
+        place: MasstreeLocation<W>,
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         check_guard(&self.base.collector, guard);
@@ -224,31 +229,32 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub unsafe fn compute_at<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        place: Place<W>,
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        place: MasstreeLocation<W>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         check_guard(&self.base.collector, guard);
-        self.base.admit(key, MAX_KEY_LEN, || 0)?;
+        self.base.check_write(key, MAX_KEY_LEN, || 0)?;
         Ok(self.write_from(Some(place.0), key, change, guard))
     }
 
     #[inline]
-    fn probe_many(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &Probe<'_, W>)) {
+    fn probe_many(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, W>)) {
         for (index, group) in keys.chunks(GROUP).enumerate() {
             self.probe_group(group, |within, probe| ended(index * GROUP + within, probe));
         }
     }
 
     #[inline]
-    fn probe_group(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &Probe<'_, W>)) {
+    fn probe_group(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, W>)) {
         for key in keys {
             // The keys themselves may be as far away as the nodes.
             (0..key.len()).step_by(CACHE_LINE).for_each(|offset| prefetch_read(&raw const key[offset]));
         }
         let root = self.root();
-        let mut probes: [Probe<'_, W>; GROUP] =
-            std::array::from_fn(|index| Probe::new(keys.get(index).copied().unwrap_or_default(), root));
+        let mut probes: [MasstreeLookup<'_, W>; GROUP] = std::array::from_fn(|index| {
+            MasstreeLookup::new(keys.get(index).copied().unwrap_or_default(), root)
+        });
         let mut waiting: [u8; GROUP] = std::array::from_fn(|index| index as u8);
         let mut count = keys.len();
         while count > 0 {
@@ -257,9 +263,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 let index = waiting[turn];
                 let probe = &mut probes[usize::from(index)];
                 match probe.step() {
-                    Step::Again => {}
-                    Step::Restart => *probe = Probe::new(probe.key, self.root()),
-                    Step::Done => {
+                    LookupProgress::Again => {}
+                    LookupProgress::Restart => *probe = MasstreeLookup::new(probe.key, self.root()),
+                    LookupProgress::Done => {
                         if let Some(word) = probe.word() {
                             S::prefetch(word);
                         }

@@ -1,17 +1,17 @@
 //! The structural checker: walks the whole tree and tests every invariant that a quiet tree keeps.
 
 use super::Masstree;
-use super::border::Entry;
-use super::lens::LINK;
-use super::link::Link;
+use super::border::BorderEntry;
+use super::key_lengths::LINK;
+use super::link::SlotLink;
 use super::node::Node;
 use super::variant::width;
-use crate::memory::{Arena, Part};
+use crate::memory::{Arena, MemoryPart};
 use crate::slot::Slot;
 
 /// What a walk through a tree has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct MasstreeStats {
     /// Keys.
     pub keys: usize,
     /// Layers, the first one included.
@@ -32,7 +32,7 @@ pub struct Shape {
 
 /// A node to visit: where it is, and what its place says about it.
 #[derive(Clone, Copy, Debug)]
-struct Place<const W: usize> {
+struct NodeToCheck<const W: usize> {
     node: Node<W>,
     parent: Option<Node<W>>,
     /// The slices that may be in it: from the first on, up to but without the second.
@@ -43,9 +43,9 @@ struct Place<const W: usize> {
 
 /// The walk: what is left to visit, and what was counted.
 #[derive(Debug)]
-struct Walk<const W: usize> {
-    waiting: Vec<Place<W>>,
-    shape: Shape,
+struct MasstreeChecker<const W: usize> {
+    waiting: Vec<NodeToCheck<W>>,
+    shape: MasstreeStats,
 }
 
 /// Fails the check unless the condition holds.
@@ -62,8 +62,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     ///
     /// # Errors
     /// A description of the first violated invariant: a fault in this crate.
-    pub fn check(&mut self) -> Result<Shape, String> {
-        let mut walk = Walk { waiting: Vec::new(), shape: Shape::default() };
+    pub fn check(&mut self) -> Result<MasstreeStats, String> {
+        let mut walk = MasstreeChecker { waiting: Vec::new(), shape: MasstreeStats::default() };
         walk.layer(self.root(), 0)?;
         if self.root() != walk.waiting[0].node {
             return Err("the tree's own root is stale".into());
@@ -72,8 +72,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             walk.node(place)?;
         }
         let shape = walk.shape;
-        let (len, nodes, keys) =
-            (self.base.len.sum(), self.base.arena.live(Part::Nodes), self.base.arena.live(Part::Keys));
+        let (len, nodes, keys) = (
+            self.base.len.sum(),
+            self.base.arena.live(MemoryPart::Nodes),
+            self.base.arena.live(MemoryPart::Keys),
+        );
         if (shape.keys, shape.node_bytes, shape.suffix_bytes) != (len, nodes, keys) {
             return Err(format!("{shape:?}, but {len} keys and {nodes} + {keys} bytes are accounted for"));
         }
@@ -81,7 +84,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<const W: usize> Walk<W> {
+impl<const W: usize> MasstreeChecker<W> {
     /// Goes on with a layer, by a link that may be stale.
     fn layer(&mut self, link: Node<W>, depth: usize) -> Result<(), String> {
         let mut root = link;
@@ -90,11 +93,11 @@ impl<const W: usize> Walk<W> {
         }
         ensure!(root.version().peek().is_root(), root, "the topmost node of a layer is not marked as root");
         self.shape.layers += 1;
-        self.waiting.push(Place { node: root, parent: None, range: (0, None), depth });
+        self.waiting.push(NodeToCheck { node: root, parent: None, range: (0, None), depth });
         Ok(())
     }
 
-    fn node(&mut self, place: Place<W>) -> Result<(), String> {
+    fn node(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let version = place.node.version().peek();
         ensure!(!version.is_locked() && !version.is_deleted(), place, "a node is locked or deleted");
         ensure!(version.is_root() == place.parent.is_none(), place, "the root flag is wrong");
@@ -103,7 +106,7 @@ impl<const W: usize> Walk<W> {
         if version.is_border() { self.border(place) } else { self.interior(place) }
     }
 
-    fn interior(&mut self, place: Place<W>) -> Result<(), String> {
+    fn interior(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let (node, nkeys) = (place.node, place.node.nkeys());
         self.shape.interior += 1;
         ensure!(nkeys <= width(W), place, "{nkeys} keys in a node of width {}", width(W));
@@ -122,7 +125,7 @@ impl<const W: usize> Walk<W> {
                 "key out of range"
             );
             let child = node.child(index);
-            self.waiting.push(Place {
+            self.waiting.push(NodeToCheck {
                 node: child,
                 parent: Some(node),
                 range: (from, to),
@@ -132,9 +135,9 @@ impl<const W: usize> Walk<W> {
         Ok(())
     }
 
-    fn border(&mut self, place: Place<W>) -> Result<(), String> {
+    fn border(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let node = place.node;
-        let (lens, permutation) = (node.lens(), node.permutation());
+        let (lens, permutation) = (node.key_lengths(), node.permutation());
         let (count, width) = (permutation.count(), lens.width());
         if node.is_full_width() {
             self.neighbours(place)?;
@@ -165,7 +168,7 @@ impl<const W: usize> Walk<W> {
         Ok(())
     }
 
-    fn entry(&mut self, place: Place<W>, entry: Entry) -> Result<(), String> {
+    fn entry(&mut self, place: NodeToCheck<W>, entry: BorderEntry) -> Result<(), String> {
         let padding = entry.slice.bits.checked_shl(8 * u32::from(entry.slice.code)).unwrap_or(0);
         ensure!(padding == 0, place, "slice {:x} goes on past its length", entry.slice.bits);
         if entry.slice.code < LINK {
@@ -173,9 +176,9 @@ impl<const W: usize> Walk<W> {
             return Ok(());
         }
         // SAFETY: the tree is borrowed mutably, so the entry is whole and its target live.
-        match unsafe { Link::from_word(entry.lv) } {
-            Link::Layer(root) => self.layer(root, place.depth + 1),
-            Link::Suffix(suffix) => {
+        match unsafe { SlotLink::from_word(entry.lv) } {
+            SlotLink::Layer(root) => self.layer(root, place.depth + 1),
+            SlotLink::Suffix(suffix) => {
                 self.shape.keys += 1;
                 self.shape.suffixes += 1;
                 self.shape.suffix_bytes += suffix.footprint();
@@ -186,7 +189,7 @@ impl<const W: usize> Walk<W> {
     }
 
     /// Checks a full node's place in the list.
-    fn neighbours(&mut self, place: Place<W>) -> Result<(), String> {
+    fn neighbours(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let node = place.node;
         self.shape.full += 1;
         let low = node.low();

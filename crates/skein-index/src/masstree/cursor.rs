@@ -18,19 +18,19 @@ use std::marker::PhantomData;
 use skein_sync::reclaim::Guard;
 
 use super::Masstree;
-use super::frame::{Frame, Neighbour};
-use super::key::Slice;
-use super::lens::LINK;
-use super::link::Link;
+use super::frame::{BorderFrame, BorderNeighbour};
+use super::key::KeySlice;
+use super::key_lengths::LINK;
+use super::link::SlotLink;
 use super::lookup::find_border;
 use super::node::Node;
-use super::suffix::Suffix;
+use super::suffix::SuffixBlock;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
 /// Where a cursor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MasstreeCursorState {
     Fresh,
     BeforeFirst,
     /// On a key, whose value has this word.
@@ -42,13 +42,13 @@ enum State {
 pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
     tree: &'g Masstree<S, W>,
     guard: PhantomData<&'g G>,
-    frames: Vec<Frame<W>>,
+    frames: Vec<BorderFrame<W>>,
     key: Vec<u8>,
     /// The key the cursor stood on before a step that has overwritten part of `key`.
     stood_on: Vec<u8>,
     /// Whether `stood_on` was set in this step.
     kept: bool,
-    state: State,
+    state: MasstreeCursorState,
 }
 
 // SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects; the guard is borrowed, and
@@ -57,7 +57,7 @@ unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for MasstreeCursor<'_
 
 /// Where a descent is to stop.
 #[derive(Clone, Copy, Debug)]
-enum Target<'k> {
+enum DescentTarget<'k> {
     Key { key: &'k [u8], inclusive: bool },
     End,
 }
@@ -71,16 +71,16 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             key: Vec::new(),
             stood_on: Vec::new(),
             kept: false,
-            state: State::Fresh,
+            state: MasstreeCursorState::Fresh,
         }
     }
 
     /// Descends to a target until nothing changes under way.
-    fn descend(&mut self, target: Target<'_>, forward: bool) -> bool {
+    fn descend(&mut self, target: DescentTarget<'_>, forward: bool) -> bool {
         loop {
             let found = match target {
-                Target::Key { key, inclusive } => self.try_seek(key, inclusive, forward),
-                Target::End => {
+                DescentTarget::Key { key, inclusive } => self.try_seek(key, inclusive, forward),
+                DescentTarget::End => {
                     self.frames.clear();
                     self.key.clear();
                     self.try_enter(self.tree.root(), forward).and_then(|()| self.settle(forward, false))
@@ -113,7 +113,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         // Something has changed: resume past the key that the cursor stood on.
         self.keep_key();
         let key = std::mem::take(&mut self.stood_on);
-        let found = self.descend(Target::Key { key: &key, inclusive: false }, forward);
+        let found = self.descend(DescentTarget::Key { key: &key, inclusive: false }, forward);
         self.stood_on = key;
         found
     }
@@ -126,11 +126,11 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         let mut root = self.tree.root();
         let mut offset = 0;
         loop {
-            let slice = Slice::at(target, offset);
+            let slice = KeySlice::at(target, offset);
             let visit = find_border(root, slice.bits)?;
-            let mut frame = Frame::new(visit.node, visit.version);
+            let mut frame = BorderFrame::new(visit.node, visit.version);
             let equal = frame.lower_bound(slice);
-            let lens = frame.node.lens();
+            let lens = frame.node.key_lengths();
             let word = frame.slot().map_or(0, |slot| frame.node.lv(slot, lens.width()));
             if frame.changed() {
                 return None;
@@ -141,15 +141,15 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 !inclusive
             } else {
                 // SAFETY: validated above; the cursor borrows a guard.
-                match unsafe { Link::from_word(word) } {
-                    Link::Layer(node) => {
+                match unsafe { SlotLink::from_word(word) } {
+                    SlotLink::Layer(node) => {
                         self.frames.push(frame);
                         self.key.extend_from_slice(&target[offset..offset + 8]);
                         offset += 8;
                         root = node;
                         continue;
                     }
-                    Link::Suffix(suffix) => {
+                    SlotLink::Suffix(suffix) => {
                         let passed = match suffix.bytes().cmp(&target[offset + 8..]) {
                             Ordering::Less => forward,
                             Ordering::Equal => !inclusive,
@@ -176,17 +176,17 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
 
     /// Stands on the top frame's key of more than eight bytes.
     #[inline(always)]
-    fn stand_on_suffix(&mut self, slice: u64, suffix: Suffix) {
+    fn stand_on_suffix(&mut self, slice: u64, suffix: SuffixBlock) {
         self.key.truncate(8 * (self.frames.len() - 1));
         self.key.extend_from_slice(&slice.to_be_bytes());
         self.key.extend_from_slice(suffix.bytes());
-        self.state = State::On(suffix.value());
+        self.state = MasstreeCursorState::On(suffix.value());
     }
 
     /// Adds the frame of a layer's first or last border node. None if something changed.
     fn try_enter(&mut self, root: Node<W>, forward: bool) -> Option<()> {
         let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
-        let frame = Frame::new(visit.node, visit.version);
+        let frame = BorderFrame::new(visit.node, visit.version);
         let frame = if forward { frame } else { frame.to_last() };
         frame.prefetch_first::<S>(forward);
         self.frames.push(frame);
@@ -199,18 +199,19 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         loop {
             let prefix = 8 * self.frames.len().saturating_sub(1);
             let Some(frame) = self.frames.last_mut() else {
-                self.state = if forward { State::PastLast } else { State::BeforeFirst };
+                self.state =
+                    if forward { MasstreeCursorState::PastLast } else { MasstreeCursorState::BeforeFirst };
                 self.key.clear();
                 return Some(false);
             };
             let Some(slot) = frame.slot() else {
                 match frame.neighbour(forward) {
-                    Neighbour::Changed => return None,
-                    Neighbour::Found(neighbour) => {
+                    BorderNeighbour::Changed => return None,
+                    BorderNeighbour::Found(neighbour) => {
                         *frame = neighbour;
                         frame.prefetch_first::<S>(forward);
                     }
-                    Neighbour::None => {
+                    BorderNeighbour::None => {
                         self.frames.pop();
                         if let Some(upper) = self.frames.last_mut() {
                             upper.step(forward);
@@ -219,7 +220,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 }
                 continue;
             };
-            let lens = frame.node.lens();
+            let lens = frame.node.key_lengths();
             let (bits, code) = (frame.node.slice(slot), lens.code(slot));
             let word = frame.node.lv(slot, lens.width());
             if frame.changed() {
@@ -235,16 +236,16 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             if code < LINK {
                 self.key.truncate(prefix);
                 self.key.extend_from_slice(&slice[..code.into()]);
-                self.state = State::On(word);
+                self.state = MasstreeCursorState::On(word);
                 return Some(true);
             }
             // SAFETY: validated above; the cursor borrows a guard.
-            match unsafe { Link::from_word(word) } {
-                Link::<W>::Suffix(suffix) => {
+            match unsafe { SlotLink::from_word(word) } {
+                SlotLink::<W>::Suffix(suffix) => {
                     self.stand_on_suffix(bits, suffix);
                     return Some(true);
                 }
-                Link::Layer(root) => {
+                SlotLink::Layer(root) => {
                     if keep {
                         self.keep_key();
                     }
@@ -259,41 +260,45 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
 
 impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for MasstreeCursor<'g, S, G, W> {
     fn seek(&mut self, key: &[u8]) -> bool {
-        self.descend(Target::Key { key, inclusive: true }, true)
+        self.descend(DescentTarget::Key { key, inclusive: true }, true)
     }
 
     fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.descend(Target::Key { key, inclusive: true }, false)
+        self.descend(DescentTarget::Key { key, inclusive: true }, false)
     }
 
     fn last(&mut self) -> bool {
-        self.descend(Target::End, false)
+        self.descend(DescentTarget::End, false)
     }
 
     fn next(&mut self) -> bool {
         match self.state {
-            State::On(_) => self.step(true),
-            State::Fresh | State::BeforeFirst => self.descend(Target::End, true),
-            State::PastLast => false,
+            MasstreeCursorState::On(_) => self.step(true),
+            MasstreeCursorState::Fresh | MasstreeCursorState::BeforeFirst => {
+                self.descend(DescentTarget::End, true)
+            }
+            MasstreeCursorState::PastLast => false,
         }
     }
 
     fn prev(&mut self) -> bool {
         match self.state {
-            State::On(_) => self.step(false),
-            State::Fresh | State::PastLast => self.descend(Target::End, false),
-            State::BeforeFirst => false,
+            MasstreeCursorState::On(_) => self.step(false),
+            MasstreeCursorState::Fresh | MasstreeCursorState::PastLast => {
+                self.descend(DescentTarget::End, false)
+            }
+            MasstreeCursorState::BeforeFirst => false,
         }
     }
 
     fn key(&self) -> Option<&[u8]> {
-        matches!(self.state, State::On(_)).then_some(&*self.key)
+        matches!(self.state, MasstreeCursorState::On(_)).then_some(&*self.key)
     }
 
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
             // SAFETY: the word was in the tree under the guard that the cursor borrows for `'g`.
-            State::On(word) => Some(unsafe { S::borrow(word) }),
+            MasstreeCursorState::On(word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }
     }

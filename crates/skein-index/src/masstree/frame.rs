@@ -2,10 +2,10 @@
 
 use skein_sync::version::Version;
 
-use super::key::Slice;
-use super::lens::{LINK, Lens};
+use super::key::KeySlice;
+use super::key_lengths::{KeyLengths, LINK};
 use super::node::Node;
-use super::permutation::Permutation;
+use super::permutation::SlotPermutation;
 use crate::memory::prefetch_read;
 use crate::slot::Slot;
 
@@ -18,19 +18,25 @@ const SECOND_LINE: usize = 41;
 
 /// A border node on the cursor's path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<const W: usize> {
+pub(super) struct BorderFrame<const W: usize> {
     pub(super) node: Node<W>,
     pub(super) version: Version,
-    pub(super) permutation: Permutation,
+    pub(super) permutation: SlotPermutation,
     /// From -1, before the first, to the count, past the last.
     pub(super) position: isize,
     /// Whether any slot held a link when the cursor came: a hint.
     links: bool,
 }
 
-impl<const W: usize> Frame<W> {
+impl<const W: usize> BorderFrame<W> {
     pub(super) fn new(node: Node<W>, version: Version) -> Self {
-        Self { node, version, permutation: node.permutation(), position: 0, links: node.lens().any_link() }
+        Self {
+            node,
+            version,
+            permutation: node.permutation(),
+            position: 0,
+            links: node.key_lengths().any_link(),
+        }
     }
 
     pub(super) fn to_last(mut self) -> Self {
@@ -46,7 +52,7 @@ impl<const W: usize> Frame<W> {
     #[inline(always)]
     pub(super) fn prefetch_ahead<S: Slot>(&self, forward: bool) {
         if self.links || S::OWNS {
-            self.prefetch::<S>(self.node.lens(), forward, AHEAD);
+            self.prefetch::<S>(self.node.key_lengths(), forward, AHEAD);
         }
     }
 
@@ -54,7 +60,7 @@ impl<const W: usize> Frame<W> {
     #[inline(always)]
     pub(super) fn prefetch_first<S: Slot>(&self, forward: bool) {
         if self.links || S::OWNS {
-            let lens = self.node.lens();
+            let lens = self.node.key_lengths();
             (0..AHEAD).for_each(|ahead| self.prefetch::<S>(lens, forward, ahead));
         }
     }
@@ -63,7 +69,7 @@ impl<const W: usize> Frame<W> {
     /// each key and nothing about the next ones can be foreseen: where there is no such key, or nothing to ask for, it asks for
     /// a line at hand. Nothing is validated: a wrong address does no harm.
     #[inline(always)]
-    fn prefetch<S: Slot>(&self, lens: Lens, forward: bool, ahead: isize) {
+    fn prefetch<S: Slot>(&self, lens: KeyLengths, forward: bool, ahead: isize) {
         let position = if forward { self.position + ahead } else { self.position - ahead };
         let count = self.permutation.count();
         let position = position.cast_unsigned();
@@ -92,14 +98,14 @@ impl<const W: usize> Frame<W> {
     }
 
     /// Puts the frame on the first live key at or after `slice`; returns whether it is equal.
-    pub(super) fn lower_bound(&mut self, slice: Slice) -> bool {
-        let lens = self.node.lens();
+    pub(super) fn lower_bound(&mut self, slice: KeySlice) -> bool {
+        let lens = self.node.key_lengths();
         for position in 0..self.permutation.count() {
             let slot = self.permutation.slot(position);
             if !lens.is_live(slot) {
                 continue;
             }
-            let here = Slice { bits: self.node.slice(slot), code: lens.code(slot) };
+            let here = KeySlice { bits: self.node.slice(slot), code: lens.code(slot) };
             if here >= slice {
                 self.position = position.cast_signed();
                 return here == slice;
@@ -110,7 +116,7 @@ impl<const W: usize> Frame<W> {
     }
 
     /// The neighbour in the direction of travel.
-    pub(super) fn neighbour(&self, forward: bool) -> Neighbour<W> {
+    pub(super) fn neighbour(&self, forward: bool) -> BorderNeighbour<W> {
         let node = self.node;
         let neighbour = match node.is_full_width() {
             false => None,
@@ -118,28 +124,32 @@ impl<const W: usize> Frame<W> {
             true => node.prev(),
         };
         if self.changed() {
-            return Neighbour::Changed;
+            return BorderNeighbour::Changed;
         }
-        let Some(neighbour) = neighbour else { return Neighbour::None };
+        let Some(neighbour) = neighbour else { return BorderNeighbour::None };
         let version = neighbour.version().stable();
         if version.is_deleted() {
-            return Neighbour::Changed;
+            return BorderNeighbour::Changed;
         }
         let frame = Self::new(neighbour, version);
         if forward {
             if let Some(after) = neighbour.next() {
                 after.prefetch();
             }
-            return Neighbour::Found(frame);
+            return BorderNeighbour::Found(frame);
         }
         // If the left neighbour has split, its `next` leads to the node that lies between.
-        if neighbour.next() == Some(node) { Neighbour::Found(frame.to_last()) } else { Neighbour::Changed }
+        if neighbour.next() == Some(node) {
+            BorderNeighbour::Found(frame.to_last())
+        } else {
+            BorderNeighbour::Changed
+        }
     }
 }
 
 /// What lies beside a node.
-pub(super) enum Neighbour<const W: usize> {
-    Found(Frame<W>),
+pub(super) enum BorderNeighbour<const W: usize> {
+    Found(BorderFrame<W>),
     None,
     /// Something has changed; descend again.
     Changed,

@@ -4,16 +4,16 @@
 //! compare like the bytes themselves; a shorter rest is padded with zeros, and its length breaks the tie, so
 //! that keys which differ in trailing zero bytes only are different keys. Source: Masstree, section 4.1.
 
-use super::lens::LINK;
+use super::key_lengths::LINK;
 
 /// What a layer sees of a key: the slice, and its code (its length, or [`LINK`] if the key goes on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Slice {
+pub(super) struct KeySlice {
     pub(super) bits: u64,
     pub(super) code: u8,
 }
 
-impl Slice {
+impl KeySlice {
     /// The slice of `key` at `offset`, which is at most the key's length.
     #[inline(always)]
     pub(super) fn at(key: &[u8], offset: usize) -> Self {
@@ -45,7 +45,7 @@ mod tests {
         keys.sort();
         keys.dedup();
         for pair in keys.windows(2) {
-            let (a, b) = (Slice::at(&pair[0], 0), Slice::at(&pair[1], 0));
+            let (a, b) = (KeySlice::at(&pair[0], 0), KeySlice::at(&pair[1], 0));
             assert!(a < b || (a == b && a.code == LINK), "{pair:?}");
         }
     }
@@ -54,10 +54,10 @@ mod tests {
     fn a_rest_is_the_same_wherever_it_lies() {
         let key = b"0123456789abcdefXYZ";
         for start in 0..=key.len() {
-            let alone = Slice::at(&key[start..], 0);
+            let alone = KeySlice::at(&key[start..], 0);
             let mut shifted = vec![0xaa; 16];
             shifted.extend_from_slice(&key[start..]);
-            assert_eq!(Slice::at(&shifted, 16), alone, "rest from {start}");
+            assert_eq!(KeySlice::at(&shifted, 16), alone, "rest from {start}");
         }
     }
 }

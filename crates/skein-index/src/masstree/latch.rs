@@ -6,14 +6,14 @@
 
 use std::ops::Deref;
 
-use super::lookup::Visit;
+use super::lookup::BorderVisit;
 use super::node::Node;
 
 /// A locked node.
 #[derive(Debug)]
-pub(super) struct Latch<const W: usize>(Node<W>);
+pub(super) struct NodeLatch<const W: usize>(Node<W>);
 
-impl<const W: usize> Latch<W> {
+impl<const W: usize> NodeLatch<W> {
     /// Locks a node, waiting for it; none if it is deleted.
     #[inline]
     pub(super) fn take(node: Node<W>) -> Option<Self> {
@@ -31,7 +31,7 @@ impl<const W: usize> Latch<W> {
     /// Locks the border node that holds `slice`: the visited one, or one to its right if it has split since.
     /// None if the node does not cover the slice any more; then the caller descends again.
     #[inline]
-    pub(super) fn take_for(visit: Visit<W>, slice: u64) -> Option<Self> {
+    pub(super) fn take_for(visit: BorderVisit<W>, slice: u64) -> Option<Self> {
         let mut latch = Self::take(visit.node)?;
         if !latch.is_full_width() {
             return Some(latch);
@@ -68,7 +68,7 @@ impl<const W: usize> Latch<W> {
     }
 }
 
-impl<const W: usize> Deref for Latch<W> {
+impl<const W: usize> Deref for NodeLatch<W> {
     type Target = Node<W>;
 
     #[inline(always)]
@@ -77,7 +77,7 @@ impl<const W: usize> Deref for Latch<W> {
     }
 }
 
-impl<const W: usize> Drop for Latch<W> {
+impl<const W: usize> Drop for NodeLatch<W> {
     #[inline]
     fn drop(&mut self) {
         self.0.version().unlock();

@@ -18,30 +18,32 @@
 use skein_sync::version::Version;
 
 use super::Masstree;
-use super::border::Entry;
-use super::key::Slice;
-use super::latch::Latch;
-use super::lens::LINK;
-use super::link::Link;
-use super::lookup::{Visit, layer_root};
+use super::border::BorderEntry;
+use super::key::KeySlice;
+use super::key_lengths::LINK;
+use super::latch::NodeLatch;
+use super::link::SlotLink;
+use super::lookup::{BorderVisit, layer_root};
 use super::node::{Node, width_for};
 use super::search::find_slot;
-use super::suffix::Suffix;
+use super::suffix::SuffixBlock;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
     /// The entry for what is left of a key from `offset` on, and its value; allocates a suffix if need be.
-    pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> Entry {
-        let slice = Slice::at(key, offset);
+    pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> BorderEntry {
+        let slice = KeySlice::at(key, offset);
         let lv = match slice.code {
-            LINK => Link::<W>::Suffix(Suffix::new(&self.base.arena, &key[offset + 8..], value)).word(),
+            LINK => {
+                SlotLink::<W>::Suffix(SuffixBlock::new(&self.base.arena, &key[offset + 8..], value)).word()
+            }
             _ => value,
         };
-        Entry { slice, lv }
+        BorderEntry { slice, lv }
     }
 
     /// A solo root with these entries, in order.
-    pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = Entry>) -> Node<W> {
+    pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = BorderEntry>) -> Node<W> {
         let root = Node::new_border(&self.base.arena, width, Version::BORDER.as_root());
         root.fill(entries);
         root
@@ -49,18 +51,18 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// Layers that hold two different keys, given from the first byte past their common slice on. Returns
     /// the link to the topmost.
-    pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> Link<W> {
+    pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> SlotLink<W> {
         let mut offset = 0;
-        while Slice::at(a.0, offset) == Slice::at(b.0, offset) {
+        while KeySlice::at(a.0, offset) == KeySlice::at(b.0, offset) {
             offset += 8;
         }
         let (first, second) = if a.0 < b.0 { (a, b) } else { (b, a) };
         let both = [self.entry_for(first.0, offset, first.1), self.entry_for(second.0, offset, second.1)];
-        let mut link = Link::Layer(self.new_layer(width_for::<W>(2), both.into_iter()));
+        let mut link = SlotLink::Layer(self.new_layer(width_for::<W>(2), both.into_iter()));
         while offset > 0 {
             offset -= 8;
-            let entry = Entry { slice: Slice::at(a.0, offset), lv: link.word() };
-            link = Link::Layer(self.new_layer(width_for::<W>(1), std::iter::once(entry)));
+            let entry = BorderEntry { slice: KeySlice::at(a.0, offset), lv: link.word() };
+            link = SlotLink::Layer(self.new_layer(width_for::<W>(1), std::iter::once(entry)));
         }
         link
     }
@@ -69,39 +71,39 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// border node whose slot for `slice` links to it. Returns the old node, unlinked.
     pub(super) fn grow_solo(
         &self,
-        upper: &Latch<W>,
-        slice: Slice,
-        solo: &Latch<W>,
+        upper: &NodeLatch<W>,
+        slice: KeySlice,
+        solo: &NodeLatch<W>,
         position: usize,
-        new: Entry,
+        new: BorderEntry,
     ) -> Node<W> {
-        let (lens, permutation) = (solo.lens(), solo.permutation());
+        let (lens, permutation) = (solo.key_lengths(), solo.permutation());
         let count = permutation.count();
         let old = |index: usize| solo.entry(lens, permutation, index);
         let entries = (0..position).map(old).chain(std::iter::once(new)).chain((position..count).map(old));
         let wider = self.new_layer(width_for::<W>(count + 1), entries);
-        upper.relink(slice, Link::Layer(wider));
+        upper.relink(slice, SlotLink::Layer(wider));
         solo.version().mark_deleted();
         solo.node()
     }
 }
 
-impl<const W: usize> Latch<W> {
+impl<const W: usize> NodeLatch<W> {
     /// Stores another link in the slot of a locked border node that holds one for `slice`.
-    pub(super) fn relink(&self, slice: Slice, link: Link<W>) {
-        let lens = self.lens();
+    pub(super) fn relink(&self, slice: KeySlice, link: SlotLink<W>) {
+        let lens = self.key_lengths();
         let slot = find_slot(self.node(), lens, slice).expect("the caller has found the slot");
         self.set_lv(slot, lens.width(), link.word());
     }
 
     /// Locks the border node whose slot for `slice` links to `root`, as it was when `upper` was visited.
-    pub(super) fn take_link_to(upper: Visit<W>, slice: Slice, root: Node<W>) -> Option<Self> {
+    pub(super) fn take_link_to(upper: BorderVisit<W>, slice: KeySlice, root: Node<W>) -> Option<Self> {
         let latch = Self::take_for(upper, slice.bits)?;
-        let lens = latch.lens();
+        let lens = latch.key_lengths();
         let slot = find_slot(latch.node(), lens, slice)?;
         // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
-        let link = unsafe { Link::from_word(latch.lv(slot, lens.width())) };
-        (link == Link::Layer(root)).then_some(latch)
+        let link = unsafe { SlotLink::from_word(latch.lv(slot, lens.width())) };
+        (link == SlotLink::Layer(root)).then_some(latch)
     }
 }
 
@@ -109,11 +111,11 @@ impl<const W: usize> Latch<W> {
 /// lock of the node they are in, and a layer's root is given up only under that lock too, so what is
 /// stored here is not stale the moment it is.
 #[cold]
-pub(super) fn mend_link<const W: usize>(upper: Visit<W>, slice: Slice, stale: Node<W>) {
-    if let Some(latch) = Latch::take_link_to(upper, slice, stale)
+pub(super) fn repair_link<const W: usize>(upper: BorderVisit<W>, slice: KeySlice, stale: Node<W>) {
+    if let Some(latch) = NodeLatch::take_link_to(upper, slice, stale)
         && let Some(root) = layer_root(stale)
     {
-        latch.relink(slice, Link::Layer(root.node));
+        latch.relink(slice, SlotLink::Layer(root.node));
     }
 }
 
@@ -136,11 +138,11 @@ mod tests {
     /// The node that the tree's only first slice links to.
     fn linked(tree: &Tree) -> Node<3> {
         let upper = tree.root();
-        let lens = upper.lens();
+        let lens = upper.key_lengths();
         // SAFETY: one thread, and the slot holds a link, for all keys share the first slice and go on.
-        match unsafe { Link::from_word(upper.lv(upper.permutation().slot(0), lens.width())) } {
-            Link::Layer(node) => node,
-            Link::Suffix(_) => panic!("the keys have a layer of their own"),
+        match unsafe { SlotLink::from_word(upper.lv(upper.permutation().slot(0), lens.width())) } {
+            SlotLink::Layer(node) => node,
+            SlotLink::Suffix(_) => panic!("the keys have a layer of their own"),
         }
     }
 

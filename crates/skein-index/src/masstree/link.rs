@@ -12,21 +12,21 @@
 //! a link of one kind with the marker of the other, so there is nothing to wait for.
 
 use super::node::Node;
-use super::suffix::Suffix;
+use super::suffix::SuffixBlock;
 use super::variant::{WITHOUT_PREFETCH, without};
 
 const LAYER: u64 = 1;
 
 /// Where a key goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link<const W: usize> {
+pub(super) enum SlotLink<const W: usize> {
     /// In a suffix block.
-    Suffix(Suffix),
+    Suffix(SuffixBlock),
     /// In a layer, by its root; the root may be stale, and then the layer's root is found by parents.
     Layer(Node<W>),
 }
 
-impl<const W: usize> Link<W> {
+impl<const W: usize> SlotLink<W> {
     /// The link in a slot's word.
     ///
     /// # Safety
@@ -37,7 +37,7 @@ impl<const W: usize> Link<W> {
         // SAFETY: passed on to the caller; the low bits tell the kind.
         unsafe {
             if word & LAYER == 0 {
-                Self::Suffix(Suffix::from_word(word))
+                Self::Suffix(SuffixBlock::from_word(word))
             } else {
                 Self::Layer(Node::from_word(word))
             }
@@ -60,7 +60,7 @@ impl<const W: usize> Link<W> {
             return;
         }
         if word & LAYER == 0 {
-            Suffix::prefetch(word, length);
+            SuffixBlock::prefetch(word, length);
         } else {
             Node::<W>::prefetch_hint(word & !7, (word >> 1) & 3);
         }

@@ -19,17 +19,17 @@
 use skein_sync::version::Version;
 
 use super::Masstree;
-use super::key::Slice;
-use super::lens::LINK;
-use super::link::Link;
+use super::key::KeySlice;
+use super::key_lengths::LINK;
+use super::link::SlotLink;
 use super::node::Node;
 use super::search::{child_index, find_slot};
-use super::write::Spot;
+use super::write::BorderLocation;
 use crate::slot::Slot;
 
 /// What a border node says about a slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Found {
+pub(super) enum SliceLookup {
     /// Nothing starts like this.
     Absent,
     /// The key ends here: the value's word.
@@ -42,7 +42,7 @@ pub(super) enum Found {
 
 /// A border node, and the version at which it was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Visit<const W: usize> {
+pub(super) struct BorderVisit<const W: usize> {
     pub(super) node: Node<W>,
     pub(super) version: Version,
 }
@@ -50,27 +50,27 @@ pub(super) struct Visit<const W: usize> {
 /// Looks for `key` in the border node, and in its right neighbours if it has split meanwhile; leaves `visit`
 /// at the node and version that the answer holds for.
 #[inline(always)]
-pub(super) fn look_up<const W: usize>(visit: &mut Visit<W>, key: Slice) -> Found {
+pub(super) fn look_up<const W: usize>(visit: &mut BorderVisit<W>, key: KeySlice) -> SliceLookup {
     loop {
         let node = visit.node;
-        let lens = node.lens();
+        let lens = node.key_lengths();
         let found = match find_slot(node, lens, key) {
-            None => Found::Absent,
-            Some(slot) if key.code == LINK => Found::Link(node.lv(slot, lens.width())),
-            Some(slot) => Found::Value(node.lv(slot, lens.width())),
+            None => SliceLookup::Absent,
+            Some(slot) if key.code == LINK => SliceLookup::Link(node.lv(slot, lens.width())),
+            Some(slot) => SliceLookup::Value(node.lv(slot, lens.width())),
         };
         if !node.version().changed(visit.version) {
             return found;
         }
         if !catch_up(visit, key.bits) {
-            return Found::Restart;
+            return SliceLookup::Restart;
         }
     }
 }
 
 /// After a change: takes the version anew and moves right if the node has split. False if it is deleted.
 #[cold]
-pub(super) fn catch_up<const W: usize>(visit: &mut Visit<W>, slice: u64) -> bool {
+pub(super) fn catch_up<const W: usize>(visit: &mut BorderVisit<W>, slice: u64) -> bool {
     let seen = visit.version;
     visit.version = visit.node.version().stable();
     if visit.version.is_deleted() {
@@ -83,7 +83,7 @@ pub(super) fn catch_up<const W: usize>(visit: &mut Visit<W>, slice: u64) -> bool
         if slice < next.low() {
             break;
         }
-        *visit = Visit { node: next, version: next.version().stable() };
+        *visit = BorderVisit { node: next, version: next.version().stable() };
         if visit.version.is_deleted() {
             return false;
         }
@@ -93,14 +93,14 @@ pub(super) fn catch_up<const W: usize>(visit: &mut Visit<W>, slice: u64) -> bool
 
 /// The root of the layer that `node` was once the root of, with its version; none if a node is deleted.
 #[inline(always)]
-pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<Visit<W>> {
+pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<BorderVisit<W>> {
     loop {
         let version = node.version().stable();
         if version.is_deleted() {
             return None;
         }
         if version.is_root() {
-            return Some(Visit { node, version });
+            return Some(BorderVisit { node, version });
         }
         // Splits leave the old root on the left; the real one is above (section 4.6.4).
         node = node.parent()?;
@@ -109,7 +109,7 @@ pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<Visit<W>> 
 
 /// The border node in whose range `slice` is, from a layer's root that may be stale; none if it was deleted.
 #[inline(always)]
-pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<Visit<W>> {
+pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<BorderVisit<W>> {
     'layer: loop {
         let mut visit = layer_root(root)?;
         while !visit.version.is_border() {
@@ -127,7 +127,7 @@ pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<V
             if version.is_deleted() {
                 return None;
             }
-            visit = Visit { node: child, version };
+            visit = BorderVisit { node: child, version };
         }
         return Some(visit);
     }
@@ -141,41 +141,41 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             let mut root = self.root();
             let mut offset = 0;
             loop {
-                let slice = Slice::at(key, offset);
+                let slice = KeySlice::at(key, offset);
                 let Some(mut visit) = find_border(root, slice.bits) else { continue 'tree };
                 let word = match look_up(&mut visit, slice) {
-                    Found::Absent => return None,
-                    Found::Value(word) => return Some(word),
-                    Found::Restart => continue 'tree,
-                    Found::Link(word) => word,
+                    SliceLookup::Absent => return None,
+                    SliceLookup::Value(word) => return Some(word),
+                    SliceLookup::Restart => continue 'tree,
+                    SliceLookup::Link(word) => word,
                 };
                 offset += 8;
-                Link::<W>::prefetch(word, key.len() - offset);
+                SlotLink::<W>::prefetch(word, key.len() - offset);
                 // SAFETY: `look_up` validated the word; the caller holds a guard.
-                match unsafe { Link::from_word(word) } {
-                    Link::Suffix(suffix) => {
+                match unsafe { SlotLink::from_word(word) } {
+                    SlotLink::Suffix(suffix) => {
                         return (suffix.bytes() == &key[offset..]).then(|| suffix.value());
                     }
-                    Link::Layer(node) => root = node,
+                    SlotLink::Layer(node) => root = node,
                 }
             }
         }
     }
     /// The same, from a spot that was reached before, under this guard, with the same key.
     #[inline]
-    pub(super) fn lookup_at(&self, spot: &Spot<W>, key: &[u8]) -> Option<u64> {
+    pub(super) fn lookup_at(&self, spot: &BorderLocation<W>, key: &[u8]) -> Option<u64> {
         let mut visit = spot.visit;
         let word = match look_up(&mut visit, spot.slice) {
-            Found::Absent => return None,
-            Found::Value(word) => return Some(word),
-            Found::Restart => return self.lookup(key),
-            Found::Link(word) => word,
+            SliceLookup::Absent => return None,
+            SliceLookup::Value(word) => return Some(word),
+            SliceLookup::Restart => return self.lookup(key),
+            SliceLookup::Link(word) => word,
         };
         // SAFETY: `look_up` validated the word; the caller holds a guard.
-        match unsafe { Link::<W>::from_word(word) } {
-            Link::Suffix(suffix) => (suffix.bytes() == &key[spot.offset + 8..]).then(|| suffix.value()),
+        match unsafe { SlotLink::<W>::from_word(word) } {
+            SlotLink::Suffix(suffix) => (suffix.bytes() == &key[spot.offset + 8..]).then(|| suffix.value()),
             // The key has gone on in a layer since.
-            Link::Layer(_) => self.lookup(key),
+            SlotLink::Layer(_) => self.lookup(key),
         }
     }
 }

@@ -33,7 +33,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::latch::Latch;
+use super::latch::NodeLatch;
 use super::node::Node;
 use super::variant::width;
 
@@ -89,16 +89,16 @@ fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<N
 
 /// Locks a border node and its left neighbour; none if they do not fit in one, or the node is
 /// leftmost or gone.
-fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(Latch<W>, Latch<W>)> {
+fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(NodeLatch<W>, NodeLatch<W>)> {
     let fit = |left: Node<W>| borders_fit::<W>(left.permutation().count(), node.permutation().count());
     let mut backoff = Backoff::new();
     loop {
         // Hints until both are locked.
         let prev = node.prev().filter(|&prev| fit(prev) && !node.version().peek().is_deleted())?;
-        if let Some(left) = Latch::take(prev)
+        if let Some(left) = NodeLatch::take(prev)
             && left.next() == Some(node)
         {
-            let right = Latch::take(node)?;
+            let right = NodeLatch::take(node)?;
             return fit(prev).then_some((left, right));
         }
         // The left neighbour has split or gone; `prev` is about to say so.
@@ -107,8 +107,8 @@ fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(Latch<W>, Latch<W>)>
 }
 
 /// Adds all keys of a node to its left neighbour, which has room.
-fn move_keys<const W: usize>(left: &Latch<W>, right: &Latch<W>) {
-    let (lens, permutation) = (right.lens(), right.permutation());
+fn move_keys<const W: usize>(left: &NodeLatch<W>, right: &NodeLatch<W>) {
+    let (lens, permutation) = (right.key_lengths(), right.permutation());
     if permutation.count() > 0 {
         left.version().mark_inserting();
     }
@@ -119,8 +119,8 @@ fn move_keys<const W: usize>(left: &Latch<W>, right: &Latch<W>) {
 
 /// Takes a locked node out of its parent, and that out of its own if nothing is left of it. Adds
 /// the interior nodes that went to `gone`; returns the one that has lost a child.
-fn cut_off<const W: usize>(node: &Latch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
-    let mut held: Vec<Latch<W>> = Vec::new();
+fn cut_off<const W: usize>(node: &NodeLatch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
+    let mut held: Vec<NodeLatch<W>> = Vec::new();
     let mut child = node.node();
     let parent = loop {
         let below = held.last().unwrap_or(node);
@@ -146,7 +146,7 @@ fn cut_off<const W: usize>(node: &Latch<W>, gone: &mut Vec<Node<W>>) -> Node<W> 
 
 /// A locked node's range now starts at `low`: raises the separator on its left, which lies in the
 /// nearest ancestor of which it is not in the first child.
-fn raise_separator<const W: usize>(mut node: Latch<W>, low: u64, held: &mut Vec<Latch<W>>) {
+fn raise_separator<const W: usize>(mut node: NodeLatch<W>, low: u64, held: &mut Vec<NodeLatch<W>>) {
     loop {
         let parent = node.take_parent().expect("only nodes off the left edge lose their first child");
         parent.version().mark_splitting();
@@ -162,9 +162,9 @@ fn raise_separator<const W: usize>(mut node: Latch<W>, low: u64, held: &mut Vec<
 
 /// Two interior nodes side by side, and their parent, all locked.
 struct Siblings<const W: usize> {
-    left: Latch<W>,
-    right: Latch<W>,
-    parent: Latch<W>,
+    left: NodeLatch<W>,
+    right: NodeLatch<W>,
+    parent: NodeLatch<W>,
     /// The index of the right one among the parent's children.
     index: usize,
 }
@@ -196,7 +196,7 @@ fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
         // lock them.
         if !parent.version().changed(version) {
             let (left, right) = pair?;
-            if let (Some(left), Some(right)) = (Latch::take(left), Latch::take(right))
+            if let (Some(left), Some(right)) = (NodeLatch::take(left), NodeLatch::take(right))
                 && let Some(siblings) = Siblings::of(left, right)
             {
                 return Some(siblings);
@@ -217,7 +217,7 @@ fn fitting_pair<const W: usize>(parent: Node<W>, node: Node<W>) -> Option<(Node<
 
 impl<const W: usize> Siblings<W> {
     /// Locks the parent too; none if the two are no siblings any more, or do not fit.
-    fn of(left: Latch<W>, right: Latch<W>) -> Option<Self> {
+    fn of(left: NodeLatch<W>, right: NodeLatch<W>) -> Option<Self> {
         let parent = right.take_parent()?;
         let index = parent.child_position(right.node());
         let siblings = index > 0 && parent.child(index - 1) == left.node();
@@ -255,7 +255,7 @@ impl<const W: usize> Siblings<W> {
     }
 }
 
-impl<const W: usize> Latch<W> {
+impl<const W: usize> NodeLatch<W> {
     /// Removes the child at `index` from this marked interior node, with the separator on its left,
     /// or, for the first child, on its right.
     fn remove_child(&self, index: usize) {

@@ -41,9 +41,10 @@ mod check;
 mod cursor;
 mod frame;
 mod key;
+mod key_lengths;
 mod latch;
 mod layer;
-mod lens;
+mod layer_cleanup;
 mod link;
 mod lookup;
 mod merge;
@@ -56,7 +57,6 @@ mod search;
 mod split;
 mod suffix;
 mod teardown;
-mod tidy;
 pub mod variant;
 mod write;
 
@@ -68,14 +68,14 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 use skein_sync::version::Version;
 
-pub use batch::{GROUP, Place};
-pub use check::Shape;
+pub use batch::{GROUP, MasstreeLocation};
+pub use check::MasstreeStats;
 pub use cursor::MasstreeCursor;
 use node::Node;
 use variant::width;
 
-use crate::engine::{Base, Engine};
-use crate::index::{Change, Computed, OrderedIndex, Refused};
+use crate::engine::{IndexBase, IndexEngine};
+use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
 /// The width that the paper takes: a full node has 15 slots.
@@ -100,7 +100,7 @@ pub const WIDTH: usize = 15;
 /// ```
 pub struct Masstree<S: Slot, const W: usize = WIDTH> {
     root: AtomicU64,
-    base: Base,
+    base: IndexBase,
     slots: PhantomData<S>,
 }
 
@@ -123,7 +123,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
         let huge = !variant::without(W, variant::WITHOUT_HUGE_PAGES);
-        let base = Base::new(collector, huge);
+        let base = IndexBase::new(collector, huge);
         let root = Node::<W>::new_border(&base.arena, width(W), Version::BORDER.as_root());
         Self { root: AtomicU64::new(root.address()), base, slots: PhantomData }
     }
@@ -152,14 +152,14 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<S: Slot, const W: usize> Engine<S> for Masstree<S, W> {
-    type Position<'g, G: Guard + 'g>
+impl<S: Slot, const W: usize> IndexEngine<S> for Masstree<S, W> {
+    type EngineCursor<'g, G: Guard + 'g>
         = MasstreeCursor<'g, S, G, W>
     where
         Self: 'g;
 
     #[inline(always)]
-    fn base(&self) -> &Base {
+    fn base(&self) -> &IndexBase {
         &self.base
     }
 
@@ -177,14 +177,14 @@ impl<S: Slot, const W: usize> Engine<S> for Masstree<S, W> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         Ok(self.write(key, change, guard))
     }
 
     #[inline(always)]
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> MasstreeCursor<'g, S, G, W> {
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> MasstreeCursor<'g, S, G, W> {
         MasstreeCursor::new(self, guard)
     }
 

@@ -41,10 +41,10 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
-use super::lens::Lens;
-use super::permutation::Permutation;
+use super::key_lengths::KeyLengths;
+use super::permutation::SlotPermutation;
 use super::variant::{WITHOUT_PREFETCH, width, without};
-use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
 
 /// Bytes of an atomic word: 8, but for `loom`'s.
 const WORD: usize = size_of::<AtomicU64>();
@@ -110,7 +110,7 @@ impl<const W: usize> Node<W> {
 
     /// Allocates a node of `words` fields, the first of which is the version, the others 0.
     fn alloc(arena: &Arena, size: usize, version: Version) -> Self {
-        let pointer = arena.alloc(size, Part::Nodes);
+        let pointer = arena.alloc(size, MemoryPart::Nodes);
         pointer.as_ptr().expose_provenance();
         // SAFETY: the memory is ours alone, `size` bytes long, and aligned to 8.
         unsafe {
@@ -134,8 +134,8 @@ impl<const W: usize> Node<W> {
     pub(super) fn new_border(arena: &Arena, slots: usize, version: Version) -> Self {
         let size = if slots == width(W) { Self::FULL_SIZE } else { (HEAD + 2 * slots) * WORD };
         let node = Self::alloc(arena, size, version);
-        node.word(2).store(Lens::empty(slots).word(), Ordering::Relaxed);
-        node.set_permutation(Permutation::identity(0, slots));
+        node.word(2).store(KeyLengths::empty(slots).word(), Ordering::Relaxed);
+        node.set_permutation(SlotPermutation::identity(0, slots));
         node
     }
 
@@ -156,7 +156,7 @@ impl<const W: usize> Node<W> {
         if !version.peek().is_border() {
             return Self::INTERIOR_SIZE;
         }
-        match Lens::from_word(lens.load(Ordering::Relaxed)).width() {
+        match KeyLengths::from_word(lens.load(Ordering::Relaxed)).width() {
             slots if slots == width(W) => Self::FULL_SIZE,
             slots => (HEAD + 2 * slots) * WORD,
         }
@@ -166,7 +166,7 @@ impl<const W: usize> Node<W> {
     ///
     /// # Safety
     /// Nobody can reach the node, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(super) unsafe fn free(self, part: MemoryPart) {
         // SAFETY: allocated in `alloc` with this size (invariant 2); the caller vouches for the rest.
         unsafe { Arena::free(self.0, self.size(), part) };
     }
@@ -178,11 +178,11 @@ impl<const W: usize> Node<W> {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim<const W: usize>(pointer: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Node::<W>(NonNull::new_unchecked(pointer)).free(Part::Retired) };
+            unsafe { Node::<W>(NonNull::new_unchecked(pointer)).free(MemoryPart::Retired) };
         }
         // SAFETY: the node is live and counted as `Nodes`; the caller vouches that it is unlinked.
         unsafe {
-            Arena::recount(self.0, self.size(), Part::Nodes, Part::Retired);
+            Arena::recount(self.0, self.size(), MemoryPart::Nodes, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim::<W>);
         }
     }
@@ -226,26 +226,26 @@ impl<const W: usize> Node<W> {
 impl<const W: usize> Node<W> {
     /// The permutation.
     #[inline(always)]
-    pub(super) fn permutation(self) -> Permutation {
+    pub(super) fn permutation(self) -> SlotPermutation {
         // Acquire: pairs with the Release in `set_permutation`, the slots it lists are filled.
-        Permutation::from_word(self.word(1).load(Ordering::Acquire))
+        SlotPermutation::from_word(self.word(1).load(Ordering::Acquire))
     }
 
     #[inline(always)]
-    pub(super) fn set_permutation(self, permutation: Permutation) {
+    pub(super) fn set_permutation(self, permutation: SlotPermutation) {
         // Release: pairs with the Acquire in `permutation`.
         self.word(1).store(permutation.word(), Ordering::Release);
     }
 
     /// The slots' codes, and the width.
     #[inline(always)]
-    pub(super) fn lens(self) -> Lens {
+    pub(super) fn key_lengths(self) -> KeyLengths {
         // Acquire: pairs with the Release in `set_lens`, the live slots are filled.
-        Lens::from_word(self.word(2).load(Ordering::Acquire))
+        KeyLengths::from_word(self.word(2).load(Ordering::Acquire))
     }
 
     #[inline(always)]
-    pub(super) fn set_lens(self, lens: Lens) {
+    pub(super) fn set_key_lengths(self, lens: KeyLengths) {
         // Release: pairs with the Acquire in `lens`.
         self.word(2).store(lens.word(), Ordering::Release);
     }
@@ -276,7 +276,7 @@ impl<const W: usize> Node<W> {
     /// Whether the border node is full-width: one that has neighbours and a parent, and can split.
     #[inline(always)]
     pub(super) fn is_full_width(self) -> bool {
-        self.lens().width() == width(W)
+        self.key_lengths().width() == width(W)
     }
 
     /// The right neighbour of a full border node.

@@ -8,8 +8,8 @@
 use skein_sync::version::Version;
 
 use super::Masstree;
-use super::lens::LINK;
-use super::link::Link;
+use super::key_lengths::LINK;
+use super::link::SlotLink;
 use super::lookup::layer_root;
 use super::node::Node;
 use crate::slot::Slot;
@@ -25,7 +25,7 @@ const WALKS: usize = 4;
 
 /// What a piece can be opened to.
 #[derive(Clone, Copy)]
-enum Inside<const W: usize> {
+enum PieceRoot<const W: usize> {
     /// A single key, or a part too small to matter.
     Closed,
     /// A layer, by its root, which may be stale.
@@ -36,11 +36,11 @@ enum Inside<const W: usize> {
 
 /// A piece of the tree: what is inside, the least key that can be, and about how many there are.
 #[derive(Clone)]
-struct Piece<const W: usize> {
+struct TreePiece<const W: usize> {
     from: Vec<u8>,
     /// Bytes of `from` that are the layer's prefix.
     prefix: usize,
-    inside: Inside<W>,
+    inside: PieceRoot<W>,
     weight: f64,
 }
 
@@ -50,19 +50,24 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         if parts < 2 {
             return Vec::new();
         }
-        let mut walker = Walker(0x9e37_79b9_7f4a_7c15);
-        let whole =
-            Piece { from: Vec::new(), prefix: 0, inside: Inside::Layer(self.root()), weight: f64::MAX };
+        let mut walker = RandomWalker(0x9e37_79b9_7f4a_7c15);
+        let whole = TreePiece {
+            from: Vec::new(),
+            prefix: 0,
+            inside: PieceRoot::Layer(self.root()),
+            weight: f64::MAX,
+        };
         let mut pieces = vec![whole];
         for _ in 0..MAX_ROUNDS {
             let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
             let heavy = total / (PIECES_PER_PART * parts as f64);
-            let opens = |piece: &Piece<W>| piece.weight > heavy && !matches!(piece.inside, Inside::Closed);
+            let opens =
+                |piece: &TreePiece<W>| piece.weight > heavy && !matches!(piece.inside, PieceRoot::Closed);
             if !pieces.iter().any(opens) {
                 break;
             }
             let open =
-                |piece: Piece<W>| if opens(&piece) { walker.weighed(piece.open()) } else { vec![piece] };
+                |piece: TreePiece<W>| if opens(&piece) { walker.weighed(piece.open()) } else { vec![piece] };
             pieces = pieces.into_iter().flat_map(open).collect();
         }
         cuts(&pieces, parts)
@@ -70,7 +75,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 /// The first keys of those pieces with which a new part begins.
-fn cuts<const W: usize>(pieces: &[Piece<W>], parts: usize) -> Vec<Vec<u8>> {
+fn cuts<const W: usize>(pieces: &[TreePiece<W>], parts: usize) -> Vec<Vec<u8>> {
     let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let mut passed = 0.0;
@@ -88,20 +93,20 @@ fn cuts<const W: usize>(pieces: &[Piece<W>], parts: usize) -> Vec<Vec<u8>> {
 }
 
 /// Random walks to the bottom of the tree.
-struct Walker(u64);
+struct RandomWalker(u64);
 
-impl Walker {
+impl RandomWalker {
     /// These pieces with their weights.
-    fn weighed<const W: usize>(&mut self, mut pieces: Vec<Piece<W>>) -> Vec<Piece<W>> {
+    fn weighed<const W: usize>(&mut self, mut pieces: Vec<TreePiece<W>>) -> Vec<TreePiece<W>> {
         for piece in &mut pieces {
             piece.weight = (0..WALKS).map(|_| self.walk(piece.clone())).sum::<f64>() / WALKS as f64;
         }
         pieces
     }
 
-    fn walk<const W: usize>(&mut self, mut piece: Piece<W>) -> f64 {
+    fn walk<const W: usize>(&mut self, mut piece: TreePiece<W>) -> f64 {
         let mut leaves = 1.0;
-        while !matches!(piece.inside, Inside::Closed) {
+        while !matches!(piece.inside, PieceRoot::Closed) {
             let mut below = piece.open();
             leaves *= below.len() as f64;
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -111,13 +116,13 @@ impl Walker {
     }
 }
 
-impl<const W: usize> Piece<W> {
+impl<const W: usize> TreePiece<W> {
     /// The pieces one level down; the piece itself, closed, if there are none, or if it changes just now.
     fn open(self) -> Vec<Self> {
         let node = match self.inside {
-            Inside::Closed => None,
-            Inside::Child(node) => Some(node),
-            Inside::Layer(root) => layer_root(root).map(|visit| visit.node),
+            PieceRoot::Closed => None,
+            PieceRoot::Child(node) => Some(node),
+            PieceRoot::Layer(root) => layer_root(root).map(|visit| visit.node),
         };
         let opened = node.and_then(|node| {
             let version = node.version().stable();
@@ -129,7 +134,7 @@ impl<const W: usize> Piece<W> {
         });
         opened
             .filter(|pieces| !pieces.is_empty())
-            .unwrap_or_else(|| vec![Self { inside: Inside::Closed, ..self }])
+            .unwrap_or_else(|| vec![Self { inside: PieceRoot::Closed, ..self }])
     }
 
     /// The key that starts with the layer's prefix and goes on with a slice.
@@ -140,14 +145,14 @@ impl<const W: usize> Piece<W> {
     fn open_interior(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
         let opened = (0..=node.nkeys()).map(|index| {
             let from = if index == 0 { self.from.clone() } else { self.key(node.key(index - 1), 8) };
-            Self { from, prefix: self.prefix, inside: Inside::Child(node.child(index)), weight: 1.0 }
+            Self { from, prefix: self.prefix, inside: PieceRoot::Child(node.child(index)), weight: 1.0 }
         });
         let opened = opened.collect();
         (!node.version().changed(version)).then_some(opened)
     }
 
     fn open_border(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
-        let (lens, permutation) = (node.lens(), node.permutation());
+        let (lens, permutation) = (node.key_lengths(), node.permutation());
         let entries: Vec<_> = (0..permutation.count())
             .map(|position| node.entry(lens, permutation, position))
             .filter(|entry| entry.slice.code <= LINK)
@@ -158,10 +163,10 @@ impl<const W: usize> Piece<W> {
         let opened = entries.into_iter().map(|entry| {
             let from = self.key(entry.slice.bits, entry.slice.code.min(8).into());
             // SAFETY: validated above; the caller holds a guard.
-            let link = (entry.slice.code == LINK).then(|| unsafe { Link::from_word(entry.lv) });
+            let link = (entry.slice.code == LINK).then(|| unsafe { SlotLink::from_word(entry.lv) });
             let (prefix, inside) = match link {
-                Some(Link::Layer(root)) => (from.len(), Inside::Layer(root)),
-                _ => (self.prefix, Inside::Closed),
+                Some(SlotLink::Layer(root)) => (from.len(), PieceRoot::Layer(root)),
+                _ => (self.prefix, PieceRoot::Closed),
             };
             Self { from, prefix, inside, weight: 1.0 }
         });
@@ -188,14 +193,18 @@ mod tests {
         for number in 0..64 {
             tree.insert(&key(10 * number), Inline(number), &guard).unwrap();
         }
-        let whole =
-            Piece { from: Vec::new(), prefix: 0, inside: Inside::Layer(tree.root()), weight: f64::MAX };
+        let whole = TreePiece {
+            from: Vec::new(),
+            prefix: 0,
+            inside: PieceRoot::Layer(tree.root()),
+            weight: f64::MAX,
+        };
         let mut pieces = whole.open();
         while pieces
             .iter()
-            .any(|piece| matches!(piece.inside, Inside::Child(node) if !node.version().peek().is_border()))
+            .any(|piece| matches!(piece.inside, PieceRoot::Child(node) if !node.version().peek().is_border()))
         {
-            pieces = pieces.into_iter().flat_map(Piece::open).collect();
+            pieces = pieces.into_iter().flat_map(TreePiece::open).collect();
         }
         // The first piece's node has a place; the second one's goes, and a key that belonged there comes to the first one.
         let (second, third) = (pieces[1].from.clone(), pieces[2].from.clone());
@@ -206,7 +215,7 @@ mod tests {
         let mut after = second.clone();
         after[7] += 1;
         tree.insert(&after, Inline(0), &guard).unwrap();
-        let opened: Vec<_> = pieces.into_iter().flat_map(Piece::open).collect();
+        let opened: Vec<_> = pieces.into_iter().flat_map(TreePiece::open).collect();
         assert!(!opened.is_sorted_by_key(|piece| piece.from.clone()), "writers have had no effect");
         let found = cuts(&opened, opened.len());
         assert!(found.len() > 30 && found.is_sorted_by(|a, b| a < b), "{found:?}");

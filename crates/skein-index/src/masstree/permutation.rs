@@ -13,7 +13,7 @@
 
 /// A permutation of up to 15 slots, the first `count` of which are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Permutation(u64);
+pub(super) struct SlotPermutation(u64);
 
 /// `n` nibbles of ones, `n` at most 15.
 #[inline(always)]
@@ -21,7 +21,7 @@ const fn nibbles(n: usize) -> u64 {
     (1 << (4 * n)) - 1
 }
 
-impl Permutation {
+impl SlotPermutation {
     /// Slots `0..count` in order, and the others up to `width` free.
     pub(super) const fn identity(count: usize, width: usize) -> Self {
         debug_assert!(count <= width && width <= 15);
@@ -95,20 +95,20 @@ impl Permutation {
 mod tests {
     use super::*;
 
-    fn order(permutation: Permutation) -> Vec<usize> {
+    fn order(permutation: SlotPermutation) -> Vec<usize> {
         (0..permutation.count()).map(|position| permutation.slot(position)).collect()
     }
 
     #[test]
     fn identity_lists_slots_in_order() {
-        assert_eq!(order(Permutation::identity(15, 15)), (0..15).collect::<Vec<_>>());
-        assert_eq!(order(Permutation::identity(0, 3)), Vec::<usize>::new());
-        assert_eq!(Permutation::identity(0, 3).slot(2), 2);
+        assert_eq!(order(SlotPermutation::identity(15, 15)), (0..15).collect::<Vec<_>>());
+        assert_eq!(order(SlotPermutation::identity(0, 3)), Vec::<usize>::new());
+        assert_eq!(SlotPermutation::identity(0, 3).slot(2), 2);
     }
 
     #[test]
     fn a_removed_slot_is_reused_last() {
-        let permutation = Permutation::identity(2, 4).remove_at(0, 4);
+        let permutation = SlotPermutation::identity(2, 4).remove_at(0, 4);
         let (permutation, first) = permutation.insert_at(0);
         let (permutation, second) = permutation.insert_at(0);
         let (permutation, third) = permutation.insert_at(3);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn behaves_like_a_vector() {
         for width in 1..=15 {
-            let mut permutation = Permutation::identity(0, width);
+            let mut permutation = SlotPermutation::identity(0, width);
             let mut used: Vec<usize> = Vec::new();
             let mut free: Vec<usize> = (0..width).collect();
             let mut state = 0x9e37_79b9_7f4a_7c15_u64;

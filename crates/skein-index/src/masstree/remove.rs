@@ -9,14 +9,14 @@
 use skein_sync::reclaim::Guard;
 
 use super::Masstree;
-use super::latch::Latch;
+use super::latch::NodeLatch;
 use super::merge::{is_sparse, merge_border};
 use super::node::{Node, width_for};
 use crate::slot::Slot;
 
 /// What a removal calls for, once the node is unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aftermath {
+pub(super) enum CleanupNeeded {
     /// Nothing.
     Nothing,
     /// The border node is sparse, or empty, and not a root.
@@ -33,15 +33,15 @@ pub(super) fn shrunk_width<const W: usize>(count: usize, width: usize) -> Option
 }
 
 /// What the state of a locked border node, in the layer at `offset`, calls for.
-pub(super) fn aftermath<const W: usize>(latch: &Latch<W>, offset: usize) -> Aftermath {
+pub(super) fn aftermath<const W: usize>(latch: &NodeLatch<W>, offset: usize) -> CleanupNeeded {
     let count = latch.permutation().count();
     if !latch.version().peek().is_root() {
-        return if is_sparse::<W>(count) { Aftermath::SparseBorder } else { Aftermath::Nothing };
+        return if is_sparse::<W>(count) { CleanupNeeded::SparseBorder } else { CleanupNeeded::Nothing };
     }
-    if offset > 0 && (count <= 1 || shrunk_width::<W>(count, latch.lens().width()).is_some()) {
-        return Aftermath::SmallLayer;
+    if offset > 0 && (count <= 1 || shrunk_width::<W>(count, latch.key_lengths().width()).is_some()) {
+        return CleanupNeeded::SmallLayer;
     }
-    Aftermath::Nothing
+    CleanupNeeded::Nothing
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
@@ -49,18 +49,22 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     #[inline]
     pub(super) fn clean_up<G: Guard>(
         &self,
-        after: Aftermath,
+        after: CleanupNeeded,
         node: Node<W>,
         key: &[u8],
         offset: usize,
         guard: &G,
     ) {
         match after {
-            Aftermath::Nothing => {}
-            Aftermath::SmallLayer => self.tidy(key, offset, guard),
-            Aftermath::SparseBorder => {
+            CleanupNeeded::Nothing => {}
+            CleanupNeeded::SmallLayer => self.clean_up_layer(key, offset, guard),
+            CleanupNeeded::SparseBorder => {
                 if merge_border(node, guard) {
-                    if offset == 0 { self.collapse_tree_root(guard) } else { self.tidy(key, offset, guard) }
+                    if offset == 0 {
+                        self.collapse_tree_root(guard)
+                    } else {
+                        self.clean_up_layer(key, offset, guard)
+                    }
                 }
             }
         }
@@ -89,7 +93,7 @@ pub(super) fn collapse_root<const W: usize, G: Guard>(
         return false;
     }
     let child = root.child(0);
-    let (Some(below), Some(latch)) = (Latch::take(child), Latch::take(root)) else { return false };
+    let (Some(below), Some(latch)) = (NodeLatch::take(child), NodeLatch::take(root)) else { return false };
     if !latch.version().peek().is_root() || latch.nkeys() > 0 || latch.child(0) != child {
         return false;
     }

@@ -15,8 +15,8 @@
 //! a node by itself, searching a border node in key order through the permutation takes 14.6 ns linearly
 //! and 16.6 ns by halves, where comparing all slices takes 9.8.
 
-use super::key::Slice;
-use super::lens::Lens;
+use super::key::KeySlice;
+use super::key_lengths::KeyLengths;
 use super::node::Node;
 use super::variant::{self, at_most, width};
 
@@ -38,7 +38,7 @@ pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
 
 /// The slot of a border node that holds this live slice.
 #[inline(always)]
-pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: Lens, key: Slice) -> Option<usize> {
+pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: KeyLengths, key: KeySlice) -> Option<usize> {
     let slots = lens.width();
     let mut equal = 0_u32;
     if slots == width(W) {
@@ -65,10 +65,10 @@ pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: Lens, key: Slice) -
 mod tests {
     use skein_sync::version::Version;
 
-    use super::super::border::Entry;
-    use super::super::lens::LINK;
+    use super::super::border::BorderEntry;
+    use super::super::key_lengths::LINK;
     use super::*;
-    use crate::memory::{Arena, Part};
+    use crate::memory::{Arena, MemoryPart};
 
     fn finds_every_child<const W: usize>() {
         let arena = Arena::new();
@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(child_index(node, u64::MAX), nkeys);
         }
         // SAFETY: the node is this test's own.
-        unsafe { node.free(Part::Nodes) };
+        unsafe { node.free(MemoryPart::Nodes) };
     }
 
     #[test]
@@ -100,13 +100,13 @@ mod tests {
         for width in [1, 2, 4, 7, 15] {
             let node = Node::<15>::new_border(&arena, width, Version::BORDER);
             let slice =
-                |n: usize| Slice { bits: n as u64 / 2, code: if n.is_multiple_of(2) { 8 } else { LINK } };
-            node.fill((0..width).map(|n| Entry { slice: slice(n), lv: 0 }));
+                |n: usize| KeySlice { bits: n as u64 / 2, code: if n.is_multiple_of(2) { 8 } else { LINK } };
+            node.fill((0..width).map(|n| BorderEntry { slice: slice(n), lv: 0 }));
             for n in 0..20 {
-                assert_eq!(find_slot(node, node.lens(), slice(n)), (n < width).then_some(n));
+                assert_eq!(find_slot(node, node.key_lengths(), slice(n)), (n < width).then_some(n));
             }
             // SAFETY: the node is this test's own.
-            unsafe { node.free(Part::Nodes) };
+            unsafe { node.free(MemoryPart::Nodes) };
         }
     }
 }

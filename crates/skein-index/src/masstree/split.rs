@@ -19,25 +19,25 @@
 use skein_sync::version::Version;
 
 use super::Masstree;
-use super::border::Entry;
-use super::latch::Latch;
-use super::lens::{Lens, REUSED};
+use super::border::BorderEntry;
+use super::key_lengths::{KeyLengths, REUSED};
+use super::latch::NodeLatch;
 use super::node::Node;
-use super::permutation::Permutation;
+use super::permutation::SlotPermutation;
 use super::variant::width;
 use crate::slot::Slot;
 
 /// The keys of a full border node with a new one among them, in order.
-struct Merged<const W: usize> {
+struct OverfullBorder<const W: usize> {
     node: Node<W>,
-    lens: Lens,
-    permutation: Permutation,
+    lens: KeyLengths,
+    permutation: SlotPermutation,
     position: usize,
-    new: Entry,
+    new: BorderEntry,
 }
 
-impl<const W: usize> Merged<W> {
-    fn get(&self, index: usize) -> Entry {
+impl<const W: usize> OverfullBorder<W> {
+    fn get(&self, index: usize) -> BorderEntry {
         match index {
             _ if index < self.position => self.node.entry(self.lens, self.permutation, index),
             _ if index == self.position => self.new,
@@ -65,9 +65,9 @@ impl<const W: usize> Merged<W> {
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Splits a full border node, full-width and locked, and adds `new` at `position`.
-    pub(super) fn split_border(&self, left: Latch<W>, position: usize, new: Entry) {
-        let (lens, permutation) = (left.lens(), left.permutation());
-        let merged = Merged { node: left.node(), lens, permutation, position, new };
+    pub(super) fn split_border(&self, left: NodeLatch<W>, position: usize, new: BorderEntry) {
+        let (lens, permutation) = (left.key_lengths(), left.permutation());
+        let merged = OverfullBorder { node: left.node(), lens, permutation, position, new };
         let cut = merged.cut();
         let low = merged.get(cut).slice.bits;
 
@@ -83,7 +83,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         for moved in kept..width(W) {
             kept_lens = kept_lens.with(permutation.slot(moved), REUSED);
         }
-        left.set_lens(kept_lens);
+        left.set_key_lengths(kept_lens);
         left.set_permutation(permutation.truncate(kept));
         if position < cut {
             left.insert_entry(position, new);
@@ -93,12 +93,12 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             next.set_prev(Some(right));
         }
         left.set_next(Some(right));
-        self.ascend(left, Latch::of_new(right), low);
+        self.ascend(left, NodeLatch::of_new(right), low);
     }
 
     /// Links `right`, new and locked, beside `left`, whose split it came from; all its slices are at or above
     /// `separator`.
-    fn ascend(&self, mut left: Latch<W>, mut right: Latch<W>, mut separator: u64) {
+    fn ascend(&self, mut left: NodeLatch<W>, mut right: NodeLatch<W>, mut separator: u64) {
         loop {
             if left.version().peek().is_root() {
                 return self.new_root(&left, &right, separator);
@@ -119,7 +119,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 
     /// A new root above two halves of the old one.
-    fn new_root(&self, left: &Latch<W>, right: &Latch<W>, separator: u64) {
+    fn new_root(&self, left: &NodeLatch<W>, right: &NodeLatch<W>, separator: u64) {
         let root = Node::new_interior(&self.base.arena, Version::INTERIOR.as_root());
         root.set_key(0, separator);
         root.set_child(0, left.node());
@@ -136,11 +136,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// new right half, locked, and the separator between both.
     fn split_interior(
         &self,
-        left: &Latch<W>,
+        left: &NodeLatch<W>,
         index: usize,
         separator: u64,
         child: Node<W>,
-    ) -> (Latch<W>, u64) {
+    ) -> (NodeLatch<W>, u64) {
         let key = |i: usize| match i {
             _ if i < index => left.key(i),
             _ if i == index => separator,
@@ -181,11 +181,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             left.set_key(i, u64::MAX);
         }
         left.set_nkeys(middle);
-        (Latch::of_new(right), up)
+        (NodeLatch::of_new(right), up)
     }
 }
 
-impl<const W: usize> Latch<W> {
+impl<const W: usize> NodeLatch<W> {
     /// The index of a child of this interior node.
     pub(super) fn child_position(&self, child: Node<W>) -> usize {
         (0..=self.nkeys()).find(|&index| self.child(index) == child).expect("a child is among its parent's")

@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
-use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
 
 /// Bytes before the suffix: the value word and the length.
 const HEAD: usize = size_of::<AtomicU64>() + size_of::<u16>();
@@ -27,13 +27,13 @@ const HEAD: usize = size_of::<AtomicU64>() + size_of::<u16>();
 /// A suffix block.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Suffix(NonNull<u8>);
+pub(super) struct SuffixBlock(NonNull<u8>);
 
-impl Suffix {
+impl SuffixBlock {
     /// Allocates a block.
     pub(super) fn new(arena: &Arena, bytes: &[u8], value: u64) -> Self {
         let length = u16::try_from(bytes.len()).expect("a suffix is shorter than the longest key");
-        let pointer = arena.alloc(HEAD + bytes.len(), Part::Keys);
+        let pointer = arena.alloc(HEAD + bytes.len(), MemoryPart::Keys);
         pointer.as_ptr().expose_provenance();
         // SAFETY: the memory is ours alone, aligned to 8 and long enough for all three parts.
         unsafe {
@@ -111,7 +111,7 @@ impl Suffix {
     ///
     /// # Safety
     /// Nobody can reach the block, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(super) unsafe fn free(self, part: MemoryPart) {
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
         unsafe { Arena::free(self.0, HEAD + self.bytes().len(), part) };
     }
@@ -123,11 +123,11 @@ impl Suffix {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(pointer: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Suffix(NonNull::new_unchecked(pointer)).free(Part::Retired) };
+            unsafe { SuffixBlock(NonNull::new_unchecked(pointer)).free(MemoryPart::Retired) };
         }
         // SAFETY: the block is live and counted as `Keys`; the caller vouches that it is unlinked.
         unsafe {
-            Arena::recount(self.0, HEAD + self.bytes().len(), Part::Keys, Part::Retired);
+            Arena::recount(self.0, HEAD + self.bytes().len(), MemoryPart::Keys, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);
         }
     }

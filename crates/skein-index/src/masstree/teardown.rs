@@ -1,14 +1,14 @@
 //! Dropping the tree: every value, block and node goes, without recursion.
 
 use super::Masstree;
-use super::link::Link;
+use super::link::SlotLink;
 use super::node::Node;
-use crate::memory::Part;
+use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
     fn drop(&mut self) {
-        if self.base.goes_at_once::<S>() {
+        if self.base.frees_all_at_once::<S>() {
             // SAFETY: no object is in use any more, and this handle does not allocate again.
             unsafe { self.base.arena.clone().discard() };
             return;
@@ -27,7 +27,7 @@ impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
 /// Nobody else can reach the node, and it is not used again.
 unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<Node<W>>) {
     if node.version().peek().is_border() {
-        let (lens, permutation) = (node.lens(), node.permutation());
+        let (lens, permutation) = (node.key_lengths(), node.permutation());
         for position in 0..permutation.count() {
             let entry = node.entry(lens, permutation, position);
             // SAFETY: the tree owns the words in its slots, and this is the last use of each.
@@ -36,12 +36,12 @@ unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<No
                     drop(S::from_word(entry.lv));
                     continue;
                 }
-                match Link::from_word(entry.lv) {
-                    Link::Suffix(suffix) => {
+                match SlotLink::from_word(entry.lv) {
+                    SlotLink::Suffix(suffix) => {
                         drop(S::from_word(suffix.value()));
-                        suffix.free(Part::Keys);
+                        suffix.free(MemoryPart::Keys);
                     }
-                    Link::Layer(root) => waiting.push(top(root)),
+                    SlotLink::Layer(root) => waiting.push(top(root)),
                 }
             }
         }
@@ -49,7 +49,7 @@ unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<No
         waiting.extend((0..=node.nkeys()).map(|index| node.child(index)));
     }
     // SAFETY: passed on to the caller.
-    unsafe { node.free(Part::Nodes) };
+    unsafe { node.free(MemoryPart::Nodes) };
 }
 
 /// The present root of a layer, from a link that may be stale.

@@ -12,51 +12,51 @@
 use skein_sync::reclaim::Guard;
 
 use super::Masstree;
-use super::border::Seat;
-use super::key::Slice;
-use super::latch::Latch;
-use super::layer::mend_link;
-use super::link::Link;
-use super::lookup::{Found, Visit, find_border, look_up};
+use super::border::SlicePosition;
+use super::key::KeySlice;
+use super::latch::NodeLatch;
+use super::layer::repair_link;
+use super::link::SlotLink;
+use super::lookup::{BorderVisit, SliceLookup, find_border, look_up};
 use super::node::Node;
-use super::suffix::Suffix;
-use crate::index::{Change, Computed};
+use super::suffix::SuffixBlock;
+use crate::index::{ComputeAction, Computed};
 use crate::slot::{Slot, retire_value};
 
 /// Where a key is or belongs: the border node of the deepest layer it leads to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot<const W: usize> {
+pub(super) struct BorderLocation<const W: usize> {
     /// The layer's first byte within the key.
     pub(super) offset: usize,
     /// The key's slice in that layer.
-    pub(super) slice: Slice,
+    pub(super) slice: KeySlice,
     /// The border node.
-    pub(super) visit: Visit<W>,
+    pub(super) visit: BorderVisit<W>,
     /// The border node of the layer above that links here.
-    pub(super) upper: Option<Visit<W>>,
+    pub(super) upper: Option<BorderVisit<W>>,
 }
 
 /// What a locked border node holds for a key.
 #[derive(Clone, Copy, Debug)]
-enum Held {
+enum KeyInBorder {
     /// Its value, in the slot.
     Value { slot: usize, position: usize },
     /// Its value, in a suffix block.
-    Suffix { suffix: Suffix, position: usize },
+    Suffix { suffix: SuffixBlock, position: usize },
     /// Another key with the same slice, in a suffix block.
-    Other { slot: usize, suffix: Suffix },
+    Other { slot: usize, suffix: SuffixBlock },
     /// Nothing; it belongs at this position.
     Vacant { position: usize },
 }
 
 /// What a change took out of the tree, to be retired once no lock is held.
 #[derive(Debug)]
-pub(super) struct Unlinked<const W: usize> {
-    pub(super) suffix: Option<Suffix>,
+pub(super) struct UnlinkedParts<const W: usize> {
+    pub(super) suffix: Option<SuffixBlock>,
     pub(super) node: Option<Node<W>>,
 }
 
-impl<const W: usize> Unlinked<W> {
+impl<const W: usize> UnlinkedParts<W> {
     const NOTHING: Self = Self { suffix: None, node: None };
 
     /// Hands over what was unlinked to the collector.
@@ -80,24 +80,26 @@ impl<const W: usize> Unlinked<W> {
 impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Goes down as far as the key leads, mending stale links on the way.
     #[inline]
-    pub(super) fn reach(&self, key: &[u8]) -> Spot<W> {
+    pub(super) fn reach(&self, key: &[u8]) -> BorderLocation<W> {
         'tree: loop {
             let mut root = self.root();
             let mut offset = 0;
             let mut upper = None;
             loop {
-                let slice = Slice::at(key, offset);
+                let slice = KeySlice::at(key, offset);
                 let Some(mut visit) = find_border(root, slice.bits) else { continue 'tree };
                 match look_up(&mut visit, slice) {
-                    Found::Restart => continue 'tree,
-                    Found::Absent | Found::Value(_) => return Spot { offset, slice, visit, upper },
+                    SliceLookup::Restart => continue 'tree,
+                    SliceLookup::Absent | SliceLookup::Value(_) => {
+                        return BorderLocation { offset, slice, visit, upper };
+                    }
                     // SAFETY: `look_up` validated the word; the caller holds a guard.
-                    Found::Link(word) => match unsafe { Link::from_word(word) } {
-                        Link::Suffix(_) => return Spot { offset, slice, visit, upper },
-                        Link::Layer(node) => {
+                    SliceLookup::Link(word) => match unsafe { SlotLink::from_word(word) } {
+                        SlotLink::Suffix(_) => return BorderLocation { offset, slice, visit, upper },
+                        SlotLink::Layer(node) => {
                             root = node;
                             if !root.version().peek().is_root() {
-                                mend_link(visit, slice, root);
+                                repair_link(visit, slice, root);
                             }
                         }
                     },
@@ -113,7 +115,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         self.write_from(None, key, change, guard)
@@ -122,32 +124,32 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// The same, from a spot that was reached before, under this guard, with the same key.
     pub(super) fn write_from<'g, G: Guard>(
         &'g self,
-        mut reached: Option<Spot<W>>,
+        mut reached: Option<BorderLocation<W>>,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         loop {
             let spot = reached.take().unwrap_or_else(|| self.reach(key));
-            let Some(latch) = Latch::take_for(spot.visit, spot.slice.bits) else { continue };
-            let Some(mut held) = what_is_held(&latch, &spot, key) else { continue };
+            let Some(latch) = NodeLatch::take_for(spot.visit, spot.slice.bits) else { continue };
+            let Some(mut held) = find_in_border(&latch, &spot, key) else { continue };
             let mut locked = (None, latch);
-            if matches!(held, Held::Vacant { .. }) && locked.1.is_full() && !locked.1.is_full_width() {
+            if matches!(held, KeyInBorder::Vacant { .. }) && locked.1.is_full() && !locked.1.is_full_width() {
                 let Some(both) = lock_for_growth(&spot, key, locked.1) else { continue };
                 locked = both;
-                let Some(again) = what_is_held(&locked.1, &spot, key) else { continue };
+                let Some(again) = find_in_border(&locked.1, &spot, key) else { continue };
                 held = again;
             }
             let (upper, latch) = locked;
             let before = match held {
-                Held::Value { slot, .. } => Some(latch.lv(slot, latch.lens().width())),
-                Held::Suffix { suffix, .. } => Some(suffix.value()),
-                Held::Other { .. } | Held::Vacant { .. } => None,
+                KeyInBorder::Value { slot, .. } => Some(latch.lv(slot, latch.key_lengths().width())),
+                KeyInBorder::Suffix { suffix, .. } => Some(suffix.value()),
+                KeyInBorder::Other { .. } | KeyInBorder::Vacant { .. } => None,
             };
             // SAFETY: the word is in the tree, and retired, if at all, under this guard or a later one.
             let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
             let changed = match change(seen) {
-                Change::Put(value) => {
+                ComputeAction::Put(value) => {
                     let unlinked = self.put(upper, latch, held, &spot, key, value.into_word());
                     if before.is_none() {
                         self.base.len.add(guard.thread_id(), 1);
@@ -155,14 +157,14 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                     unlinked.retire::<S>(before, guard);
                     true
                 }
-                Change::Remove if before.is_some() => {
+                ComputeAction::Remove if before.is_some() => {
                     drop(upper);
                     self.take_out(latch, held, &spot, key, guard);
                     self.base.len.add(guard.thread_id(), -1);
-                    Unlinked::<W>::NOTHING.retire::<S>(before, guard);
+                    UnlinkedParts::<W>::NOTHING.retire::<S>(before, guard);
                     true
                 }
-                Change::Keep | Change::Remove => false,
+                ComputeAction::Keep | ComputeAction::Remove => false,
             };
             return Computed { before: seen, changed };
         }
@@ -171,51 +173,58 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Sets the key's value, under the locks it needs.
     fn put(
         &self,
-        upper: Option<Latch<W>>,
-        latch: Latch<W>,
-        held: Held,
-        spot: &Spot<W>,
+        upper: Option<NodeLatch<W>>,
+        latch: NodeLatch<W>,
+        held: KeyInBorder,
+        spot: &BorderLocation<W>,
         key: &[u8],
         value: u64,
-    ) -> Unlinked<W> {
-        let width = latch.lens().width();
+    ) -> UnlinkedParts<W> {
+        let width = latch.key_lengths().width();
         match held {
-            Held::Value { slot, .. } => latch.set_lv(slot, width, value),
-            Held::Suffix { suffix, .. } => suffix.set_value(value),
-            Held::Other { slot, suffix } => {
+            KeyInBorder::Value { slot, .. } => latch.set_lv(slot, width, value),
+            KeyInBorder::Suffix { suffix, .. } => suffix.set_value(value),
+            KeyInBorder::Other { slot, suffix } => {
                 let old = (suffix.bytes(), suffix.value());
                 let link = self.layer_of_two(old, (&key[spot.offset + 8..], value));
                 latch.set_lv(slot, width, link.word());
-                return Unlinked { suffix: Some(suffix), node: None };
+                return UnlinkedParts { suffix: Some(suffix), node: None };
             }
-            Held::Vacant { position } => {
+            KeyInBorder::Vacant { position } => {
                 let entry = self.entry_for(key, spot.offset, value);
                 match upper {
                     _ if !latch.is_full() => latch.insert_entry(position, entry),
                     Some(upper) => {
-                        let slice = Slice::at(key, spot.offset - 8);
+                        let slice = KeySlice::at(key, spot.offset - 8);
                         let old = self.grow_solo(&upper, slice, &latch, position, entry);
-                        return Unlinked { suffix: None, node: Some(old) };
+                        return UnlinkedParts { suffix: None, node: Some(old) };
                     }
                     None => self.split_border(latch, position, entry),
                 }
             }
         }
-        Unlinked::NOTHING
+        UnlinkedParts::NOTHING
     }
 
     /// Removes the key that the locked node holds, and what its going leaves empty.
-    fn take_out<G: Guard>(&self, latch: Latch<W>, held: Held, spot: &Spot<W>, key: &[u8], guard: &G) {
+    fn take_out<G: Guard>(
+        &self,
+        latch: NodeLatch<W>,
+        held: KeyInBorder,
+        spot: &BorderLocation<W>,
+        key: &[u8],
+        guard: &G,
+    ) {
         let (position, suffix) = match held {
-            Held::Value { position, .. } => (position, None),
-            Held::Suffix { position, suffix } => (position, Some(suffix)),
-            Held::Other { .. } | Held::Vacant { .. } => unreachable!("the key is there"),
+            KeyInBorder::Value { position, .. } => (position, None),
+            KeyInBorder::Suffix { position, suffix } => (position, Some(suffix)),
+            KeyInBorder::Other { .. } | KeyInBorder::Vacant { .. } => unreachable!("the key is there"),
         };
         latch.remove_entry(position);
         let node = latch.node();
         let after = super::remove::aftermath(&latch, spot.offset);
         drop(latch);
-        Unlinked::<W> { suffix, node: None }.retire::<S>(None, guard);
+        UnlinkedParts::<W> { suffix, node: None }.retire::<S>(None, guard);
         self.clean_up(after, node, key, spot.offset, guard);
     }
 }
@@ -224,34 +233,38 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 /// locks. None if the layer has changed meanwhile.
 #[cold]
 fn lock_for_growth<const W: usize>(
-    spot: &Spot<W>,
+    spot: &BorderLocation<W>,
     key: &[u8],
-    solo: Latch<W>,
-) -> Option<(Option<Latch<W>>, Latch<W>)> {
+    solo: NodeLatch<W>,
+) -> Option<(Option<NodeLatch<W>>, NodeLatch<W>)> {
     let node = solo.node();
     drop(solo);
-    let slice = Slice::at(key, spot.offset - 8);
-    let upper = Latch::take_link_to(spot.upper?, slice, node)?;
-    let solo = Latch::take(node)?;
+    let slice = KeySlice::at(key, spot.offset - 8);
+    let upper = NodeLatch::take_link_to(spot.upper?, slice, node)?;
+    let solo = NodeLatch::take(node)?;
     Some((Some(upper), solo))
 }
 
 /// What the locked node holds for the key; none if the key goes on in a layer.
 #[inline]
-fn what_is_held<const W: usize>(latch: &Latch<W>, spot: &Spot<W>, key: &[u8]) -> Option<Held> {
-    let (slot, position) = match latch.seat(spot.slice) {
-        Seat::Vacant { position } => return Some(Held::Vacant { position }),
-        Seat::Taken { slot, position } => (slot, position),
+fn find_in_border<const W: usize>(
+    latch: &NodeLatch<W>,
+    spot: &BorderLocation<W>,
+    key: &[u8],
+) -> Option<KeyInBorder> {
+    let (slot, position) = match latch.position_of(spot.slice) {
+        SlicePosition::Vacant { position } => return Some(KeyInBorder::Vacant { position }),
+        SlicePosition::Taken { slot, position } => (slot, position),
     };
     if !latch.is_link(slot) {
-        return Some(Held::Value { slot, position });
+        return Some(KeyInBorder::Value { slot, position });
     }
     // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
-    match unsafe { Link::from_word(latch.lv(slot, latch.lens().width())) } {
-        Link::<W>::Layer(_) => None,
-        Link::Suffix(suffix) if suffix.bytes() == &key[spot.offset + 8..] => {
-            Some(Held::Suffix { suffix, position })
+    match unsafe { SlotLink::from_word(latch.lv(slot, latch.key_lengths().width())) } {
+        SlotLink::<W>::Layer(_) => None,
+        SlotLink::Suffix(suffix) if suffix.bytes() == &key[spot.offset + 8..] => {
+            Some(KeyInBorder::Suffix { suffix, position })
         }
-        Link::Suffix(suffix) => Some(Held::Other { slot, suffix }),
+        SlotLink::Suffix(suffix) => Some(KeyInBorder::Other { slot, suffix }),
     }
 }

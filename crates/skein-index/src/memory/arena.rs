@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::bin::Bin;
-use super::class::{MAX_SMALL, class_of, size_of_class};
 use super::heap::Heap;
-use super::large::{alloc_large, footprint, free_large, recount_large};
-use super::pages::Source;
+use super::large_objects::{alloc_large, footprint, free_large, recount_large};
+use super::pages::PageSource;
+use super::size_class::{MAX_SMALL, class_of, size_of_class};
 use super::span::{share, span_of};
 
 /// How many parts there are.
@@ -16,7 +16,7 @@ pub const PARTS: usize = 4;
 
 /// What memory is used for; live bytes are counted for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum MemoryPart {
     /// Tree nodes and table buckets.
     Nodes,
     /// Key bytes outside the nodes.
@@ -61,10 +61,10 @@ pub struct Arena {
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Arena")
-            .field("nodes", &self.live(Part::Nodes))
-            .field("keys", &self.live(Part::Keys))
-            .field("rows", &self.live(Part::Rows))
-            .field("retired", &self.live(Part::Retired))
+            .field("nodes", &self.live(MemoryPart::Nodes))
+            .field("keys", &self.live(MemoryPart::Keys))
+            .field("rows", &self.live(MemoryPart::Rows))
+            .field("retired", &self.live(MemoryPart::Retired))
             .field("reserved", &self.reserved())
             .finish()
     }
@@ -79,12 +79,12 @@ impl Default for Arena {
 impl Arena {
     /// An arena with no memory yet.
     pub fn new() -> Self {
-        Self { heap: Heap::new(Source::HugePages) }
+        Self { heap: Heap::new(PageSource::HugePages) }
     }
 
     /// An arena on pages of the common size, to measure what huge ones are worth.
     pub fn on_small_pages() -> Self {
-        Self { heap: Heap::new(Source::SmallPages) }
+        Self { heap: Heap::new(PageSource::SmallPages) }
     }
 
     /// An arena on the process's global allocator, for a part of a program that counts its memory there, such as a module of a server.
@@ -92,14 +92,14 @@ impl Arena {
     /// Its memory comes in blocks of 2 MiB, of which a part of 32 is lost, and whether they lie on huge pages is up to the allocator.
     /// [`GrowingWords`](super::GrowingWords) take address space from the system all the same.
     pub fn on_global_allocator() -> Self {
-        Self { heap: Heap::new(Source::Allocator) }
+        Self { heap: Heap::new(PageSource::Allocator) }
     }
 
     /// Hands out `size` bytes, uninitialised; a size of 0 is taken as 1.
     ///
     /// Aborts the process, as every allocation in Rust does, if the system has no memory.
     #[inline]
-    pub fn alloc(&self, size: usize, part: Part) -> NonNull<u8> {
+    pub fn alloc(&self, size: usize, part: MemoryPart) -> NonNull<u8> {
         let size = size.max(1);
         if size <= MAX_SMALL {
             // SAFETY: this handle keeps the heap and its bins.
@@ -119,7 +119,7 @@ impl Arena {
     /// # Panics
     /// If the size is not of the class that the object was allocated in.
     #[inline]
-    pub unsafe fn free(object: NonNull<u8>, size: usize, part: Part) {
+    pub unsafe fn free(object: NonNull<u8>, size: usize, part: MemoryPart) {
         let size = size.max(1);
         if size > MAX_SMALL {
             // SAFETY: passed on to the caller.
@@ -142,7 +142,7 @@ impl Arena {
     ///
     /// # Safety
     /// `object` is live, came from [`alloc`](Self::alloc) with this `size`, and is counted as `from`.
-    pub unsafe fn recount(object: NonNull<u8>, size: usize, from: Part, to: Part) {
+    pub unsafe fn recount(object: NonNull<u8>, size: usize, from: MemoryPart, to: MemoryPart) {
         let size = size.max(1);
         // SAFETY: a live object's span is mapped, and its `bin` does not change (invariant 2).
         unsafe {
@@ -164,7 +164,7 @@ impl Arena {
     ///
     /// Adds up some hundred counters, so it is for reports; to check a budget before every write use
     /// [`taken`](Self::taken).
-    pub fn live(&self, part: Part) -> usize {
+    pub fn live(&self, part: MemoryPart) -> usize {
         self.live_by_part()[part as usize]
     }
 

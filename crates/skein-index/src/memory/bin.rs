@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use skein_sync::spin::Backoff;
 
-use super::arena::{PARTS, Part};
+use super::arena::{MemoryPart, PARTS};
 use super::heap::Heap;
-use super::span::Span;
+use super::span::ArenaSpan;
 
 /// One size class of one shard.
 #[repr(align(64))]
@@ -21,13 +21,13 @@ pub(super) struct Bin {
     /// Objects that users own, by part. Written under the latch, read by anybody.
     live: [AtomicUsize; PARTS],
     /// The list of spans with room (invariants 3 and 4).
-    open: UnsafeCell<*mut Span>,
+    open: UnsafeCell<*mut ArenaSpan>,
 }
 
 /// The latch of a bin, held.
-struct Held(*const Bin);
+struct BinLatchGuard(*const Bin);
 
-impl Drop for Held {
+impl Drop for BinLatchGuard {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `lock`, so the next holder sees the list as we left it. After
@@ -60,14 +60,14 @@ impl Bin {
     /// # Safety
     /// The bin is alive and stays so until the latch is dropped.
     #[inline(always)]
-    unsafe fn lock(bin: *const Bin) -> Held {
+    unsafe fn lock(bin: *const Bin) -> BinLatchGuard {
         // SAFETY: alive, says the caller.
         let latch = unsafe { &(*bin).latch };
         // Acquire: pairs with the Release in `Held::drop`.
         if latch.swap(true, Ordering::Acquire) {
             Self::lock_slowly(latch);
         }
-        Held(bin)
+        BinLatchGuard(bin)
     }
 
     #[cold]
@@ -84,7 +84,7 @@ impl Bin {
 
     /// Counts objects of `part` up or down. REQUIRES: the latch is held, so load and store are enough.
     #[inline(always)]
-    fn count(&self, part: Part, change: isize) {
+    fn count(&self, part: MemoryPart, change: isize) {
         let live = &self.live[part as usize];
         let now = live.load(Ordering::Relaxed).wrapping_add_signed(change);
         debug_assert!(now.cast_signed() >= 0, "more objects of {part:?} given back than taken");
@@ -96,7 +96,7 @@ impl Bin {
     /// # Safety
     /// The caller keeps the heap alive (a handle, invariant 1).
     #[inline]
-    pub(super) unsafe fn alloc(bin: *const Bin, part: Part) -> NonNull<u8> {
+    pub(super) unsafe fn alloc(bin: *const Bin, part: MemoryPart) -> NonNull<u8> {
         // SAFETY: alive; fields are used under the latch (invariant 3); the list's head has room (4).
         unsafe {
             let mut held = Self::lock(bin);
@@ -107,7 +107,7 @@ impl Bin {
                 held = Self::lock(bin);
                 Self::link(bin, span);
             }
-            let object = Span::take(span);
+            let object = ArenaSpan::take(span);
             if (*span).is_full() {
                 Self::unlink(bin, span);
             }
@@ -122,13 +122,13 @@ impl Bin {
     /// # Safety
     /// `object` is live, lies in `span`, was counted as `part`, and is given up; `span.bin` is `bin`.
     #[inline]
-    pub(super) unsafe fn free(bin: *const Bin, span: *mut Span, object: NonNull<u8>, part: Part) {
+    pub(super) unsafe fn free(bin: *const Bin, span: *mut ArenaSpan, object: NonNull<u8>, part: MemoryPart) {
         // SAFETY: a live object keeps its bin and its span (invariants 1 and 2); fields are used under the
         // latch (3); a span leaves and enters the list as its room changes (4).
         unsafe {
             let held = Self::lock(bin);
             let was_full = (*span).is_full();
-            Span::give(span, object);
+            ArenaSpan::give(span, object);
             (*bin).count(part, -1);
             let empty = (*span).state.used == 0;
             match (was_full, empty) {
@@ -149,7 +149,7 @@ impl Bin {
     ///
     /// # Safety
     /// The caller owns a live object of this bin that is counted as `from`.
-    pub(super) unsafe fn recount(bin: *const Bin, from: Part, to: Part) {
+    pub(super) unsafe fn recount(bin: *const Bin, from: MemoryPart, to: MemoryPart) {
         // SAFETY: a live object keeps its bin (invariant 1).
         unsafe {
             let _held = Self::lock(bin);
@@ -160,13 +160,13 @@ impl Bin {
 
     /// A span for this bin, not yet in its list.
     #[cold]
-    unsafe fn new_span(bin: *const Bin) -> *mut Span {
+    unsafe fn new_span(bin: *const Bin) -> *mut ArenaSpan {
         // SAFETY: the caller keeps the heap alive; the new span is this thread's alone (invariants 2, 3).
-        unsafe { Span::init(Heap::give_span((*bin).heap), bin, (*bin).size) }
+        unsafe { ArenaSpan::init(Heap::give_span((*bin).heap), bin, (*bin).size) }
     }
 
     /// REQUIRES: the latch is held and the span is in no list.
-    unsafe fn link(bin: *const Bin, span: *mut Span) {
+    unsafe fn link(bin: *const Bin, span: *mut ArenaSpan) {
         // SAFETY: the latch guards the list and the headers in it (invariant 3).
         unsafe {
             let head = (*bin).open.get();
@@ -180,7 +180,7 @@ impl Bin {
     }
 
     /// REQUIRES: the latch is held and the span is in the list.
-    unsafe fn unlink(bin: *const Bin, span: *mut Span) {
+    unsafe fn unlink(bin: *const Bin, span: *mut ArenaSpan) {
         // SAFETY: as in `link`.
         unsafe {
             let (prev, next) = ((*span).state.prev, (*span).state.next);

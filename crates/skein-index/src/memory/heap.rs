@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use skein_sync::locks::lock;
 
-use super::arena::{PARTS, Part};
+use super::arena::{MemoryPart, PARTS};
 use super::bin::Bin;
-use super::class::{CLASSES, size_of_class};
-use super::large::LargeList;
-use super::pages::{self, REGION, Source};
+use super::large_objects::LargeList;
+use super::pages::{self, PageSource, REGION};
+use super::size_class::{CLASSES, size_of_class};
 use super::span::{SPAN, base_of};
 
 /// Spans in a region.
@@ -20,9 +20,9 @@ const SPANS: usize = REGION / SPAN;
 /// What an arena's handles share. Lives by claims (invariant 1).
 pub(super) struct Heap {
     shards: Box<[AtomicPtr<[Bin; CLASSES]>]>,
-    pool: Mutex<Pool>,
+    pool: Mutex<RegionPool>,
     /// Where regions and arrays come from.
-    pub(super) source: Source,
+    pub(super) source: PageSource,
     /// Bytes of regions mapped, of large objects and of arrays.
     pub(super) reserved: AtomicUsize,
     /// Bytes of spans that bins hold, of large objects and of arrays.
@@ -33,14 +33,14 @@ pub(super) struct Heap {
 }
 
 /// Regions and which of their spans are free.
-struct Pool {
+struct RegionPool {
     /// Every region by the address of its first span, with its mask of free spans.
     regions: BTreeMap<usize, u32>,
     /// Regions with both free spans and used ones. The lowest is used first, so that high ones run empty.
     open: BTreeSet<usize>,
     /// A region with all spans free, kept so that a span coming and going costs no system call.
     spare: Option<usize>,
-    source: Source,
+    source: PageSource,
 }
 
 // SAFETY: the raw pointers in bins and headers lead to memory that the heap owns and guards as
@@ -73,13 +73,13 @@ fn thread_number() -> usize {
 
 impl Heap {
     /// An empty heap on memory of this source.
-    pub(super) fn new(source: Source) -> Arc<Self> {
+    pub(super) fn new(source: PageSource) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(8, usize::from);
         // Twice the cores, because threads take shards in turn and not all of them allocate.
         let shards = (2 * cores).next_power_of_two().min(256);
         Arc::new(Self {
             shards: (0..shards).map(|_| AtomicPtr::new(null_mut())).collect(),
-            pool: Mutex::new(Pool::new(source)),
+            pool: Mutex::new(RegionPool::new(source)),
             source,
             reserved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
@@ -136,21 +136,21 @@ impl Heap {
     }
 
     /// Counts bytes that lie outside the regions.
-    pub(super) fn count(&self, bytes: usize, part: Part) {
+    pub(super) fn count(&self, bytes: usize, part: MemoryPart) {
         for counter in [&self.reserved, &self.taken, &self.large_live[part as usize]] {
             counter.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
     /// Counts them no more.
-    pub(super) fn uncount(&self, bytes: usize, part: Part) {
+    pub(super) fn uncount(&self, bytes: usize, part: MemoryPart) {
         for counter in [&self.reserved, &self.taken, &self.large_live[part as usize]] {
             counter.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 
     /// Counts them as another part.
-    pub(super) fn recount(&self, bytes: usize, from: Part, to: Part) {
+    pub(super) fn recount(&self, bytes: usize, from: MemoryPart, to: MemoryPart) {
         self.large_live[from as usize].fetch_sub(bytes, Ordering::Relaxed);
         self.large_live[to as usize].fetch_add(bytes, Ordering::Relaxed);
     }
@@ -198,7 +198,7 @@ impl Heap {
     pub(super) unsafe fn discard(heap: *const Heap) {
         // SAFETY: alive by the caller's claim.
         let this = unsafe { &*heap };
-        let regions = std::mem::replace(&mut *lock(&this.pool), Pool::new(this.source)).regions;
+        let regions = std::mem::replace(&mut *lock(&this.pool), RegionPool::new(this.source)).regions;
         let mut claims = 0;
         for (region, free) in regions {
             claims += spans(this.source) - free.count_ones() as usize;
@@ -233,17 +233,17 @@ impl Drop for Heap {
 }
 
 /// Spans in a region of this source: one of the allocator begins anywhere, so its first span begins later, and is one less.
-fn spans(source: Source) -> usize {
-    if source == Source::Allocator { SPANS - 1 } else { SPANS }
+fn spans(source: PageSource) -> usize {
+    if source == PageSource::Allocator { SPANS - 1 } else { SPANS }
 }
 
 /// The free mask of a region with no span in use.
-fn all_free(source: Source) -> u32 {
+fn all_free(source: PageSource) -> u32 {
     u32::MAX >> (32 - spans(source))
 }
 
-impl Pool {
-    fn new(source: Source) -> Self {
+impl RegionPool {
+    fn new(source: PageSource) -> Self {
         Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, source }
     }
 
@@ -272,7 +272,7 @@ impl Pool {
         let region = pages::map_region(self.source).addr().get();
         // The first region stays on small pages, so that a small arena takes little memory; with a second
         // one the arena is no longer small, and the first may be gathered onto a huge page too.
-        if self.source == Source::HugePages && !self.regions.is_empty() {
+        if self.source == PageSource::HugePages && !self.regions.is_empty() {
             let first = if self.regions.len() == 1 { self.regions.keys().next() } else { None };
             for &region in first.into_iter().chain([&region]) {
                 pages::advise_huge(pointer(region), REGION);

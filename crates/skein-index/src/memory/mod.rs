@@ -35,19 +35,19 @@
 
 mod address;
 mod arena;
+mod atomic_words;
 mod bin;
-mod class;
-mod growing;
+mod growing_words;
 mod heap;
-mod large;
+mod large_objects;
 mod pages;
+mod size_class;
 mod span;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub(crate) use address::{address_of, at_address};
-pub use arena::{Arena, PARTS, Part};
-pub use growing::GrowingWords;
+pub use arena::{Arena, MemoryPart, PARTS};
+pub use atomic_words::AtomicWords;
+pub use growing_words::GrowingWords;
 pub use skein_sync::cache::{CACHE_LINE, CachePadded, prefetch_lines, prefetch_read};
-pub use words::Words;

@@ -13,7 +13,7 @@ pub(super) const PAGE: usize = 64 << 10;
 
 /// Where memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum PageSource {
     /// The system, on huge pages as soon as there is much.
     HugePages,
     /// The system, on pages of the common size.
@@ -31,10 +31,10 @@ const REGION_BLOCK: Layout = match Layout::from_size_align(REGION, align_of::<us
 /// A region; the address is that of its first span, aligned to [`SPAN`]. With [`Source::Allocator`] it has one span less.
 ///
 /// Aborts if there is no memory.
-pub(super) fn map_region(source: Source) -> NonNull<u8> {
-    if source != Source::Allocator {
+pub(super) fn map_region(source: PageSource) -> NonNull<u8> {
+    if source != PageSource::Allocator {
         let region = map(REGION, false);
-        if source == Source::SmallPages {
+        if source == PageSource::SmallPages {
             advise_small(region, REGION);
         }
         return region;
@@ -63,10 +63,10 @@ fn lead_of(block: NonNull<u8>) -> usize {
 ///
 /// # Safety
 /// It came from [`map_region`] of the same source, is given back once, and nothing in it is used again.
-pub(super) unsafe fn unmap_region(source: Source, first: NonNull<u8>) {
+pub(super) unsafe fn unmap_region(source: PageSource, first: NonNull<u8>) {
     // SAFETY: passed on to the caller; in front of the first span of an allocator's region is its lead, written in `map_region`.
     unsafe {
-        if source == Source::Allocator {
+        if source == PageSource::Allocator {
             let lead = first.cast::<usize>().sub(1).read();
             dealloc(first.as_ptr().sub(lead), REGION_BLOCK);
         } else {

@@ -21,17 +21,17 @@ const COLOURS: usize = 16;
 /// A span's own data. While any object is live, every thread may read `bin` and `size`, so no `&mut` to the
 /// whole header is ever made; the rest is guarded by the bin's latch.
 #[repr(C, align(64))]
-pub(super) struct Span {
+pub(super) struct ArenaSpan {
     /// The bin that holds the span (invariant 2).
     pub(super) bin: *const Bin,
     /// Bytes per object (invariant 2).
     pub(super) size: u32,
     /// What changes (invariant 3).
-    pub(super) state: State,
+    pub(super) state: SpanState,
 }
 
 /// The part of a header that the bin's latch guards.
-pub(super) struct State {
+pub(super) struct SpanState {
     /// Objects that users own.
     pub(super) used: u32,
     /// Offset of the first object in the free list, from the span's base; 0 if there is none. A free
@@ -40,12 +40,12 @@ pub(super) struct State {
     /// Offset of the first object never handed out.
     fresh: u32,
     /// Neighbours in the bin's list.
-    pub(super) prev: *mut Span,
+    pub(super) prev: *mut ArenaSpan,
     /// See `prev`.
-    pub(super) next: *mut Span,
+    pub(super) next: *mut ArenaSpan,
 }
 
-const _: () = assert!(size_of::<Span>() == 64);
+const _: () = assert!(size_of::<ArenaSpan>() == 64);
 
 /// The base address of the span around `address`.
 #[inline(always)]
@@ -58,37 +58,37 @@ pub(super) fn base_of(address: usize) -> usize {
 fn header_address(address: usize) -> usize {
     let base = base_of(address);
     let number = base / SPAN;
-    base + ((number ^ (number / 32)) % COLOURS) * size_of::<Span>()
+    base + ((number ^ (number / 32)) % COLOURS) * size_of::<ArenaSpan>()
 }
 
 /// The header of the span that holds the object at `object`.
 ///
 /// Only a pointer is made here; reading through it asks for a live span (invariant 6).
 #[inline(always)]
-pub(super) fn span_of(object: NonNull<u8>) -> *mut Span {
+pub(super) fn span_of(object: NonNull<u8>) -> *mut ArenaSpan {
     std::ptr::with_exposed_provenance_mut(header_address(object.addr().get()))
 }
 
 /// The share of a span that an object of `size` bytes takes: with what is too little for one more object, about.
 pub(super) fn share(size: usize) -> usize {
-    SPAN / ((SPAN - COLOURS / 2 * size_of::<Span>()) / size)
+    SPAN / ((SPAN - COLOURS / 2 * size_of::<ArenaSpan>()) / size)
 }
 
-impl Span {
+impl ArenaSpan {
     /// Makes the memory at `base` a span of objects of `size` bytes for `bin`.
     ///
     /// # Safety
     /// `base` is a span of a mapped region that belongs to the calling thread alone.
-    pub(super) unsafe fn init(base: NonNull<u8>, bin: *const Bin, size: u32) -> *mut Span {
+    pub(super) unsafe fn init(base: NonNull<u8>, bin: *const Bin, size: u32) -> *mut ArenaSpan {
         let span = span_of(base);
-        let first = header_address(base.addr().get()) - base.addr().get() + size_of::<Span>();
+        let first = header_address(base.addr().get()) - base.addr().get() + size_of::<ArenaSpan>();
         // SAFETY: the header lies inside the span, is aligned to 64 as the span is, and is the caller's.
         unsafe {
             let (prev, next) = (null_mut(), null_mut());
-            span.write(Span {
+            span.write(ArenaSpan {
                 bin,
                 size,
-                state: State { used: 0, free: 0, fresh: first as u32, prev, next },
+                state: SpanState { used: 0, free: 0, fresh: first as u32, prev, next },
             });
         }
         span
@@ -105,7 +105,7 @@ impl Span {
     /// # Safety
     /// The caller holds the bin's latch, and the span is not full.
     #[inline(always)]
-    pub(super) unsafe fn take(span: *mut Span) -> NonNull<u8> {
+    pub(super) unsafe fn take(span: *mut ArenaSpan) -> NonNull<u8> {
         // SAFETY: under the latch the state is the caller's (invariant 3).
         let (this, size) = unsafe { (&mut (*span).state, (*span).size) };
         let base = base_of(span.addr());
@@ -131,7 +131,7 @@ impl Span {
     /// # Safety
     /// The caller holds the bin's latch; the object is one of this span's, and gives up its contents.
     #[inline(always)]
-    pub(super) unsafe fn give(span: *mut Span, object: NonNull<u8>) {
+    pub(super) unsafe fn give(span: *mut ArenaSpan, object: NonNull<u8>) {
         // SAFETY: under the latch the state is the caller's (invariant 3).
         let this = unsafe { &mut (*span).state };
         let address = object.addr().get();

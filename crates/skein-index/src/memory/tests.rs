@@ -8,23 +8,23 @@ use std::sync::mpsc;
 use proptest::prelude::*;
 
 use super::pages::REGION;
-use super::{Arena, Part};
+use super::{Arena, MemoryPart};
 
-const PARTS: [Part; 4] = [Part::Nodes, Part::Keys, Part::Rows, Part::Retired];
+const PARTS: [MemoryPart; 4] = [MemoryPart::Nodes, MemoryPart::Keys, MemoryPart::Rows, MemoryPart::Retired];
 
 /// An object under test: filled with one byte, which must still be there when it is freed.
-struct Object {
+struct FilledObject {
     pointer: NonNull<u8>,
     size: usize,
-    part: Part,
+    part: MemoryPart,
     fill: u8,
 }
 
 // SAFETY: an object is memory of its owner alone.
-unsafe impl Send for Object {}
+unsafe impl Send for FilledObject {}
 
-impl Object {
-    fn new(arena: &Arena, size: usize, part: Part, fill: u8) -> Self {
+impl FilledObject {
+    fn new(arena: &Arena, size: usize, part: MemoryPart, fill: u8) -> Self {
         let pointer = arena.alloc(size, part);
         // SAFETY: `alloc` gave `size` bytes.
         unsafe { pointer.write_bytes(fill, size) };
@@ -55,13 +55,13 @@ fn alignment_follows_the_size() {
     let arena = Arena::new();
     let mut objects = Vec::new();
     for size in (1..=9000).step_by(if cfg!(miri) { 61 } else { 1 }) {
-        let object = Object::new(&arena, size, Part::Rows, size as u8);
+        let object = FilledObject::new(&arena, size, MemoryPart::Rows, size as u8);
         let address = object.pointer.addr().get();
         let wanted = (1 << size.next_multiple_of(8).trailing_zeros()).min(64);
         assert_eq!(address % wanted, 0, "size {size}");
         objects.push(object);
     }
-    objects.into_iter().for_each(Object::free);
+    objects.into_iter().for_each(FilledObject::free);
     assert_empty(&arena);
 }
 
@@ -73,13 +73,14 @@ fn memory_is_used_again_and_comes_back() {
     let count = if cfg!(miri) { 500 } else { 40_000 };
     let mut reserved = 0;
     for round in 0..3u8 {
-        let objects: Vec<_> = (0..count).map(|_| Object::new(&arena, 320, Part::Nodes, round)).collect();
-        assert_eq!(arena.live(Part::Nodes), count * 320);
-        assert!(arena.reserved() >= arena.live(Part::Nodes));
-        assert!(arena.reserved() < arena.live(Part::Nodes) * 11 / 10 + 2 * REGION, "{arena:?}");
+        let objects: Vec<_> =
+            (0..count).map(|_| FilledObject::new(&arena, 320, MemoryPart::Nodes, round)).collect();
+        assert_eq!(arena.live(MemoryPart::Nodes), count * 320);
+        assert!(arena.reserved() >= arena.live(MemoryPart::Nodes));
+        assert!(arena.reserved() < arena.live(MemoryPart::Nodes) * 11 / 10 + 2 * REGION, "{arena:?}");
         assert!(round == 0 || arena.reserved() == reserved, "the arena grew in round {round}");
         reserved = arena.reserved();
-        objects.into_iter().for_each(Object::free);
+        objects.into_iter().for_each(FilledObject::free);
         assert_empty(&arena);
     }
 }
@@ -88,36 +89,37 @@ fn memory_is_used_again_and_comes_back() {
 fn one_free_slot_per_span_is_found() {
     let arena = Arena::new();
     let count = if cfg!(miri) { 500 } else { 20_000 };
-    let mut objects: Vec<_> = (0..count).map(|_| Object::new(&arena, 128, Part::Nodes, 1)).collect();
+    let mut objects: Vec<_> =
+        (0..count).map(|_| FilledObject::new(&arena, 128, MemoryPart::Nodes, 1)).collect();
     let taken = arena.taken();
     for step in 0..count / 100 {
         objects.swap_remove(step * 7 % objects.len()).free();
     }
     while objects.len() < count {
-        objects.push(Object::new(&arena, 128, Part::Nodes, 2));
+        objects.push(FilledObject::new(&arena, 128, MemoryPart::Nodes, 2));
     }
     assert_eq!(arena.taken(), taken, "freed slots were not used again");
-    objects.into_iter().for_each(Object::free);
+    objects.into_iter().for_each(FilledObject::free);
     assert_empty(&arena);
 }
 
 #[test]
 fn parts_are_counted_apart_and_can_change() {
     let arena = Arena::new();
-    let node = Object::new(&arena, 250, Part::Nodes, 1);
-    let mut large = Object::new(&arena, 100_000, Part::Keys, 2);
-    assert_eq!(arena.live(Part::Nodes), 256);
-    assert_eq!(arena.live(Part::Keys), Arena::rounded(100_000));
-    assert!((100_000..100_200).contains(&arena.live(Part::Keys)));
+    let node = FilledObject::new(&arena, 250, MemoryPart::Nodes, 1);
+    let mut large = FilledObject::new(&arena, 100_000, MemoryPart::Keys, 2);
+    assert_eq!(arena.live(MemoryPart::Nodes), 256);
+    assert_eq!(arena.live(MemoryPart::Keys), Arena::rounded(100_000));
+    assert!((100_000..100_200).contains(&arena.live(MemoryPart::Keys)));
     // SAFETY: both are live and counted as said.
     unsafe {
-        Arena::recount(node.pointer, 250, Part::Nodes, Part::Rows);
-        Arena::recount(large.pointer, 100_000, Part::Keys, Part::Retired);
+        Arena::recount(node.pointer, 250, MemoryPart::Nodes, MemoryPart::Rows);
+        Arena::recount(large.pointer, 100_000, MemoryPart::Keys, MemoryPart::Retired);
     }
-    large.part = Part::Retired;
-    assert_eq!((arena.live(Part::Nodes), arena.live(Part::Rows)), (0, 256));
-    assert_eq!(arena.live(Part::Keys), 0);
-    Object { part: Part::Rows, ..node }.free();
+    large.part = MemoryPart::Retired;
+    assert_eq!((arena.live(MemoryPart::Nodes), arena.live(MemoryPart::Rows)), (0, 256));
+    assert_eq!(arena.live(MemoryPart::Keys), 0);
+    FilledObject { part: MemoryPart::Rows, ..node }.free();
     large.free();
     assert_empty(&arena);
 }
@@ -127,10 +129,10 @@ fn objects_outlive_the_arena() {
     let arena = Arena::new();
     let objects: Vec<_> = [8, 64, 1000, 8192, 20_000]
         .into_iter()
-        .map(|size| Object::new(&arena, size, Part::Rows, 9))
+        .map(|size| FilledObject::new(&arena, size, MemoryPart::Rows, 9))
         .collect();
     drop(arena);
-    objects.into_iter().for_each(Object::free);
+    objects.into_iter().for_each(FilledObject::free);
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn discard_takes_all() {
     let arena = Arena::new();
     let other = arena.clone();
     for size in 1..300 {
-        let _ = Object::new(&arena, size * 40, Part::Rows, 9);
+        let _ = FilledObject::new(&arena, size * 40, MemoryPart::Rows, 9);
     }
     // SAFETY: no object is used again, and the other handle only drops.
     unsafe { arena.discard() };
@@ -149,10 +151,11 @@ fn discard_takes_all() {
 fn a_wrong_size_is_noticed() {
     let arena = Arena::new();
     for (size, wrong) in [(128, 64), (20_000, 20_001)] {
-        let object = Object::new(&arena, size, Part::Rows, 3);
+        let object = FilledObject::new(&arena, size, MemoryPart::Rows, 3);
         let pointer = object.pointer;
         // SAFETY: the object is live; the wrong size is what the test is about, and panics before any change.
-        let freed = std::panic::catch_unwind(move || unsafe { Arena::free(pointer, wrong, Part::Rows) });
+        let freed =
+            std::panic::catch_unwind(move || unsafe { Arena::free(pointer, wrong, MemoryPart::Rows) });
         let message = *freed.expect_err("must panic").downcast::<String>().expect("a formatted message");
         assert_eq!(message, format!("freed as {wrong} bytes, allocated as {size}"));
         object.free();
@@ -165,7 +168,8 @@ fn a_wrong_size_is_noticed() {
 fn threads_free_what_others_allocated() {
     let (threads, rounds) = if cfg!(miri) { (3, 60) } else { (4, 30_000) };
     let arena = Arena::new();
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::channel::<Object>()).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..threads).map(|_| mpsc::channel::<FilledObject>()).unzip();
     let inboxes: Vec<_> = std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for (number, inbox) in receivers.into_iter().enumerate() {
@@ -180,7 +184,7 @@ fn threads_free_what_others_allocated() {
                     random ^= random << 17;
                     let size =
                         if random.is_multiple_of(199) { 10_000 } else { (random >> 32) % 400 } as usize;
-                    let object = Object::new(arena, size, PARTS[random as usize % 4], random as u8);
+                    let object = FilledObject::new(arena, size, PARTS[random as usize % 4], random as u8);
                     match (random >> 8) % 3 {
                         0 => kept.push(object),
                         1 => outbox.send(object).expect("the neighbour still receives"),
@@ -189,15 +193,15 @@ fn threads_free_what_others_allocated() {
                     if kept.len() > 500 {
                         kept.swap_remove((random >> 16) as usize % 500).free();
                     }
-                    inbox.try_iter().take(2).for_each(Object::free);
+                    inbox.try_iter().take(2).for_each(FilledObject::free);
                 }
-                kept.into_iter().for_each(Object::free);
+                kept.into_iter().for_each(FilledObject::free);
                 inbox
             }));
         }
         workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
     });
-    inboxes.iter().flat_map(mpsc::Receiver::try_iter).for_each(Object::free);
+    inboxes.iter().flat_map(mpsc::Receiver::try_iter).for_each(FilledObject::free);
     assert_empty(&arena);
 }
 
@@ -208,11 +212,11 @@ fn the_last_free_frees_the_heap_once() {
         let arena = Arena::new();
         let mut halves = [Vec::new(), Vec::new()];
         for index in 0..64 {
-            halves[index % 2].push(Object::new(&arena, 40, Part::Keys, index as u8));
+            halves[index % 2].push(FilledObject::new(&arena, 40, MemoryPart::Keys, index as u8));
         }
         std::thread::scope(|scope| {
             for half in halves {
-                scope.spawn(move || half.into_iter().for_each(Object::free));
+                scope.spawn(move || half.into_iter().for_each(FilledObject::free));
             }
             drop(arena);
         });
@@ -232,7 +236,7 @@ proptest! {
     #[test]
     fn behaves_like_its_model(steps in proptest::collection::vec((0usize..12_000, 0usize..4, any::<u16>(), any::<bool>()), 1..STEPS)) {
         let arena = Arena::new();
-        let mut live: BTreeMap<usize, Object> = BTreeMap::new();
+        let mut live: BTreeMap<usize, FilledObject> = BTreeMap::new();
         let mut bytes = [0usize; 4];
         for (size, part, pick, frees) in steps {
             // Sizes crowd at the small end, so that spans fill.
@@ -243,7 +247,7 @@ proptest! {
                 bytes[object.part as usize] -= Arena::rounded(object.size);
                 object.free();
             } else {
-                let object = Object::new(&arena, size, PARTS[part], pick as u8);
+                let object = FilledObject::new(&arena, size, PARTS[part], pick as u8);
                 let start = object.pointer.addr().get();
                 if let Some((&before, other)) = live.range(..=start).next_back() {
                     prop_assert!(before + other.size.max(1) <= start);
@@ -260,7 +264,7 @@ proptest! {
             prop_assert!(arena.taken() >= bytes.iter().sum::<usize>());
             prop_assert!(arena.reserved() >= arena.taken());
         }
-        live.into_values().for_each(Object::free);
+        live.into_values().for_each(FilledObject::free);
         assert_empty(&arena);
     }
 }
@@ -272,13 +276,13 @@ fn an_arena_lies_on_the_global_allocator() {
     let mut objects = Vec::new();
     for round in 0..if cfg!(miri) { 600 } else { 200_000_usize } {
         let size = 8 + round % 90 * 8;
-        let object = arena.alloc(size, Part::Nodes);
+        let object = arena.alloc(size, MemoryPart::Nodes);
         assert_eq!(object.addr().get() % 8, 0);
         // SAFETY: ours, and so long.
         unsafe { object.write_bytes(round as u8, size) };
         objects.push((object, size, round as u8));
     }
-    let words = super::Words::new(&arena, 100_000, true);
+    let words = super::AtomicWords::new(&arena, 100_000, true);
     assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
     assert!(arena.reserved() >= arena.taken());
     for (object, size, byte) in objects {
@@ -286,9 +290,9 @@ fn an_arena_lies_on_the_global_allocator() {
         unsafe {
             let bytes = std::slice::from_raw_parts(object.as_ptr(), size);
             assert!(bytes.iter().all(|found| *found == byte));
-            Arena::free(object, size, Part::Nodes);
+            Arena::free(object, size, MemoryPart::Nodes);
         }
     }
     drop(words);
-    assert_eq!((arena.live(Part::Nodes), arena.taken()), (0, 0));
+    assert_eq!((arena.live(MemoryPart::Nodes), arena.taken()), (0, 0));
 }

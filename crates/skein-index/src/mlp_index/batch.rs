@@ -12,10 +12,10 @@
 use arrayvec::ArrayVec;
 
 use super::MlpIndex;
-use super::key::Key;
+use super::key::ShortKey;
 use super::levels::deepest_first;
-use super::name::{LEVEL_MIN, Pair};
-use super::search::{Asked, Says, says};
+use super::name::{LEVEL_MIN, MlpBucketPair};
+use super::search::{NodeAnswer, PrefetchedLevels, says};
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::slot::Slot;
 
@@ -24,19 +24,19 @@ const GROUP: usize = 32;
 
 /// A lookup under way.
 #[derive(Debug)]
-struct Pending {
-    key: Key,
+struct PendingLookup {
+    key: ShortKey,
     /// Its place in the batch.
     index: usize,
     /// The level and the buckets of the node that comes next.
     level: u32,
-    pair: Pair,
+    pair: MlpBucketPair,
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// The words of the values of many keys.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many_by(keys, |key| Key::of(key), found);
+        self.lookup_many_by(keys, |key| ShortKey::of(key), found);
     }
 
     /// The same for keys of any type, which `key_of` makes into keys of the index, or says that they cannot be in it.
@@ -44,23 +44,23 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     pub(super) fn lookup_many_by<K>(
         &self,
         keys: &[K],
-        key_of: impl Fn(&K) -> Option<Key>,
+        key_of: impl Fn(&K) -> Option<ShortKey>,
         mut found: impl FnMut(usize, Option<u64>),
     ) {
         for (group, start) in keys.chunks(GROUP).zip((0..).step_by(GROUP)) {
-            let mut asked = ArrayVec::<(Key, usize, Asked), GROUP>::new();
+            let mut asked = ArrayVec::<(ShortKey, usize, PrefetchedLevels), GROUP>::new();
             for (key, index) in group.iter().zip(start..) {
                 match key_of(key) {
                     Some(key) => asked.push((key, index, self.ask_first(key))),
                     None => found(index, None),
                 }
             }
-            let mut pending = ArrayVec::<Pending, GROUP>::new();
+            let mut pending = ArrayVec::<PendingLookup, GROUP>::new();
             for (key, index, asked) in &asked {
                 match self.first_says(*key, asked) {
-                    Says::Value(value) => found(*index, Some(value)),
-                    Says::Absent => found(*index, None),
-                    Says::Deeper(level) => pending.push(self.ask_next(*key, *index, level)),
+                    NodeAnswer::Value(value) => found(*index, Some(value)),
+                    NodeAnswer::Absent => found(*index, None),
+                    NodeAnswer::Deeper(level) => pending.push(self.ask_next(*key, *index, level)),
                 }
             }
             while !pending.is_empty() {
@@ -80,9 +80,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Asks for the primary buckets of a key's names of the levels that matter.
     #[inline(always)]
-    fn ask_first(&self, key: Key) -> Asked {
+    fn ask_first(&self, key: ShortKey) -> PrefetchedLevels {
         let size = self.table.size();
-        let mut asked = Asked::new();
+        let mut asked = PrefetchedLevels::new();
         for level in deepest_first(self.batch_levels()) {
             let pair = self.table.pair(key, level, size);
             if !has(V, WITHOUT_PREFETCH) {
@@ -95,31 +95,31 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// What the deepest node says that is in its primary bucket; without one, the way begins at the top.
     #[inline(always)]
-    fn first_says(&self, key: Key, asked: &Asked) -> Says {
+    fn first_says(&self, key: ShortKey, asked: &PrefetchedLevels) -> NodeAnswer {
         let said = asked.iter().find_map(|&(level, pair)| {
             self.table.find_first(key, level, pair, |view| says(key, level, |word| view.word(word)))
         });
-        said.unwrap_or(Says::Deeper(LEVEL_MIN))
+        said.unwrap_or(NodeAnswer::Deeper(LEVEL_MIN))
     }
 
     /// A lookup that goes on at a level, whose buckets are asked for.
     #[inline(always)]
-    fn ask_next(&self, key: Key, index: usize, level: u32) -> Pending {
+    fn ask_next(&self, key: ShortKey, index: usize, level: u32) -> PendingLookup {
         let pair = self.table.pair(key, level, self.table.size());
         if !has(V, WITHOUT_PREFETCH) {
             self.table.prefetch(pair);
         }
-        Pending { key, index, level, pair }
+        PendingLookup { key, index, level, pair }
     }
 
     /// What the node that comes next says, or how to go on; if it is not there, what a lookup by itself finds.
     #[inline(always)]
-    fn go_on(&self, lookup: &Pending) -> Result<Option<u64>, Pending> {
-        let Pending { key, index, level, pair } = *lookup;
+    fn go_on(&self, lookup: &PendingLookup) -> Result<Option<u64>, PendingLookup> {
+        let PendingLookup { key, index, level, pair } = *lookup;
         match self.ask_node(key, level, pair) {
-            Some(Says::Value(value)) => Ok(Some(value)),
-            Some(Says::Absent) => Ok(None),
-            Some(Says::Deeper(level)) => Err(self.ask_next(key, index, level)),
+            Some(NodeAnswer::Value(value)) => Ok(Some(value)),
+            Some(NodeAnswer::Absent) => Ok(None),
+            Some(NodeAnswer::Deeper(level)) => Err(self.ask_next(key, index, level)),
             None => Ok(self.lookup_again(key)),
         }
     }

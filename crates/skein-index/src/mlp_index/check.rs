@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::MlpIndex;
-use super::key::Key;
-use super::name::{LEVEL_MIN, Pair, SECONDARY, places, places_of};
-use super::node::{Body, Node};
-use super::top::start_of;
+use super::key::ShortKey;
+use super::name::{LEVEL_MIN, MlpBucketPair, SECONDARY, places, places_of};
+use super::node::{MlpNode, MlpNodeBody};
+use super::top_bitmap::start_of;
 use crate::slot::Slot;
 
 /// What an index looks like inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct MlpIndexShape {
     /// Keys, and so leaves.
     pub leaves: usize,
     /// Inner nodes of up to 8, up to 16, and more children.
@@ -33,7 +33,7 @@ pub struct Shape {
 }
 
 /// All nodes by level and key: those of inner nodes without their length.
-type Nodes = BTreeMap<(u32, Key), Node>;
+type NodesByLevel = BTreeMap<(u32, ShortKey), MlpNode>;
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Verifies that every node is where it belongs, each inner node has the children that it says and the least key of the first one, every node is
@@ -41,8 +41,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     ///
     /// # Errors
     /// What is wrong, in words.
-    pub fn check(&mut self) -> Result<Shape, String> {
-        let mut shape = Shape::default();
+    pub fn check(&mut self) -> Result<MlpIndexShape, String> {
+        let mut shape = MlpIndexShape::default();
         let nodes = self.gather(&mut shape)?;
         let mut below = 0;
         for ((level, key), node) in &nodes {
@@ -50,7 +50,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 below += 1;
                 ensure(self.top.has(start_of(key.bits)), || format!("the bitmap lacks {node:x?}"))?;
             }
-            if let Body::Inner { depth, children } = node.body {
+            if let MlpNodeBody::Inner { depth, children } = node.body {
                 shape.single += usize::from(node.is_single());
                 ensure(depth >= *level && depth <= 8, || format!("{node:x?} is too deep, or not enough"))?;
                 below += children.len();
@@ -72,20 +72,21 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     /// All nodes, each of which is in one of its buckets, and there only once.
-    fn gather(&mut self, shape: &mut Shape) -> Result<Nodes, String> {
+    fn gather(&mut self, shape: &mut MlpIndexShape) -> Result<NodesByLevel, String> {
         let (size, seeds) = (self.table.size(), self.table.seeds);
-        let mut nodes = Nodes::new();
+        let mut nodes = NodesByLevel::new();
         let mut wrong = None;
         self.each_node(|bucket, head, node| {
-            let pair = Pair::of(places_of(head, bucket, &seeds), size);
+            let pair = MlpBucketPair::of(places_of(head, bucket, &seeds), size);
             let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
-            let by_name = Pair::of(places(node.key(), node.level, &seeds), size);
+            let by_name = MlpBucketPair::of(places(node.key(), node.level, &seeds), size);
             if home != bucket || by_name != pair {
                 wrong = Some(format!("{node:x?} is in bucket {bucket}, and belongs to {by_name:?}"));
             }
             // What is beyond the name does not tell nodes apart.
             let cut = 64 - 8 * node.level.min(8);
-            let key = if node.level > 8 { node.key() } else { Key { bits: node.bits >> cut << cut, len: 0 } };
+            let key =
+                if node.level > 8 { node.key() } else { ShortKey { bits: node.bits >> cut << cut, len: 0 } };
             if nodes.insert((node.level, key), node).is_some() {
                 wrong = Some(format!("two nodes of the name of {node:x?}"));
             }
@@ -93,7 +94,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             shape.secondary += usize::from(head & SECONDARY != 0);
             shape.by_level[node.level as usize] += 1;
             match (node.body, node.slots()) {
-                (Body::Leaf { .. }, _) => shape.leaves += 1,
+                (MlpNodeBody::Leaf { .. }, _) => shape.leaves += 1,
                 (_, 1) => shape.small += 1,
                 (_, 2) => shape.medium += 1,
                 _ => shape.large += 1,
@@ -105,19 +106,19 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 }
 
 /// Verifies the children of an inner node.
-fn check_children(nodes: &Nodes, node: &Node, depth: u32) -> Result<(), String> {
-    let Body::Inner { children, .. } = node.body else { return Ok(()) };
+fn check_children(nodes: &NodesByLevel, node: &MlpNode, depth: u32) -> Result<(), String> {
+    let MlpNodeBody::Inner { children, .. } = node.body else { return Ok(()) };
     let mut least = None;
     for symbol in children.iter() {
         let key = if depth < 8 {
             let cut = 56 - 8 * depth;
-            Key { bits: (node.bits >> cut & !0xff | u64::from(symbol)) << cut, len: 0 }
+            ShortKey { bits: (node.bits >> cut & !0xff | u64::from(symbol)) << cut, len: 0 }
         } else {
-            Key { bits: node.bits, len: symbol }
+            ShortKey { bits: node.bits, len: symbol }
         };
         let child = nodes.get(&(depth + 1, key));
         let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
-        let is_leaf = matches!(child.body, Body::Leaf { .. });
+        let is_leaf = matches!(child.body, MlpNodeBody::Leaf { .. });
         ensure(!is_leaf || !node.is_single(), || format!("{node:x?} has a leaf alone"))?;
         least = least.or(Some(child.bits));
     }

@@ -2,9 +2,9 @@
 
 /// A set of symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Children(pub(super) [u64; 4]);
+pub(super) struct ChildSet(pub(super) [u64; 4]);
 
-impl Children {
+impl ChildSet {
     /// A set of these symbols.
     pub(super) fn of(symbols: impl IntoIterator<Item = u8>) -> Self {
         let mut children = Self::default();
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_set_has_what_was_put_there_in_order() {
         let symbols = [0, 1, 63, 64, 127, 128, 200, 255];
-        let mut set = Children::of(symbols);
+        let mut set = ChildSet::of(symbols);
         assert!(set.iter().eq(symbols));
         assert_eq!((set.first(), set.last(), set.len()), (Some(0), Some(255), 8));
         assert!(set.above(63).iter().eq([64, 127, 128, 200, 255]) && set.above(255).len() == 0);

@@ -20,8 +20,8 @@
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
-use super::change::Obstacle;
-use super::key::Key;
+use super::key::ShortKey;
+use super::transaction::MlpAbort;
 use crate::memory::CachePadded;
 
 /// How many counters there are; a power of two. In models all keys share one.
@@ -37,21 +37,21 @@ impl Claims {
     }
 
     #[inline(always)]
-    fn count(&self, key: Key) -> &AtomicU64 {
+    fn count(&self, key: ShortKey) -> &AtomicU64 {
         let mixed = (key.bits ^ u64::from(key.len)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.0[(mixed >> 32) as usize % STRIPES]
     }
 
     /// Fails if the key may be another writer's. That it is not, and stays so, is known only under the lock of its leaf's bucket.
     #[inline(always)]
-    pub(super) fn check(&self, key: Key) -> Result<(), Obstacle> {
+    pub(super) fn check(&self, key: ShortKey) -> Result<(), MlpAbort> {
         // Acquire: pairs with the Release in `Claim`'s drop. That a claim is seen is the lock's doing (invariant 2).
-        if self.count(key).load(Ordering::Acquire) == 0 { Ok(()) } else { Err(Obstacle::Changed) }
+        if self.count(key).load(Ordering::Acquire) == 0 { Ok(()) } else { Err(MlpAbort::Changed) }
     }
 
     /// Waits until nobody has the key. The caller holds no lock: one that is taken again and again to look would keep the claimer from its own.
     #[inline]
-    pub(super) fn wait(&self, key: Key) {
+    pub(super) fn wait(&self, key: ShortKey) {
         let mut backoff = Backoff::new();
         while self.check(key).is_err() {
             backoff.wait();
@@ -59,19 +59,19 @@ impl Claims {
     }
 
     /// Claims a key, whose leaf's bucket the caller has locked before a check.
-    pub(super) fn claim(&self, key: Key) -> Claim<'_> {
+    pub(super) fn claim(&self, key: ShortKey) -> KeyClaim<'_> {
         let count = self.count(key);
         // Relaxed: giving the lock back publishes it.
         count.fetch_add(1, Ordering::Relaxed);
-        Claim(count)
+        KeyClaim(count)
     }
 }
 
 /// A key that nobody else changes; dropped, it is anybody's again.
 #[derive(Debug)]
-pub(super) struct Claim<'i>(&'i AtomicU64);
+pub(super) struct KeyClaim<'i>(&'i AtomicU64);
 
-impl Drop for Claim<'_> {
+impl Drop for KeyClaim<'_> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `check`.
         self.0.fetch_sub(1, Ordering::Release);

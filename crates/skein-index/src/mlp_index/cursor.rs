@@ -9,17 +9,17 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
-use super::key::{Key, MAX_LEN};
-use super::walk::Walk;
+use super::key::{MAX_LEN, ShortKey};
+use super::walk::MlpWalk;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum MlpCursorState {
     Fresh,
     BeforeFirst,
     /// With the key's bytes, and the value's word as it was when the cursor came here.
-    On(Key, [u8; MAX_LEN], u64),
+    On(ShortKey, [u8; MAX_LEN], u64),
     PastLast,
 }
 
@@ -28,22 +28,22 @@ enum State {
 pub struct MlpCursor<'g, S: Slot, G: Guard, const V: usize> {
     index: &'g MlpIndex<S, V>,
     guard: PhantomData<&'g G>,
-    walk: Walk,
-    state: State,
+    walk: MlpWalk,
+    state: MlpCursorState,
 }
 
 impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g MlpIndex<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, walk: Walk::new(), state: State::Fresh }
+        Self { index, guard: PhantomData, walk: MlpWalk::new(), state: MlpCursorState::Fresh }
     }
 
     /// Moves to the first key from `key` on, in a direction.
-    fn seek_from(&mut self, key: Key, inclusive: bool, forward: bool) -> bool {
+    fn seek_from(&mut self, key: ShortKey, inclusive: bool, forward: bool) -> bool {
         let mut backoff = Backoff::new();
         loop {
             let sought = self.walk.seek(self.index, key, inclusive, forward);
-            if sought.is_ok() && self.settle() {
-                return matches!(self.state, State::On(..));
+            if sought.is_ok() && self.take_next_leaf() {
+                return matches!(self.state, MlpCursorState::On(..));
             }
             backoff.wait();
         }
@@ -51,11 +51,11 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
 
     /// Goes on to the walk's next leaf, or off the end. False if the walk is broken.
     #[inline]
-    fn settle(&mut self) -> bool {
+    fn take_next_leaf(&mut self) -> bool {
         self.state = match self.walk.next(self.index) {
-            Ok(Some((key, word))) => State::On(key, key.bytes(), word),
-            Ok(None) if self.walk.is_forward() => State::PastLast,
-            Ok(None) => State::BeforeFirst,
+            Ok(Some((key, word))) => MlpCursorState::On(key, key.bytes(), word),
+            Ok(None) if self.walk.is_forward() => MlpCursorState::PastLast,
+            Ok(None) => MlpCursorState::BeforeFirst,
             Err(_) => return false,
         };
         true
@@ -63,9 +63,9 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
 
     /// Moves on from the key the cursor stands on.
     #[inline]
-    fn advance(&mut self, key: Key, forward: bool) -> bool {
-        if self.walk.is_forward() == forward && self.settle() {
-            return matches!(self.state, State::On(..));
+    fn advance(&mut self, key: ShortKey, forward: bool) -> bool {
+        if self.walk.is_forward() == forward && self.take_next_leaf() {
+            return matches!(self.state, MlpCursorState::On(..));
         }
         self.seek_from(key, false, forward)
     }
@@ -74,36 +74,36 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
 impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for MlpCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         // Beyond what is longer than keys can be, there is what is beyond its first eight bytes.
-        self.seek_from(Key::last_up_to(key), key.len() <= MAX_LEN, true)
+        self.seek_from(ShortKey::last_up_to(key), key.len() <= MAX_LEN, true)
     }
 
     fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.seek_from(Key::last_up_to(key), true, false)
+        self.seek_from(ShortKey::last_up_to(key), true, false)
     }
 
     fn last(&mut self) -> bool {
-        self.seek_from(Key::LAST, true, false)
+        self.seek_from(ShortKey::LAST, true, false)
     }
 
     fn next(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::BeforeFirst => self.first(),
-            State::On(key, ..) => self.advance(key, true),
-            State::PastLast => false,
+            MlpCursorState::Fresh | MlpCursorState::BeforeFirst => self.first(),
+            MlpCursorState::On(key, ..) => self.advance(key, true),
+            MlpCursorState::PastLast => false,
         }
     }
 
     fn prev(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::PastLast => self.last(),
-            State::On(key, ..) => self.advance(key, false),
-            State::BeforeFirst => false,
+            MlpCursorState::Fresh | MlpCursorState::PastLast => self.last(),
+            MlpCursorState::On(key, ..) => self.advance(key, false),
+            MlpCursorState::BeforeFirst => false,
         }
     }
 
     fn key(&self) -> Option<&[u8]> {
         match &self.state {
-            State::On(key, bytes, _) => Some(&bytes[..key.len.into()]),
+            MlpCursorState::On(key, bytes, _) => Some(&bytes[..key.len.into()]),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for MlpCursor<'g, S, G
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
             // SAFETY: the word was in the index, and is retired, if at all, under the guard or a later one.
-            State::On(_, _, word) => Some(unsafe { S::borrow(word) }),
+            MlpCursorState::On(_, _, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }
     }

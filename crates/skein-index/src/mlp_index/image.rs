@@ -3,8 +3,8 @@
 //! # Invariant
 //! 1. A bucket's nodes lie one after the other from its first slot on; free slots, whose words are 0, come last.
 
-use super::name::{LEVEL, Name, SECONDARY};
-use super::node::{Kind, MORE, Raw, Words};
+use super::name::{LEVEL, NodeName, SECONDARY};
+use super::node::{MORE, MlpNodeKind, MlpNodeWords, RawNode};
 
 /// Slots in a bucket: a cache line of them. In `loom`'s models two, each word of which is a step or several.
 pub(super) const SLOTS: usize = if super::SMALL_MODELS { 2 } else { 4 };
@@ -13,9 +13,9 @@ pub(super) const WORDS: usize = 2 * SLOTS;
 
 /// A bucket's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Image(pub(super) [u64; WORDS]);
+pub(super) struct MlpBucketImage(pub(super) [u64; WORDS]);
 
-impl Image {
+impl MlpBucketImage {
     /// How many slots are in use.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
@@ -38,15 +38,15 @@ impl Image {
 
     /// The slot of a node.
     #[inline(always)]
-    pub(super) fn find(&self, name: &Name, secondary: bool) -> Option<usize> {
+    pub(super) fn find(&self, name: &NodeName, secondary: bool) -> Option<usize> {
         let want = name.want | if secondary { SECONDARY } else { 0 };
         (0..SLOTS).find(|slot| self.0[2 * slot] & name.mask == want)
     }
 
     /// The node in a slot.
     #[inline(always)]
-    pub(super) fn raw(&self, slot: usize) -> Raw {
-        Raw(std::array::from_fn(|word| self.0[(2 * slot + word) % WORDS]))
+    pub(super) fn raw(&self, slot: usize) -> RawNode {
+        RawNode(std::array::from_fn(|word| self.0[(2 * slot + word) % WORDS]))
     }
 
     /// The slot of the node with this first word, which no other one in the bucket has: the rest of the name is what the bucket says.
@@ -58,11 +58,11 @@ impl Image {
     /// How many slots the node in a slot takes.
     #[inline(always)]
     pub(super) fn slots(&self, slot: usize) -> usize {
-        Kind::of(self.0[2 * slot]).slots()
+        MlpNodeKind::of(self.0[2 * slot]).slots()
     }
 
     /// The words of the node in a slot.
-    pub(super) fn words(&self, slot: usize) -> Words {
+    pub(super) fn words(&self, slot: usize) -> MlpNodeWords {
         let slots = self.slots(slot);
         self.0[2 * slot..].iter().take(2 * slots).copied().collect()
     }
@@ -88,7 +88,7 @@ impl Image {
     }
 
     /// Takes a node out; those behind it move up.
-    pub(super) fn remove(&mut self, slot: usize) -> Words {
+    pub(super) fn remove(&mut self, slot: usize) -> MlpNodeWords {
         let words = self.words(slot);
         let end = 2 * slot + words.len();
         self.0.copy_within(end.., 2 * slot);
@@ -98,7 +98,7 @@ impl Image {
 
     /// Adds a node, if there is room; returns its slot.
     #[inline(always)]
-    pub(super) fn put(&mut self, words: &Words) -> Option<usize> {
+    pub(super) fn put(&mut self, words: &MlpNodeWords) -> Option<usize> {
         let slot = self.used();
         (2 * slot + words.len() <= WORDS).then(|| {
             self.set(slot, words);
@@ -108,7 +108,7 @@ impl Image {
 
     /// Writes a node's words from a slot on.
     #[inline(always)]
-    pub(super) fn set(&mut self, slot: usize, words: &Words) {
+    pub(super) fn set(&mut self, slot: usize, words: &MlpNodeWords) {
         self.0[2 * slot..].iter_mut().zip(words).for_each(|(place, &word)| *place = word);
     }
 }

@@ -15,13 +15,13 @@ pub(super) const BYTES: u32 = MAX_LEN as u32;
 
 /// A key. Ordered as its bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct ShortKey {
     /// Its bytes, the first one in the highest place, filled up with zeros.
     pub(super) bits: u64,
     pub(super) len: u8,
 }
 
-impl Key {
+impl ShortKey {
     /// The last of all keys.
     pub(super) const LAST: Self = Self { bits: u64::MAX, len: BYTES as u8 };
 
@@ -82,13 +82,13 @@ mod tests {
             b"\xff",
         ];
         for pair in strings.windows(2) {
-            assert!(Key::of(pair[0]) < Key::of(pair[1]), "{pair:?}");
+            assert!(ShortKey::of(pair[0]) < ShortKey::of(pair[1]), "{pair:?}");
         }
         for bytes in strings {
-            let key = Key::of(bytes).unwrap();
+            let key = ShortKey::of(bytes).unwrap();
             assert_eq!(&key.bytes()[..key.len.into()], bytes);
         }
-        assert_eq!(Key::of(b"nine byte"), None);
-        assert_eq!(Key::last_up_to(b"nine byte"), Key::of(b"nine byt").unwrap());
+        assert_eq!(ShortKey::of(b"nine byte"), None);
+        assert_eq!(ShortKey::last_up_to(b"nine byte"), ShortKey::of(b"nine byt").unwrap());
     }
 }

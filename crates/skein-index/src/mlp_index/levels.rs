@@ -22,12 +22,12 @@ const REMEMBERED: u32 = 1 << 14;
 
 /// How many nodes were seen of each level.
 #[derive(Debug, Default)]
-pub(super) struct Levels {
+pub(super) struct LevelCounts {
     counts: [u32; LEVEL_MAX as usize + 1],
     total: u32,
 }
 
-impl Levels {
+impl LevelCounts {
     /// Takes a node of a level into account.
     pub(super) fn meet(&mut self, level: u32) {
         self.counts[level as usize] += 1;
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn levels_with_few_nodes_do_not_matter() {
-        let mut levels = Levels::default();
+        let mut levels = LevelCounts::default();
         assert_eq!(levels.that_matter(ONE_IN), 0b1_1111_1000);
         (0..100_000).for_each(|node| levels.meet(if node % 100 == 0 { 5 } else { 3 + node % 2 }));
         assert_eq!(levels.that_matter(ONE_IN), 0b1_1000);

@@ -30,11 +30,11 @@
 //! - Many threads, removal, growth by single buckets, cursors both ways: the paper leaves them undone (section 5).
 
 mod batch;
-mod change;
 mod check;
 mod children;
 mod claims;
 mod cursor;
+mod displacement;
 mod image;
 mod key;
 mod levels;
@@ -42,14 +42,14 @@ mod name;
 mod node;
 mod remove;
 mod resize;
-mod room;
 mod search;
 mod separators;
 mod table;
 mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
-mod top;
+mod top_bitmap;
+mod transaction;
 mod typed;
 pub mod variant;
 mod versions;
@@ -62,18 +62,18 @@ use std::sync::Arc;
 
 use skein_sync::reclaim::{Collector, Guard};
 
-pub use check::Shape;
+pub use check::MlpIndexShape;
 use claims::Claims;
 pub use cursor::MlpCursor;
-use key::Key;
 pub use key::MAX_LEN;
-use table::Table;
-use top::Top;
+use key::ShortKey;
+use table::MlpTable;
+use top_bitmap::TopBitmap;
 pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
 use variant::{WITHOUT_HUGE_PAGES, has};
 
-use crate::engine::{Base, Engine};
-use crate::index::{Change, Computed, OrderedIndex, Refused};
+use crate::engine::{IndexBase, IndexEngine};
+use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
 /// Whether this is for `loom`, which goes through all orders of steps, so that each step counts.
@@ -95,10 +95,10 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// # Ok::<(), skein_index::Refused>(())
 /// ```
 pub struct MlpIndex<S: Slot, const V: usize = { variant::DEFAULT }> {
-    table: Table<V>,
-    top: Top,
+    table: MlpTable<V>,
+    top: TopBitmap,
     claims: Claims,
-    base: Base,
+    base: IndexBase,
     slots: PhantomData<S>,
 }
 
@@ -123,8 +123,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// An empty index of the variant that its type says.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         let huge = !has(V, WITHOUT_HUGE_PAGES);
-        let base = Base::new(collector, huge);
-        let (table, top) = (Table::new(&base.arena), Top::new(&base.arena, huge));
+        let base = IndexBase::new(collector, huge);
+        let (table, top) = (MlpTable::new(&base.arena), TopBitmap::new(&base.arena, huge));
         Self { table, top, claims: Claims::new(), base, slots: PhantomData }
     }
 
@@ -136,13 +136,13 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     /// What a write gets that the table has no place for.
-    fn full(&self) -> Refused {
-        Refused::Full { keys: self.base.len.sum() }
+    fn full(&self) -> IndexError {
+        IndexError::Full { keys: self.base.len.sum() }
     }
 }
 
-impl<S: Slot, const V: usize> Engine<S> for MlpIndex<S, V> {
-    type Position<'g, G: Guard + 'g>
+impl<S: Slot, const V: usize> IndexEngine<S> for MlpIndex<S, V> {
+    type EngineCursor<'g, G: Guard + 'g>
         = MlpCursor<'g, S, G, V>
     where
         Self: 'g;
@@ -150,7 +150,7 @@ impl<S: Slot, const V: usize> Engine<S> for MlpIndex<S, V> {
     const MAX_KEY_LEN: usize = MAX_LEN;
 
     #[inline(always)]
-    fn base(&self) -> &Base {
+    fn base(&self) -> &IndexBase {
         &self.base
     }
 
@@ -168,20 +168,20 @@ impl<S: Slot, const V: usize> Engine<S> for MlpIndex<S, V> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
-        let too_long = Refused::KeyTooLong { len: key.len(), limit: MAX_LEN };
-        self.write(Key::of(key).ok_or(too_long)?, change, guard)
+    ) -> Result<Computed<'g, S>, IndexError> {
+        let too_long = IndexError::KeyTooLong { len: key.len(), limit: MAX_LEN };
+        self.write(ShortKey::of(key).ok_or(too_long)?, change, guard)
     }
 
     #[inline(always)]
-    fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        self.take_out(Key::of(key)?, None, guard)
+    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        self.take_out(ShortKey::of(key)?, None, guard)
     }
 
     #[inline(always)]
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> MlpCursor<'g, S, G, V> {
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> MlpCursor<'g, S, G, V> {
         MlpCursor::new(self, guard)
     }
 

@@ -16,8 +16,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::key::{BYTES, Key};
-use crate::linear::Size;
+use super::key::{BYTES, ShortKey};
+use crate::linear_hashing::LinearHashSize;
 
 /// The bits of a header.
 pub(super) const HEADER_BITS: u32 = 11;
@@ -37,14 +37,14 @@ pub(super) const LEVEL_MAX: u32 = BYTES + 1;
 
 /// The keys of the hash.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seeds {
+pub(super) struct NameHashSeeds {
     pub(super) stem: u64,
     pub(super) factor: u64,
     /// Which bits of the hash count: all of them, but in tests.
     pub(super) mask: u64,
 }
 
-impl Seeds {
+impl NameHashSeeds {
     /// Keys drawn at random. If names are to be `crowded`, those whose last bits are the same meet in one bucket, as long as there are few.
     pub(super) fn random(crowded: bool) -> Self {
         let state = RandomState::new();
@@ -79,7 +79,7 @@ pub(super) fn turned_back(bits: u64, level: u32) -> u64 {
 
 /// The name of a node, as its bucket has it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
+pub(super) struct NodeName {
     /// What the first word of its node is in the primary bucket, as far as `mask` goes.
     pub(super) want: u64,
     pub(super) mask: u64,
@@ -87,23 +87,23 @@ pub(super) struct Name {
 
 /// The buckets of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct MlpBucketPair {
     pub(super) primary: u32,
     pub(super) secondary: u32,
 }
 
-impl Pair {
+impl MlpBucketPair {
     /// The buckets for these places, of which the secondary one's bits are in the upper half.
     #[inline(always)]
-    pub(super) fn of(places: u64, size: Size) -> Self {
-        Self { primary: size.place(places as u32), secondary: size.place((places >> 32) as u32) }
+    pub(super) fn of(places: u64, size: LinearHashSize) -> Self {
+        Self { primary: size.bucket_of(places as u32), secondary: size.bucket_of((places >> 32) as u32) }
     }
 }
 
-impl Name {
+impl NodeName {
     /// The name that is the first `level` symbols of a key.
     #[inline(always)]
-    pub(super) fn of(key: Key, level: u32) -> Self {
+    pub(super) fn of(key: ShortKey, level: u32) -> Self {
         let kept = span(level) & !HEADER;
         let (want, mask) = (turned(key.bits, level) & kept | u64::from(level), kept | LEVEL | SECONDARY);
         if level > BYTES {
@@ -115,7 +115,7 @@ impl Name {
 
 /// What the places of a key's name of a level are computed from, of the secondary one in the upper half.
 #[inline(always)]
-pub(super) fn places(key: Key, level: u32, seeds: &Seeds) -> u64 {
+pub(super) fn places(key: ShortKey, level: u32, seeds: &NameHashSeeds) -> u64 {
     let turned = turned(key.bits, level);
     let salt = if level > BYTES { level + u32::from(key.len) } else { level };
     hash(turned & span(level) & !HEADER, salt, seeds) ^ ((turned & HEADER) * BOTH)
@@ -125,7 +125,7 @@ pub(super) fn places(key: Key, level: u32, seeds: &Seeds) -> u64 {
 const BOTH: u64 = 1 << 32 | 1;
 
 #[inline(always)]
-fn hash(stem: u64, salt: u32, seeds: &Seeds) -> u64 {
+fn hash(stem: u64, salt: u32, seeds: &NameHashSeeds) -> u64 {
     if cfg!(skein_loom) {
         // In models the last bits of a name are its primary bucket, of four (`table.rs`), and so it is known which nodes meet. The secondary one depends
         // on the level: so a node can make way to a bucket where the one that comes cannot go.
@@ -144,14 +144,14 @@ fn folded(a: u64, b: u64) -> u64 {
 
 /// The same for a node in a bucket.
 #[inline(always)]
-pub(super) fn places_of(head: u64, bucket: u32, seeds: &Seeds) -> u64 {
+pub(super) fn places_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> u64 {
     let (hash, low) = hash_of(head, bucket, seeds);
     hash ^ (low * BOTH)
 }
 
 /// The hash of the name of a node in a bucket, and the last bits of the name.
 #[inline(always)]
-fn hash_of(head: u64, bucket: u32, seeds: &Seeds) -> (u64, u64) {
+fn hash_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> (u64, u64) {
     let level = (head & LEVEL) as u32;
     let salt = if level > BYTES { level + ((head & LENGTH) >> LENGTH_SHIFT) as u32 } else { level };
     let hash = hash(head & span(level) & !HEADER, salt, seeds);
@@ -161,7 +161,7 @@ fn hash_of(head: u64, bucket: u32, seeds: &Seeds) -> (u64, u64) {
 
 /// The key of a node in a bucket: what the node keeps, and what the bucket says.
 #[inline(always)]
-pub(super) fn bits_of(head: u64, bucket: u32, seeds: &Seeds) -> u64 {
+pub(super) fn bits_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> u64 {
     let (_, low) = hash_of(head, bucket, seeds);
     turned_back(head & !HEADER | low, (head & LEVEL) as u32)
 }
@@ -172,13 +172,15 @@ mod tests {
 
     #[test]
     fn a_place_and_what_is_kept_give_the_key_back() {
-        let seeds = Seeds { stem: 0x1234_5678_9abc_def0, factor: 0xdead_beef_cafe_f00d, mask: u64::MAX };
-        for size in [2048, 2049, 3000, 4096, 1 << 20].map(Size::of) {
+        let seeds =
+            NameHashSeeds { stem: 0x1234_5678_9abc_def0, factor: 0xdead_beef_cafe_f00d, mask: u64::MAX };
+        for size in [2048, 2049, 3000, 4096, 1 << 20].map(LinearHashSize::of) {
             for number in 0..2000_u64 {
-                let key = Key { bits: number.wrapping_mul(0x9e37_79b9_7f4a_7c15), len: (number % 9) as u8 };
+                let key =
+                    ShortKey { bits: number.wrapping_mul(0x9e37_79b9_7f4a_7c15), len: (number % 9) as u8 };
                 for level in LEVEL_MIN..=LEVEL_MAX {
-                    let name = Name::of(key, level);
-                    let pair = Pair::of(places(key, level, &seeds), size);
+                    let name = NodeName::of(key, level);
+                    let pair = MlpBucketPair::of(places(key, level, &seeds), size);
                     let kept = turned(key.bits, level) & !HEADER;
                     let header = u64::from(level) | u64::from(key.len) << LENGTH_SHIFT;
                     assert_eq!(bits_of(kept | header, pair.primary, &seeds), key.bits);

@@ -18,9 +18,9 @@
 
 use arrayvec::ArrayVec;
 
-use super::children::Children;
-use super::key::Key;
-use super::name::{HEADER, LENGTH_SHIFT, LEVEL, SECONDARY, Seeds, bits_of, turned};
+use super::children::ChildSet;
+use super::key::ShortKey;
+use super::name::{HEADER, LENGTH_SHIFT, LEVEL, NameHashSeeds, SECONDARY, bits_of, turned};
 
 /// The level of slots that go on from the one before.
 pub(super) const MORE: u64 = 0xf;
@@ -34,13 +34,13 @@ const MEDIUM: usize = 16;
 pub(super) const WORDS_MAX: usize = 6;
 
 /// The words of a node, for a bucket.
-pub(super) type Words = ArrayVec<u64, WORDS_MAX>;
+pub(super) type MlpNodeWords = ArrayVec<u64, WORDS_MAX>;
 
 /// A node as its bucket has it: its words, and then whatever comes after them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raw(pub(super) [u64; WORDS_MAX]);
+pub(super) struct RawNode(pub(super) [u64; WORDS_MAX]);
 
-impl Raw {
+impl RawNode {
     /// The first word.
     #[inline(always)]
     pub(super) fn head(&self) -> u64 {
@@ -50,14 +50,14 @@ impl Raw {
 
 /// What kind of node a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MlpNodeKind {
     Leaf,
     Small,
     Medium,
     Large,
 }
 
-impl Kind {
+impl MlpNodeKind {
     /// The kind in the first word of a node.
     #[inline(always)]
     pub(super) fn of(head: u64) -> Self {
@@ -104,12 +104,12 @@ pub(super) fn length_in(head: u64) -> u32 {
 
 /// Whether an inner node with these words has a child by a symbol; `word` gives those after the first one.
 #[inline(always)]
-pub(super) fn has_child(kind: Kind, symbol: u8, word: impl Fn(usize) -> u64) -> bool {
+pub(super) fn has_child(kind: MlpNodeKind, symbol: u8, word: impl Fn(usize) -> u64) -> bool {
     match kind {
-        Kind::Leaf => false,
-        Kind::Small => has_byte(word(1), symbol),
-        Kind::Medium => has_byte(word(1), symbol) | has_byte(word(3), symbol),
-        Kind::Large => bitmap(word).contains(symbol),
+        MlpNodeKind::Leaf => false,
+        MlpNodeKind::Small => has_byte(word(1), symbol),
+        MlpNodeKind::Medium => has_byte(word(1), symbol) | has_byte(word(3), symbol),
+        MlpNodeKind::Large => bitmap(word).contains(symbol),
     }
 }
 
@@ -123,62 +123,64 @@ fn has_byte(list: u64, byte: u8) -> bool {
 
 /// The children of a large node.
 #[inline(always)]
-fn bitmap(word: impl Fn(usize) -> u64) -> Children {
-    Children([word(1), word(3), word(5), word(2) >> 32 | word(4) & !(u64::MAX >> 32)])
+fn bitmap(word: impl Fn(usize) -> u64) -> ChildSet {
+    ChildSet([word(1), word(3), word(5), word(2) >> 32 | word(4) & !(u64::MAX >> 32)])
 }
 
 /// A node, taken out of its bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct MlpNode {
     pub(super) level: u32,
     /// The key of a leaf; the least one below an inner node.
     pub(super) bits: u64,
-    pub(super) body: Body,
+    pub(super) body: MlpNodeBody,
 }
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum MlpNodeBody {
     Leaf { len: u8, value: u64 },
-    Inner { depth: u32, children: Children },
+    Inner { depth: u32, children: ChildSet },
 }
 
-impl Node {
+impl MlpNode {
     /// A leaf for a key, of a level.
-    pub(super) fn leaf(key: Key, level: u32, value: u64) -> Self {
-        Self { level, bits: key.bits, body: Body::Leaf { len: key.len, value } }
+    pub(super) fn leaf(key: ShortKey, level: u32, value: u64) -> Self {
+        Self { level, bits: key.bits, body: MlpNodeBody::Leaf { len: key.len, value } }
     }
 
     /// The node that a bucket has so.
     #[inline(always)]
-    pub(super) fn read(raw: &Raw, bucket: u32, seeds: &Seeds) -> Self {
+    pub(super) fn read(raw: &RawNode, bucket: u32, seeds: &NameHashSeeds) -> Self {
         let (head, word) = (raw.head(), |word: usize| raw.0[word]);
-        let kind = Kind::of(head);
+        let kind = MlpNodeKind::of(head);
         let length = length_in(head);
         let body = match kind {
-            Kind::Leaf => Body::Leaf { len: length as u8, value: word(1) },
-            Kind::Small => Body::Inner { depth: length, children: Children::of(word(1).to_le_bytes()) },
-            Kind::Medium => {
-                let symbols = [word(1), word(3)].map(u64::to_le_bytes);
-                Body::Inner { depth: length, children: Children::of(symbols.into_iter().flatten()) }
+            MlpNodeKind::Leaf => MlpNodeBody::Leaf { len: length as u8, value: word(1) },
+            MlpNodeKind::Small => {
+                MlpNodeBody::Inner { depth: length, children: ChildSet::of(word(1).to_le_bytes()) }
             }
-            Kind::Large => Body::Inner { depth: length, children: bitmap(word) },
+            MlpNodeKind::Medium => {
+                let symbols = [word(1), word(3)].map(u64::to_le_bytes);
+                MlpNodeBody::Inner { depth: length, children: ChildSet::of(symbols.into_iter().flatten()) }
+            }
+            MlpNodeKind::Large => MlpNodeBody::Inner { depth: length, children: bitmap(word) },
         };
         Self { level: level_in(head), bits: bits_of(head, bucket, seeds), body }
     }
 
     /// A key with the node's name: its own, or, if it is an inner node, one whose length does not count.
-    pub(super) fn key(&self) -> Key {
+    pub(super) fn key(&self) -> ShortKey {
         let len = match self.body {
-            Body::Leaf { len, .. } => len,
-            Body::Inner { .. } => 0,
+            MlpNodeBody::Leaf { len, .. } => len,
+            MlpNodeBody::Inner { .. } => 0,
         };
-        Key { bits: self.bits, len }
+        ShortKey { bits: self.bits, len }
     }
 
     /// Whether it is an inner node of one child.
     pub(super) fn is_single(&self) -> bool {
-        matches!(self.body, Body::Inner { children, .. } if children.len() == 1)
+        matches!(self.body, MlpNodeBody::Inner { children, .. } if children.len() == 1)
     }
 
     /// How many slots it takes.
@@ -186,37 +188,37 @@ impl Node {
         self.kind().slots()
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> MlpNodeKind {
         match self.body {
-            Body::Leaf { .. } => Kind::Leaf,
-            Body::Inner { children, .. } => Kind::for_children(children.len()),
+            MlpNodeBody::Leaf { .. } => MlpNodeKind::Leaf,
+            MlpNodeBody::Inner { children, .. } => MlpNodeKind::for_children(children.len()),
         }
     }
 
     /// The node's words, for its primary or its secondary bucket.
-    pub(super) fn words(&self, secondary: bool) -> Words {
+    pub(super) fn words(&self, secondary: bool) -> MlpNodeWords {
         let kind = self.kind();
         let length = match self.body {
-            Body::Leaf { len, .. } => len.into(),
-            Body::Inner { depth, .. } => u64::from(depth),
+            MlpNodeBody::Leaf { len, .. } => len.into(),
+            MlpNodeBody::Inner { depth, .. } => u64::from(depth),
         };
         let header = u64::from(self.level) | (kind as u64) << KIND_SHIFT | length << LENGTH_SHIFT;
         let head = turned(self.bits, self.level) & !HEADER | header | if secondary { SECONDARY } else { 0 };
-        let mut words = Words::new();
+        let mut words = MlpNodeWords::new();
         words.push(head);
         match self.body {
-            Body::Leaf { value, .. } => words.push(value),
-            Body::Inner { children, .. } if kind == Kind::Large => {
-                let Children([first, second, third, fourth]) = children;
+            MlpNodeBody::Leaf { value, .. } => words.push(value),
+            MlpNodeBody::Inner { children, .. } if kind == MlpNodeKind::Large => {
+                let ChildSet([first, second, third, fourth]) = children;
                 let halves = [fourth << 32, fourth & !(u64::MAX >> 32)];
                 words.extend([first, halves[0] | MORE, second, halves[1] | MORE, third]);
             }
-            Body::Inner { children, .. } => {
+            MlpNodeBody::Inner { children, .. } => {
                 let mut list = [children.last().unwrap_or_default(); MEDIUM];
                 list.iter_mut().zip(children.iter()).for_each(|(place, symbol)| *place = symbol);
                 let (lists, _) = list.as_chunks::<SMALL>();
                 words.push(u64::from_le_bytes(lists[0]));
-                if kind == Kind::Medium {
+                if kind == MlpNodeKind::Medium {
                     words.extend([MORE, u64::from_le_bytes(lists[1])]);
                 }
             }
@@ -232,29 +234,29 @@ pub(super) fn moved(head: u64) -> u64 {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
-    use super::super::name::{Pair, places};
+    use super::super::name::{MlpBucketPair, places};
     use super::*;
-    use crate::linear::Size;
+    use crate::linear_hashing::LinearHashSize;
 
     #[test]
     fn every_kind_of_node_comes_back_from_its_words() {
-        let seeds = Seeds { stem: 77, factor: 0x9e37_79b9_7f4a_7c15, mask: u64::MAX };
-        let key = Key { bits: 0x0123_4567_89ab_cdef, len: 8 };
+        let seeds = NameHashSeeds { stem: 77, factor: 0x9e37_79b9_7f4a_7c15, mask: u64::MAX };
+        let key = ShortKey { bits: 0x0123_4567_89ab_cdef, len: 8 };
         for level in 3..=8 {
-            let pair = Pair::of(places(key, level, &seeds), Size::of(5000));
+            let pair = MlpBucketPair::of(places(key, level, &seeds), LinearHashSize::of(5000));
             for count in (1..=256_usize).chain([0]) {
-                let children = Children::of((0..count).map(|number| (number * 151) as u8));
-                let body = Body::Inner { depth: 8, children };
-                let leaf = Body::Leaf { len: 7, value: 1 << 63 | 5 };
-                let node = Node { level, bits: key.bits, body: if count == 0 { leaf } else { body } };
+                let children = ChildSet::of((0..count).map(|number| (number * 151) as u8));
+                let body = MlpNodeBody::Inner { depth: 8, children };
+                let leaf = MlpNodeBody::Leaf { len: 7, value: 1 << 63 | 5 };
+                let node = MlpNode { level, bits: key.bits, body: if count == 0 { leaf } else { body } };
                 for (secondary, bucket) in [(false, pair.primary), (true, pair.secondary)] {
                     let words = node.words(secondary);
                     assert_eq!(words.len(), 2 * node.slots());
                     let raw =
-                        Raw(std::array::from_fn(|word| words.get(word).copied().unwrap_or(word as u64)));
-                    assert_eq!(Node::read(&raw, bucket, &seeds), node);
+                        RawNode(std::array::from_fn(|word| words.get(word).copied().unwrap_or(word as u64)));
+                    assert_eq!(MlpNode::read(&raw, bucket, &seeds), node);
                     for symbol in 0..=255 {
-                        let has = has_child(Kind::of(words[0]), symbol, |word| words[word]);
+                        let has = has_child(MlpNodeKind::of(words[0]), symbol, |word| words[word]);
                         assert_eq!(has, count > 0 && children.contains(symbol), "{count} {symbol}");
                     }
                     assert!(words.iter().skip(2).step_by(2).all(|&more| level_in(more) == MORE as u32));

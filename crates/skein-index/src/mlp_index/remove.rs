@@ -14,20 +14,20 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
-use super::change::{Change, Obstacle};
-use super::claims::Claim;
-use super::key::Key;
-use super::node::{Body, Node};
-use super::search::{Path, Seen};
-use super::top::start_of;
+use super::claims::KeyClaim;
+use super::key::ShortKey;
+use super::node::{MlpNode, MlpNodeBody};
+use super::search::{FoundRawNode, MlpPath};
+use super::top_bitmap::start_of;
+use super::transaction::{MlpAbort, MlpTransaction};
 use crate::slot::{Slot, retire_value};
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Removes a key, once nobody else has claimed it.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,
-        key: Key,
-        claim: Option<&Claim<'_>>,
+        key: ShortKey,
+        claim: Option<&KeyClaim<'_>>,
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();
@@ -35,8 +35,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let word = loop {
             match self.try_take_out(key, claim, joins) {
                 Ok(removed) => break removed?,
-                Err(Obstacle::Crowded) => joins = false,
-                Err(Obstacle::Changed) => {
+                Err(MlpAbort::Crowded) => joins = false,
+                Err(MlpAbort::Changed) => {
                     backoff.wait();
                     if claim.is_none() {
                         self.claims.wait(key);
@@ -56,19 +56,19 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Tries once. Unless it `joins` nodes, all that stay do so in their slots, and it is never crowded.
     fn try_take_out(
         &self,
-        key: Key,
-        claim: Option<&Claim<'_>>,
+        key: ShortKey,
+        claim: Option<&KeyClaim<'_>>,
         joins: bool,
-    ) -> Result<Option<u64>, Obstacle> {
-        let mut path = Path::default();
+    ) -> Result<Option<u64>, MlpAbort> {
+        let mut path = MlpPath::default();
         self.descend(key, &mut path)?;
         let Some(leaf) = &path.stop else { return Ok(None) };
         let node = leaf.node(&self.table.seeds);
-        let Body::Leaf { value, .. } = node.body else { return Ok(None) };
+        let MlpNodeBody::Leaf { value, .. } = node.body else { return Ok(None) };
         if node.key() != key {
             return Ok(None);
         }
-        let mut plan = Change::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.table);
         self.plan_removal(&mut plan, key, (&path, leaf), joins)?;
         plan.lock()?;
         if claim.is_none() {
@@ -85,24 +85,24 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     fn plan_removal(
         &self,
-        plan: &mut Change<'_, V>,
-        key: Key,
-        (path, leaf): (&Path, &Seen),
+        plan: &mut MlpTransaction<'_, V>,
+        key: ShortKey,
+        (path, leaf): (&MlpPath, &FoundRawNode),
         joins: bool,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), MlpAbort> {
         let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
         let seeds = &self.table.seeds;
         let before = parent.node(seeds);
-        let Body::Inner { depth, mut children } = before.body else { return Err(Obstacle::Changed) };
+        let MlpNodeBody::Inner { depth, mut children } = before.body else { return Err(MlpAbort::Changed) };
         children.remove(key.symbol(depth));
-        let first = self.child(&before, children.first().ok_or(Obstacle::Changed)?)?;
+        let first = self.child(&before, children.first().ok_or(MlpAbort::Changed)?)?;
         let sibling = first.node(seeds);
         let least = if before.bits == key.bits { sibling.bits } else { before.bits };
         // Those above with a single child have the same least key, and are joined with it.
         let count = above.iter().rev().take_while(|above| joins && above.node(seeds).is_single()).count();
         let (above, singles) = above.split_at(above.len() - count);
         if least != before.bits {
-            plan.take_seen(&first)?;
+            plan.take_found(&first)?;
             plan.set_leasts(above, |own| own == key.bits, least)?;
         }
         plan.remove(leaf)?;
@@ -110,13 +110,13 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             plan.remove(&first)?;
             sibling
         } else {
-            Node { bits: least, body: Body::Inner { depth, children }, ..before }
+            MlpNode { bits: least, body: MlpNodeBody::Inner { depth, children }, ..before }
         };
         let mut place = parent;
         for single in singles.iter().rev() {
             plan.remove(place)?;
             place = single;
         }
-        plan.replace(place, &Node { level: place.node(seeds).level, ..stays })
+        plan.replace(place, &MlpNode { level: place.node(seeds).level, ..stays })
     }
 }

@@ -9,14 +9,14 @@ use skein_sync::mutex::{lock, try_lock};
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
-use super::change::{Change, Obstacle};
 use super::image::SLOTS;
-use super::levels::{BATCH_SHIFT, Levels, ONE_IN, ONE_IN_BATCH};
+use super::levels::{BATCH_SHIFT, LevelCounts, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
+use super::transaction::{MlpAbort, MlpTransaction};
 use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED, has};
-use crate::index::Refused;
-use crate::linear::{Size, split_from};
+use crate::index::IndexError;
+use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
@@ -31,9 +31,9 @@ const TRIES: usize = 4;
 
 /// What the holder of the right to change the size knows.
 #[derive(Debug, Default)]
-pub(super) struct Sizing(Levels);
+pub(super) struct ResizeState(LevelCounts);
 
-impl Sizing {
+impl ResizeState {
     /// The levels that matter, and in the upper half those that matter to a batch.
     pub(super) fn levels(&self) -> u32 {
         self.0.that_matter(ONE_IN) | self.0.that_matter(ONE_IN_BATCH) << BATCH_SHIFT
@@ -77,7 +77,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     /// Adds some buckets, or lets another thread do so.
-    pub(super) fn grow(&self) -> Result<(), Refused> {
+    pub(super) fn grow(&self) -> Result<(), IndexError> {
         let Some(mut sizing) = try_lock(&self.table.sizing) else {
             Backoff::new().wait();
             return Ok(());
@@ -88,7 +88,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, STEPS) }
     }
 
-    fn add_some(&self, sizing: &mut Sizing, count: u32) -> Result<(), Refused> {
+    fn add_some(&self, sizing: &mut ResizeState, count: u32) -> Result<(), IndexError> {
         let size = self.table.size().buckets();
         if size == if has(V, FIXED) { LEAST } else { MOST } {
             return Err(self.full());
@@ -111,11 +111,11 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     /// Splits a bucket into itself and the one after the last.
-    fn split(&self, size: u32, sizing: &mut Sizing) -> Result<(), Obstacle> {
-        let mut change = Change::new(&self.table);
+    fn split(&self, size: u32, sizing: &mut ResizeState) -> Result<(), MlpAbort> {
+        let mut change = MlpTransaction::new(&self.table);
         let (old, new) = (change.take(split_from(size))?, change.take(size)?);
         let image = change.image_of(split_from(size));
-        change.split(old, new, Size::of(size + 1));
+        change.split(old, new, LinearHashSize::of(size + 1));
         change.lock_buckets()?;
         change.apply_with(|| self.table.set_size(size + 1));
         image.heads().for_each(|(_, head)| sizing.0.meet(level_in(head)));
@@ -152,15 +152,15 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         for _ in 0..TRIES {
             match self.merge(last, split_from(last)) {
                 Ok(()) => return true,
-                Err(Obstacle::Changed) => Backoff::new().wait(),
-                Err(Obstacle::Crowded) => return false,
+                Err(MlpAbort::Changed) => Backoff::new().wait(),
+                Err(MlpAbort::Crowded) => return false,
             }
         }
         false
     }
 
-    fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
-        let mut change = Change::for_size(&self.table, Size::of(last));
+    fn merge(&self, last: u32, into: u32) -> Result<(), MlpAbort> {
+        let mut change = MlpTransaction::for_size(&self.table, LinearHashSize::of(last));
         let (old, new) = (change.take(last)?, change.take(into)?);
         change.move_all(old, new)?;
         change.lock_buckets()?;

@@ -1,7 +1,7 @@
 //! Keys that cut the index into parts of similar size.
 
 use super::MlpIndex;
-use super::node::{Body, Node};
+use super::node::{MlpNode, MlpNodeBody};
 use super::table::LEAST;
 use crate::slot::Slot;
 
@@ -16,8 +16,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         for bucket in (0..buckets).step_by((buckets / SAMPLE) as usize) {
             let (image, _) = self.table.image(bucket);
             for (slot, _) in image.heads() {
-                let node = Node::read(&image.raw(slot), bucket, &self.table.seeds);
-                if matches!(node.body, Body::Leaf { .. }) {
+                let node = MlpNode::read(&image.raw(slot), bucket, &self.table.seeds);
+                if matches!(node.body, MlpNodeBody::Leaf { .. }) {
                     keys.push(node.key());
                 }
             }

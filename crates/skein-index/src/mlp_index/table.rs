@@ -10,15 +10,15 @@ use skein_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use skein_sync::mutex::Mutex;
 use skein_sync::reclaim::PROTECT;
 
-use super::image::{Image, SLOTS, WORDS};
-use super::key::Key;
-use super::name::{HEADER_BITS, Name, Pair, SECONDARY, Seeds, places};
-use super::node::Raw;
-use super::resize::Sizing;
+use super::image::{MlpBucketImage, SLOTS, WORDS};
+use super::key::ShortKey;
+use super::name::{HEADER_BITS, MlpBucketPair, NameHashSeeds, NodeName, SECONDARY, places};
+use super::node::RawNode;
+use super::resize::ResizeState;
 use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
-use super::versions::Versions;
+use super::versions::StripeVersions;
 use crate::counter::Counter;
-use crate::linear::Size;
+use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, CACHE_LINE, GrowingWords, prefetch_read};
 
 /// The least number of buckets: they say eleven bits of each name.
@@ -46,12 +46,12 @@ pub(super) fn line_of(bucket: u32) -> usize {
 }
 
 /// The words of a bucket, the first ones of its line.
-pub(super) type Line = [AtomicU64; LINE];
+pub(super) type BucketLine = [AtomicU64; LINE];
 const LINE: usize = CACHE_LINE / 8;
 
 /// What is known of a node that was found, its bucket, and the bucket's version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<T> {
+pub(super) struct FoundInBucket<T> {
     pub(super) bucket: u32,
     pub(super) version: u64,
     pub(super) what: T,
@@ -59,12 +59,12 @@ pub(super) struct Found<T> {
 
 /// The buckets.
 #[derive(Debug)]
-pub(super) struct Table<const V: usize> {
+pub(super) struct MlpTable<const V: usize> {
     size: AtomicU64,
     buckets: GrowingWords,
-    pub(super) versions: Versions,
-    pub(super) seeds: Seeds,
-    pub(super) sizing: Mutex<Sizing>,
+    pub(super) versions: StripeVersions,
+    pub(super) seeds: NameHashSeeds,
+    pub(super) sizing: Mutex<ResizeState>,
     /// Which levels most nodes are of, a bit for each: those that a search asks for at once, and above them those of a batch (`levels.rs`).
     pub(super) levels: AtomicU32,
     /// How many slots are in use.
@@ -73,16 +73,16 @@ pub(super) struct Table<const V: usize> {
     pub(super) moved: Counter,
 }
 
-impl<const V: usize> Table<V> {
+impl<const V: usize> MlpTable<V> {
     pub(super) fn new(arena: &Arena) -> Self {
         let buckets = GrowingWords::new(arena, words_of(MOST), !has(V, WITHOUT_HUGE_PAGES));
         buckets.resize(words_of(LEAST));
-        let sizing = Sizing::default();
+        let sizing = ResizeState::default();
         Self {
             size: AtomicU64::new(LEAST.into()),
             buckets,
-            versions: Versions::new(arena),
-            seeds: Seeds::random(has(V, CROWDED)),
+            versions: StripeVersions::new(arena),
+            seeds: NameHashSeeds::random(has(V, CROWDED)),
             levels: AtomicU32::new(sizing.levels()),
             sizing: Mutex::new(sizing),
             used: Counter::new(),
@@ -92,9 +92,9 @@ impl<const V: usize> Table<V> {
 
     /// The size, made ready for many places.
     #[inline(always)]
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> LinearHashSize {
         // Acquire: pairs with the Release in `set_size`; so many buckets are ready.
-        Size::of(self.size.load(Ordering::Acquire) as u32)
+        LinearHashSize::of(self.size.load(Ordering::Acquire) as u32)
     }
 
     /// Sets the size; see invariant 1.
@@ -110,7 +110,7 @@ impl<const V: usize> Table<V> {
 
     /// A bucket, which was in use once.
     #[inline(always)]
-    pub(super) fn line(&self, bucket: u32) -> &Line {
+    pub(super) fn line(&self, bucket: u32) -> &BucketLine {
         // SAFETY: numbers of buckets come from `Size::place`, for a size that the table had, or are the next one that was made ready.
         unsafe { self.buckets.line(line_of(bucket)) }
     }
@@ -129,15 +129,15 @@ impl<const V: usize> Table<V> {
 
     /// Asks for the buckets of a name.
     #[inline(always)]
-    pub(super) fn prefetch(&self, pair: Pair) {
+    pub(super) fn prefetch(&self, pair: MlpBucketPair) {
         self.prefetch_bucket(pair.primary);
         self.prefetch_bucket(pair.secondary);
     }
 
     /// The buckets of a key's name of a level, in a table of a size.
     #[inline(always)]
-    pub(super) fn pair(&self, key: Key, level: u32, size: Size) -> Pair {
-        Pair::of(places(key, level, &self.seeds), size)
+    pub(super) fn pair(&self, key: ShortKey, level: u32, size: LinearHashSize) -> MlpBucketPair {
+        MlpBucketPair::of(places(key, level, &self.seeds), size)
     }
 
     /// What `take` makes of the node of a key's name of a level, all as it was at one moment.
@@ -146,12 +146,12 @@ impl<const V: usize> Table<V> {
     #[inline(always)]
     pub(super) fn find<T>(
         &self,
-        key: Key,
+        key: ShortKey,
         level: u32,
-        pair: Pair,
-        take: impl Fn(View<'_>) -> T,
-    ) -> Option<Found<T>> {
-        let (name, Pair { primary, secondary }) = (Name::of(key, level), pair);
+        pair: MlpBucketPair,
+        take: impl Fn(BucketNode<'_>) -> T,
+    ) -> Option<FoundInBucket<T>> {
+        let (name, MlpBucketPair { primary, secondary }) = (NodeName::of(key, level), pair);
         loop {
             let versions = (self.versions.stable(primary), self.versions.stable(secondary));
             let lines = (self.line(primary), self.line(secondary));
@@ -164,10 +164,10 @@ impl<const V: usize> Table<V> {
             // A choice and no branch: which of both it is, nobody can guess.
             let (bucket, line, version) =
                 if slot < SLOTS { (primary, lines.0, versions.0) } else { (secondary, lines.1, versions.1) };
-            let what = take(View { line, slot: slot % SLOTS });
+            let what = take(BucketNode { line, slot: slot % SLOTS });
             // Planted: what was read of a bucket while it changed is taken for what was there.
             if cfg!(feature = "planted-bugs") || !self.versions.changed(bucket, version) {
-                return Some(Found { bucket, version, what });
+                return Some(FoundInBucket { bucket, version, what });
             }
         }
     }
@@ -176,12 +176,12 @@ impl<const V: usize> Table<V> {
     #[inline(always)]
     pub(super) fn find_first<T>(
         &self,
-        key: Key,
+        key: ShortKey,
         level: u32,
-        pair: Pair,
-        take: impl Fn(View<'_>) -> T,
+        pair: MlpBucketPair,
+        take: impl Fn(BucketNode<'_>) -> T,
     ) -> Option<T> {
-        let (name, bucket) = (Name::of(key, level), pair.primary);
+        let (name, bucket) = (NodeName::of(key, level), pair.primary);
         loop {
             let version = self.versions.stable(bucket);
             let line = self.line(bucket);
@@ -189,7 +189,7 @@ impl<const V: usize> Table<V> {
             if hits == 0 {
                 return None;
             }
-            let what = take(View { line, slot: hits.trailing_zeros() as usize });
+            let what = take(BucketNode { line, slot: hits.trailing_zeros() as usize });
             if !self.versions.changed(bucket, version) {
                 return Some(what);
             }
@@ -198,15 +198,20 @@ impl<const V: usize> Table<V> {
 
     /// The node of a key's name of a level, with all that it has.
     #[inline(always)]
-    pub(super) fn node(&self, key: Key, level: u32, pair: Pair) -> Option<Found<Raw>> {
-        self.find(key, level, pair, |view| Raw(std::array::from_fn(|word| view.word(word))))
+    pub(super) fn node(
+        &self,
+        key: ShortKey,
+        level: u32,
+        pair: MlpBucketPair,
+    ) -> Option<FoundInBucket<RawNode>> {
+        self.find(key, level, pair, |view| RawNode(std::array::from_fn(|word| view.word(word))))
     }
 
     /// All of a bucket at one moment, with its version.
-    pub(super) fn image(&self, bucket: u32) -> (Image, u64) {
+    pub(super) fn image(&self, bucket: u32) -> (MlpBucketImage, u64) {
         loop {
             let version = self.versions.stable(bucket);
-            let image = Image(std::array::from_fn(|word| load(self.line(bucket), word)));
+            let image = MlpBucketImage(std::array::from_fn(|word| load(self.line(bucket), word)));
             if !self.versions.changed(bucket, version) {
                 return (image, version);
             }
@@ -215,13 +220,13 @@ impl<const V: usize> Table<V> {
 
     /// A bucket as it may be: a hint.
     #[inline(always)]
-    pub(super) fn glance(&self, bucket: u32) -> Image {
+    pub(super) fn glance(&self, bucket: u32) -> MlpBucketImage {
         // Relaxed: nothing is made of it before the bucket is read again.
-        Image(std::array::from_fn(|word| self.line(bucket)[word].load(Ordering::Relaxed)))
+        MlpBucketImage(std::array::from_fn(|word| self.line(bucket)[word].load(Ordering::Relaxed)))
     }
 
     /// Writes a bucket, which is locked.
-    pub(super) fn write(&self, bucket: u32, image: &Image) {
+    pub(super) fn write(&self, bucket: u32, image: &MlpBucketImage) {
         for (word, &value) in self.line(bucket).iter().zip(&image.0) {
             // Release: pairs with the Acquire in `load`: who sees this sees the lock.
             word.store(value, Ordering::Release);
@@ -231,7 +236,7 @@ impl<const V: usize> Table<V> {
 
 /// A word of a bucket.
 #[inline(always)]
-pub(super) fn load(line: &Line, word: usize) -> u64 {
+pub(super) fn load(line: &BucketLine, word: usize) -> u64 {
     // PROTECT, and so Acquire: pairs with the Release in `write`; what is seen of a change brings its lock along. A word may be a value that the
     // guard is to protect.
     line[word].load(PROTECT)
@@ -239,18 +244,18 @@ pub(super) fn load(line: &Line, word: usize) -> u64 {
 
 /// The slots of a bucket whose first words are as wanted, a bit for each.
 #[inline(always)]
-fn slots_of(line: &Line, want: u64, mask: u64) -> u32 {
+fn slots_of(line: &BucketLine, want: u64, mask: u64) -> u32 {
     (0..SLOTS).fold(0, |slots, slot| slots | u32::from(load(line, 2 * slot) & mask == want) << slot)
 }
 
 /// A node in its bucket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'t> {
-    line: &'t Line,
+pub(super) struct BucketNode<'t> {
+    line: &'t BucketLine,
     slot: usize,
 }
 
-impl View<'_> {
+impl BucketNode<'_> {
     /// A word of the node, the first one being 0. Any number will do: the node may be changing, and then what is read of it counts for nothing.
     #[inline(always)]
     pub(super) fn word(&self, word: usize) -> u64 {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::MlpIndex;
 use super::table::LEAST;
 use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED};
-use crate::index::{OrderedIndex, Refused};
+use crate::index::{IndexError, OrderedIndex};
 use crate::slot::Inline;
 
 fn filled(keys: impl IntoIterator<Item = u64>) -> MlpIndex<Inline<u64>> {
@@ -152,7 +152,7 @@ fn a_full_table_refuses_keys_and_no_removals() {
             match index.insert(&key.to_be_bytes(), Inline(turn), &guard) {
                 Ok(before) => assert_eq!(before, model.insert(key, turn)),
                 Err(error) => {
-                    assert!(!model.contains_key(&key) && error == Refused::Full { keys: model.len() });
+                    assert!(!model.contains_key(&key) && error == IndexError::Full { keys: model.len() });
                     refused += 1;
                 }
             }

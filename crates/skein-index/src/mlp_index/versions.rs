@@ -19,7 +19,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
 use super::table::line_of;
-use crate::memory::{Arena, Words};
+use crate::memory::{Arena, AtomicWords};
 
 /// How many stripes there are: 16 KiB of them, half of a core's first cache.
 const STRIPES: usize = if cfg!(skein_loom) { 4 } else { 2048 };
@@ -27,25 +27,25 @@ const LOCKED: u64 = 1;
 const ONE: u64 = 2;
 
 /// A stripe.
-pub(super) type Stripe = usize;
+pub(super) type VersionStripe = usize;
 
 /// The versions.
 #[derive(Debug)]
-pub(super) struct Versions(Words);
+pub(super) struct StripeVersions(AtomicWords);
 
-impl Versions {
+impl StripeVersions {
     pub(super) fn new(arena: &Arena) -> Self {
-        Self(Words::new(arena, STRIPES, false))
+        Self(AtomicWords::new(arena, STRIPES, false))
     }
 
     /// The stripe of a bucket.
     #[inline(always)]
-    pub(super) fn stripe(bucket: u32) -> Stripe {
+    pub(super) fn stripe(bucket: u32) -> VersionStripe {
         line_of(bucket) % STRIPES
     }
 
     #[inline(always)]
-    fn word(&self, stripe: Stripe) -> &AtomicU64 {
+    fn word(&self, stripe: VersionStripe) -> &AtomicU64 {
         // The remainder tells the compiler that it is in the array; both are constants.
         &self.0[stripe % STRIPES]
     }
@@ -82,14 +82,14 @@ impl Versions {
 
     /// Locks a stripe if its version is still `seen`.
     #[inline(always)]
-    pub(super) fn lock(&self, stripe: Stripe, seen: u64) -> bool {
+    pub(super) fn lock(&self, stripe: VersionStripe, seen: u64) -> bool {
         // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read then.
         self.word(stripe).compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Unlocks a stripe that was locked at a version, with the next one if it is `changed`.
     #[inline(always)]
-    pub(super) fn unlock(&self, stripe: Stripe, seen: u64, changed: bool) {
+    pub(super) fn unlock(&self, stripe: VersionStripe, seen: u64, changed: bool) {
         // Release: pairs with the Acquire in `stable` and `lock`.
         self.word(stripe).store(if changed { seen.wrapping_add(ONE) } else { seen }, Ordering::Release);
     }

@@ -15,13 +15,13 @@
 use arrayvec::ArrayVec;
 
 use super::MlpIndex;
-use super::children::Children;
-use super::key::Key;
+use super::children::ChildSet;
+use super::key::ShortKey;
 use super::levels::deepest_first;
 use super::name::LEVEL_MIN;
-use super::node::{Body, Node};
-use super::search::{Path, Seen, Unsure, child_name};
-use super::top::{Start, bits_from, start_of};
+use super::node::{MlpNode, MlpNodeBody};
+use super::search::{FoundRawNode, Inconclusive, MlpPath, child_name};
+use super::top_bitmap::{TopPrefix, bits_from, start_of};
 use crate::slot::Slot;
 
 /// The most names or children that are asked for ahead.
@@ -29,35 +29,35 @@ const AHEAD_MAX: usize = 8;
 
 /// An inner node on the way.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    node: Node,
+struct WalkFrame {
+    node: MlpNode,
     /// The children to come, and those of them that were not asked for.
-    rest: Children,
-    unasked: Children,
+    rest: ChildSet,
+    unasked: ChildSet,
 }
 
 /// A walk.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct MlpWalk {
     forward: bool,
     /// What it began from, and the way there, whose nodes are taken apart when the walk comes back to them.
-    from: Key,
-    way: Path,
-    frames: ArrayVec<Frame, 6>,
+    from: ShortKey,
+    way: MlpPath,
+    frames: ArrayVec<WalkFrame, 6>,
     /// A leaf that comes before all others.
-    first: Option<(Key, u64)>,
+    first: Option<(ShortKey, u64)>,
     /// The names of three symbols that come next, and the last one that was looked for.
-    starts: ArrayVec<Start, AHEAD_MAX>,
-    last_start: Option<Start>,
+    starts: ArrayVec<TopPrefix, AHEAD_MAX>,
+    last_start: Option<TopPrefix>,
     ahead: usize,
 }
 
-impl Walk {
+impl MlpWalk {
     pub(super) fn new() -> Self {
         Self {
             forward: true,
-            from: Key::LAST,
-            way: Path::default(),
+            from: ShortKey::LAST,
+            way: MlpPath::default(),
             frames: ArrayVec::new(),
             first: None,
             starts: ArrayVec::new(),
@@ -74,10 +74,10 @@ impl Walk {
     pub(super) fn seek<S: Slot, const V: usize>(
         &mut self,
         index: &MlpIndex<S, V>,
-        key: Key,
+        key: ShortKey,
         inclusive: bool,
         forward: bool,
-    ) -> Result<(), Unsure> {
+    ) -> Result<(), Inconclusive> {
         (self.forward, self.from, self.first, self.ahead) = (forward, key, None, 1);
         self.frames.clear();
         self.starts.clear();
@@ -86,14 +86,16 @@ impl Walk {
         let Some(seen) = &self.way.stop else { return Ok(()) };
         let node = seen.node(&index.table.seeds);
         match node.body {
-            Body::Leaf { value, .. } => {
+            MlpNodeBody::Leaf { value, .. } => {
                 let there = node.key();
                 if there == key && inclusive || there != key && (there > key) == forward {
                     self.first = Some((there, value));
                 }
             }
-            Body::Inner { depth, .. } if key.shared_bytes(node.bits) >= depth => self.enter_beyond(&node),
-            Body::Inner { children, .. } => {
+            MlpNodeBody::Inner { depth, .. } if key.shared_bytes(node.bits) >= depth => {
+                self.enter_beyond(&node)
+            }
+            MlpNodeBody::Inner { children, .. } => {
                 if (node.bits > key.bits) == forward {
                     self.enter(index, &node, children);
                 }
@@ -103,25 +105,25 @@ impl Walk {
     }
 
     /// Takes up a node, which the key it began from shares to its depth, for the children beyond the key's.
-    fn enter_beyond(&mut self, node: &Node) {
-        if let Body::Inner { depth, children } = node.body {
+    fn enter_beyond(&mut self, node: &MlpNode) {
+        if let MlpNodeBody::Inner { depth, children } = node.body {
             let symbol = self.from.symbol(depth);
             let rest = if self.forward { children.above(symbol) } else { children.below(symbol) };
-            self.frames.push(Frame { node: *node, rest, unasked: rest });
+            self.frames.push(WalkFrame { node: *node, rest, unasked: rest });
         }
     }
 
     /// Takes up a node, and asks for some of its children.
-    fn enter<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, node: &Node, children: Children) {
-        let mut frame = Frame { node: *node, rest: children, unasked: children };
+    fn enter<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, node: &MlpNode, children: ChildSet) {
+        let mut frame = WalkFrame { node: *node, rest: children, unasked: children };
         self.ask_for_the_least(index, node);
         (0..self.ahead).for_each(|_| frame.ask(index, self.forward));
         self.frames.push(frame);
     }
 
     /// Asks for the nodes further down, along the least key below a node, which is known.
-    fn ask_for_the_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &Node) {
-        let Body::Inner { depth, .. } = node.body else { return };
+    fn ask_for_the_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
+        let MlpNodeBody::Inner { depth, .. } = node.body else { return };
         let further = index.levels() & u32::MAX << (depth + 2);
         if self.forward && further != 0 {
             let size = index.table.size();
@@ -136,7 +138,7 @@ impl Walk {
     pub(super) fn next<S: Slot, const V: usize>(
         &mut self,
         index: &MlpIndex<S, V>,
-    ) -> Result<Option<(Key, u64)>, Unsure> {
+    ) -> Result<Option<(ShortKey, u64)>, Inconclusive> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
@@ -144,15 +146,18 @@ impl Walk {
             let Some(seen) = self.next_node(index)? else { return Ok(None) };
             let node = seen.node(&index.table.seeds);
             match node.body {
-                Body::Leaf { value, .. } => return Ok(Some((node.key(), value))),
-                Body::Inner { children, .. } => self.enter(index, &node, children),
+                MlpNodeBody::Leaf { value, .. } => return Ok(Some((node.key(), value))),
+                MlpNodeBody::Inner { children, .. } => self.enter(index, &node, children),
             }
         }
     }
 
     /// The next child of the innermost node that has one, or the next one from the top; none at the end.
     #[inline]
-    fn next_node<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Result<Option<Seen>, Unsure> {
+    fn next_node<S: Slot, const V: usize>(
+        &mut self,
+        index: &MlpIndex<S, V>,
+    ) -> Result<Option<FoundRawNode>, Inconclusive> {
         loop {
             while let Some(frame) = self.frames.last_mut() {
                 if let Some(symbol) = frame.take(self.forward) {
@@ -168,7 +173,7 @@ impl Walk {
     }
 
     /// The next name of three symbols; asks for those after it.
-    fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<Start> {
+    fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
         while self.starts.len() < self.ahead {
             let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
             self.last_start = next;
@@ -181,7 +186,7 @@ impl Walk {
     }
 }
 
-impl Frame {
+impl WalkFrame {
     /// The next child.
     fn take(&mut self, forward: bool) -> Option<u8> {
         let symbol = if forward { self.rest.first() } else { self.rest.last() }?;
@@ -202,6 +207,6 @@ impl Frame {
 }
 
 /// A key that begins so.
-fn least_of(start: Start) -> Key {
-    Key { bits: bits_from(start), len: 0 }
+fn least_of(start: TopPrefix) -> ShortKey {
+    ShortKey { bits: bits_from(start), len: 0 }
 }

@@ -13,51 +13,51 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
-use super::change::{Change, Obstacle, Spot};
-use super::children::Children;
-use super::claims::Claim;
-use super::key::Key;
+use super::children::ChildSet;
+use super::claims::KeyClaim;
+use super::key::ShortKey;
 use super::name::LEVEL_MIN;
-use super::node::{Body, Node};
-use super::search::{Path, Seen, Unsure};
-use super::top::start_of;
-use crate::engine::Asked;
-use crate::index::{self, Computed, Refused};
+use super::node::{MlpNode, MlpNodeBody};
+use super::search::{FoundRawNode, Inconclusive, MlpPath};
+use super::top_bitmap::start_of;
+use super::transaction::{MlpAbort, MlpSlot, MlpTransaction};
+use crate::engine::ComputeClosure;
+use crate::index::{self, Computed, IndexError};
 use crate::slot::{Slot, retire_value};
 
-impl From<Unsure> for Obstacle {
-    fn from(_: Unsure) -> Self {
+impl From<Inconclusive> for MlpAbort {
+    fn from(_: Inconclusive) -> Self {
         Self::Changed
     }
 }
 
 /// What came of a try to write.
-enum Tried<'g, S: Slot> {
+enum WriteAttempt<'g, S: Slot> {
     Done(Computed<'g, S>),
     /// The key is to be removed, and nobody else changes it meanwhile.
-    Claimed(Claim<'g>),
+    Claimed(KeyClaim<'g>),
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Does what `change` decides about a key.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
-        key: Key,
-        change: impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>,
+        key: ShortKey,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
-        let mut change = Asked::new(change);
+    ) -> Result<Computed<'g, S>, IndexError> {
+        let mut change = ComputeClosure::new(change);
         let mut backoff = Backoff::new();
         loop {
             match self.try_write(key, &mut change, guard) {
-                Ok(Tried::Done(computed)) => return Ok(computed),
-                Ok(Tried::Claimed(claim)) => {
+                Ok(WriteAttempt::Done(computed)) => return Ok(computed),
+                Ok(WriteAttempt::Claimed(claim)) => {
                     let before = self.take_out(key, Some(&claim), guard);
                     assert!(before.is_some(), "a claimed key stays until its claimer removes it");
                     return Ok(Computed { before, changed: true });
                 }
-                Err(Obstacle::Crowded) => self.grow()?,
-                Err(Obstacle::Changed) => {
+                Err(MlpAbort::Crowded) => self.grow()?,
+                Err(MlpAbort::Changed) => {
                     backoff.wait();
                     self.claims.wait(key);
                 }
@@ -67,16 +67,18 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     fn try_write<'g, G: Guard>(
         &'g self,
-        key: Key,
-        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
+        key: ShortKey,
+        change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
-    ) -> Result<Tried<'g, S>, Obstacle> {
-        let mut path = Path::default();
+    ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
+        let mut path = MlpPath::default();
         self.descend(key, &mut path)?;
         let Some(seen) = &path.stop else { return self.add(key, &path, None, change) };
         let node = seen.node(&self.table.seeds);
         match node.body {
-            Body::Leaf { value, .. } if node.key() == key => self.update(key, (seen, value), change, guard),
+            MlpNodeBody::Leaf { value, .. } if node.key() == key => {
+                self.update(key, (seen, value), change, guard)
+            }
             _ => self.add(key, &path, Some((seen, node)), change),
         }
     }
@@ -84,26 +86,28 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Changes the value of a key that is there.
     fn update<'g, G: Guard>(
         &'g self,
-        key: Key,
-        (seen, old): (&Seen, u64),
-        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
+        key: ShortKey,
+        (seen, old): (&FoundRawNode, u64),
+        change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
-    ) -> Result<Tried<'g, S>, Obstacle> {
-        let mut plan = Change::new(&self.table);
-        let spot = plan.take_seen(seen)?;
+    ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
+        let mut plan = MlpTransaction::new(&self.table);
+        let spot = plan.take_found(seen)?;
         plan.lock()?;
         self.claims.check(key)?;
         // SAFETY: the word is in the index, and is retired, if at all, under this guard or a later one.
         let before = unsafe { S::borrow(old) };
-        match change.ask(Some(before)) {
-            index::Change::Keep => Ok(Tried::Done(Computed { before: Some(before), changed: false })),
-            index::Change::Remove => Ok(Tried::Claimed(self.claims.claim(key))),
-            index::Change::Put(value) => {
+        match change.call(Some(before)) {
+            index::ComputeAction::Keep => {
+                Ok(WriteAttempt::Done(Computed { before: Some(before), changed: false }))
+            }
+            index::ComputeAction::Remove => Ok(WriteAttempt::Claimed(self.claims.claim(key))),
+            index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
                 // SAFETY: the old word is out of the index, which owned it.
                 unsafe { retire_value::<S>(old, guard) };
-                Ok(Tried::Done(Computed { before: Some(before), changed: true }))
+                Ok(WriteAttempt::Done(Computed { before: Some(before), changed: true }))
             }
         }
     }
@@ -111,16 +115,16 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Adds a key that is not there.
     fn add<'g>(
         &'g self,
-        key: Key,
-        path: &Path,
-        stop: Option<(&Seen, Node)>,
-        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
-    ) -> Result<Tried<'g, S>, Obstacle> {
-        let mut plan = Change::new(&self.table);
+        key: ShortKey,
+        path: &MlpPath,
+        stop: Option<(&FoundRawNode, MlpNode)>,
+        change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
+    ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
+        let mut plan = MlpTransaction::new(&self.table);
         let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
         plan.lock()?;
-        let changed = match change.ask(None) {
-            index::Change::Put(value) => {
+        let changed = match change.call(None) {
+            index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 let crowded = plan.crowded;
                 plan.apply_with(|| {
@@ -132,24 +136,24 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 self.grow_after_insert(crowded);
                 true
             }
-            index::Change::Keep | index::Change::Remove => false,
+            index::ComputeAction::Keep | index::ComputeAction::Remove => false,
         };
-        Ok(Tried::Done(Computed { before: None, changed }))
+        Ok(WriteAttempt::Done(Computed { before: None, changed }))
     }
 }
 
 /// Plans a leaf for a key where its path ends, at a node if there is one; returns its level, and where it is.
 fn plan_leaf<const V: usize>(
-    plan: &mut Change<'_, V>,
-    key: Key,
-    path: &Path,
-    stop: Option<(&Seen, Node)>,
-) -> Result<(u32, Spot), Obstacle> {
+    plan: &mut MlpTransaction<'_, V>,
+    key: ShortKey,
+    path: &MlpPath,
+    stop: Option<(&FoundRawNode, MlpNode)>,
+) -> Result<(u32, MlpSlot), MlpAbort> {
     let Some((seen, node)) = stop else {
-        return Ok((LEVEL_MIN, plan.place(&Node::leaf(key, LEVEL_MIN, 0))?));
+        return Ok((LEVEL_MIN, plan.place(&MlpNode::leaf(key, LEVEL_MIN, 0))?));
     };
     let (here, depth, below) = part(&node, key);
-    let leaf = Node::leaf(key, depth + 1, 0);
+    let leaf = MlpNode::leaf(key, depth + 1, 0);
     plan.ask(&leaf);
     if let Some(below) = &below {
         plan.ask(below);
@@ -167,18 +171,18 @@ fn plan_leaf<const V: usize>(
 
 /// What a node becomes when a key is added below it that it has no child for: an inner node with the key's symbol, how deep it is, and what goes down
 /// a level, if anything does.
-fn part(node: &Node, key: Key) -> (Node, u32, Option<Node>) {
+fn part(node: &MlpNode, key: ShortKey) -> (MlpNode, u32, Option<MlpNode>) {
     let least = node.bits.min(key.bits);
     let shared = key.shared_bytes(node.bits);
     match node.body {
-        Body::Inner { depth, mut children } if shared >= depth => {
+        MlpNodeBody::Inner { depth, mut children } if shared >= depth => {
             children.insert(key.symbol(depth));
-            (Node { bits: least, body: Body::Inner { depth, children }, ..*node }, depth, None)
+            (MlpNode { bits: least, body: MlpNodeBody::Inner { depth, children }, ..*node }, depth, None)
         }
         _ => {
-            let children = Children::of([node.key().symbol(shared), key.symbol(shared)]);
-            let here = Node { bits: least, body: Body::Inner { depth: shared, children }, ..*node };
-            (here, shared, Some(Node { level: shared + 1, ..*node }))
+            let children = ChildSet::of([node.key().symbol(shared), key.symbol(shared)]);
+            let here = MlpNode { bits: least, body: MlpNodeBody::Inner { depth: shared, children }, ..*node };
+            (here, shared, Some(MlpNode { level: shared + 1, ..*node }))
         }
     }
 }

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use arrayvec::ArrayVec;
 
 use super::SkipList;
-use super::link::Link;
-use super::node::{Node, Target};
+use super::link::TowerLink;
+use super::node::{Node, SearchKey};
 use crate::slot::Slot;
 
 /// Lookups in a group.
@@ -14,17 +14,17 @@ const GROUP: usize = 32;
 
 /// A lookup under way: what `descend` keeps in its variables.
 #[derive(Debug)]
-struct Lane<'k, const V: usize> {
+struct SkipListLookup<'k, const V: usize> {
     place: usize,
-    target: Target<'k>,
+    target: SearchKey<'k>,
     last: Node<V>,
     level: usize,
-    bound: Link<V>,
+    bound: TowerLink<V>,
     /// The link to follow next; its node has been asked for.
-    link: Link<V>,
+    link: TowerLink<V>,
 }
 
-impl<const V: usize> Lane<'_, V> {
+impl<const V: usize> SkipListLookup<'_, V> {
     /// Looks at the node that was asked for, and goes right or down, up to one that was not; true at the end of the search.
     #[inline(always)]
     fn step(&mut self) -> bool {
@@ -39,7 +39,7 @@ impl<const V: usize> Lane<'_, V> {
                 self.bound = self.link;
             }
         }
-        while self.link == self.bound || self.link == Link::END {
+        while self.link == self.bound || self.link == TowerLink::END {
             if self.level == 0 {
                 return true;
             }
@@ -73,9 +73,16 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         let mut nodes = [None; GROUP];
         let level = self.top() - 1;
         let link = self.head.next(level);
-        let begin = |(place, target)| Lane { place, target, last: self.head, level, bound: Link::END, link };
-        let targets = keys.iter().map(|key| Target::of(key));
-        let mut lanes: ArrayVec<Lane<'_, V>, GROUP> = targets.enumerate().map(begin).collect();
+        let begin = |(place, target)| SkipListLookup {
+            place,
+            target,
+            last: self.head,
+            level,
+            bound: TowerLink::END,
+            link,
+        };
+        let targets = keys.iter().map(|key| SearchKey::of(key));
+        let mut lanes: ArrayVec<SkipListLookup<'_, V>, GROUP> = targets.enumerate().map(begin).collect();
         while !lanes.is_empty() {
             let mut at = 0;
             while let Some(lane) = lanes.get_mut(at) {

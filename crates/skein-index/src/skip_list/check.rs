@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use super::SkipList;
 use super::node::Node;
-use super::state::State;
+use super::node_state::SkipNodeState;
 use crate::slot::Slot;
 
 /// What the checker counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct SkipListStats {
     /// Keys that are there.
     pub keys: usize,
     /// Nodes: those of keys, and of keys that are absent but were not always.
@@ -37,8 +37,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ///
     /// # Errors
     /// The first violation, in words.
-    pub fn check(&mut self) -> Result<Shape, String> {
-        let mut shape = Shape::default();
+    pub fn check(&mut self) -> Result<SkipListStats, String> {
+        let mut shape = SkipListStats::default();
         self.check_levels(&mut shape)?;
         let mut kept = HashSet::new();
         for node in self.on_level(0) {
@@ -57,7 +57,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Each level is in order, has no marked link, and holds the nodes that are so high, all of them.
-    fn check_levels(&self, shape: &mut Shape) -> Result<(), String> {
+    fn check_levels(&self, shape: &mut SkipListStats) -> Result<(), String> {
         for level in 0..Self::LEVELS {
             let due: Vec<Node<V>> = match level {
                 0 => self.on_level(0).collect(),
@@ -88,18 +88,18 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn check_versions(
         &self,
         node: Node<V>,
-        shape: &mut Shape,
+        shape: &mut SkipListStats,
         kept: &mut HashSet<(Vec<u8>, u64)>,
     ) -> Result<(), String> {
         let (key, mut state) = (node.key(), node.state());
         ensure!(!state.is_claimed(), "{key:?} is claimed");
         ensure!(!state.is_absent(), "{key:?} has nothing left, and is there");
-        let alone = state.older() == State::GONE;
+        let alone = state.older() == SkipNodeState::GONE;
         ensure!(!(state.is_tombstone() && alone), "{key:?} is absent for ever, and is there");
         shape.keys += usize::from(state.value(node).is_some());
         let mut limit = self.gate.now() + 1;
         let mut behind = false;
-        while state != State::GONE {
+        while state != SkipNodeState::GONE {
             ensure!(state.stamp() < limit, "{key:?} has stamp {} behind {limit}", state.stamp());
             limit = state.stamp();
             shape.versions += usize::from(state.has_block());

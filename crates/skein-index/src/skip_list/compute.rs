@@ -16,10 +16,10 @@
 use skein_sync::reclaim::Guard;
 
 use super::SkipList;
-use super::link::Link;
-use super::node::{Node, Target};
-use super::state::State;
-use crate::index::{Change, Computed};
+use super::link::TowerLink;
+use super::node::{Node, SearchKey};
+use super::node_state::SkipNodeState;
+use crate::index::{ComputeAction, Computed};
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
@@ -28,10 +28,10 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let (target, height) = (Target::of(key), self.heights.of(key));
+        let (target, height) = (SearchKey::of(key), self.heights.of(key));
         loop {
             let path = self.find(&target, height);
             if let Some(node) = path.found(&target) {
@@ -42,8 +42,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             }
             let (last, next) = path.at(0);
             if let Some(claim) = LinkClaim::of(last, next) {
-                if let Change::Put(value) = change(None) {
-                    let node = Node::new(&self.base.arena, height, key, State::GONE, value.into_word());
+                if let ComputeAction::Put(value) = change(None) {
+                    let node =
+                        Node::new(&self.base.arena, height, key, SkipNodeState::GONE, value.into_word());
                     let linked = self.link(node, &path, claim.let_go(), guard);
                     assert!(linked, "a claimed link is its claimer's");
                     self.build(node, path, guard);
@@ -59,16 +60,16 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn decide_at<'g>(
         &'g self,
         claim: StateClaim<V>,
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g impl Guard,
     ) -> Computed<'g, S> {
         let before = claim.state.value(claim.node);
         // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let value = match change(seen) {
-            Change::Put(value) => Some(value.into_word()),
-            Change::Remove if before.is_some() => None,
-            Change::Keep | Change::Remove => return Computed { before: seen, changed: false },
+            ComputeAction::Put(value) => Some(value.into_word()),
+            ComputeAction::Remove if before.is_some() => None,
+            ComputeAction::Keep | ComputeAction::Remove => return Computed { before: seen, changed: false },
         };
         let node = claim.node;
         let done = self.supersede(node, claim.let_go(), value, guard, None);
@@ -81,14 +82,14 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 struct StateClaim<const V: usize> {
     node: Node<V>,
     /// With the claim.
-    state: State,
+    state: SkipNodeState,
 }
 
 impl<const V: usize> StateClaim<V> {
     /// Claims the state of a node, unless another thread is quicker, or the node goes.
     fn of(node: Node<V>) -> Option<Self> {
         let state = node.unclaimed_state();
-        if state == State::GONE {
+        if state == SkipNodeState::GONE {
             // The next search unlinks it.
             node.mark();
             return None;
@@ -97,7 +98,7 @@ impl<const V: usize> StateClaim<V> {
     }
 
     /// The state, which stays claimed.
-    fn let_go(self) -> State {
+    fn let_go(self) -> SkipNodeState {
         std::mem::ManuallyDrop::new(self).state
     }
 }
@@ -113,24 +114,24 @@ impl<const V: usize> Drop for StateClaim<V> {
 struct LinkClaim<const V: usize> {
     node: Node<V>,
     /// With the claim.
-    link: Link<V>,
+    link: TowerLink<V>,
 }
 
 impl<const V: usize> LinkClaim<V> {
     /// Claims the link of a node if it is as it was seen.
-    fn of(node: Node<V>, link: Link<V>) -> Option<Self> {
-        node.swing(0, link, link.claimed()).then(|| Self { node, link: link.claimed() })
+    fn of(node: Node<V>, link: TowerLink<V>) -> Option<Self> {
+        node.replace_link(0, link, link.claimed()).then(|| Self { node, link: link.claimed() })
     }
 
     /// The link, which stays claimed.
-    fn let_go(self) -> Link<V> {
+    fn let_go(self) -> TowerLink<V> {
         std::mem::ManuallyDrop::new(self).link
     }
 }
 
 impl<const V: usize> Drop for LinkClaim<V> {
     fn drop(&mut self) {
-        let given_back = self.node.swing(0, self.link, self.link.unclaimed());
+        let given_back = self.node.replace_link(0, self.link, self.link.unclaimed());
         assert!(given_back, "a claimed link is its claimer's");
     }
 }
@@ -141,7 +142,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::SkipList;
-    use crate::index::{Change, OrderedIndex};
+    use crate::index::{ComputeAction, OrderedIndex};
     use crate::slot::Inline;
 
     fn list() -> SkipList<Inline<u64>> {
@@ -162,7 +163,7 @@ mod tests {
         let mut list = list();
         let guard = list.collector().enter();
         let before = list.memory();
-        for decided in [|| Change::Keep, || Change::Remove].into_iter().cycle().take(100) {
+        for decided in [|| ComputeAction::Keep, || ComputeAction::Remove].into_iter().cycle().take(100) {
             let decide = |seen| {
                 assert_eq!((seen, list.memory()), (None, before));
                 decided()
@@ -194,7 +195,7 @@ mod tests {
                     }
                     std::thread::sleep(Duration::from_millis(20));
                     assert!(!done.load(Ordering::Relaxed));
-                    if puts { Change::Put(Inline(2)) } else { Change::Keep }
+                    if puts { ComputeAction::Put(Inline(2)) } else { ComputeAction::Keep }
                 };
                 let guard = list.collector().enter();
                 let computed = list.compute(b"cat", decide, &guard).unwrap();

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use skein_sync::reclaim::Guard;
 
 use super::SkipList;
-use super::ahead::Ahead;
-use super::behind::Behind;
-use super::node::{Node, Target};
+use super::node::{Node, SearchKey};
+use super::preceding_nodes::PrecedingNodes;
+use super::scan_prefetch::ScanPrefetcher;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
@@ -15,7 +15,7 @@ use crate::slot::Slot;
 const NOW: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-enum State<const V: usize> {
+enum SkipListCursorState<const V: usize> {
     Fresh,
     BeforeFirst,
     /// With the value's word as it was when the cursor came here.
@@ -30,9 +30,9 @@ pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
     guard: PhantomData<&'g G>,
     /// What was written later is not seen.
     moment: u64,
-    state: State<V>,
-    ahead: Ahead<V>,
-    behind: Behind<V>,
+    state: SkipListCursorState<V>,
+    ahead: ScanPrefetcher<V>,
+    behind: PrecedingNodes<V>,
 }
 
 // SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
@@ -47,8 +47,8 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
 
     /// A cursor that sees what there was at a moment.
     pub(super) fn new(list: &'g SkipList<S, V>, moment: u64, _guard: &'g G) -> Self {
-        let (ahead, behind) = (Ahead::new(), Behind::new());
-        Self { list, guard: PhantomData, moment, state: State::Fresh, ahead, behind }
+        let (ahead, behind) = (ScanPrefetcher::new(), PrecedingNodes::new());
+        Self { list, guard: PhantomData, moment, state: SkipListCursorState::Fresh, ahead, behind }
     }
 
     /// The word that a node's key has at the cursor's moment.
@@ -63,24 +63,24 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
     fn settle(&mut self, mut from: Option<Node<V>>) -> bool {
         while let Some(node) = from {
             if let Some(word) = self.word(node) {
-                self.state = State::On(node, word);
+                self.state = SkipListCursorState::On(node, word);
                 return true;
             }
             from = self.after(node);
         }
-        self.state = State::PastLast;
+        self.state = SkipListCursorState::PastLast;
         false
     }
 
     /// The next node on the bottom level.
     #[inline(always)]
     fn after(&mut self, node: Node<V>) -> Option<Node<V>> {
-        self.ahead.pass::<S>(node);
+        self.ahead.advance::<S>(node);
         node.next(0).node()
     }
 
     /// Moves to the last key among the nodes that `fill` collects, or before them.
-    fn settle_back(&mut self, fill: impl FnOnce(&mut Behind<V>, &SkipList<S, V>)) -> bool {
+    fn settle_back(&mut self, fill: impl FnOnce(&mut PrecedingNodes<V>, &SkipList<S, V>)) -> bool {
         self.ahead.clear();
         fill(&mut self.behind, self.list);
         self.step_back()
@@ -92,7 +92,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
         loop {
             while let Some(node) = self.behind.pop() {
                 if let Some(word) = self.word(node) {
-                    self.state = State::On(node, word);
+                    self.state = SkipListCursorState::On(node, word);
                     return true;
                 }
                 lowest = Some(node);
@@ -100,7 +100,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
             let Some(node) = lowest.take() else { break };
             self.behind.fill(self.list, node.key(), false);
         }
-        self.state = State::BeforeFirst;
+        self.state = SkipListCursorState::BeforeFirst;
         false
     }
 }
@@ -109,7 +109,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
     fn seek(&mut self, key: &[u8]) -> bool {
         self.ahead.clear();
         self.behind.clear();
-        let (target, ahead) = (Target::of(key), &mut self.ahead);
+        let (target, ahead) = (SearchKey::of(key), &mut self.ahead);
         let found = self
             .list
             .descend::<false>(|node| node.compare(&target), |level, _, beyond| ahead.begin(level, beyond));
@@ -121,42 +121,42 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
     }
 
     fn last(&mut self) -> bool {
-        self.settle_back(Behind::fill_from_end)
+        self.settle_back(PrecedingNodes::fill_from_end)
     }
 
     #[inline]
     fn next(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::BeforeFirst => self.first(),
-            State::On(node, _) => {
+            SkipListCursorState::Fresh | SkipListCursorState::BeforeFirst => self.first(),
+            SkipListCursorState::On(node, _) => {
                 self.behind.clear();
                 let next = self.after(node);
                 self.settle(next)
             }
-            State::PastLast => false,
+            SkipListCursorState::PastLast => false,
         }
     }
 
     fn prev(&mut self) -> bool {
         match self.state {
-            State::Fresh | State::PastLast => self.last(),
-            State::On(node, _) => {
+            SkipListCursorState::Fresh | SkipListCursorState::PastLast => self.last(),
+            SkipListCursorState::On(node, _) => {
                 self.ahead.clear();
                 if let Some(before) = self.behind.pop()
                     && let Some(word) = self.word(before)
                 {
-                    self.state = State::On(before, word);
+                    self.state = SkipListCursorState::On(before, word);
                     return true;
                 }
                 self.settle_back(|behind, list| behind.fill(list, node.key(), false))
             }
-            State::BeforeFirst => false,
+            SkipListCursorState::BeforeFirst => false,
         }
     }
 
     fn key(&self) -> Option<&[u8]> {
         match self.state {
-            State::On(node, _) => Some(node.key()),
+            SkipListCursorState::On(node, _) => Some(node.key()),
             _ => None,
         }
     }
@@ -164,7 +164,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
             // SAFETY: the word was in the list of versions, and is retired, if at all, under the guard or a later one.
-            State::On(_, word) => Some(unsafe { S::borrow(word) }),
+            SkipListCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }
     }

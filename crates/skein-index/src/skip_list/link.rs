@@ -22,9 +22,9 @@ const CLAIM: u64 = 2;
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link<const V: usize>(u64);
+pub(super) struct TowerLink<const V: usize>(u64);
 
-impl<const V: usize> Link<V> {
+impl<const V: usize> TowerLink<V> {
     /// The end of a level.
     pub(super) const END: Self = Self(0);
 

@@ -32,22 +32,22 @@
 //!   long scans are further ahead (`ahead.rs`).
 //! - Heights are drawn from a seeded hash of the key (`heights.rs`).
 
-mod ahead;
 mod batch;
-mod behind;
 mod check;
 mod compute;
 mod cursor;
-mod gate;
 mod heights;
-mod kept;
 mod link;
 mod node;
+mod node_state;
+mod preceding_nodes;
 mod prune;
+mod retained_versions;
+mod scan_prefetch;
 mod search;
 mod separators;
 mod snapshot;
-mod state;
+mod snapshot_gate;
 mod teardown;
 pub mod variant;
 mod write;
@@ -59,19 +59,21 @@ use std::sync::Arc;
 use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::{Collector, Guard};
 
-pub use check::Shape;
+pub use check::SkipListStats;
 pub use cursor::SkipListCursor;
-pub use snapshot::{Release, SNAPSHOTS, SNAPSHOTS_MAX, Snapshot, Snapshots, TooManySnapshots};
+pub use snapshot::{
+    SNAPSHOTS, SNAPSHOTS_MAX, SkipListRelease, SkipListSnapshot, SkipListSnapshots, TooManySnapshots,
+};
 
-use gate::Gate;
 use heights::Heights;
 use node::Node;
-use snapshot::Registry;
-use state::State;
+use node_state::SkipNodeState;
+use snapshot::SnapshotRegistry;
+use snapshot_gate::SnapshotGate;
 use variant::{WITHOUT_HUGE_PAGES, has};
 
-use crate::engine::{Base, Engine};
-use crate::index::{Change, Computed, OrderedIndex, Refused};
+use crate::engine::{IndexBase, IndexEngine};
+use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings, with snapshots; see the module's head.
@@ -94,9 +96,9 @@ pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
     /// How many levels have nodes, or had.
     top: AtomicU64,
     heights: Heights,
-    gate: Gate,
-    snapshots: Registry<V>,
-    base: Base,
+    gate: SnapshotGate,
+    snapshots: SnapshotRegistry<V>,
+    base: IndexBase,
     slots: PhantomData<S>,
 }
 
@@ -121,13 +123,13 @@ impl<S: Slot> SkipList<S> {
 impl<S: Slot, const V: usize> SkipList<S, V> {
     /// An empty index of the variant that its type says.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
-        let base = Base::new(collector, !has(V, WITHOUT_HUGE_PAGES));
+        let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
         Self {
-            head: Node::new(&base.arena, Self::LEVELS, b"", State::GONE, 0),
+            head: Node::new(&base.arena, Self::LEVELS, b"", SkipNodeState::GONE, 0),
             top: AtomicU64::new(1),
             heights: Heights::new(Self::LEVELS),
-            gate: Gate::new(),
-            snapshots: Registry::new(SNAPSHOTS),
+            gate: SnapshotGate::new(),
+            snapshots: SnapshotRegistry::new(SNAPSHOTS),
             base,
             slots: PhantomData,
         }
@@ -172,19 +174,19 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[must_use]
     pub fn with_snapshot_limit(mut self, limit: usize) -> Self {
         assert_eq!(self.snapshots().count, 0, "the limit is set before the first snapshot");
-        self.snapshots = Registry::new(limit);
+        self.snapshots = SnapshotRegistry::new(limit);
         self
     }
 }
 
-impl<S: Slot, const V: usize> Engine<S> for SkipList<S, V> {
-    type Position<'g, G: Guard + 'g>
+impl<S: Slot, const V: usize> IndexEngine<S> for SkipList<S, V> {
+    type EngineCursor<'g, G: Guard + 'g>
         = SkipListCursor<'g, S, G, V>
     where
         Self: 'g;
 
     #[inline(always)]
-    fn base(&self) -> &Base {
+    fn base(&self) -> &IndexBase {
         &self.base
     }
 
@@ -203,9 +205,9 @@ impl<S: Slot, const V: usize> Engine<S> for SkipList<S, V> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         Ok(self.write(key, change, guard))
     }
 
@@ -215,19 +217,19 @@ impl<S: Slot, const V: usize> Engine<S> for SkipList<S, V> {
         key: &[u8],
         value: S,
         guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused> {
+    ) -> Result<Option<S::Ref<'g>>, IndexError> {
         // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
         Ok(self.put(key, value, guard).map(|word| unsafe { S::borrow(word) }))
     }
 
     #[inline(always)]
-    fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         // SAFETY: as for `put`.
         self.take(key, guard).map(|word| unsafe { S::borrow(word) })
     }
 
     #[inline(always)]
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
         SkipListCursor::now(self, guard)
     }
 

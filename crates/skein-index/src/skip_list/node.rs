@@ -30,10 +30,10 @@ use skein_sync::atomic::{AtomicU64, Ordering as Memory};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::spin::Backoff;
 
-use super::link::Link;
-use super::state::State;
+use super::link::TowerLink;
+use super::node_state::SkipNodeState;
 use super::variant::{BARE, has};
-use crate::memory::{Arena, Part, address_of, at_address};
+use crate::memory::{Arena, MemoryPart, address_of, at_address};
 
 /// Bytes of the key that lie in the header.
 pub(super) const PREFIX: usize = 8;
@@ -53,7 +53,7 @@ const CLAIMED: u64 = 1 << 27;
 /// What lies at a node's address.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct SkipNodeHeader {
     /// The first bytes of the key, and zeros.
     prefix: [u8; PREFIX],
     /// The key's length, the height, and two flags; in a bare list its state, too.
@@ -63,12 +63,12 @@ pub(super) struct Header {
 
 /// A key that is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target<'k> {
+pub(super) struct SearchKey<'k> {
     prefix: u64,
     pub(super) key: &'k [u8],
 }
 
-impl<'k> Target<'k> {
+impl<'k> SearchKey<'k> {
     #[inline(always)]
     pub(super) fn of(key: &'k [u8]) -> Self {
         let prefix = key.first_chunk::<PREFIX>().copied().unwrap_or_else(|| padded(key));
@@ -87,21 +87,21 @@ fn padded(key: &[u8]) -> [u8; PREFIX] {
 
 /// A node, by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node<const V: usize>(NonNull<Header>);
+pub(super) struct Node<const V: usize>(NonNull<SkipNodeHeader>);
 
 impl<const V: usize> Node<V> {
     /// Allocates a node; its links lead nowhere.
-    pub(super) fn new(arena: &Arena, height: usize, key: &[u8], state: State, value: u64) -> Self {
-        let block = arena.alloc(Self::size_of(height, key.len()), Part::Nodes);
+    pub(super) fn new(arena: &Arena, height: usize, key: &[u8], state: SkipNodeState, value: u64) -> Self {
+        let block = arena.alloc(Self::size_of(height, key.len()), MemoryPart::Nodes);
         let built = if height == 1 { BUILT } else { 0 };
         let shape = key.len() as u64 | (height as u64) << HEIGHT_SHIFT | built;
         // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
         unsafe {
             for level in 0..height {
-                block.cast::<AtomicU64>().add(level).write(AtomicU64::new(Link::<V>::END.word()));
+                block.cast::<AtomicU64>().add(level).write(AtomicU64::new(TowerLink::<V>::END.word()));
             }
-            let header = block.add(height * LINK).cast::<Header>();
-            header.write(Header {
+            let header = block.add(height * LINK).cast::<SkipNodeHeader>();
+            header.write(SkipNodeHeader {
                 prefix: padded(key),
                 shape: AtomicU64::new(shape),
                 value: AtomicU64::new(value),
@@ -113,14 +113,15 @@ impl<const V: usize> Node<V> {
             if key.len() > PREFIX {
                 std::ptr::copy_nonoverlapping(key.as_ptr(), node.rest().as_ptr(), key.len());
             }
-            node.prepare_state(state);
+            node.init_state(state);
             node
         }
     }
 
     const BARE: bool = has(V, BARE);
     /// Bytes from its address to where a longer key lies.
-    pub(super) const FIXED: usize = size_of::<Header>() + if Self::BARE { 0 } else { size_of::<AtomicU64>() };
+    pub(super) const FIXED: usize =
+        size_of::<SkipNodeHeader>() + if Self::BARE { 0 } else { size_of::<AtomicU64>() };
 
     /// Where the key lies if it is longer than the prefix.
     fn rest(self) -> NonNull<u8> {
@@ -147,12 +148,12 @@ impl<const V: usize> Node<V> {
     }
 
     #[inline(always)]
-    pub(super) fn header(self) -> NonNull<Header> {
+    pub(super) fn header(self) -> NonNull<SkipNodeHeader> {
         self.0
     }
 
     #[inline(always)]
-    fn fields<'a>(self) -> &'a Header {
+    fn fields<'a>(self) -> &'a SkipNodeHeader {
         // SAFETY: the node is live (invariant 4).
         unsafe { self.0.as_ref() }
     }
@@ -187,7 +188,7 @@ impl<const V: usize> Node<V> {
 
     /// Where its key stands to another one.
     #[inline(always)]
-    pub(super) fn compare(self, target: &Target<'_>) -> Ordering {
+    pub(super) fn compare(self, target: &SearchKey<'_>) -> Ordering {
         let prefix = u64::from_be_bytes(self.fields().prefix);
         if prefix == target.prefix { self.compare_rest(target.key) } else { prefix.cmp(&target.prefix) }
     }
@@ -213,29 +214,29 @@ impl<const V: usize> Node<V> {
 
     /// Its link on a level, a claim overlooked. REQUIRES: the level is below its height.
     #[inline(always)]
-    pub(super) fn next(self, level: usize) -> Link<V> {
-        Link::from_word(self.tower(level).load(PROTECT)).unclaimed()
+    pub(super) fn next(self, level: usize) -> TowerLink<V> {
+        TowerLink::from_word(self.tower(level).load(PROTECT)).unclaimed()
     }
 
     /// Returns once nobody claims its link on the bottom level.
     pub(super) fn wait_for_claim(self) {
         let mut backoff = Backoff::new();
         // Relaxed: nothing that is read of it is used.
-        while Link::<V>::from_word(self.tower(0).load(Memory::Relaxed)).is_claimed() {
+        while TowerLink::<V>::from_word(self.tower(0).load(Memory::Relaxed)).is_claimed() {
             backoff.wait();
         }
     }
 
     /// Sets a link of a node that nobody else knows.
     #[inline(always)]
-    pub(super) fn prepare(self, level: usize, link: Link<V>) {
+    pub(super) fn init_link(self, level: usize, link: TowerLink<V>) {
         // Relaxed: published with the node.
         self.tower(level).store(link.word(), Memory::Relaxed);
     }
 
     /// Sets a link if it is still what it was seen as.
     #[inline(always)]
-    pub(super) fn swing(self, level: usize, from: Link<V>, to: Link<V>) -> bool {
+    pub(super) fn replace_link(self, level: usize, from: TowerLink<V>, to: TowerLink<V>) -> bool {
         // Release: pairs with the load in `next`; the node linked here is initialised. Acquire: as a load in `next`.
         self.tower(level).compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed).is_ok()
     }
@@ -245,7 +246,7 @@ impl<const V: usize> Node<V> {
         for level in (0..self.height()).rev() {
             let mut backoff = Backoff::new();
             let mut link = self.next(level);
-            while !link.is_marked() && !self.swing(level, link, link.marked()) {
+            while !link.is_marked() && !self.replace_link(level, link, link.marked()) {
                 backoff.wait();
                 link = self.next(level);
             }
@@ -272,15 +273,15 @@ impl<const V: usize> Node<V> {
 
     /// Its versions.
     #[inline(always)]
-    pub(super) fn state(self) -> State {
+    pub(super) fn state(self) -> SkipNodeState {
         if Self::BARE {
             return state_in(self.fields().shape.load(PROTECT));
         }
-        State::from_word(self.versions().load(PROTECT))
+        SkipNodeState::from_word(self.versions().load(PROTECT))
     }
 
     /// Its versions, once nobody claims them.
-    pub(super) fn unclaimed_state(self) -> State {
+    pub(super) fn unclaimed_state(self) -> SkipNodeState {
         let mut backoff = Backoff::new();
         loop {
             let state = self.state();
@@ -293,7 +294,7 @@ impl<const V: usize> Node<V> {
 
     /// Sets the versions of a node that nobody else knows.
     #[inline(always)]
-    pub(super) fn prepare_state(self, state: State) {
+    pub(super) fn init_state(self, state: SkipNodeState) {
         // Relaxed: published with the node.
         if Self::BARE {
             self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
@@ -304,7 +305,7 @@ impl<const V: usize> Node<V> {
 
     /// Sets its versions if they are still what they were seen as.
     #[inline(always)]
-    pub(super) fn exchange(self, from: State, to: State) -> bool {
+    pub(super) fn exchange(self, from: SkipNodeState, to: SkipNodeState) -> bool {
         // Release: pairs with the load in `state`; what the state leads to is initialised. Acquire: as a load in `state`.
         if Self::BARE {
             let set = |shape| (state_in(shape) == from).then(|| with_state(shape, to));
@@ -344,7 +345,7 @@ impl<const V: usize> Node<V> {
     ///
     /// # Safety
     /// Nobody can reach the node, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(super) unsafe fn free(self, part: MemoryPart) {
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
         unsafe { Arena::free(self.block(), self.size(), part) };
     }
@@ -356,12 +357,12 @@ impl<const V: usize> Node<V> {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim<const V: usize>(header: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Node::<V>::at(header.addr() as u64).free(Part::Retired) };
+            unsafe { Node::<V>::at(header.addr() as u64).free(MemoryPart::Retired) };
         }
         // SAFETY: the node is live and counted as `Nodes`; the caller vouches that it is unlinked. The collector hands the word
         // back as it is: it never reads through what it is given.
         unsafe {
-            Arena::recount(self.block(), self.size(), Part::Nodes, Part::Retired);
+            Arena::recount(self.block(), self.size(), MemoryPart::Nodes, MemoryPart::Retired);
             let address = address_of(self.0) as usize;
             guard.defer_retire(std::ptr::without_provenance_mut::<u8>(address), reclaim::<V>);
         }
@@ -370,14 +371,14 @@ impl<const V: usize> Node<V> {
 
 /// The state in a bare node's shape. Its value has no stamp.
 #[inline(always)]
-fn state_in(shape: u64) -> State {
-    let state = if shape & ABSENT == 0 { State::inline(0) } else { State::GONE };
+fn state_in(shape: u64) -> SkipNodeState {
+    let state = if shape & ABSENT == 0 { SkipNodeState::inline(0) } else { SkipNodeState::GONE };
     if shape & CLAIMED == 0 { state } else { state.claimed() }
 }
 
 /// The same shape with another state.
 #[inline(always)]
-fn with_state(shape: u64, state: State) -> u64 {
+fn with_state(shape: u64, state: SkipNodeState) -> u64 {
     let absent = if state.is_absent() { ABSENT } else { 0 };
     let claimed = if state.is_claimed() { CLAIMED } else { 0 };
     shape & !(ABSENT | CLAIMED) | absent | claimed
@@ -398,26 +399,28 @@ mod tests {
         let nodes: Vec<Node<DEFAULT>> = keys
             .iter()
             .zip(0..)
-            .map(|(key, value)| Node::new(&arena, 1 + value as usize % 32, key, State::inline(1), value))
+            .map(|(key, value)| {
+                Node::new(&arena, 1 + value as usize % 32, key, SkipNodeState::inline(1), value)
+            })
             .collect();
         for ((node, key), value) in nodes.iter().zip(&keys).zip(0..) {
             assert_eq!((node.key(), node.height(), node.value()), (&**key, 1 + value as usize % 32, value));
             for other in &keys {
-                assert_eq!(node.compare(&Target::of(other)), key.cmp(other), "{key:?} and {other:?}");
+                assert_eq!(node.compare(&SearchKey::of(other)), key.cmp(other), "{key:?} and {other:?}");
             }
         }
         for node in nodes {
             // SAFETY: ours alone.
-            unsafe { node.free(Part::Nodes) };
+            unsafe { node.free(MemoryPart::Nodes) };
         }
-        assert_eq!(arena.live(Part::Nodes), 0);
+        assert_eq!(arena.live(MemoryPart::Nodes), 0);
     }
 
     #[test]
     fn the_second_of_maker_and_remover_retires() {
         let arena = Arena::new();
         for maker_first in [true, false] {
-            let node = Node::<DEFAULT>::new(&arena, 2, b"key", State::inline(1), 0);
+            let node = Node::<DEFAULT>::new(&arena, 2, b"key", SkipNodeState::inline(1), 0);
             let (first, second) = if maker_first {
                 (node.set_built(), node.set_removed())
             } else {
@@ -425,7 +428,7 @@ mod tests {
             };
             assert!(!first && second);
             // SAFETY: ours alone.
-            unsafe { node.free(Part::Nodes) };
+            unsafe { node.free(MemoryPart::Nodes) };
         }
     }
 }

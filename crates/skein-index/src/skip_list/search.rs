@@ -28,8 +28,8 @@ use skein_sync::atomic::Ordering as Memory;
 use skein_sync::spin::Backoff;
 
 use super::SkipList;
-use super::link::Link;
-use super::node::{Node, Target};
+use super::link::TowerLink;
+use super::node::{Node, SearchKey};
 use super::variant::{WITHOUT_PREFETCH, has, levels};
 use crate::slot::Slot;
 
@@ -41,21 +41,21 @@ pub(super) const LEVELS_MAX: usize = 32;
 
 /// Where a key is or belongs: on each level that its node has, the last node before it and what that leads to.
 #[derive(Debug)]
-pub(super) struct Path<const V: usize> {
+pub(super) struct TowerPath<const V: usize> {
     /// From the top level of the key's tower downward.
-    steps: ArrayVec<(Node<V>, Link<V>), LEVELS_MAX>,
+    steps: ArrayVec<(Node<V>, TowerLink<V>), LEVELS_MAX>,
 }
 
-impl<const V: usize> Path<V> {
+impl<const V: usize> TowerPath<V> {
     /// The last node before the key on a level, and its link there.
     #[inline(always)]
-    pub(super) fn at(&self, level: usize) -> (Node<V>, Link<V>) {
+    pub(super) fn at(&self, level: usize) -> (Node<V>, TowerLink<V>) {
         self.steps[self.steps.len() - 1 - level]
     }
 
     /// The node of the key.
     #[inline(always)]
-    pub(super) fn found(&self, target: &Target<'_>) -> Option<Node<V>> {
+    pub(super) fn found(&self, target: &SearchKey<'_>) -> Option<Node<V>> {
         self.at(0).1.node().filter(|node| node.compare(target) == Ordering::Equal)
     }
 }
@@ -82,12 +82,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     pub(super) fn descend<const EXACT: bool>(
         &self,
         order: impl Fn(Node<V>) -> Ordering,
-        mut pass: impl FnMut(usize, Node<V>, Link<V>),
+        mut pass: impl FnMut(usize, Node<V>, TowerLink<V>),
     ) -> Option<Node<V>> {
         let mut last = self.head;
         let mut level = self.top();
         // What stopped the search on the level above stops it here, too.
-        let mut bound = Link::END;
+        let mut bound = TowerLink::END;
         loop {
             level -= 1;
             let mut link = last.next(level).unmarked();
@@ -129,7 +129,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// The node of a key, if there is one; its state may say that the key is absent. The caller holds a guard.
     #[inline(always)]
     pub(super) fn node_of(&self, key: &[u8]) -> Option<Node<V>> {
-        let target = Target::of(key);
+        let target = SearchKey::of(key);
         let found = self.descend::<true>(|node| node.compare(&target), |_, _, _| ());
         found.filter(|node| node.compare(&target) == Ordering::Equal)
     }
@@ -137,7 +137,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// The path of a key whose node has `height` levels, for a writer. Marked nodes on the way are unlinked; a node of the key itself is on all
     /// levels of the path the same, or was on none of them: so no node is ever linked before another one of its key, and one that goes is found.
     /// The caller holds a guard.
-    pub(super) fn find(&self, target: &Target<'_>, height: usize) -> Path<V> {
+    pub(super) fn find(&self, target: &SearchKey<'_>, height: usize) -> TowerPath<V> {
         let mut backoff = Backoff::new();
         loop {
             if let Some(path) = self.try_find(target, height) {
@@ -149,11 +149,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// The same, unless another thread unlinks there, or claims a link that is to lead past a marked node.
     #[inline(always)]
-    fn try_find(&self, target: &Target<'_>, height: usize) -> Option<Path<V>> {
-        let mut path = Path { steps: ArrayVec::new_const() };
+    fn try_find(&self, target: &SearchKey<'_>, height: usize) -> Option<TowerPath<V>> {
+        let mut path = TowerPath { steps: ArrayVec::new_const() };
         let mut last = self.head;
         // The key's node, if a level has one.
-        let mut own = Link::END;
+        let mut own = TowerLink::END;
         for level in (0..self.top().max(height)).rev() {
             let mut link = last.next(level);
             if link.is_marked() {
@@ -167,7 +167,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 }
                 let next = node.next(level);
                 if next.is_marked() {
-                    if !last.swing(level, link, next.unmarked()) {
+                    if !last.replace_link(level, link, next.unmarked()) {
                         return None;
                     }
                     link = next.unmarked();
@@ -185,7 +185,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             }
         }
         // One that was unmarked above, and gone below by the time the search came there, has been marked above since.
-        (own == Link::END || own == path.at(0).1).then_some(path)
+        (own == TowerLink::END || own == path.at(0).1).then_some(path)
     }
 
     /// The most levels that a tower has.

@@ -10,8 +10,8 @@ use skein_sync::reclaim::{Collector, Guard, check_guard};
 
 use super::SkipList;
 use super::cursor::SkipListCursor;
-use super::gate::{Holder, SLOTS};
-use super::kept::{Kept, NoteSlot, Notes};
+use super::retained_versions::{RetainedVersion, RetentionNotes, RetentionSlot};
+use super::snapshot_gate::{LiveSnapshot, SLOTS};
 use super::variant::{BARE, DEFAULT, has};
 use crate::index::OrderedIndex;
 use crate::slot::Slot;
@@ -35,7 +35,7 @@ pub struct TooManySnapshots {
 
 /// The live snapshots of a list: how many, and the age of the oldest, for as long as which old versions are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Snapshots {
+pub struct SkipListSnapshots {
     /// How many are live.
     pub count: usize,
     /// How long ago the oldest was taken, if there is one.
@@ -44,29 +44,33 @@ pub struct Snapshots {
 
 /// The live snapshots, oldest first, and where notes for them are left.
 #[derive(Debug)]
-pub(super) struct Registry<const V: usize> {
-    live: Mutex<Vec<(Holder, Instant)>>,
-    slots: Box<[NoteSlot<V>]>,
+pub(super) struct SnapshotRegistry<const V: usize> {
+    live: Mutex<Vec<(LiveSnapshot, Instant)>>,
+    slots: Box<[RetentionSlot<V>]>,
 }
 
-impl<const V: usize> Registry<V> {
+impl<const V: usize> SnapshotRegistry<V> {
     pub(super) fn new(limit: usize) -> Self {
-        let slots = (0..limit.clamp(1, SNAPSHOTS_MAX)).map(|_| NoteSlot::closed()).collect();
+        let slots = (0..limit.clamp(1, SNAPSHOTS_MAX)).map(|_| RetentionSlot::closed()).collect();
         Self { live: Mutex::new(Vec::new()), slots }
     }
 
     /// The slot of a live snapshot, or of one that was live a moment ago.
-    pub(super) fn slot(&self, holder: Holder) -> &NoteSlot<V> {
+    pub(super) fn slot(&self, holder: LiveSnapshot) -> &RetentionSlot<V> {
         &self.slots[holder.slot]
     }
 
     /// All slots.
-    pub(super) fn slots(&self) -> &[NoteSlot<V>] {
+    pub(super) fn slots(&self) -> &[RetentionSlot<V>] {
         &self.slots
     }
 
     /// Runs `leave` with the newest live snapshot that sees a version, if there is one; that one is not dropped meanwhile.
-    pub(super) fn with_holder<R>(&self, kept: Kept<V>, leave: impl FnOnce(Option<&NoteSlot<V>>) -> R) -> R {
+    pub(super) fn with_holder<R>(
+        &self,
+        kept: RetainedVersion<V>,
+        leave: impl FnOnce(Option<&RetentionSlot<V>>) -> R,
+    ) -> R {
         let live = lock(&self.live);
         let before = live.partition_point(|(holder, _)| holder.moment < kept.until);
         let newest = live[..before].last().filter(|(holder, _)| holder.moment >= kept.stamp);
@@ -97,8 +101,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ///
     /// # Errors
     /// [`TooManySnapshots`].
-    pub fn snapshot(&self) -> Result<Snapshot<'_, S, V>, TooManySnapshots> {
-        Ok(Snapshot(Lease { holder: self.hold()?, list: List::Borrowed(self), notes: None }))
+    pub fn snapshot(&self) -> Result<SkipListSnapshot<'_, S, V>, TooManySnapshots> {
+        Ok(SkipListSnapshot(SnapshotLease {
+            holder: self.register_snapshot()?,
+            list: SnapshotList::Borrowed(self),
+            notes: None,
+        }))
     }
 
     /// The same, for a snapshot that keeps the list alive and may go wherever the list may.
@@ -119,12 +127,16 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ///
     /// # Errors
     /// [`TooManySnapshots`].
-    pub fn snapshot_owned(self: &Arc<Self>) -> Result<Snapshot<'static, S, V>, TooManySnapshots> {
-        Ok(Snapshot(Lease { holder: self.hold()?, list: List::Owned(self.clone()), notes: None }))
+    pub fn snapshot_owned(self: &Arc<Self>) -> Result<SkipListSnapshot<'static, S, V>, TooManySnapshots> {
+        Ok(SkipListSnapshot(SnapshotLease {
+            holder: self.register_snapshot()?,
+            list: SnapshotList::Owned(self.clone()),
+            notes: None,
+        }))
     }
 
     /// Takes a moment, and keeps from then on what a snapshot of it sees.
-    fn hold(&self) -> Result<Holder, TooManySnapshots> {
+    fn register_snapshot(&self) -> Result<LiveSnapshot, TooManySnapshots> {
         const { assert!(!has(V, BARE), "a bare list has no snapshots") };
         let mut live = lock(&self.snapshots.live);
         let limit = self.snapshots.slots.len();
@@ -133,13 +145,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             return Err(TooManySnapshots { live: live.len(), limit });
         };
         self.snapshots.slots[slot].open();
-        let holder = Holder { moment: self.gate.take_moment(slot), slot };
+        let holder = LiveSnapshot { moment: self.gate.take_moment(slot), slot };
         live.push((holder, Instant::now()));
         Ok(holder)
     }
 
     /// Keeps nothing more for a snapshot; gives the notes of what was kept.
-    fn end(&self, ended: Holder) -> Notes<V> {
+    fn end(&self, ended: LiveSnapshot) -> RetentionNotes<V> {
         let mut live = lock(&self.snapshots.live);
         live.retain(|&(holder, _)| holder != ended);
         self.gate.set_newest(live.last().map(|&(holder, _)| holder));
@@ -147,19 +159,19 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// How many snapshots are live, and how old the oldest is.
-    pub fn snapshots(&self) -> Snapshots {
+    pub fn snapshots(&self) -> SkipListSnapshots {
         let live = lock(&self.snapshots.live);
-        Snapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
+        SkipListSnapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
     }
 }
 
 /// The list of a snapshot.
-enum List<'i, S: Slot, const V: usize> {
+enum SnapshotList<'i, S: Slot, const V: usize> {
     Borrowed(&'i SkipList<S, V>),
     Owned(Arc<SkipList<S, V>>),
 }
 
-impl<S: Slot, const V: usize> Deref for List<'_, S, V> {
+impl<S: Slot, const V: usize> Deref for SnapshotList<'_, S, V> {
     type Target = SkipList<S, V>;
 
     #[inline]
@@ -172,28 +184,28 @@ impl<S: Slot, const V: usize> Deref for List<'_, S, V> {
 }
 
 /// What keeps a moment, and then lets go what was kept for it; when dropped, all at once.
-struct Lease<'i, S: Slot, const V: usize> {
-    list: List<'i, S, V>,
-    holder: Holder,
+struct SnapshotLease<'i, S: Slot, const V: usize> {
+    list: SnapshotList<'i, S, V>,
+    holder: LiveSnapshot,
     /// What is still to be let go; `None` before the end.
-    notes: Option<Notes<V>>,
+    notes: Option<RetentionNotes<V>>,
 }
 
-impl<S: Slot, const V: usize> Lease<'_, S, V> {
+impl<S: Slot, const V: usize> SnapshotLease<'_, S, V> {
     /// Ends the snapshot, if it has not ended, and looks at some notes; whether there are more.
     fn let_go(&mut self, most: usize) -> bool {
         let Self { list, holder, notes } = self;
         let notes = notes.get_or_insert_with(|| list.end(*holder));
         let guard = list.base.collector.enter();
         for kept in notes.by_ref().take(most) {
-            list.settle(kept, &guard);
+            list.pass_on(kept, &guard);
         }
         guard.flush();
         !notes.is_empty()
     }
 }
 
-impl<S: Slot, const V: usize> Drop for Lease<'_, S, V> {
+impl<S: Slot, const V: usize> Drop for SnapshotLease<'_, S, V> {
     fn drop(&mut self) {
         self.let_go(usize::MAX);
     }
@@ -203,9 +215,9 @@ impl<S: Slot, const V: usize> Drop for Lease<'_, S, V> {
 ///
 /// When it is dropped, what was kept for it alone is let go, which takes some hundred nanoseconds for each write that superseded what it shows;
 /// [`release`](Self::release) does that in steps.
-pub struct Snapshot<'i, S: Slot, const V: usize = DEFAULT>(Lease<'i, S, V>);
+pub struct SkipListSnapshot<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
 
-impl<'i, S: Slot, const V: usize> Snapshot<'i, S, V> {
+impl<'i, S: Slot, const V: usize> SkipListSnapshot<'i, S, V> {
     /// The collector whose guards it takes: the list's own.
     pub fn collector(&self) -> &Collector {
         self.0.list.collector()
@@ -248,30 +260,30 @@ impl<'i, S: Slot, const V: usize> Snapshot<'i, S, V> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn release(self) -> Release<'i, S, V> {
+    pub fn release(self) -> SkipListRelease<'i, S, V> {
         let mut lease = self.0;
         lease.let_go(0);
-        Release(lease)
+        SkipListRelease(lease)
     }
 }
 
-impl<S: Slot, const V: usize> fmt::Debug for Snapshot<'_, S, V> {
+impl<S: Slot, const V: usize> fmt::Debug for SkipListSnapshot<'_, S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot").field("moment", &self.0.holder.moment).finish_non_exhaustive()
     }
 }
 
 /// What was kept for a snapshot that has ended. When it is dropped, the rest is let go at once.
-pub struct Release<'i, S: Slot, const V: usize = DEFAULT>(Lease<'i, S, V>);
+pub struct SkipListRelease<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
 
-impl<S: Slot, const V: usize> Release<'_, S, V> {
+impl<S: Slot, const V: usize> SkipListRelease<'_, S, V> {
     /// Lets go up to `most` versions; whether there are more.
     pub fn step(&mut self, most: usize) -> bool {
         self.0.let_go(most)
     }
 }
 
-impl<S: Slot, const V: usize> fmt::Debug for Release<'_, S, V> {
+impl<S: Slot, const V: usize> fmt::Debug for SkipListRelease<'_, S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Release").field("moment", &self.0.holder.moment).finish_non_exhaustive()
     }

@@ -1,13 +1,13 @@
 //! Dropping the index.
 
 use super::SkipList;
-use super::state::State;
-use crate::memory::Part;
+use super::node_state::SkipNodeState;
+use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> Drop for SkipList<S, V> {
     fn drop(&mut self) {
-        if self.base.goes_at_once::<S>() {
+        if self.base.frees_all_at_once::<S>() {
             // SAFETY: the index is borrowed mutably, and has nothing outside the arena, whose objects are in use no more.
             unsafe { self.base.arena.clone().discard() };
             return;
@@ -18,19 +18,19 @@ impl<S: Slot, const V: usize> Drop for SkipList<S, V> {
         while let Some(node) = waiting {
             waiting = node.next(0).node();
             let mut state = node.state().unclaimed();
-            while state != State::GONE {
+            while state != SkipNodeState::GONE {
                 let older = state.older();
                 // SAFETY: the index is borrowed mutably, so nobody else reaches the version, and each is in one list.
                 unsafe {
                     if let Some(word) = state.value(node) {
                         drop(S::from_word(word));
                     }
-                    state.free(Part::Nodes);
+                    state.free(MemoryPart::Nodes);
                 }
                 state = older;
             }
             // SAFETY: as above; each node is on the bottom level once.
-            unsafe { node.free(Part::Nodes) };
+            unsafe { node.free(MemoryPart::Nodes) };
         }
     }
 }

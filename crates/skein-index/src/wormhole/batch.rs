@@ -13,21 +13,21 @@
 
 use super::Wormhole;
 use super::leaf::{home, looks_like};
-use super::lookup::{Longest, Target};
-use super::table::{Node, Table};
-use crate::hash::Prefixes;
-use crate::index::{MAX_KEY_LEN, OrderedIndex, Refused};
+use super::lookup::{LeafGuess, PrefixBounds};
+use super::table::{MetaTrieNode, PrefixTable};
+use crate::hash::PrefixHasher;
+use crate::index::{IndexError, MAX_KEY_LEN, OrderedIndex};
 use crate::masstree::GROUP;
-use crate::record::{Record, kind_of};
+use crate::record::{KeyRecord, kind_of};
 use crate::slot::Slot;
 
 use skein_sync::reclaim::{Guard, check_guard};
 
 /// One lookup of a group.
-struct Ask<'k> {
-    prefixes: Prefixes<'k>,
+struct WormholeLookup<'k> {
+    prefixes: PrefixHasher<'k>,
     place: usize,
-    known: Longest,
+    known: PrefixBounds,
     /// The prefix being probed: its length and its hash.
     probe: (usize, u64),
 }
@@ -36,7 +36,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Looks up all keys; `found` gets each one's position and its value's word.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         let table = self.meta.table();
-        let mut room: [Ask<'_>; GROUP] = std::array::from_fn(|_| self.idle(table));
+        let mut room: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.idle(table));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let mut asked = 0;
             for (place, key) in (group * GROUP..).zip(keys) {
@@ -67,13 +67,13 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         keys: &[&[u8]],
         mut value: impl FnMut(usize) -> S,
         guard: &G,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), IndexError> {
         check_guard(self.collector(), guard);
         // Made once, because to move so much costs as much as a search.
-        let mut room: [Ask<'_>; GROUP] = std::array::from_fn(|_| self.idle(self.meta.table()));
+        let mut room: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.idle(self.meta.table()));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             for key in keys {
-                self.base.admit(key, MAX_KEY_LEN, || self.meta.table().growth(key.len()))?;
+                self.base.check_write(key, MAX_KEY_LEN, || self.meta.table().growth(key.len()))?;
             }
             // The writes of a group may replace the table.
             let table = self.meta.table();
@@ -83,7 +83,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 (ask.known, ask.probe) = (self.begin(table, key), (0, 0));
             }
             let targets = self.locate_many(table, asks);
-            for Target { leaf, tag } in targets.into_iter().flatten() {
+            for LeafGuess { leaf, tag } in targets.into_iter().flatten() {
                 leaf.prefetch_for_insert(tag);
                 if let Some(next) = leaf.next() {
                     next.prefetch_first();
@@ -99,11 +99,21 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         Ok(())
     }
 
-    fn idle<'k>(&self, table: &Table) -> Ask<'k> {
-        Ask { prefixes: Prefixes::empty(table.hash), place: 0, known: self.begin(table, &[]), probe: (0, 0) }
+    fn idle<'k>(&self, table: &PrefixTable) -> WormholeLookup<'k> {
+        WormholeLookup {
+            prefixes: PrefixHasher::empty(table.hash),
+            place: 0,
+            known: self.begin(table, &[]),
+            probe: (0, 0),
+        }
     }
 
-    fn lookup_group(&self, table: &Table, asks: &mut [Ask<'_>], found: &mut impl FnMut(usize, Option<u64>)) {
+    fn lookup_group(
+        &self,
+        table: &PrefixTable,
+        asks: &mut [WormholeLookup<'_>],
+        found: &mut impl FnMut(usize, Option<u64>),
+    ) {
         let targets = self.locate_many(table, asks);
         let mut words = [None; GROUP];
         for ((ask, target), word) in asks.iter().zip(targets).zip(&mut words) {
@@ -118,7 +128,11 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    fn locate_many(&self, table: &Table, asks: &mut [Ask<'_>]) -> [Option<Target>; GROUP] {
+    fn locate_many(
+        &self,
+        table: &PrefixTable,
+        asks: &mut [WormholeLookup<'_>],
+    ) -> [Option<LeafGuess>; GROUP] {
         let mut narrowing = true;
         while narrowing {
             narrowing = false;
@@ -127,7 +141,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             }
         }
         for ask in asks.iter() {
-            if let Node::Item(item) = ask.known.node() {
+            if let MetaTrieNode::Item(item) = ask.known.node() {
                 item.prefetch();
             }
         }
@@ -137,20 +151,20 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             let tag = self.tag(table, &ask.prefixes);
             let leaf = self.leaf_after(key, &ask.known).unwrap_or_else(|| self.locate_exactly(key));
             leaf.prefetch(tag);
-            *target = Some(Target { leaf, tag });
+            *target = Some(LeafGuess { leaf, tag });
         }
         for (ask, target) in asks.iter().zip(&targets) {
-            let Some(Target { leaf, tag }) = target else { continue };
+            let Some(LeafGuess { leaf, tag }) = target else { continue };
             let kind = kind_of(ask.prefixes.bytes().len());
             let words = leaf.tagged(home(*tag), *tag).map(|slot| leaf.slot(slot));
-            words.filter(|&word| looks_like(word, *tag, kind)).for_each(Record::prefetch);
+            words.filter(|&word| looks_like(word, *tag, kind)).for_each(KeyRecord::prefetch);
         }
         targets
     }
 
     /// Takes in the probe under way, and asks for the next. False if there is none.
     #[inline(always)]
-    fn narrow_one(table: &Table, ask: &mut Ask<'_>) -> bool {
+    fn narrow_one(table: &PrefixTable, ask: &mut WormholeLookup<'_>) -> bool {
         let known = &mut ask.known;
         let (len, _) = ask.probe;
         if len > known.len && len < known.end {

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::Wormhole;
-use super::item::{Child, Item};
-use super::leaf::{LINES, Leaf, SLOTS, home};
+use super::item::{TrieItem, TrieItemChild};
+use super::leaf::{LINES, SLOTS, WormholeLeaf, home};
 use super::line::LINE;
-use super::table::Node;
+use super::table::MetaTrieNode;
 use super::variant::width;
 use crate::memory::Arena;
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 /// What the checker counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct WormholeStats {
     /// Keys.
     pub keys: usize,
     /// Leaves.
@@ -43,10 +43,10 @@ macro_rules! ensure {
 
 /// What the trie must have for one prefix.
 #[derive(Default)]
-struct Expected {
-    before: Option<Leaf>,
+struct ExpectedTrieNode {
+    before: Option<WormholeLeaf>,
     /// Children in order, each with its last leaf.
-    children: Vec<(Child, Leaf)>,
+    children: Vec<(TrieItemChild, WormholeLeaf)>,
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
@@ -54,9 +54,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     ///
     /// # Errors
     /// The first violation, in words.
-    pub fn check(&mut self) -> Result<Shape, String> {
+    pub fn check(&mut self) -> Result<WormholeStats, String> {
         let leaves = self.check_list()?;
-        let mut shape = Shape { leaves: leaves.len(), ..Shape::default() };
+        let mut shape = WormholeStats { leaves: leaves.len(), ..WormholeStats::default() };
         for (index, &leaf) in leaves.iter().enumerate() {
             let keys = check_leaf::<S, W>(self, leaf, leaves.get(index + 1).copied())?;
             shape.keys += keys;
@@ -72,7 +72,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// All leaves, in order; verifies links and anchors.
-    fn check_list(&self) -> Result<Vec<Leaf>, String> {
+    fn check_list(&self) -> Result<Vec<WormholeLeaf>, String> {
         let mut leaves = vec![self.first];
         ensure!(
             self.first.anchor().is_empty() && self.first.prev().is_none(),
@@ -95,13 +95,13 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Verifies that the trie is that of the leaves' anchors; returns its items and its bytes.
-    fn check_trie(&self, leaves: &[Leaf]) -> Result<(usize, usize), String> {
-        let mut expected = BTreeMap::<&[u8], Expected>::new();
+    fn check_trie(&self, leaves: &[WormholeLeaf]) -> Result<(usize, usize), String> {
+        let mut expected = BTreeMap::<&[u8], ExpectedTrieNode>::new();
         for (index, &leaf) in leaves.iter().enumerate() {
             let anchor = leaf.anchor();
             let end = leaf.is_terminated().then_some((anchor.len(), None));
             for (len, child) in anchor.iter().map(|&byte| Some(byte)).enumerate().chain(end) {
-                let entry = expected.entry(&anchor[..len]).or_insert_with(|| Expected {
+                let entry = expected.entry(&anchor[..len]).or_insert_with(|| ExpectedTrieNode {
                     before: index.checked_sub(1).map(|left| leaves[left]),
                     children: Vec::new(),
                 });
@@ -121,7 +121,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         };
         let mut bytes = table.bytes();
         for (prefix, expected) in &expected {
-            let Some(Node::Item(item)) = node_of(prefix) else {
+            let Some(MetaTrieNode::Item(item)) = node_of(prefix) else {
                 return Err(format!("prefix {prefix:?} has no item"));
             };
             check_item(item, prefix, expected)?;
@@ -130,7 +130,11 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let plain = leaves.iter().filter(|leaf| !leaf.is_terminated());
         for leaf in plain.clone() {
             let node = node_of(leaf.anchor());
-            ensure!(node == Some(Node::Leaf(*leaf)), "anchor {:?} has the node {node:?}", leaf.anchor());
+            ensure!(
+                node == Some(MetaTrieNode::Leaf(*leaf)),
+                "anchor {:?} has the node {node:?}",
+                leaf.anchor()
+            );
         }
         let entries = expected.keys().filter(|prefix| !prefix.is_empty()).count()
             + plain.filter(|leaf| !leaf.anchor().is_empty()).count();
@@ -145,7 +149,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 }
 
-fn check_item(item: Item, prefix: &[u8], expected: &Expected) -> Result<(), String> {
+fn check_item(item: TrieItem, prefix: &[u8], expected: &ExpectedTrieNode) -> Result<(), String> {
     ensure!(item.len() == prefix.len(), "the item of {prefix:?} says length {}", item.len());
     ensure!(item.before() == expected.before, "before {prefix:?} stands another leaf");
     ensure!(item.children() == expected.children.len(), "{prefix:?} has {} children", item.children());
@@ -159,8 +163,8 @@ fn check_item(item: Item, prefix: &[u8], expected: &Expected) -> Result<(), Stri
 /// Verifies a leaf's slots, ranks and keys; returns how many keys it has.
 fn check_leaf<S: Slot, const W: usize>(
     index: &Wormhole<S, W>,
-    leaf: Leaf,
-    next: Option<Leaf>,
+    leaf: WormholeLeaf,
+    next: Option<WormholeLeaf>,
 ) -> Result<usize, String> {
     let (ranks, anchor) = (leaf.ranks(), leaf.anchor());
     let version = leaf.version().peek();
@@ -192,7 +196,7 @@ fn check_leaf<S: Slot, const W: usize>(
     let taken = (0..SLOTS).filter(|&slot| leaf.record(slot).is_some()).count();
     ensure!(taken == ranks.count, "{taken} slots are taken at {anchor:?}, {} ranked", ranks.count);
     let mut keys: Vec<&[u8]> =
-        ranks.as_slice().iter().filter_map(|&slot| leaf.record(slot.into())).map(Record::key).collect();
+        ranks.as_slice().iter().filter_map(|&slot| leaf.record(slot.into())).map(KeyRecord::key).collect();
     keys.sort_unstable();
     ensure!(keys.windows(2).all(|pair| pair[0] != pair[1]), "the leaf at {anchor:?} has a key twice");
     Ok(ranks.count)

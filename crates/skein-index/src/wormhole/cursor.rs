@@ -12,20 +12,20 @@ use skein_sync::reclaim::Guard;
 use skein_sync::version::Version;
 
 use super::Wormhole;
-use super::latch::Latch;
-use super::leaf::{Leaf, Side};
-use super::lookup::Walk;
-use super::view::{Start, Unready, View};
+use super::latch::LeafLatch;
+use super::leaf::{LeafSide, WormholeLeaf};
+use super::leaf_view::{LeafStart, LeafUnready, LeafView};
+use super::lookup::GuessWalk;
 use crate::index::{Cursor, MAX_KEY_LEN};
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum WormholeCursorState {
     Fresh,
     BeforeFirst,
     /// With the value's word as it was when the cursor came here.
-    On(Record, u64),
+    On(KeyRecord, u64),
     PastLast,
 }
 
@@ -34,8 +34,8 @@ enum State {
 pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
     index: &'g Wormhole<S, W>,
     guard: PhantomData<&'g G>,
-    view: Option<View<W>>,
-    state: State,
+    view: Option<LeafView<W>>,
+    state: WormholeCursorState,
 }
 
 // SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
@@ -44,7 +44,7 @@ unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for WormholeCursor<'_
 
 impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     pub(super) fn new(index: &'g Wormhole<S, W>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, view: None, state: State::Fresh }
+        Self { index, guard: PhantomData, view: None, state: WormholeCursorState::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -53,7 +53,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         let (key, inclusive) =
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
         let target = self.index.locate(key);
-        let mut walk = Walk::new(target.leaf);
+        let mut walk = GuessWalk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
             leaf.prefetch_with_order(target.tag);
@@ -67,19 +67,25 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
             if leaf.changed::<W>(version) {
                 continue;
             }
-            if !matches!(side, Side::Inside) {
+            if !matches!(side, LeafSide::Inside) {
                 walk.turn(self.index, key, side);
-            } else if self.look(leaf, version, Start::Key { key, tag, inclusive }, forward) {
+            } else if self.look(leaf, version, LeafStart::Key { key, tag, inclusive }, forward) {
                 return self.settle(forward);
             }
         }
     }
 
     /// Makes a leaf the view. False if that has to be tried again.
-    pub(super) fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
-        match View::of(leaf, version, start, forward) {
-            Err(Unready::Unsorted) => sort_leaf::<W>(leaf),
-            Err(Unready::Changed) => {}
+    pub(super) fn look(
+        &mut self,
+        leaf: WormholeLeaf,
+        version: Version,
+        start: LeafStart<'_>,
+        forward: bool,
+    ) -> bool {
+        match LeafView::of(leaf, version, start, forward) {
+            Err(LeafUnready::Unsorted) => sort_leaf::<W>(leaf),
+            Err(LeafUnready::Changed) => {}
             Ok(view) => {
                 self.view = Some(view);
                 return true;
@@ -89,14 +95,14 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 
     /// Comes to a leaf at its end. False if it was deleted.
-    fn enter(&mut self, leaf: Leaf, forward: bool) -> bool {
+    fn enter(&mut self, leaf: WormholeLeaf, forward: bool) -> bool {
         leaf.prefetch_all();
         loop {
             let version = leaf.stable::<W>();
             if version.is_deleted() {
                 return false;
             }
-            if self.look(leaf, version, Start::End, forward) {
+            if self.look(leaf, version, LeafStart::End, forward) {
                 return true;
             }
         }
@@ -104,8 +110,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
     /// The state of a cursor on the record at the place of its view.
     #[inline(always)]
-    fn on(view: &View<W>, record: Record) -> State {
-        State::On(record, Wormhole::<S, W>::word(view.leaf, view.slot(), record))
+    fn on(view: &LeafView<W>, record: KeyRecord) -> WormholeCursorState {
+        WormholeCursorState::On(record, Wormhole::<S, W>::word(view.leaf, view.slot(), record))
     }
 
     /// Stands on the record at the view's place, or on the next one there is.
@@ -133,7 +139,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 
     /// Comes to the leaf left of `leaf`, at its end; none if there is no such. False if `leaf` was deleted.
-    fn step_back(&mut self, leaf: Leaf) -> Option<bool> {
+    fn step_back(&mut self, leaf: WormholeLeaf) -> Option<bool> {
         loop {
             let prev = leaf.prev();
             if leaf.is_deleted::<W>() {
@@ -149,12 +155,14 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     /// to one that is not has stood on one.
     #[cold]
     fn resume(&mut self, forward: bool) -> bool {
-        let State::On(record, _) = self.state else { unreachable!("a step begins on a record") };
+        let WormholeCursorState::On(record, _) = self.state else {
+            unreachable!("a step begins on a record")
+        };
         self.seek_from(record.key(), false, forward)
     }
 
     fn run_off(&mut self, forward: bool) -> bool {
-        self.state = if forward { State::PastLast } else { State::BeforeFirst };
+        self.state = if forward { WormholeCursorState::PastLast } else { WormholeCursorState::BeforeFirst };
         self.view = None;
         false
     }
@@ -162,7 +170,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     #[inline]
     fn step(&mut self, forward: bool) -> bool {
         match &mut self.view {
-            Some(view) if view.goes(forward) => {
+            Some(view) if view.is_deleted(forward) => {
                 view.step();
                 if !view.is_past_end()
                     && let Some(record) = view.record()
@@ -179,8 +187,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
 /// Brings a leaf's keys into order, for this scan and for those that come.
 #[cold]
-fn sort_leaf<const W: usize>(leaf: Leaf) {
-    let Some(latch) = Latch::<W>::take(leaf) else { return };
+fn sort_leaf<const W: usize>(leaf: WormholeLeaf) {
+    let Some(latch) = LeafLatch::<W>::take(leaf) else { return };
     let mut ranks = latch.ranks();
     if ranks.sorted < ranks.count {
         latch.sort(&mut ranks);
@@ -191,17 +199,17 @@ fn sort_leaf<const W: usize>(leaf: Leaf) {
 
 impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for WormholeCursor<'g, S, G, W> {
     fn seek(&mut self, key: &[u8]) -> bool {
-        self.state = State::Fresh;
+        self.state = WormholeCursorState::Fresh;
         self.seek_from(key, true, true)
     }
 
     fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.state = State::Fresh;
+        self.state = WormholeCursorState::Fresh;
         self.seek_from(key, true, false)
     }
 
     fn last(&mut self) -> bool {
-        self.state = State::Fresh;
+        self.state = WormholeCursorState::Fresh;
         loop {
             let leaf = self.index.last_leaf();
             if self.enter(leaf, false) && self.view.as_ref().is_some_and(|view| view.next.is_none()) {
@@ -212,23 +220,23 @@ impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for WormholeCursor<'g,
 
     fn next(&mut self) -> bool {
         match self.state {
-            State::On(..) => self.step(true),
-            State::Fresh | State::BeforeFirst => self.first(),
-            State::PastLast => false,
+            WormholeCursorState::On(..) => self.step(true),
+            WormholeCursorState::Fresh | WormholeCursorState::BeforeFirst => self.first(),
+            WormholeCursorState::PastLast => false,
         }
     }
 
     fn prev(&mut self) -> bool {
         match self.state {
-            State::On(..) => self.step(false),
-            State::Fresh | State::PastLast => self.last(),
-            State::BeforeFirst => false,
+            WormholeCursorState::On(..) => self.step(false),
+            WormholeCursorState::Fresh | WormholeCursorState::PastLast => self.last(),
+            WormholeCursorState::BeforeFirst => false,
         }
     }
 
     fn key(&self) -> Option<&[u8]> {
         match self.state {
-            State::On(record, _) => Some(record.key()),
+            WormholeCursorState::On(record, _) => Some(record.key()),
             _ => None,
         }
     }
@@ -236,7 +244,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for WormholeCursor<'g,
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
             // SAFETY: the word was in the index under the guard that the cursor borrows for `'g`.
-            State::On(_, word) => Some(unsafe { S::borrow(word) }),
+            WormholeCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }
     }

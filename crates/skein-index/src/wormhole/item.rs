@@ -22,9 +22,9 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
-use super::leaf::Leaf;
+use super::leaf::WormholeLeaf;
 use crate::index::MAX_KEY_LEN;
-use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
 
 const LEAVES: usize = 5;
 const COUNT_SHIFT: u32 = 16;
@@ -32,26 +32,26 @@ const BELOW_SHIFT: u32 = 32;
 const TERMINATOR: u64 = 1 << BELOW_SHIFT;
 
 /// A child of an item: the terminator, or a byte. In order.
-pub(super) type Child = Option<u8>;
+pub(super) type TrieItemChild = Option<u8>;
 
 /// An item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item(NonNull<AtomicU64>);
+pub(super) struct TrieItem(NonNull<AtomicU64>);
 
-impl Item {
+impl TrieItem {
     /// An item for a prefix of `len` bytes, with one child.
     pub(super) fn with_child(
         arena: &Arena,
         len: usize,
-        before: Option<Leaf>,
-        child: Child,
-        last: Leaf,
+        before: Option<WormholeLeaf>,
+        child: TrieItemChild,
+        last: WormholeLeaf,
     ) -> Self {
         let mut bits = [0; 4];
         if let Some(byte) = child {
             set(&mut bits, byte);
         }
-        let leaves = [before.map_or(0, Leaf::address), last.address()];
+        let leaves = [before.map_or(0, WormholeLeaf::address), last.address()];
         Self::new(arena, len, child.is_none(), bits, leaves.into_iter())
     }
 
@@ -64,7 +64,7 @@ impl Item {
     ) -> Self {
         let head = head(len, terminator, bits);
         let words = std::iter::once(head).chain(bits).chain(leaves);
-        let block = arena.alloc(size(children(head)), Part::Nodes).cast::<AtomicU64>();
+        let block = arena.alloc(size(children(head)), MemoryPart::Nodes).cast::<AtomicU64>();
         block.as_ptr().expose_provenance();
         for (index, word) in words.enumerate() {
             // SAFETY: `size` counts these words; the block is ours alone.
@@ -130,7 +130,7 @@ impl Item {
     }
 
     /// Whether there is such a child.
-    pub(super) fn has(self, child: Child) -> bool {
+    pub(super) fn has(self, child: TrieItemChild) -> bool {
         match child {
             None => self.has_terminator(),
             Some(byte) => self.bits()[usize::from(byte) / 64] & 1 << (byte % 64) != 0,
@@ -139,7 +139,7 @@ impl Item {
 
     /// How many children are below `child`.
     #[inline(always)]
-    fn rank(self, child: Child) -> usize {
+    fn rank(self, child: TrieItemChild) -> usize {
         let Some(byte) = child else { return 0 };
         let (whole, part) = (u32::from(byte) / 64, byte % 64);
         let below = (self.head() >> (BELOW_SHIFT + 8 * whole)) as u8;
@@ -148,16 +148,16 @@ impl Item {
     }
 
     #[inline(always)]
-    fn leaf_at(self, place: usize) -> Option<Leaf> {
+    fn leaf_at(self, place: usize) -> Option<WormholeLeaf> {
         let address = self.word(LEAVES + place).load(PROTECT);
         // SAFETY: a leaf is taken out of all items before it is retired; callers hold a guard.
-        (address != 0).then(|| unsafe { Leaf::from_address(address) })
+        (address != 0).then(|| unsafe { WormholeLeaf::from_address(address) })
     }
 
     /// The leaf for keys that go on with `next` after the prefix, or end there, and no child leads further; none if all leaves
     /// are above them.
     #[inline(always)]
-    pub(super) fn target(self, next: Child) -> Option<Leaf> {
+    pub(super) fn target(self, next: TrieItemChild) -> Option<WormholeLeaf> {
         let place = match next {
             // The key is the prefix: the terminator, if it is there, is not above it.
             None => usize::from(self.has_terminator()),
@@ -167,35 +167,35 @@ impl Item {
     }
 
     /// The leaf left of the subtree.
-    pub(super) fn before(self) -> Option<Leaf> {
+    pub(super) fn before(self) -> Option<WormholeLeaf> {
         self.leaf_at(0)
     }
 
     /// The caller holds the table's lock, as for all that follow.
-    pub(super) fn set_before(self, leaf: Option<Leaf>) {
+    pub(super) fn set_before(self, leaf: Option<WormholeLeaf>) {
         // Release: pairs with the load in `leaf_at`; the leaf is initialised.
-        self.word(LEAVES).store(leaf.map_or(0, Leaf::address), Ordering::Release);
+        self.word(LEAVES).store(leaf.map_or(0, WormholeLeaf::address), Ordering::Release);
     }
 
     /// The last leaf of a child that is there.
-    pub(super) fn last_of(self, child: Child) -> Option<Leaf> {
+    pub(super) fn last_of(self, child: TrieItemChild) -> Option<WormholeLeaf> {
         self.leaf_at(self.rank(child) + 1)
     }
 
     /// Makes another leaf the last one of a child.
-    pub(super) fn set_last_of(self, child: Child, leaf: Leaf) {
+    pub(super) fn set_last_of(self, child: TrieItemChild, leaf: WormholeLeaf) {
         // Release: as in `set_before`.
         self.word(LEAVES + self.rank(child) + 1).store(leaf.address(), Ordering::Release);
     }
 
     /// A leaf of the subtree.
     #[inline(always)]
-    pub(super) fn sample(self) -> Option<Leaf> {
+    pub(super) fn sample(self) -> Option<WormholeLeaf> {
         self.leaf_at(self.children())
     }
 
     /// This item with one more child.
-    pub(super) fn with(self, arena: &Arena, child: Child, last: Leaf) -> Self {
+    pub(super) fn with(self, arena: &Arena, child: TrieItemChild, last: WormholeLeaf) -> Self {
         let (place, mut bits) = (self.rank(child) + 1, self.bits());
         if let Some(byte) = child {
             set(&mut bits, byte);
@@ -210,7 +210,7 @@ impl Item {
     }
 
     /// This item with one child less; none if that was the only one.
-    pub(super) fn without(self, arena: &Arena, child: Child) -> Option<Self> {
+    pub(super) fn without(self, arena: &Arena, child: TrieItemChild) -> Option<Self> {
         if self.children() == 1 {
             return None;
         }
@@ -227,7 +227,7 @@ impl Item {
     ///
     /// # Safety
     /// Nobody can reach the item, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(super) unsafe fn free(self, part: MemoryPart) {
         let size = size(self.children());
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
         unsafe { Arena::free(self.0.cast(), size, part) };
@@ -240,11 +240,11 @@ impl Item {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(word: *mut AtomicU64, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Item(NonNull::new_unchecked(word)).free(Part::Retired) };
+            unsafe { TrieItem(NonNull::new_unchecked(word)).free(MemoryPart::Retired) };
         }
         // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
         unsafe {
-            Arena::recount(self.0.cast(), size(self.children()), Part::Nodes, Part::Retired);
+            Arena::recount(self.0.cast(), size(self.children()), MemoryPart::Nodes, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);
         }
     }

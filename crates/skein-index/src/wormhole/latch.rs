@@ -7,17 +7,17 @@ use std::ops::Deref;
 
 use skein_sync::version::Version;
 
-use super::leaf::Leaf;
+use super::leaf::WormholeLeaf;
 use super::variant::{ALONE, has};
 
 /// A locked leaf.
 #[derive(Debug)]
-pub(super) struct Latch<const W: usize>(Leaf);
+pub(super) struct LeafLatch<const W: usize>(WormholeLeaf);
 
-impl<const W: usize> Latch<W> {
+impl<const W: usize> LeafLatch<W> {
     /// Locks a leaf, waiting for it; none if it is deleted.
     #[inline]
-    pub(super) fn take(leaf: Leaf) -> Option<Self> {
+    pub(super) fn take(leaf: WormholeLeaf) -> Option<Self> {
         if !has(W, ALONE) {
             leaf.version().lock();
         }
@@ -30,13 +30,13 @@ impl<const W: usize> Latch<W> {
         if has(W, ALONE) { Version::BORDER } else { Version::BORDER.as_locked_split() };
 
     /// The latch of a leaf that was created locked.
-    pub(super) fn of_new(leaf: Leaf) -> Self {
+    pub(super) fn of_new(leaf: WormholeLeaf) -> Self {
         debug_assert!(has(W, ALONE) || leaf.version().peek().is_locked());
         Self(leaf)
     }
 
     /// The leaf.
-    pub(super) fn leaf(&self) -> Leaf {
+    pub(super) fn leaf(&self) -> WormholeLeaf {
         self.0
     }
 
@@ -62,15 +62,15 @@ impl<const W: usize> Latch<W> {
     }
 }
 
-impl<const W: usize> Deref for Latch<W> {
-    type Target = Leaf;
+impl<const W: usize> Deref for LeafLatch<W> {
+    type Target = WormholeLeaf;
 
-    fn deref(&self) -> &Leaf {
+    fn deref(&self) -> &WormholeLeaf {
         &self.0
     }
 }
 
-impl<const W: usize> Drop for Latch<W> {
+impl<const W: usize> Drop for LeafLatch<W> {
     #[inline]
     fn drop(&mut self) {
         if !has(W, ALONE) {

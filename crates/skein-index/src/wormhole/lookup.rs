@@ -13,11 +13,11 @@
 //! know yet), left (the leaf was merged), or starts over with full comparisons of prefixes.
 
 use super::Wormhole;
-use super::leaf::{Leaf, Side};
-use super::search::Search;
-use super::table::{Node, Table, is_item};
+use super::leaf::{LeafSide, WormholeLeaf};
+use super::search::LeafSearch;
+use super::table::{MetaTrieNode, PrefixTable, is_item};
 use super::variant::{WITHOUT_INCREMENTAL_HASH, WITHOUT_TAGS, has, probes};
-use crate::hash::Prefixes;
+use crate::hash::PrefixHasher;
 use crate::index::MAX_KEY_LEN;
 use crate::slot::Slot;
 
@@ -26,21 +26,21 @@ const STEPS_MAX: usize = 4;
 
 /// A guess at the leaf for a key, and the key's tag there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) leaf: Leaf,
+pub(super) struct LeafGuess {
+    pub(super) leaf: WormholeLeaf,
     pub(super) tag: u16,
 }
 
 /// What is known of the longest prefix: it has at least `len` bytes and less than `end`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Longest {
+pub(super) struct PrefixBounds {
     pub(super) len: usize,
     pub(super) end: usize,
     /// The word that leads to the node of the first `len` bytes.
     node: u64,
 }
 
-impl Longest {
+impl PrefixBounds {
     /// Whether another prefix has to be probed.
     #[inline(always)]
     pub(super) fn is_open(&self) -> bool {
@@ -59,22 +59,22 @@ impl Longest {
 
     /// The node of the first `len` bytes. The caller still holds the guard, or the lock, under which it was found.
     #[inline(always)]
-    pub(super) fn node(&self) -> Node {
+    pub(super) fn node(&self) -> MetaTrieNode {
         // SAFETY: the root's word, or an entry's, which `learn` has seen not to be 0.
-        unsafe { Node::from_word(self.node).unwrap_unchecked() }
+        unsafe { MetaTrieNode::from_word(self.node).unwrap_unchecked() }
     }
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// What is known at first.
     #[inline(always)]
-    pub(super) fn begin(&self, table: &Table, key: &[u8]) -> Longest {
-        Longest { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
+    pub(super) fn begin(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
+        PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
     }
 
     /// The hash of the prefix of `len` bytes.
     #[inline(always)]
-    pub(super) fn hash(table: &Table, prefixes: &Prefixes<'_>, len: usize) -> u64 {
+    pub(super) fn hash(table: &PrefixTable, prefixes: &PrefixHasher<'_>, len: usize) -> u64 {
         if has(W, WITHOUT_INCREMENTAL_HASH) {
             table.hash.of(&prefixes.bytes()[..len])
         } else {
@@ -85,8 +85,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// The word of the node of a prefix whose length and hash are given, by tag alone unless `exact`; 0 if there is none.
     #[inline(always)]
     pub(super) fn probe(
-        table: &Table,
-        prefixes: &Prefixes<'_>,
+        table: &PrefixTable,
+        prefixes: &PrefixHasher<'_>,
         (len, hash): (usize, u64),
         exact: bool,
     ) -> u64 {
@@ -99,7 +99,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// The longest prefix in the table.
     #[inline(always)]
-    fn longest_prefix(&self, table: &Table, prefixes: &Prefixes<'_>, exact: bool) -> Longest {
+    fn longest_prefix(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>, exact: bool) -> PrefixBounds {
         let mut known = self.begin(table, prefixes.bytes());
         while known.is_open() {
             match probes(W) {
@@ -117,7 +117,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Probes `N` prefixes at once, evenly apart.
     #[inline(always)]
-    fn narrow<const N: usize>(table: &Table, prefixes: &Prefixes<'_>, exact: bool, known: &mut Longest) {
+    fn narrow<const N: usize>(
+        table: &PrefixTable,
+        prefixes: &PrefixHasher<'_>,
+        exact: bool,
+        known: &mut PrefixBounds,
+    ) {
         let (start, gap) = (known.len, known.end - known.len);
         let mut probes = [(0, 0); N];
         for (index, probe) in probes.iter_mut().enumerate() {
@@ -135,52 +140,52 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// The leaf that a longest prefix leads to; none if the trie has changed or a tag was wrong.
     #[inline(always)]
-    pub(super) fn leaf_after(&self, key: &[u8], known: &Longest) -> Option<Leaf> {
+    pub(super) fn leaf_after(&self, key: &[u8], known: &PrefixBounds) -> Option<WormholeLeaf> {
         match known.node() {
-            Node::Leaf(leaf) => Some(leaf),
-            Node::Item(item) if item.len() == known.len => {
+            MetaTrieNode::Leaf(leaf) => Some(leaf),
+            MetaTrieNode::Item(item) if item.len() == known.len => {
                 Some(item.target(key.get(known.len).copied()).unwrap_or(self.first))
             }
-            Node::Item(_) => None,
+            MetaTrieNode::Item(_) => None,
         }
     }
 
     /// The key's tag in leaves that are not keyed.
     #[inline(always)]
-    pub(super) fn tag(&self, table: &Table, prefixes: &Prefixes<'_>) -> u16 {
+    pub(super) fn tag(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>) -> u16 {
         let hash = if table.hash.is_keyed() { self.plain.of(prefixes.bytes()) } else { prefixes.whole() };
         (hash >> 48) as u16
     }
 
     /// A guess at the leaf for a key, which is not too long.
     #[inline(always)]
-    pub(super) fn locate(&self, key: &[u8]) -> Target {
+    pub(super) fn locate(&self, key: &[u8]) -> LeafGuess {
         let table = self.meta.table();
-        let mut prefixes = Prefixes::empty(table.hash);
+        let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let known = self.longest_prefix(table, &prefixes, false);
         let tag = self.tag(table, &prefixes);
         match self.leaf_after(key, &known) {
-            Some(leaf) => Target { leaf, tag },
-            None => Target { leaf: self.locate_exactly(key), tag },
+            Some(leaf) => LeafGuess { leaf, tag },
+            None => LeafGuess { leaf: self.locate_exactly(key), tag },
         }
     }
 
     /// The leaf for a key; a guess only while writers change the trie.
     #[cold]
-    pub(super) fn locate_exactly(&self, key: &[u8]) -> Leaf {
+    pub(super) fn locate_exactly(&self, key: &[u8]) -> WormholeLeaf {
         let table = self.meta.table();
-        let mut prefixes = Prefixes::empty(table.hash);
+        let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let known = self.longest_prefix(table, &prefixes, true);
         self.leaf_after(key, &known).unwrap_or(self.first)
     }
 
     /// The last leaf, or one on the way to it: it may have split just now.
-    pub(super) fn last_leaf(&self) -> Leaf {
+    pub(super) fn last_leaf(&self) -> WormholeLeaf {
         let mut leaf = match self.meta.root() {
-            Node::Leaf(leaf) => leaf,
-            Node::Item(item) => item.sample().unwrap_or(self.first),
+            MetaTrieNode::Leaf(leaf) => leaf,
+            MetaTrieNode::Item(item) => item.sample().unwrap_or(self.first),
         };
         loop {
             // In the middle of a merge the left leaf still leads to the deleted one, which leads back: there is nothing to do but wait.
@@ -194,7 +199,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Looks for a key in a leaf by the tag that the leaf wants.
     #[inline]
-    pub(super) fn find_in(&self, leaf: Leaf, key: &[u8], tag: u16) -> Search {
+    pub(super) fn find_in(&self, leaf: WormholeLeaf, key: &[u8], tag: u16) -> LeafSearch {
         let tag = if leaf.is_keyed() { self.keyed_tag(key) } else { tag };
         leaf.find::<W>(key, tag)
     }
@@ -218,7 +223,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// The word of `key`'s value, with a guess at its leaf. What is found needs no look at the leaf's header.
     #[inline(always)]
-    pub(super) fn finish(&self, key: &[u8], target: Target) -> Option<u64> {
+    pub(super) fn finish(&self, key: &[u8], target: LeafGuess) -> Option<u64> {
         match target.leaf.find::<W>(key, target.tag).held {
             Some(held) => Some(Self::word(target.leaf, held.slot, held.record)),
             None => self.confirm(key, target),
@@ -227,8 +232,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// After a lookup that found nothing in the leaf it guessed, which may not have been the leaf.
     #[inline(never)]
-    fn confirm(&self, key: &[u8], target: Target) -> Option<u64> {
-        let mut walk = Walk::new(target.leaf);
+    fn confirm(&self, key: &[u8], target: LeafGuess) -> Option<u64> {
+        let mut walk = GuessWalk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
             let version = leaf.stable::<W>();
@@ -243,7 +248,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             if leaf.changed::<W>(version) {
                 continue;
             }
-            if matches!(side, Side::Inside) {
+            if matches!(side, LeafSide::Inside) {
                 return None;
             }
             walk.turn(self, key, side);
@@ -253,21 +258,26 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
 /// The way from a guessed leaf to the right one.
 #[derive(Debug)]
-pub(super) struct Walk {
-    pub(super) leaf: Leaf,
+pub(super) struct GuessWalk {
+    pub(super) leaf: WormholeLeaf,
     steps: usize,
 }
 
-impl Walk {
-    pub(super) fn new(leaf: Leaf) -> Self {
+impl GuessWalk {
+    pub(super) fn new(leaf: WormholeLeaf) -> Self {
         Self { leaf, steps: 0 }
     }
 
     /// Goes on from a leaf that the key is not in.
-    pub(super) fn turn<S: Slot, const W: usize>(&mut self, index: &Wormhole<S, W>, key: &[u8], side: Side) {
+    pub(super) fn turn<S: Slot, const W: usize>(
+        &mut self,
+        index: &Wormhole<S, W>,
+        key: &[u8],
+        side: LeafSide,
+    ) {
         self.steps += 1;
         self.leaf = match side {
-            Side::Right(next) if !self.steps.is_multiple_of(STEPS_MAX) => next,
+            LeafSide::Right(next) if !self.steps.is_multiple_of(STEPS_MAX) => next,
             _ => index.locate_exactly(key),
         };
     }

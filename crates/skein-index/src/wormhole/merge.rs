@@ -19,8 +19,8 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::Wormhole;
-use super::latch::Latch;
-use super::leaf::{Leaf, Ranks, SLOTS};
+use super::latch::LeafLatch;
+use super::leaf::{LeafRanks, SLOTS, WormholeLeaf};
 use super::variant::width;
 use crate::slot::Slot;
 
@@ -31,14 +31,14 @@ fn fit<const W: usize>(left: usize, right: usize) -> bool {
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// After a removal: merges the leaf with a neighbour if they fit.
-    pub(super) fn tidy(&self, latch: Latch<W>, guard: &impl Guard) {
+    pub(super) fn tidy(&self, latch: LeafLatch<W>, guard: &impl Guard) {
         let count = latch.count();
         if count > width(W) / 2 {
             return;
         }
         if let Some(next) = latch.next()
             && fit::<W>(count, next.count())
-            && let Some(right) = Latch::<W>::take(next)
+            && let Some(right) = LeafLatch::<W>::take(next)
             && fit::<W>(count, next.count())
         {
             return self.merge(latch, right, guard);
@@ -52,10 +52,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Merges a leaf into its left neighbour if they still fit, once both are locked, the left one
     /// first.
-    fn merge_left(&self, leaf: Leaf, guard: &impl Guard) {
+    fn merge_left(&self, leaf: WormholeLeaf, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
-            let Some(left) = Latch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
+            let Some(left) = LeafLatch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
                 // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if
                 // it is not gone itself.
                 if leaf.is_deleted::<W>() {
@@ -64,7 +64,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 backoff.wait();
                 continue;
             };
-            if let Some(right) = Latch::<W>::take(leaf)
+            if let Some(right) = LeafLatch::<W>::take(leaf)
                 && fit::<W>(left.count(), right.count())
             {
                 self.merge(left, right, guard);
@@ -74,7 +74,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Moves all keys of a leaf to its left neighbour, both locked.
-    fn merge(&self, left: Latch<W>, right: Latch<W>, guard: &impl Guard) {
+    fn merge(&self, left: LeafLatch<W>, right: LeafLatch<W>, guard: &impl Guard) {
         let mut meta = self.meta.lock(&self.base.arena, guard);
         right.mark_deleted();
         left.mark_splitting();
@@ -93,12 +93,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         drop(meta);
         // SAFETY: neither the list nor the trie leads to it any more.
         unsafe { gone.retire(guard) };
-        if still_empty && let Some(latch) = Latch::take(kept) {
+        if still_empty && let Some(latch) = LeafLatch::take(kept) {
             self.tidy(latch, guard);
         }
     }
 
-    fn move_records(&self, left: Leaf, right: Leaf) {
+    fn move_records(&self, left: WormholeLeaf, right: WormholeLeaf) {
         let (mut ranks, moved) = (left.ranks(), right.ranks());
         let in_order = ranks.sorted == ranks.count;
         debug_assert!(ranks.count + moved.count <= SLOTS);
@@ -119,6 +119,6 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             ranks.sorted += moved.sorted;
         }
         left.set_ranks(&ranks);
-        right.set_ranks(&Ranks::EMPTY);
+        right.set_ranks(&LeafRanks::EMPTY);
     }
 }

@@ -36,10 +36,11 @@ mod cursor;
 mod item;
 mod latch;
 mod leaf;
+mod leaf_view;
 mod line;
 mod lookup;
 mod merge;
-mod meta;
+mod meta_trie;
 mod search;
 mod split;
 mod table;
@@ -48,7 +49,6 @@ mod teardown;
 mod tests;
 mod value;
 pub mod variant;
-mod view;
 mod write;
 
 use std::fmt;
@@ -58,15 +58,15 @@ use std::sync::Arc;
 use skein_sync::reclaim::{Collector, Guard};
 use skein_sync::version::Version;
 
-pub use check::Shape;
+pub use check::WormholeStats;
 pub use cursor::WormholeCursor;
-use leaf::Leaf;
-use meta::Meta;
+use leaf::WormholeLeaf;
+use meta_trie::MetaTrie;
 use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
 
-use crate::engine::{Base, Engine};
+use crate::engine::{IndexBase, IndexEngine};
 use crate::hash::PrefixHash;
-use crate::index::{Change, Computed, OrderedIndex, Refused};
+use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::memory::Arena;
 use crate::slot::Slot;
 
@@ -87,12 +87,12 @@ use crate::slot::Slot;
 /// ```
 pub struct Wormhole<S: Slot, const W: usize = 128> {
     /// The leaf of the empty anchor; it never goes.
-    first: Leaf,
-    meta: Meta,
+    first: WormholeLeaf,
+    meta: MetaTrie,
     /// The hash of tags in leaves, and the one of those whose tags collided.
     plain: PrefixHash,
     keyed: PrefixHash,
-    base: Base,
+    base: IndexBase,
     slots: PhantomData<S>,
 }
 
@@ -120,9 +120,9 @@ impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
     ///
     /// # Safety
     /// From now on one thread at a time uses the index, and nothing is written while a cursor is in use.
-    pub unsafe fn alone(collector: Arc<Collector>) -> Self {
+    pub unsafe fn single_threaded(collector: Arc<Collector>) -> Self {
         // SAFETY: passed on to the caller.
-        unsafe { Self::alone_on(Arena::new(), collector) }
+        unsafe { Self::single_threaded_in(Arena::new(), collector) }
     }
 }
 
@@ -136,26 +136,26 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// # Safety
     /// As for `alone`. Nothing else of the arena is in use when the index is dropped, and none of
     /// its objects is used after that.
-    pub unsafe fn alone_on(arena: Arena, collector: Arc<Collector>) -> Self {
+    pub unsafe fn single_threaded_in(arena: Arena, collector: Arc<Collector>) -> Self {
         const { assert!(has(W, ALONE), "an index for one thread is of a variant that has `ALONE`") };
-        Self::build(Base::on(arena, collector))
+        Self::build(IndexBase::with_arena(arena, collector))
     }
 
     /// An empty index of the variant that its type says.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         const { assert!(!has(W, ALONE), "an index for one thread is made by `alone`") };
-        Self::build(Base::new(collector, !has(W, WITHOUT_HUGE_PAGES)))
+        Self::build(IndexBase::new(collector, !has(W, WITHOUT_HUGE_PAGES)))
     }
 
-    fn build(base: Base) -> Self {
+    fn build(base: IndexBase) -> Self {
         const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
         const { assert!(size_of::<usize>() == 8, "addresses have 48 of 64 bits") };
         let huge = !has(W, WITHOUT_HUGE_PAGES);
-        let first = Leaf::new(&base.arena, Version::BORDER, b"");
+        let first = WormholeLeaf::new(&base.arena, Version::BORDER, b"");
         let keyed = PrefixHash::keyed();
         Self {
             first,
-            meta: Meta::new(&base.arena, first, keyed, huge),
+            meta: MetaTrie::new(&base.arena, first, keyed, huge),
             plain: PrefixHash::crc32c(),
             keyed,
             base,
@@ -172,14 +172,14 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 }
 
-impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
-    type Position<'g, G: Guard + 'g>
+impl<S: Slot, const W: usize> IndexEngine<S> for Wormhole<S, W> {
+    type EngineCursor<'g, G: Guard + 'g>
         = WormholeCursor<'g, S, G, W>
     where
         Self: 'g;
 
     #[inline(always)]
-    fn base(&self) -> &Base {
+    fn base(&self) -> &IndexBase {
         &self.base
     }
 
@@ -197,9 +197,9 @@ impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         Ok(self.write(key, change, guard))
     }
 
@@ -208,13 +208,13 @@ impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
     }
 
     #[inline(always)]
-    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
+    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
         WormholeCursor::new(self, guard)
     }
 
     fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let anchors: Vec<&[u8]> =
-            std::iter::successors(self.first.next(), |leaf| leaf.next()).map(Leaf::anchor).collect();
+            std::iter::successors(self.first.next(), |leaf| leaf.next()).map(WormholeLeaf::anchor).collect();
         let parts = parts.clamp(1, anchors.len() + 1);
         (1..parts).map(|part| anchors[part * (anchors.len() + 1) / parts - 1].to_vec()).collect()
     }

@@ -1,47 +1,47 @@
 //! Searching one leaf: by tag for one key, by order for a place.
 
-use super::leaf::{LINES, Leaf, Ranks, SLOTS, home, looks_like};
+use super::leaf::{LINES, LeafRanks, SLOTS, WormholeLeaf, home, looks_like};
 use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
-use crate::record::{Record, kind_of};
+use crate::record::{KeyRecord, kind_of};
 
 /// The square root of a full leaf's keys, about: so many comparisons in each round of a search by key.
 const STRIDE: usize = 10;
 
 /// A record, and the slot that holds it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct FoundRecord {
     pub(super) slot: usize,
-    pub(super) record: Record,
+    pub(super) record: KeyRecord,
 }
 
 /// What a leaf's slots say of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Search {
-    pub(super) held: Option<Held>,
+pub(super) struct LeafSearch {
+    pub(super) held: Option<FoundRecord>,
     /// Records of other keys with the same tag.
     pub(super) collisions: usize,
 }
 
-impl Leaf {
+impl WormholeLeaf {
     /// Looks for `key`, whose tag in this leaf is `tag`.
     #[inline(always)]
-    pub(super) fn find<const W: usize>(self, key: &[u8], tag: u16) -> Search {
+    pub(super) fn find<const W: usize>(self, key: &[u8], tag: u16) -> LeafSearch {
         if has(W, WITHOUT_LEAF_TAGS) {
-            return Search { held: self.find_by_order(key), collisions: 0 };
+            return LeafSearch { held: self.find_by_order(key), collisions: 0 };
         }
         let first = if has(W, WITHOUT_POSITION) { 0 } else { home(tag) };
         let mut collisions = 0;
         if let Some(held) = self.find_in_line(key, tag, first, &mut collisions) {
-            return Search { held: Some(held), collisions };
+            return LeafSearch { held: Some(held), collisions };
         }
         if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << first) == 0 {
-            return Search { held: None, collisions };
+            return LeafSearch { held: None, collisions };
         }
         self.find_further::<W>(key, tag, first, collisions)
     }
 
     #[inline(always)]
-    fn find_in_line(self, key: &[u8], tag: u16, line: usize, collisions: &mut usize) -> Option<Held> {
+    fn find_in_line(self, key: &[u8], tag: u16, line: usize, collisions: &mut usize) -> Option<FoundRecord> {
         let kind = kind_of(key.len());
         for slot in self.tagged(line, tag) {
             let word = self.slot(slot);
@@ -49,9 +49,9 @@ impl Leaf {
                 continue;
             }
             // SAFETY: slots hold words of records; callers hold a guard or the leaf's lock.
-            let Some(record) = (unsafe { Record::from_word(word) }) else { continue };
+            let Some(record) = (unsafe { KeyRecord::from_word(word) }) else { continue };
             if record.has_key(key) {
-                return Some(Held { slot, record });
+                return Some(FoundRecord { slot, record });
             }
             *collisions += 1;
         }
@@ -66,25 +66,25 @@ impl Leaf {
         tag: u16,
         first: usize,
         mut collisions: usize,
-    ) -> Search {
+    ) -> LeafSearch {
         for line in (first + 1..first + LINES).map(|line| line % LINES) {
             let held = self.find_in_line(key, tag, line, &mut collisions);
             if held.is_some() {
-                return Search { held, collisions };
+                return LeafSearch { held, collisions };
             }
             if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << line) == 0 {
                 break;
             }
         }
-        Search { held: None, collisions }
+        LeafSearch { held: None, collisions }
     }
 
     /// Looks for `key` by comparing keys: in halves where they are sorted, one by one beyond.
-    fn find_by_order(self, key: &[u8]) -> Option<Held> {
+    fn find_by_order(self, key: &[u8]) -> Option<FoundRecord> {
         let ranks = self.ranks();
         let at = |slot: u8| {
             let record = self.record(slot.into())?;
-            (record.key() == key).then_some(Held { slot: slot.into(), record })
+            (record.key() == key).then_some(FoundRecord { slot: slot.into(), record })
         };
         let (sorted, tail) = ranks.as_slice().split_at(ranks.sorted);
         let rank = self.lower_bound(&ranks, key);
@@ -95,9 +95,9 @@ impl Leaf {
     ///
     /// In two rounds of some ten comparisons, whose records are fetched together; halving would wait for seven, one after the
     /// other.
-    pub(super) fn lower_bound(self, ranks: &Ranks, key: &[u8]) -> usize {
+    pub(super) fn lower_bound(self, ranks: &LeafRanks, key: &[u8]) -> usize {
         let sorted = &ranks.slots[..ranks.sorted];
-        let fetch = |slot: &u8| Record::prefetch(self.slot(usize::from(*slot)));
+        let fetch = |slot: &u8| KeyRecord::prefetch(self.slot(usize::from(*slot)));
         // An empty slot is one that a remove has just left; the reader will see that the version has changed.
         let is_below = |slot: &u8| self.record(usize::from(*slot)).is_some_and(|record| record.key() < key);
         let mut stride = sorted.chunks(STRIDE).map(|chunk| &chunk[0]);
@@ -111,15 +111,15 @@ impl Leaf {
     }
 
     /// Brings the ranks into key order. The caller holds the lock, so that records stay.
-    pub(super) fn sort(self, ranks: &mut Ranks) {
+    pub(super) fn sort(self, ranks: &mut LeafRanks) {
         if ranks.sorted == ranks.count {
             return;
         }
         for &slot in ranks.as_slice() {
-            Record::prefetch(self.slot(slot.into()));
+            KeyRecord::prefetch(self.slot(slot.into()));
         }
         let skip = self.common_prefix(ranks);
-        let key = |slot: u8| self.record(slot.into()).map_or(&[][..], Record::key);
+        let key = |slot: u8| self.record(slot.into()).map_or(&[][..], KeyRecord::key);
         // Words sort without a branch for each comparison: the seven bytes beyond what all keys
         // share, and the slot.
         let mut room = [0_u64; SLOTS];
@@ -139,8 +139,9 @@ impl Leaf {
     }
 
     /// The length of a prefix that all keys of the leaf share.
-    fn common_prefix(self, ranks: &Ranks) -> usize {
-        let mut keys = ranks.as_slice().iter().filter_map(|&slot| self.record(slot.into())).map(Record::key);
+    fn common_prefix(self, ranks: &LeafRanks) -> usize {
+        let mut keys =
+            ranks.as_slice().iter().filter_map(|&slot| self.record(slot.into())).map(KeyRecord::key);
         let Some(first) = keys.next() else { return 0 };
         keys.fold(first.len(), |shared, key| common_len(&first[..shared], key))
     }

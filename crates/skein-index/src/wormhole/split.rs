@@ -17,15 +17,15 @@
 use skein_sync::reclaim::Guard;
 
 use super::Wormhole;
-use super::latch::Latch;
-use super::leaf::{Leaf, Ranks};
+use super::latch::LeafLatch;
+use super::leaf::{LeafRanks, WormholeLeaf};
 use super::search::common_len;
 use super::variant::{WITHOUT_SHORT_ANCHORS, has, width};
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 /// Where a leaf is cut: the rank of the first key that goes, and the new anchor.
-struct Cut<'k> {
+struct LeafCut<'k> {
     rank: usize,
     anchor: &'k [u8],
 }
@@ -33,19 +33,19 @@ struct Cut<'k> {
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Splits a full leaf and adds a record to one half.
     #[cold]
-    pub(super) fn split(&self, latch: Latch<W>, (record, word): (Record, u64), guard: &impl Guard) {
+    pub(super) fn split(&self, latch: LeafLatch<W>, (record, word): (KeyRecord, u64), guard: &impl Guard) {
         let mut ranks = latch.ranks();
         latch.sort(&mut ranks);
         let key = record.key();
         let cut = cut::<W>(latch.leaf(), &ranks, key);
         let mut meta = self.meta.lock(&self.base.arena, guard);
         let next = latch.next();
-        let new = Leaf::new(&self.base.arena, Latch::<W>::NEW, cut.anchor);
+        let new = WormholeLeaf::new(&self.base.arena, LeafLatch::<W>::NEW, cut.anchor);
         new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));
         new.set_keyed(latch.is_keyed());
-        let new_latch = Latch::<W>::of_new(new);
+        let new_latch = LeafLatch::<W>::of_new(new);
 
-        let mut moved = Ranks::EMPTY;
+        let mut moved = LeafRanks::EMPTY;
         for &slot in &ranks.as_slice()[cut.rank..] {
             let record = latch.record(slot.into()).expect("the lock keeps records in their slots");
             let place = new.place(record);
@@ -78,7 +78,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 }
 
 /// Chooses a cut of a leaf in order, to which `key` is to be added.
-fn cut<'k, const W: usize>(leaf: Leaf, ranks: &Ranks, key: &'k [u8]) -> Cut<'k> {
+fn cut<'k, const W: usize>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k [u8]) -> LeafCut<'k> {
     let count = ranks.count;
     let record_at = |rank: usize| {
         let record = leaf.record(ranks.slots[rank].into());
@@ -93,5 +93,5 @@ fn cut<'k, const W: usize>(leaf: Leaf, ranks: &Ranks, key: &'k [u8]) -> Cut<'k> 
     let best = (ideal - reach..=last.min(ideal + reach))
         .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(ideal)))
         .unwrap_or(ideal);
-    Cut { rank: best, anchor: anchor_at(best) }
+    LeafCut { rank: best, anchor: anchor_at(best) }
 }

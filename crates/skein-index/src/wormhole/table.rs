@@ -18,12 +18,12 @@
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::reclaim::PROTECT;
 
-use super::item::Item;
-use super::leaf::Leaf;
-use super::line::{LINE, Places};
+use super::item::TrieItem;
+use super::leaf::WormholeLeaf;
+use super::line::{LINE, TagMatches};
 use crate::hash::PrefixHash;
-use crate::memory::{Arena, Words, prefetch_read};
-use crate::tagged::Tagged;
+use crate::memory::{Arena, AtomicWords, prefetch_read};
+use crate::tagged_pointer::TaggedPointer;
 
 /// Lines that an entry may lie away. A table that chance has filled is made larger long before that, so more means that
 /// someone chooses prefixes that collide.
@@ -38,18 +38,18 @@ const KIND_GONE: u64 = 2;
 
 /// What stands for a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum MetaTrieNode {
     /// The prefix is this leaf's anchor.
-    Leaf(Leaf),
+    Leaf(WormholeLeaf),
     /// It is shorter than an anchor.
-    Item(Item),
+    Item(TrieItem),
 }
 
-impl Node {
+impl MetaTrieNode {
     fn word(self, tag: u16) -> u64 {
         match self {
-            Self::Leaf(leaf) => Tagged::new(tag, leaf.address(), KIND_LEAF).0,
-            Self::Item(item) => Tagged::new(tag, item.address(), KIND_ITEM).0,
+            Self::Leaf(leaf) => TaggedPointer::new(tag, leaf.address(), KIND_LEAF).0,
+            Self::Item(item) => TaggedPointer::new(tag, item.address(), KIND_ITEM).0,
         }
     }
 
@@ -64,15 +64,15 @@ impl Node {
     /// The word came from [`Self::word`] or is 0 or [`GONE`], and the node is live.
     #[inline(always)]
     pub(super) unsafe fn from_word(word: u64) -> Option<Self> {
-        let entry = Tagged(word);
+        let entry = TaggedPointer(word);
         if entry.address() == 0 {
             return None;
         }
         // SAFETY: passed on to the caller.
         Some(unsafe {
             match entry.kind() {
-                KIND_LEAF => Self::Leaf(Leaf::from_address(entry.address())),
-                _ => Self::Item(Item::from_address(entry.address())),
+                KIND_LEAF => Self::Leaf(WormholeLeaf::from_address(entry.address())),
+                _ => Self::Item(TrieItem::from_address(entry.address())),
             }
         })
     }
@@ -97,14 +97,14 @@ impl Node {
 /// Whether a node's word leads to an item.
 #[inline(always)]
 pub(super) fn is_item(word: u64) -> bool {
-    Tagged(word).kind() == KIND_ITEM
+    TaggedPointer(word).kind() == KIND_ITEM
 }
 
 /// An entry found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PrefixEntry {
     index: usize,
-    pub(super) node: Node,
+    pub(super) node: MetaTrieNode,
 }
 
 /// The lines of a table for about so many entries.
@@ -116,8 +116,8 @@ fn lines_for(entries: usize) -> usize {
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct Table {
-    words: Words,
+pub(super) struct PrefixTable {
+    words: AtomicWords,
     lines: usize,
     pub(super) hash: PrefixHash,
     /// Entries, and entries that were.
@@ -126,12 +126,12 @@ pub(super) struct Table {
     longest: AtomicUsize,
 }
 
-impl Table {
+impl PrefixTable {
     /// An empty table for about `entries` of them.
     pub(super) fn for_entries(arena: &Arena, entries: usize, hash: PrefixHash, huge: bool) -> Self {
         let lines = lines_for(entries);
         Self {
-            words: Words::new(arena, lines * LINE, huge),
+            words: AtomicWords::new(arena, lines * LINE, huge),
             lines,
             hash,
             live: AtomicUsize::new(0),
@@ -175,7 +175,7 @@ impl Table {
         if !self.is_crowded(more) {
             return 0;
         }
-        Words::bytes_of(self.words.arena(), lines_for(self.len() + more) * LINE)
+        AtomicWords::bytes_of(self.words.arena(), lines_for(self.len() + more) * LINE)
     }
 
     /// Whether a smaller one would be better: less than three sixteenths are used. So it is at most a third larger than one that
@@ -204,21 +204,21 @@ impl Table {
     }
 
     /// The first entry with the tag of a prefix, whose hash is given, that `is` the one.
-    pub(super) fn find(&self, hash: u64, is: impl Fn(Node) -> bool) -> Option<Place> {
+    pub(super) fn find(&self, hash: u64, is: impl Fn(MetaTrieNode) -> bool) -> Option<PrefixEntry> {
         let (mut index, tag) = self.line_and_tag(hash);
         for _ in 0..REACH {
             let line = self.line(index);
-            for place in Places::of(line, tag) {
+            for place in TagMatches::of(line, tag) {
                 // The callers hold a guard, or the lock.
                 let word = line[place % LINE].load(PROTECT);
-                if Tagged(word).tag() != tag {
+                if TaggedPointer(word).tag() != tag {
                     continue;
                 }
                 // SAFETY: entries hold words of nodes, which are retired once they are unlinked.
-                if let Some(node) = unsafe { Node::from_word(word) }
+                if let Some(node) = unsafe { MetaTrieNode::from_word(word) }
                     && is(node)
                 {
-                    return Some(Place { index: index * LINE + place, node });
+                    return Some(PrefixEntry { index: index * LINE + place, node });
                 }
             }
             // Relaxed: says where to stop, and leads nowhere.
@@ -236,8 +236,8 @@ impl Table {
         let (index, tag) = self.line_and_tag(hash);
         let line = self.line(index);
         // What stands there may be another entry by now, or none: it is a guess.
-        match Places::of(line, tag).next().map(|place| line[place % LINE].load(PROTECT)) {
-            Some(word) if Tagged(word).address() != 0 => word,
+        match TagMatches::of(line, tag).next().map(|place| line[place % LINE].load(PROTECT)) {
+            Some(word) if TaggedPointer(word).address() != 0 => word,
             // Relaxed: says where to stop, and leads nowhere.
             None if line[LINE - 1].load(Ordering::Relaxed) == 0 => 0,
             _ => self.guess_further(hash),
@@ -251,13 +251,13 @@ impl Table {
     }
 
     /// The entry of `prefix`, whose hash is given.
-    pub(super) fn find_exactly(&self, hash: u64, prefix: &[u8]) -> Option<Place> {
+    pub(super) fn find_exactly(&self, hash: u64, prefix: &[u8]) -> Option<PrefixEntry> {
         self.find(hash, |node| node.stands_for(prefix))
     }
 
     /// Adds an entry for a prefix that has none; false if there is no room within reach. The caller holds the lock, as for all
     /// that follow.
-    pub(super) fn insert(&self, hash: u64, len: usize, node: Node) -> bool {
+    pub(super) fn insert(&self, hash: u64, len: usize, node: MetaTrieNode) -> bool {
         let (start, tag) = self.line_and_tag(hash);
         let reach = (0..REACH.min(self.lines)).flat_map(|step| {
             let line = (start + step) % self.lines;
@@ -281,14 +281,14 @@ impl Table {
     }
 
     /// Puts another node in an entry's place.
-    pub(super) fn replace(&self, place: Place, node: Node) {
-        let tag = Tagged(self.words[place.index].load(Ordering::Relaxed)).tag();
+    pub(super) fn replace(&self, place: PrefixEntry, node: MetaTrieNode) {
+        let tag = TaggedPointer(self.words[place.index].load(Ordering::Relaxed)).tag();
         // Release: as in `insert`.
         self.words[place.index].store(node.word(tag), Ordering::Release);
     }
 
     /// Takes an entry out.
-    pub(super) fn remove(&self, place: Place) {
+    pub(super) fn remove(&self, place: PrefixEntry) {
         let open = self.line(place.index / LINE)[LINE - 1].load(Ordering::Relaxed) == 0;
         self.live.fetch_sub(1, Ordering::Relaxed);
         if !open {
@@ -299,8 +299,8 @@ impl Table {
     }
 
     /// All nodes.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = Node> + '_ {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = MetaTrieNode> + '_ {
         // SAFETY: as in `find`.
-        self.words.iter().filter_map(|word| unsafe { Node::from_word(word.load(PROTECT)) })
+        self.words.iter().filter_map(|word| unsafe { MetaTrieNode::from_word(word.load(PROTECT)) })
     }
 }

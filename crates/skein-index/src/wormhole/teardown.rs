@@ -1,12 +1,12 @@
 //! Dropping the index.
 
 use super::Wormhole;
-use crate::memory::Part;
+use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Drop for Wormhole<S, W> {
     fn drop(&mut self) {
-        if self.base.goes_at_once::<S>() {
+        if self.base.frees_all_at_once::<S>() {
             // SAFETY: the index is borrowed mutably; the table is the only thing outside the arena, whose objects are in use
             // no more.
             unsafe {
@@ -26,11 +26,11 @@ impl<S: Slot, const W: usize> Drop for Wormhole<S, W> {
                 // SAFETY: as above.
                 unsafe {
                     drop(S::from_word(Self::word(leaf, slot.into(), record)));
-                    Self::free_record(record, Part::Keys);
+                    Self::free_record(record, MemoryPart::Keys);
                 }
             }
             // SAFETY: as above.
-            unsafe { leaf.free(Part::Nodes) };
+            unsafe { leaf.free(MemoryPart::Nodes) };
         }
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cursor::WormholeCursor;
+use super::leaf_view::LeafStart;
 use super::variant::{ALONE, WITHOUT_SHORT_ANCHORS};
-use super::view::Start;
-use super::{Shape, Wormhole};
+use super::{Wormhole, WormholeStats};
 use crate::hash::PrefixHash;
-use crate::index::{Cursor, OrderedIndex, Refused};
+use crate::index::{Cursor, IndexError, OrderedIndex};
 use crate::memory::Arena;
 use crate::slot::Inline;
 use skein_sync::reclaim::{Collector, Guard};
 
-type Small = Wormhole<Inline<u64>, 4>;
+type SmallWormhole = Wormhole<Inline<u64>, 4>;
 
 const LEN: usize = 12;
 
@@ -62,7 +62,10 @@ fn filled<const W: usize>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, W> {
 }
 
 /// Every key is found, one by one and in batches; then all are removed, and the memory comes back.
-fn finds_all_and_empties<const W: usize>(mut index: Wormhole<Inline<u64>, W>, keys: &[Vec<u8>]) -> Shape {
+fn finds_all_and_empties<const W: usize>(
+    mut index: Wormhole<Inline<u64>, W>,
+    keys: &[Vec<u8>],
+) -> WormholeStats {
     let shape = index.check().unwrap();
     let guard = index.collector().enter();
     for (key, value) in keys.iter().zip(0..) {
@@ -141,7 +144,7 @@ fn a_split_looks_for_a_short_anchor() {
         .collect();
     let short = finds_all_and_empties::<128>(filled(&keys), &keys);
     let middle = filled::<{ 128 | WITHOUT_SHORT_ANCHORS }>(&keys).check().unwrap();
-    let mean = |shape: Shape| shape.anchor_bytes / shape.leaves;
+    let mean = |shape: WormholeStats| shape.anchor_bytes / shape.leaves;
     assert!(2 * mean(short) < mean(middle) + 30, "{short:?}, {middle:?}");
     assert!(short.items < middle.items);
 }
@@ -151,7 +154,7 @@ fn a_split_looks_for_a_short_anchor() {
 #[test]
 fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     let keys: Vec<Vec<u8>> = [0, 10, 20, 30, 40, 50, 60, 70].map(|key| vec![key]).to_vec();
-    let index: Small = filled(&keys);
+    let index: SmallWormhole = filled(&keys);
     let remove = |gone: &[u8]| {
         for &key in gone {
             assert!(index.remove(&[key], &index.collector().enter()).is_some());
@@ -163,7 +166,7 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     assert!(cursor.look(
         index.first,
         index.first.stable::<4>(),
-        Start::Key { key, tag, inclusive: true },
+        LeafStart::Key { key, tag, inclusive: true },
         true
     ));
     remove(&[50, 60, 70]);
@@ -177,7 +180,7 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
 fn a_leaf_takes_as_many_keys_as_its_variant_says() {
     let keys: Vec<Vec<u8>> =
         (0..1_000_u32).map(|number| number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec()).collect();
-    let mut index: Small = filled(&keys);
+    let mut index: SmallWormhole = filled(&keys);
     let shape = index.check().unwrap();
     assert_eq!(shape.keys, 1_000);
     assert!(shape.leaves > 250 && shape.leaves < 500, "{shape:?}");
@@ -189,7 +192,7 @@ fn a_leaf_takes_as_many_keys_as_its_variant_says() {
 fn the_budget_holds_while_the_table_grows() {
     const SPAN: usize = 64 << 10;
     for budget in (8..40).map(|step| step * 4 * SPAN) {
-        let index = Small::with_variant(Arc::new(Collector::new())).with_budget(budget);
+        let index = SmallWormhole::with_variant(Arc::new(Collector::new())).with_budget(budget);
         // Six keys at a time that part far from their start: anchors are long, and the table has an entry for each of their prefixes.
         let key_of = |number: u64| {
             let group = (number / 6).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -207,7 +210,7 @@ fn the_budget_holds_while_the_table_grows() {
             refused.map(|refused| (number, refused))
         });
         let (count, refused) = refused.expect("numbers do not end");
-        assert!(matches!(refused, Refused::OverBudget { used, .. } if used > budget / 2), "{refused:?}");
+        assert!(matches!(refused, IndexError::OverBudget { used, .. } if used > budget / 2), "{refused:?}");
         assert_eq!(index.len() as u64, count);
         let guard = index.collector().enter();
         assert!((0..count).all(|number| index.get(&key_of(number), &guard) == Some(number)));
@@ -221,7 +224,7 @@ fn the_budget_holds_while_the_table_grows() {
 fn flags_stay_with_their_keys() {
     // SAFETY: one thread, and no write while a cursor is in use; the arena is the index's.
     let index: Wormhole<Inline<bool>, { 8 | ALONE }> =
-        unsafe { Wormhole::alone_on(Arena::new(), Arc::new(Collector::new())) };
+        unsafe { Wormhole::single_threaded_in(Arena::new(), Arc::new(Collector::new())) };
     let colliding = colliding(200);
     let (mut model, mut state) = (BTreeMap::new(), 7_u64);
     let mut below = |end: usize| {
@@ -267,7 +270,7 @@ fn flags_stay_with_their_keys() {
 /// Keys put at once are those put one by one, whatever splits the group itself causes.
 #[test]
 fn keys_put_at_once_are_there() {
-    let index = Small::with_variant(Arc::new(Collector::new()));
+    let index = SmallWormhole::with_variant(Arc::new(Collector::new()));
     let keys: Vec<Vec<u8>> =
         (0..3_000_u32).map(|number| number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec()).collect();
     let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
@@ -281,6 +284,6 @@ fn keys_put_at_once_are_there() {
     }
     let long = vec![0; 1 << 17];
     let refused = index.put_many(&[b"a", &long], |_| Inline(0), &guard);
-    assert!(matches!(refused, Err(Refused::KeyTooLong { .. })));
+    assert!(matches!(refused, Err(IndexError::KeyTooLong { .. })));
     assert_eq!(index.get(b"a", &guard), None, "the group of a key that is refused is not written");
 }

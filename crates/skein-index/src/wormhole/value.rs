@@ -4,10 +4,10 @@
 //! and a split moves both, so only an index for one thread keeps values so.
 
 use super::Wormhole;
-use super::leaf::Leaf;
-use super::search::Held;
+use super::leaf::WormholeLeaf;
+use super::search::FoundRecord;
 use super::variant::{ALONE, has};
-use crate::record::Record;
+use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
@@ -15,19 +15,19 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     pub(super) const IN_LEAF: bool = S::IS_FLAG && has(W, ALONE);
 
     /// Allocates the record of a key with its value, unless the value goes into the leaf.
-    pub(super) fn new_record(&self, tag: u16, key: &[u8], word: u64) -> Record {
-        Record::new(&self.base.arena, tag, key, (!Self::IN_LEAF).then_some(word))
+    pub(super) fn new_record(&self, tag: u16, key: &[u8], word: u64) -> KeyRecord {
+        KeyRecord::new(&self.base.arena, tag, key, (!Self::IN_LEAF).then_some(word))
     }
 
     /// The word of the value of a record in a slot of a leaf.
     #[inline(always)]
-    pub(super) fn word(leaf: Leaf, slot: usize, record: Record) -> u64 {
+    pub(super) fn word(leaf: WormholeLeaf, slot: usize, record: KeyRecord) -> u64 {
         if Self::IN_LEAF { leaf.flag(slot).into() } else { record.value() }
     }
 
     /// Replaces the word of a value. The caller holds the leaf's lock.
     #[inline(always)]
-    pub(super) fn set_word(leaf: Leaf, held: Held, word: u64) {
+    pub(super) fn set_word(leaf: WormholeLeaf, held: FoundRecord, word: u64) {
         if Self::IN_LEAF {
             leaf.set_flag(held.slot, word != 0);
         } else {
@@ -37,7 +37,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Sets the value of a record that has just come into a slot, if the record does not have it.
     #[inline(always)]
-    pub(super) fn note_word(leaf: Leaf, slot: usize, word: u64) {
+    pub(super) fn note_word(leaf: WormholeLeaf, slot: usize, word: u64) {
         if Self::IN_LEAF {
             leaf.set_flag(slot, word != 0);
         }
@@ -45,7 +45,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Copies the value of a record that has moved, if the record does not have it.
     #[inline(always)]
-    pub(super) fn move_word((from, slot): (Leaf, usize), (to, new_slot): (Leaf, usize)) {
+    pub(super) fn move_word((from, slot): (WormholeLeaf, usize), (to, new_slot): (WormholeLeaf, usize)) {
         if Self::IN_LEAF {
             to.set_flag(new_slot, from.flag(slot));
         }
@@ -55,7 +55,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     ///
     /// # Safety
     /// As for [`Record::free`].
-    pub(super) unsafe fn free_record(record: Record, part: crate::memory::Part) {
+    pub(super) unsafe fn free_record(record: KeyRecord, part: crate::memory::MemoryPart) {
         // SAFETY: passed on to the caller; `new_record` gave the record a value by the same rule.
         unsafe {
             if Self::IN_LEAF {
@@ -70,7 +70,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     ///
     /// # Safety
     /// As for [`Record::retire`].
-    pub(super) unsafe fn retire_record(record: Record, guard: &impl skein_sync::reclaim::Guard) {
+    pub(super) unsafe fn retire_record(record: KeyRecord, guard: &impl skein_sync::reclaim::Guard) {
         // SAFETY: as in `free_record`.
         unsafe {
             if Self::IN_LEAF {

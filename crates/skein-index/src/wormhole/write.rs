@@ -12,13 +12,13 @@
 use skein_sync::reclaim::Guard;
 
 use super::Wormhole;
-use super::latch::Latch;
-use super::leaf::{Leaf, Side};
-use super::lookup::{Target, Walk};
-use super::search::Held;
+use super::latch::LeafLatch;
+use super::leaf::{LeafSide, WormholeLeaf};
+use super::lookup::{GuessWalk, LeafGuess};
+use super::search::FoundRecord;
 use super::variant::width;
-use crate::index::{Change, Computed};
-use crate::record::Record;
+use crate::index::{ComputeAction, Computed};
+use crate::record::KeyRecord;
 use crate::slot::{Slot, retire_value};
 
 /// Records of one leaf with the same tag before its tags are computed anew, by the keyed hash. Among 128 tags of 16 bits chance
@@ -27,7 +27,7 @@ const COLLISIONS_MAX: usize = 8;
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Locks the leaf that `key` is in, or belongs to; returns it with the key's tag there.
-    fn lock_for(&self, key: &[u8]) -> (Latch<W>, u16) {
+    fn lock_for(&self, key: &[u8]) -> (LeafLatch<W>, u16) {
         let target = self.locate(key);
         target.leaf.prefetch_with_order(target.tag);
         // Taking the lock keeps the processor from looking ahead, so what is needed after it is asked for before.
@@ -39,15 +39,15 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Locks the leaf for `key`, walking on from a guess; returns it with the key's tag there.
     #[inline(always)]
-    fn lock_near(&self, key: &[u8], target: Target) -> (Latch<W>, u16) {
-        let mut walk = Walk::new(target.leaf);
+    fn lock_near(&self, key: &[u8], target: LeafGuess) -> (LeafLatch<W>, u16) {
+        let mut walk = GuessWalk::new(target.leaf);
         loop {
-            let Some(latch) = Latch::<W>::take(walk.leaf) else {
+            let Some(latch) = LeafLatch::<W>::take(walk.leaf) else {
                 walk.leave(self, key);
                 continue;
             };
             match latch.side_of(key) {
-                Side::Inside => {
+                LeafSide::Inside => {
                     let tag = if latch.is_keyed() { self.keyed_tag(key) } else { target.tag };
                     return (latch, tag);
                 }
@@ -63,7 +63,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         let locked = self.lock_for(key);
@@ -76,8 +76,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     fn write_locked<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        (latch, tag): (Latch<W>, u16),
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        (latch, tag): (LeafLatch<W>, u16),
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         let search = latch.find::<W>(key, tag);
@@ -85,12 +85,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let changed = match (change(seen), search.held) {
-            (Change::Put(value), Some(held)) => {
+            (ComputeAction::Put(value), Some(held)) => {
                 Self::set_word(latch.leaf(), held, value.into_word());
                 drop(latch);
                 true
             }
-            (Change::Put(value), None) => {
+            (ComputeAction::Put(value), None) => {
                 // First: a locked instruction waits for all writes before it, and the record's go to memory that no cache holds.
                 self.base.len.add(guard.thread_id(), 1);
                 let word = value.into_word();
@@ -98,12 +98,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 self.add(latch, (record, word), search.collisions, guard);
                 true
             }
-            (Change::Remove, Some(held)) => {
+            (ComputeAction::Remove, Some(held)) => {
                 self.take_out(latch, held, guard);
                 self.base.len.add(guard.thread_id(), -1);
                 true
             }
-            (Change::Remove, None) | (Change::Keep, _) => false,
+            (ComputeAction::Remove, None) | (ComputeAction::Keep, _) => false,
         };
         if changed && let Some(word) = before {
             // SAFETY: the word is out of the index, which owned it.
@@ -114,13 +114,19 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Sets a key, which is not too long, with a guess at its leaf. The guess may be older than
     /// writes that split the leaf.
-    pub(super) fn put_near<G: Guard>(&self, key: &[u8], target: Target, value: S, guard: &G) {
+    pub(super) fn put_near<G: Guard>(&self, key: &[u8], target: LeafGuess, value: S, guard: &G) {
         let locked = self.lock_near(key, target);
-        self.write_locked(key, locked, |_| Change::Put(value), guard);
+        self.write_locked(key, locked, |_| ComputeAction::Put(value), guard);
     }
 
     /// Adds a record whose key the locked leaf does not have.
-    fn add(&self, latch: Latch<W>, (record, word): (Record, u64), collisions: usize, guard: &impl Guard) {
+    fn add(
+        &self,
+        latch: LeafLatch<W>,
+        (record, word): (KeyRecord, u64),
+        collisions: usize,
+        guard: &impl Guard,
+    ) {
         if latch.count() >= width(W) {
             self.split(latch, (record, word), guard);
             return;
@@ -135,9 +141,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Computes the tags of a locked and marked leaf by the keyed hash.
     #[cold]
-    pub(super) fn make_keyed(&self, leaf: Leaf) {
+    pub(super) fn make_keyed(&self, leaf: WormholeLeaf) {
         let mut ranks = leaf.ranks();
-        let records: Vec<(Record, bool)> = ranks
+        let records: Vec<(KeyRecord, bool)> = ranks
             .as_slice()
             .iter()
             .filter_map(|&slot| leaf.record(slot.into()).map(|record| (record, leaf.flag(slot.into()))))
@@ -155,7 +161,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Removes a record from the locked leaf, and merges what has become too small.
-    fn take_out(&self, latch: Latch<W>, held: Held, guard: &impl Guard) {
+    fn take_out(&self, latch: LeafLatch<W>, held: FoundRecord, guard: &impl Guard) {
         latch.mark_inserting();
         latch.clear(held.slot);
         let mut ranks = latch.ranks();

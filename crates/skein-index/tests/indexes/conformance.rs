@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::support::conformance::{Family, conformance};
+use crate::support::conformance::{IndexFamily, conformance};
 use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::skip_list::variant::{BARE, DEFAULT};
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 
 struct OfMasstree;
 
-impl Family for OfMasstree {
+impl IndexFamily for OfMasstree {
     type Index<S: Slot> = Masstree<S>;
 
     fn index<S: Slot>() -> Masstree<S> {
@@ -23,7 +23,7 @@ impl Family for OfMasstree {
 
 struct OfWormhole;
 
-impl Family for OfWormhole {
+impl IndexFamily for OfWormhole {
     type Index<S: Slot> = Wormhole<S>;
 
     fn index<S: Slot>() -> Wormhole<S> {
@@ -37,7 +37,7 @@ impl Family for OfWormhole {
 
 struct OfCuckooTrie;
 
-impl Family for OfCuckooTrie {
+impl IndexFamily for OfCuckooTrie {
     type Index<S: Slot> = CuckooTrie<S>;
 
     fn index<S: Slot>() -> CuckooTrie<S> {
@@ -51,7 +51,7 @@ impl Family for OfCuckooTrie {
 
 struct OfSkipList;
 
-impl Family for OfSkipList {
+impl IndexFamily for OfSkipList {
     type Index<S: Slot> = SkipList<S>;
 
     fn index<S: Slot>() -> SkipList<S> {
@@ -66,7 +66,7 @@ impl Family for OfSkipList {
 /// Nodes without versions.
 struct OfBareSkipList;
 
-impl Family for OfBareSkipList {
+impl IndexFamily for OfBareSkipList {
     type Index<S: Slot> = SkipList<S, { DEFAULT | BARE }>;
 
     fn index<S: Slot>() -> Self::Index<S> {
@@ -80,7 +80,7 @@ impl Family for OfBareSkipList {
 
 struct OfMlpIndex;
 
-impl Family for OfMlpIndex {
+impl IndexFamily for OfMlpIndex {
     type Index<S: Slot> = MlpIndex<S>;
     const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
 
@@ -96,7 +96,7 @@ impl Family for OfMlpIndex {
 /// The same, with a table that is resized by every insert and every removal.
 struct OfResizingMlpIndex;
 
-impl Family for OfResizingMlpIndex {
+impl IndexFamily for OfResizingMlpIndex {
     type Index<S: Slot> = MlpIndex<S, BUCKET_PER_KEY>;
     const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
 

@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, Barrier};
 
-use crate::support::history::{Clock, Done, Kind, explains, perform};
-use crate::support::random::Random;
+use crate::support::history::{FinishedCall, HistoryCall, HistoryClock, explains, perform};
+use crate::support::random::TestRandom;
 use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
 use skein_index::skip_list::variant::BARE;
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
@@ -14,9 +14,15 @@ const THREADS: usize = 3;
 const OPERATIONS: usize = 5;
 
 /// One thread's operations.
-fn run<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[&[u8]], clock: &Clock, seed: u64) -> Vec<Done> {
-    let mut random = Random::new(seed);
-    let operation = |_| perform(index, keys, (random.below(keys.len()), Kind::any(&mut random)), clock);
+fn run<I: OrderedIndex<Inline<u64>>>(
+    index: &I,
+    keys: &[&[u8]],
+    clock: &HistoryClock,
+    seed: u64,
+) -> Vec<FinishedCall> {
+    let mut random = TestRandom::new(seed);
+    let operation =
+        |_| perform(index, keys, (random.below(keys.len()), HistoryCall::any(&mut random)), clock);
     (0..OPERATIONS).map(operation).collect()
 }
 
@@ -57,8 +63,8 @@ fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: 
         for key in &others[..round as usize % (others.len() + 1)] {
             index.insert(key, Inline(0), &index.collector().enter()).unwrap();
         }
-        let (clock, barrier) = (Clock::default(), Barrier::new(THREADS));
-        let history: Vec<Done> = std::thread::scope(|scope| {
+        let (clock, barrier) = (HistoryClock::default(), Barrier::new(THREADS));
+        let history: Vec<FinishedCall> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS as u64)
                 .map(|thread| {
                     let (index, clock, barrier) = (&index, &clock, &barrier);
@@ -146,9 +152,9 @@ fn histories_in_a_crowded_table() {
 /// The search itself: it must refuse a history that no order explains.
 #[test]
 fn a_wrong_history_is_refused() {
-    let done = |kind, answer, began, ended| Done { key: 0, kind, answer, began, ended };
-    let stale = [done(Kind::Insert(1), None, 0, 1), done(Kind::Get, None, 2, 3)];
+    let done = |kind, answer, began, ended| FinishedCall { key: 0, kind, answer, began, ended };
+    let stale = [done(HistoryCall::Insert(1), None, 0, 1), done(HistoryCall::Get, None, 2, 3)];
     assert!(!explains(&stale));
-    let overlapping = [done(Kind::Insert(1), None, 0, 2), done(Kind::Get, None, 1, 3)];
+    let overlapping = [done(HistoryCall::Insert(1), None, 0, 2), done(HistoryCall::Get, None, 1, 3)];
     assert!(explains(&overlapping));
 }

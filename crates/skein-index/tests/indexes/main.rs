@@ -9,7 +9,7 @@ mod support;
 
 mod conformance;
 mod linearizability;
-mod places;
+mod located_writes;
 mod property;
 mod snapshots;
 mod stress;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::checked::Checked;
+use crate::support::checked::CheckedIndex;
 use crate::support::{
-    Operation, any_key, compare_all, crowded_key, operations, run, short_key, spread_key, zero_tails,
+    IndexOperation, any_key, compare_all, crowded_key, operations, run, short_key, spread_key, zero_tails,
 };
 use proptest::prelude::*;
 use skein_index::cuckoo_trie::variant::WITHOUT_PREFETCH as CUCKOO_WITHOUT_PREFETCH;
@@ -24,29 +24,29 @@ use skein_index::wormhole::variant::{
 };
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
-fn masstree<const W: usize>(operations: &[Operation]) {
+fn masstree<const W: usize>(operations: &[IndexOperation]) {
     check(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), operations);
 }
 
-fn wormhole<const W: usize>(operations: &[Operation]) {
+fn wormhole<const W: usize>(operations: &[IndexOperation]) {
     check(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn cuckoo_trie<const V: usize>(operations: &[Operation]) {
+fn cuckoo_trie<const V: usize>(operations: &[IndexOperation]) {
     check(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn skip_list<const V: usize>(operations: &[Operation]) {
+fn skip_list<const V: usize>(operations: &[IndexOperation]) {
     check(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn mlp_index<const V: usize>(operations: &[Operation]) {
+fn mlp_index<const V: usize>(operations: &[IndexOperation]) {
     check(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 /// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
 /// end the memory.
-fn check(mut index: impl Checked, operations: &[Operation]) {
+fn check(mut index: impl CheckedIndex, operations: &[IndexOperation]) {
     let empty = index.memory().live();
     let mut model = BTreeMap::new();
     for operation in operations {

@@ -17,23 +17,23 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use crate::support::history::Clock;
-use crate::support::random::Random;
+use crate::support::history::HistoryClock;
+use crate::support::random::TestRandom;
 use crate::support::{shared_keys, times};
-use skein_index::skip_list::Snapshot;
+use skein_index::skip_list::SkipListSnapshot;
 use skein_index::{Boxed, Cursor, Guard, Inline, OrderedIndex, SkipList};
 
-type List = SkipList<Inline<u64>>;
+type NumberList = SkipList<Inline<u64>>;
 
 /// When something began and ended.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct CallSpan {
     began: u64,
     ended: u64,
 }
 
-impl Span {
-    fn of<R>(clock: &Clock, run: impl FnOnce() -> R) -> (Self, R) {
+impl CallSpan {
+    fn of<R>(clock: &HistoryClock, run: impl FnOnce() -> R) -> (Self, R) {
         let began = clock.now();
         let done = run();
         (Self { began, ended: clock.now() }, done)
@@ -41,31 +41,31 @@ impl Span {
 }
 
 /// A key's number, and how many of its writes were seen.
-type Seen = (usize, u64);
+type SeenWrites = (usize, u64);
 
 /// One thread's part of a history.
 #[derive(Debug)]
-enum Event {
+enum SnapshotEvent {
     /// The key's n-th write.
-    Write(Seen, Span),
-    Lookup(Seen, Span),
+    Write(SeenWrites, CallSpan),
+    Lookup(SeenWrites, CallSpan),
     /// How many writes of each key a snapshot shows.
-    Snapshot(Vec<u64>, Span),
+    Snapshot(Vec<u64>, CallSpan),
 }
 
 /// Whether each snapshot is one moment of the history; what is wrong, if not.
-fn check(keys: usize, events: &[Event]) -> Result<(), String> {
+fn check(keys: usize, events: &[SnapshotEvent]) -> Result<(), String> {
     // The n-th write of a key, by key: what is known of when it was done. The one before the first was always there.
-    let mut writes = vec![vec![Span { began: 0, ended: 0 }]; keys];
+    let mut writes = vec![vec![CallSpan { began: 0, ended: 0 }]; keys];
     for event in events {
-        if let Event::Write((key, number), span) = event {
+        if let SnapshotEvent::Write((key, number), span) = event {
             let (key, number) = (&mut writes[*key], *number as usize);
             key.resize(key.len().max(number + 1), *span);
             key[number] = *span;
         }
     }
     for event in events {
-        if let Event::Lookup((key, seen), span) = event {
+        if let SnapshotEvent::Lookup((key, seen), span) = event {
             let (done, open) = writes[*key].split_at_mut(*seen as usize + 1);
             for write in done {
                 write.ended = write.ended.min(span.ended);
@@ -76,7 +76,7 @@ fn check(keys: usize, events: &[Event]) -> Result<(), String> {
         }
     }
     for event in events {
-        let Event::Snapshot(seen, span) = event else { continue };
+        let SnapshotEvent::Snapshot(seen, span) = event else { continue };
         let mut inside = writes.iter().zip(seen).flat_map(|(writes, &seen)| &writes[..=seen as usize]);
         let outside = writes.iter().zip(seen).flat_map(|(writes, &seen)| &writes[seen as usize + 1..]);
         // The moment is after all these, and before all those.
@@ -91,8 +91,8 @@ fn check(keys: usize, events: &[Event]) -> Result<(), String> {
 
 /// How many writes of each key a snapshot shows.
 fn seen_by<const V: usize>(
-    snapshot: &Snapshot<'_, Inline<u64>, V>,
-    list: &List,
+    snapshot: &SkipListSnapshot<'_, Inline<u64>, V>,
+    list: &NumberList,
     keys: &[Vec<u8>],
 ) -> Vec<u64> {
     let guard = list.collector().enter();
@@ -100,10 +100,10 @@ fn seen_by<const V: usize>(
 }
 
 /// One run: writers, each with keys of its own, readers, and one who takes snapshots.
-fn history(keys: usize, writes: u64) -> Vec<Event> {
-    let list = List::new();
+fn history(keys: usize, writes: u64) -> Vec<SnapshotEvent> {
+    let list = NumberList::new();
     let names: Vec<Vec<u8>> = (0..keys).map(|key| format!("key {key}").into_bytes()).collect();
-    let (clock, barrier, stop) = (Clock::default(), Barrier::new(4), AtomicBool::new(false));
+    let (clock, barrier, stop) = (HistoryClock::default(), Barrier::new(4), AtomicBool::new(false));
     let write = |writer: usize| {
         barrier.wait();
         let mut events = Vec::new();
@@ -111,18 +111,18 @@ fn history(keys: usize, writes: u64) -> Vec<Event> {
             for key in (writer..keys).step_by(2) {
                 let guard = list.collector().enter();
                 let put = || list.insert(&names[key], Inline(number), &guard).unwrap();
-                events.push(Event::Write((key, number), Span::of(&clock, put).0));
+                events.push(SnapshotEvent::Write((key, number), CallSpan::of(&clock, put).0));
             }
         }
         events
     };
     let read = || {
         barrier.wait();
-        let (mut events, mut random) = (Vec::new(), Random::new(writes));
+        let (mut events, mut random) = (Vec::new(), TestRandom::new(writes));
         while !stop.load(Ordering::Relaxed) && events.len() < 2_000 {
             let (guard, key) = (list.collector().enter(), random.below(keys));
-            let (span, seen) = Span::of(&clock, || list.get(&names[key], &guard));
-            events.push(Event::Lookup((key, seen.unwrap_or(0)), span));
+            let (span, seen) = CallSpan::of(&clock, || list.get(&names[key], &guard));
+            events.push(SnapshotEvent::Lookup((key, seen.unwrap_or(0)), span));
         }
         events
     };
@@ -130,17 +130,17 @@ fn history(keys: usize, writes: u64) -> Vec<Event> {
         barrier.wait();
         let mut taken = Vec::new();
         while !stop.load(Ordering::Relaxed) && taken.len() < 60 {
-            taken.push(Span::of(&clock, || list.snapshot().unwrap()));
+            taken.push(CallSpan::of(&clock, || list.snapshot().unwrap()));
         }
         taken
             .into_iter()
-            .map(|(span, snapshot)| Event::Snapshot(seen_by(&snapshot, &list, &names), span))
+            .map(|(span, snapshot)| SnapshotEvent::Snapshot(seen_by(&snapshot, &list, &names), span))
             .collect()
     };
     std::thread::scope(|scope| {
         let writers = [0, 1].map(|writer| scope.spawn(move || write(writer)));
         let others = [scope.spawn(read), scope.spawn(take)];
-        let mut events: Vec<Event> =
+        let mut events: Vec<SnapshotEvent> =
             writers.into_iter().flat_map(|writer| writer.join().expect("a writer is done")).collect();
         stop.store(true, Ordering::Relaxed);
         events.extend(others.into_iter().flat_map(|other| other.join().expect("a reader is done")));
@@ -172,23 +172,24 @@ fn a_snapshot_that_waits_for_nobody_is_noticed() {
 /// The checker itself.
 #[test]
 fn histories_without_a_moment_are_refused() {
-    let span = |began, ended| Span { began, ended };
-    let write = |key, number, began, ended| Event::Write((key, number), span(began, ended));
+    let span = |began, ended| CallSpan { began, ended };
+    let write = |key, number, began, ended| SnapshotEvent::Write((key, number), span(began, ended));
     // The second write is in, and the first, done before it began, is not.
-    let torn = [write(0, 1, 0, 1), write(1, 1, 2, 5), Event::Snapshot(vec![0, 1], span(3, 4))];
+    let torn = [write(0, 1, 0, 1), write(1, 1, 2, 5), SnapshotEvent::Snapshot(vec![0, 1], span(3, 4))];
     assert!(check(2, &torn).is_err());
     // The same with a snapshot that sees both, or none, or the first.
     for seen in [[1, 1], [1, 0]] {
-        let fine = [write(0, 1, 0, 1), write(1, 1, 2, 5), Event::Snapshot(seen.to_vec(), span(3, 4))];
+        let fine = [write(0, 1, 0, 1), write(1, 1, 2, 5), SnapshotEvent::Snapshot(seen.to_vec(), span(3, 4))];
         check(2, &fine).unwrap();
     }
-    let late = [write(0, 1, 0, 1), Event::Snapshot(vec![0], span(3, 4))];
+    let late = [write(0, 1, 0, 1), SnapshotEvent::Snapshot(vec![0], span(3, 4))];
     assert!(check(1, &late).is_err());
-    let early = [write(0, 1, 5, 6), Event::Snapshot(vec![1], span(3, 4))];
+    let early = [write(0, 1, 5, 6), SnapshotEvent::Snapshot(vec![1], span(3, 4))];
     assert!(check(1, &early).is_err());
     // Two writes and two lookups, all at once: the first was seen before somebody did not see the second, which is in.
-    let lookups = [Event::Lookup((0, 1), span(1, 2)), Event::Lookup((1, 0), span(3, 4))];
-    let mut crossed = vec![write(0, 1, 0, 9), write(1, 1, 0, 9), Event::Snapshot(vec![0, 1], span(0, 9))];
+    let lookups = [SnapshotEvent::Lookup((0, 1), span(1, 2)), SnapshotEvent::Lookup((1, 0), span(3, 4))];
+    let mut crossed =
+        vec![write(0, 1, 0, 9), write(1, 1, 0, 9), SnapshotEvent::Snapshot(vec![0, 1], span(0, 9))];
     check(2, &crossed).unwrap();
     crossed.extend(lookups);
     assert!(check(2, &crossed).is_err());
@@ -196,8 +197,8 @@ fn histories_without_a_moment_are_refused() {
 
 /// All that a snapshot shows, by each way there is to ask.
 fn contents(
-    snapshot: &Snapshot<'_, Inline<u64>, { skein_index::skip_list::variant::DEFAULT }>,
-    list: &List,
+    snapshot: &SkipListSnapshot<'_, Inline<u64>, { skein_index::skip_list::variant::DEFAULT }>,
+    list: &NumberList,
 ) -> BTreeMap<Vec<u8>, u64> {
     let guard = list.collector().enter();
     let mut cursor = snapshot.cursor(&guard);
@@ -218,10 +219,10 @@ fn contents(
 /// Writes of all kinds between snapshots that come and go: each shows what the model was when it was taken, for as long as it lives.
 #[test]
 fn snapshots_show_what_was() {
-    let mut list = List::new();
+    let mut list = NumberList::new();
     let empty = list.memory();
     let keys = shared_keys::paths(40);
-    let mut random = Random::new(3);
+    let mut random = TestRandom::new(3);
     for _ in 0..times(4) {
         let mut model = BTreeMap::new();
         let mut live = Vec::new();
@@ -266,8 +267,9 @@ fn snapshots_show_what_was() {
 /// What a write supersedes is kept only where a snapshot needs it, and no longer than that.
 #[test]
 fn no_more_versions_are_kept_than_snapshots_need() {
-    let mut list = List::new();
-    let put = |list: &List, value| list.insert(b"key", Inline(value), &list.collector().enter()).unwrap();
+    let mut list = NumberList::new();
+    let put =
+        |list: &NumberList, value| list.insert(b"key", Inline(value), &list.collector().enter()).unwrap();
     (0..100).for_each(|value| assert!(put(&list, value).is_none_or(|before| before < value)));
     assert_eq!(list.check().unwrap().kept, 0);
     let before = list.memory().nodes;
@@ -297,12 +299,12 @@ fn no_more_versions_are_kept_than_snapshots_need() {
 }
 
 /// A value that counts how many of its kind are alive.
-struct Counted {
+struct CountedVersion {
     value: u64,
     alive: Arc<AtomicUsize>,
 }
 
-impl Drop for Counted {
+impl Drop for CountedVersion {
     fn drop(&mut self) {
         self.value = u64::MAX;
         self.alive.fetch_sub(1, Ordering::Relaxed);
@@ -315,14 +317,14 @@ impl Drop for Counted {
 #[cfg(not(feature = "planted-bugs"))]
 fn values_live_as_long_as_snapshots_show_them() {
     let alive = Arc::new(AtomicUsize::new(0));
-    let list = SkipList::<Boxed<Counted>>::new();
+    let list = SkipList::<Boxed<CountedVersion>>::new();
     let keys = shared_keys::paths(60);
     let writing = AtomicUsize::new(2);
     std::thread::scope(|scope| {
         for writer in 0..2 {
             let (list, keys, alive, writing) = (&list, &keys, &alive, &writing);
             scope.spawn(move || {
-                let mut random = Random::new(writer);
+                let mut random = TestRandom::new(writer);
                 for value in 0..times(30_000) as u64 {
                     let guard = list.collector().enter();
                     let key = &keys[random.below(keys.len())];
@@ -330,7 +332,7 @@ fn values_live_as_long_as_snapshots_show_them() {
                         list.remove(key, &guard);
                     } else {
                         alive.fetch_add(1, Ordering::Relaxed);
-                        let new = Counted { value, alive: Arc::clone(alive) };
+                        let new = CountedVersion { value, alive: Arc::clone(alive) };
                         list.insert(key, Boxed::new(new), &guard).unwrap();
                     }
                 }
@@ -341,7 +343,7 @@ fn values_live_as_long_as_snapshots_show_them() {
         for taker in 0..2 {
             let (list, keys, writing) = (&list, &keys, &writing);
             scope.spawn(move || {
-                let mut random = Random::new(taker + 9);
+                let mut random = TestRandom::new(taker + 9);
                 while writing.load(Ordering::Relaxed) > 0 {
                     let snapshot = list.snapshot().unwrap();
                     let look = || {
@@ -377,9 +379,9 @@ fn values_live_as_long_as_snapshots_show_them() {
 #[test]
 fn a_leaked_snapshot_leaks_no_value() {
     let alive = Arc::new(AtomicUsize::new(2));
-    let list = SkipList::<Boxed<Counted>>::new();
+    let list = SkipList::<Boxed<CountedVersion>>::new();
     let put = |value| {
-        let new = Counted { value, alive: Arc::clone(&alive) };
+        let new = CountedVersion { value, alive: Arc::clone(&alive) };
         list.insert(b"key", Boxed::new(new), &list.collector().enter()).unwrap().map(|counted| counted.value)
     };
     put(1);
@@ -392,7 +394,7 @@ fn a_leaked_snapshot_leaks_no_value() {
 
 #[test]
 fn too_many_snapshots_are_refused_and_the_oldest_has_an_age() {
-    let list = List::new().with_snapshot_limit(2);
+    let list = NumberList::new().with_snapshot_limit(2);
     assert_eq!((list.snapshots().count, list.snapshots().oldest), (0, None));
     let (first, second) = (list.snapshot().unwrap(), list.snapshot().unwrap());
     let refused = list.snapshot().unwrap_err();
@@ -404,6 +406,6 @@ fn too_many_snapshots_are_refused_and_the_oldest_has_an_age() {
     let _third = list.snapshot().unwrap();
     assert!(list.snapshots().count == 1 && age.as_secs() < 3600);
     for limit in [0, usize::MAX] {
-        assert!(List::new().with_snapshot_limit(limit).snapshot().is_ok());
+        assert!(NumberList::new().with_snapshot_limit(limit).snapshot().is_ok());
     }
 }

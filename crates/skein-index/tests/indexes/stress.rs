@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::checked::Checked;
-use crate::support::random::Random;
+use crate::support::checked::CheckedIndex;
+use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
 use skein_index::{
-    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex, SkipList,
-    Slot, Wormhole,
+    Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex,
+    SkipList, Slot, Wormhole,
 };
 
 /// What the checks of a writer's keys, and of those that stay, say.
@@ -30,7 +30,7 @@ fn key_in(value: u64) -> usize {
 }
 
 /// What the threads of one run share.
-struct Run<'r, I> {
+struct StressRun<'r, I> {
     index: &'r I,
     keys: &'r [Vec<u8>],
     /// Every `stable`-th key is inserted before the threads start, and stays.
@@ -38,14 +38,14 @@ struct Run<'r, I> {
     stop: AtomicBool,
 }
 
-impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
+impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
     fn is_stable(&self, key: usize) -> bool {
         key.is_multiple_of(self.stable)
     }
 
     /// Changes the keys of one writer, and compares every answer with what it must be.
     fn write(&self, writer: usize, writers: usize, operations: usize) -> HashMap<usize, u64> {
-        let mut random = Random::new(writer as u64 + 1);
+        let mut random = TestRandom::new(writer as u64 + 1);
         let mut mine: HashMap<usize, u64> = HashMap::new();
         let own: Vec<usize> =
             (0..self.keys.len()).filter(|&key| !self.is_stable(key) && key % writers == writer).collect();
@@ -66,7 +66,7 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
                             bytes,
                             |seen| {
                                 assert_eq!(seen, expected, "{NOT_AS_LEFT}: {key}");
-                                Change::Put(Inline(value))
+                                ComputeAction::Put(Inline(value))
                             },
                             &guard,
                         )
@@ -90,7 +90,7 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 
     /// Looks keys up, one by one and in batches: stable ones must be there, and every value must be its key's.
     fn read(&self, seed: u64) {
-        let mut random = Random::new(seed);
+        let mut random = TestRandom::new(seed);
         while !self.stop.load(Ordering::Relaxed) {
             let guard = self.index.collector().enter();
             let numbers: Vec<usize> = (0..40).map(|_| random.below(self.keys.len())).collect();
@@ -133,9 +133,9 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 
 /// Writers, readers and scanners at once; afterwards the index holds what the writers say, and gives its memory
 /// back when all is removed.
-fn stress<I: Checked>(mut index: I, keys: &[Vec<u8>], operations: usize) {
+fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     let empty = index.memory().live();
-    let run = Run { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };
+    let run = StressRun { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };
     let mut expected: HashMap<usize, u64> =
         (0..keys.len()).filter(|&key| run.is_stable(key)).map(|key| (key, value_of(key, 0))).collect();
     let guard = index.collector().enter();
@@ -375,11 +375,13 @@ fn increments_are_not_lost() {
         for thread in 0..THREADS {
             let (index, keys, taken) = (&index, &keys, &taken);
             scope.spawn(move || {
-                let mut random = Random::new(thread as u64);
+                let mut random = TestRandom::new(thread as u64);
                 for _ in 0..rounds {
                     let guard = index.collector().enter();
                     let key = &keys[random.below(keys.len())];
-                    index.compute(key, |seen| Change::Put(Inline(seen.unwrap_or(0) + 1)), &guard).unwrap();
+                    index
+                        .compute(key, |seen| ComputeAction::Put(Inline(seen.unwrap_or(0) + 1)), &guard)
+                        .unwrap();
                     if random.below(4) == 0 {
                         let key = &keys[random.below(keys.len())];
                         let removed = index.remove(key, &guard).unwrap_or(0);
@@ -395,19 +397,19 @@ fn increments_are_not_lost() {
 }
 
 /// A value that counts how many of its kind are alive.
-struct Counted {
+struct CountedValue {
     key: usize,
     alive: Arc<AtomicUsize>,
 }
 
-impl Counted {
+impl CountedValue {
     fn slot(key: usize, alive: &Arc<AtomicUsize>) -> Boxed<Self> {
         alive.fetch_add(1, Ordering::Relaxed);
         Boxed::new(Self { key, alive: Arc::clone(alive) })
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedValue {
     fn drop(&mut self) {
         self.alive.fetch_sub(1, Ordering::Relaxed);
     }
@@ -418,19 +420,19 @@ impl Drop for Counted {
 #[cfg(not(feature = "planted-bugs"))]
 fn boxed_values_are_dropped_once() {
     let alive = Arc::new(AtomicUsize::new(0));
-    let index = Masstree::<Boxed<Counted>>::new();
+    let index = Masstree::<Boxed<CountedValue>>::new();
     let keys = shared_keys::paths(200);
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {
             let (index, keys, alive) = (&index, &keys, &alive);
             scope.spawn(move || {
-                let mut random = Random::new(thread);
+                let mut random = TestRandom::new(thread);
                 for _ in 0..times(20_000) {
                     let guard = index.collector().enter();
                     let key = random.below(keys.len());
                     let seen = match random.below(4) {
                         0 => index.remove(&keys[key], &guard),
-                        1 | 2 => index.insert(&keys[key], Counted::slot(key, alive), &guard).unwrap(),
+                        1 | 2 => index.insert(&keys[key], CountedValue::slot(key, alive), &guard).unwrap(),
                         _ => index.get(&keys[key], &guard),
                     };
                     assert!(
@@ -445,5 +447,5 @@ fn boxed_values_are_dropped_once() {
     assert!(alive.load(Ordering::Relaxed) >= left);
     drop(index);
     assert_eq!(alive.load(Ordering::Relaxed), 0);
-    const { assert!(<Boxed<Counted> as Slot>::OWNS) };
+    const { assert!(<Boxed<CountedValue> as Slot>::OWNS) };
 }

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::checked::Checked;
-use crate::support::random::Random;
+use crate::support::checked::CheckedIndex;
+use crate::support::random::TestRandom;
 use crate::support::shared_keys;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
-/// Keys before the removals.
+/// ThinnedKeys before the removals.
 const KEYS: usize = 60_000;
 /// The same of an index whose greatest array does not shrink with the keys: so many that this one
 /// is not most of it.
@@ -20,62 +20,62 @@ const MANY_KEYS: usize = 8 * KEYS;
 /// One key in so many stays.
 const ONE_IN: usize = 10;
 
-type Keys = Vec<Vec<u8>>;
+type ThinnedKeys = Vec<Vec<u8>>;
 
 /// The order in which keys are removed.
 #[derive(Clone, Copy, Debug)]
-enum Order {
+enum ThinningOrder {
     Ascending,
     Descending,
     Random,
 }
 
-impl Order {
+impl ThinningOrder {
     const ALL: [Self; 3] = [Self::Ascending, Self::Descending, Self::Random];
 
     fn apply<T>(self, sorted: &mut [T]) {
         match self {
             Self::Ascending => {}
             Self::Descending => sorted.reverse(),
-            Self::Random => Random::new(3).shuffle(sorted),
+            Self::Random => TestRandom::new(3).shuffle(sorted),
         }
     }
 }
 
-fn decimals(count: usize) -> Keys {
+fn decimals(count: usize) -> ThinnedKeys {
     (0..count).map(|number| format!("{number:08}").into_bytes()).collect()
 }
 
-/// Keys as a server's clients name them.
-fn names() -> Keys {
+/// ThinnedKeys as a server's clients name them.
+fn names() -> ThinnedKeys {
     (0..KEYS).map(|number| format!("user:{number:012}:profile").into_bytes()).collect()
 }
 
-/// Keys in layers: a prefix for every `each` of them.
-fn layers(prefixes: usize, each: usize) -> Keys {
+/// ThinnedKeys in layers: a prefix for every `each` of them.
+fn layers(prefixes: usize, each: usize) -> ThinnedKeys {
     let key = |number: usize| format!("prefix/{:08}/shared/{:04}/tail", number / each, number % each);
     (0..prefixes * each).map(|number| key(number).into_bytes()).collect()
 }
 
 /// Strings of two bytes, of up to 30: their trie forks at every byte.
-fn bits() -> Keys {
-    let mut random = Random::new(5);
+fn bits() -> ThinnedKeys {
+    let mut random = TestRandom::new(5);
     let keys: BTreeSet<Vec<u8>> =
         (0..KEYS).map(|_| (0..=random.below(30)).map(|_| random.below(2) as u8).collect()).collect();
     keys.into_iter().collect()
 }
 
-fn sorted(mut keys: Keys) -> Keys {
+fn sorted(mut keys: ThinnedKeys) -> ThinnedKeys {
     keys.sort();
     keys
 }
 
 /// Sets of sorted keys of up to eight bytes.
-fn short_keys(count: usize) -> Vec<(&'static str, Keys)> {
+fn short_keys(count: usize) -> Vec<(&'static str, ThinnedKeys)> {
     vec![("numbers", sorted(shared_keys::numbers(count))), ("decimals", decimals(count))]
 }
 
-fn all_keys() -> Vec<(&'static str, Keys)> {
+fn all_keys() -> Vec<(&'static str, ThinnedKeys)> {
     let mut all = short_keys(KEYS);
     all.extend([
         ("names", names()),
@@ -96,7 +96,7 @@ fn filled<'k, I: OrderedIndex<Inline<u64>>>(index: I, keys: impl Iterator<Item =
 }
 
 /// The bytes of nodes after removals in this order, and those of a fresh index.
-fn node_bytes<I: Checked>(make: fn() -> I, keys: &Keys, order: Order) -> (usize, usize) {
+fn node_bytes<I: CheckedIndex>(make: fn() -> I, keys: &ThinnedKeys, order: ThinningOrder) -> (usize, usize) {
     let stays = || keys.iter().skip(3).step_by(ONE_IN);
     let mut goes: Vec<&Vec<u8>> =
         keys.iter().enumerate().filter(|(at, _)| at % ONE_IN != 3).map(|(_, key)| key).collect();
@@ -113,22 +113,22 @@ fn node_bytes<I: Checked>(make: fn() -> I, keys: &Keys, order: Order) -> (usize,
 }
 
 /// Fails if a thinned index has more than `most` times the bytes of a fresh one.
-fn gives_back<I: Checked>(make: fn() -> I, sets: Vec<(&'static str, Keys)>, most: f64) {
+fn gives_back<I: CheckedIndex>(make: fn() -> I, sets: Vec<(&'static str, ThinnedKeys)>, most: f64) {
     gives_back_but(make, sets, most, &[]);
 }
 
 /// The same, with another bound for some sets.
 #[expect(clippy::cast_precision_loss, reason = "bytes of small indexes")]
-fn gives_back_but<I: Checked>(
+fn gives_back_but<I: CheckedIndex>(
     make: fn() -> I,
-    sets: Vec<(&'static str, Keys)>,
+    sets: Vec<(&'static str, ThinnedKeys)>,
     most: f64,
     but: &[(&str, f64)],
 ) {
     let most_of = |set: &str| but.iter().find(|(other, _)| *other == set).map_or(most, |(_, most)| *most);
     let mut kept = Vec::new();
     for (set, keys) in sets {
-        for order in Order::ALL {
+        for order in ThinningOrder::ALL {
             let (thinned, fresh) = node_bytes(make, &keys, order);
             kept.push((thinned as f64 / fresh as f64, set, order, thinned, fresh));
         }

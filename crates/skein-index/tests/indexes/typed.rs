@@ -6,10 +6,10 @@ use std::fmt::Debug;
 use std::ops::{Bound, RangeBounds};
 
 use proptest::prelude::*;
-use skein_index::{Boxed, Change, Guard, Inline, MlpError, MlpKey, MlpMap, Refused, ShortBytes};
+use skein_index::{Boxed, ComputeAction, Guard, IndexError, Inline, MlpError, MlpKey, MlpMap, ShortBytes};
 
 /// A key type, its keys that are most likely to go wrong, and its order, told without its code.
-trait Sample: MlpKey + Debug {
+trait KeySample: MlpKey + Debug {
     fn order(&self, other: &Self) -> Ordering;
     fn edges() -> Vec<Self>;
     fn any() -> BoxedStrategy<Self>;
@@ -18,7 +18,7 @@ trait Sample: MlpKey + Debug {
 /// Zero, the ends, powers of two, and what is one beside them.
 macro_rules! integer_sample {
     ($($t:ty),*) => {$(
-        impl Sample for $t {
+        impl KeySample for $t {
             fn order(&self, other: &Self) -> Ordering {
                 self.cmp(other)
             }
@@ -35,7 +35,7 @@ macro_rules! integer_sample {
 }
 integer_sample!(u32, u64, i32, i64);
 
-impl Sample for f64 {
+impl KeySample for f64 {
     fn order(&self, other: &Self) -> Ordering {
         self.total_cmp(other)
     }
@@ -60,7 +60,7 @@ impl Sample for f64 {
     }
 }
 
-impl Sample for (u32, u32) {
+impl KeySample for (u32, u32) {
     fn order(&self, other: &Self) -> Ordering {
         self.cmp(other)
     }
@@ -73,7 +73,7 @@ impl Sample for (u32, u32) {
     }
 }
 
-impl Sample for ShortBytes {
+impl KeySample for ShortBytes {
     fn order(&self, other: &Self) -> Ordering {
         Iterator::cmp(self.iter(), other.iter())
     }
@@ -89,21 +89,21 @@ impl Sample for ShortBytes {
 }
 
 /// Keys of which half are edges.
-fn sample<K: Sample + 'static>() -> BoxedStrategy<K> {
+fn sample<K: KeySample + 'static>() -> BoxedStrategy<K> {
     prop_oneof![prop::sample::select(K::edges()), K::any()].boxed()
 }
 
 /// Keys of few, so that they meet often.
-fn crowd<K: Sample + 'static>() -> impl Strategy<Value = Vec<K>> {
+fn crowd<K: KeySample + 'static>() -> impl Strategy<Value = Vec<K>> {
     prop::collection::vec(sample::<K>(), 1..40)
 }
 
-fn same<K: Sample>(one: &K, other: &K) -> bool {
+fn same<K: KeySample>(one: &K, other: &K) -> bool {
     one.order(other).is_eq()
 }
 
 /// Codes are in the order of keys, and go back to the same keys.
-fn check_law<K: Sample>(one: K, other: K) {
+fn check_law<K: KeySample>(one: K, other: K) {
     let (code, other_code) = (one.encode().unwrap(), other.encode().unwrap());
     assert_eq!(code.cmp(&other_code), one.order(&other), "{one:?} {other:?}");
     assert_eq!(Ord::cmp(&*code, &*other_code), one.order(&other), "{one:?} {other:?}");
@@ -112,79 +112,81 @@ fn check_law<K: Sample>(one: K, other: K) {
 
 /// A key in its type's order.
 #[derive(Clone, Copy, Debug)]
-struct In<K>(K);
+struct InKeyOrder<K>(K);
 
-impl<K: Sample> Ord for In<K> {
+impl<K: KeySample> Ord for InKeyOrder<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.order(&other.0)
     }
 }
 
-impl<K: Sample> PartialOrd for In<K> {
+impl<K: KeySample> PartialOrd for InKeyOrder<K> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<K: Sample> PartialEq for In<K> {
+impl<K: KeySample> PartialEq for InKeyOrder<K> {
     fn eq(&self, other: &Self) -> bool {
         same(&self.0, &other.0)
     }
 }
 
-impl<K: Sample> Eq for In<K> {}
+impl<K: KeySample> Eq for InKeyOrder<K> {}
 
-type Map<K> = MlpMap<K, Inline<u64>>;
-type Model<K> = BTreeMap<In<K>, u64>;
-type Entry<K> = Option<(In<K>, u64)>;
+type NumberMap<K> = MlpMap<K, Inline<u64>>;
+type TypedMapModel<K> = BTreeMap<InKeyOrder<K>, u64>;
+type TypedEntry<K> = Option<(InKeyOrder<K>, u64)>;
 
-fn entry<K>(found: Option<(K, u64)>) -> Entry<K> {
-    found.map(|(key, value)| (In(key), value))
+fn entry<K>(found: Option<(K, u64)>) -> TypedEntry<K> {
+    found.map(|(key, value)| (InKeyOrder(key), value))
 }
 
-fn of_model<K: Sample>(found: Option<(&In<K>, &u64)>) -> Entry<K> {
+fn of_model<K: KeySample>(found: Option<(&InKeyOrder<K>, &u64)>) -> TypedEntry<K> {
     found.map(|(key, value)| (*key, *value))
 }
 
 /// Does the same to both; what they say of it has to be the same.
-fn change_both<K: Sample>(
-    map: &Map<K>,
-    model: &mut Model<K>,
+fn change_both<K: KeySample>(
+    map: &NumberMap<K>,
+    model: &mut TypedMapModel<K>,
     (key, what, value): (K, u8, u64),
     guard: &impl Guard,
 ) {
-    let before = model.get(&In(key)).copied();
+    let before = model.get(&InKeyOrder(key)).copied();
     match what {
         0..3 => {
             assert_eq!(map.insert(key, Inline(value), guard).unwrap(), before);
-            model.insert(In(key), value);
+            model.insert(InKeyOrder(key), value);
         }
         3 => {
             assert_eq!(map.insert_if_absent(key, Inline(value), guard).unwrap(), before);
-            model.entry(In(key)).or_insert(value);
+            model.entry(InKeyOrder(key)).or_insert(value);
         }
         4 => {
             let sum = before.unwrap_or(0).wrapping_add(value);
             assert_eq!(map.increment(key, value, guard).unwrap(), sum);
-            model.insert(In(key), sum);
+            model.insert(InKeyOrder(key), sum);
         }
         5 => {
-            let turn = |value: Option<u64>| value.map_or(Change::Keep, |value| Change::Put(Inline(!value)));
+            let turn = |value: Option<u64>| {
+                value.map_or(ComputeAction::Keep, |value| ComputeAction::Put(Inline(!value)))
+            };
             let computed = map.compute(key, turn, guard).unwrap();
             assert_eq!((computed.before, computed.changed), (before, before.is_some()));
-            model.entry(In(key)).and_modify(|value| *value = !*value);
+            model.entry(InKeyOrder(key)).and_modify(|value| *value = !*value);
         }
         _ => {
             assert_eq!(map.remove(key, guard), before);
-            model.remove(&In(key));
+            model.remove(&InKeyOrder(key));
         }
     }
 }
 
 /// What is at, before and after a key.
-fn compare_near<K: Sample>(map: &Map<K>, model: &Model<K>, key: K, guard: &impl Guard) {
-    let (at, beyond) = (Bound::Included(In(key)), Bound::Excluded(In(key)));
-    assert_eq!(map.get(key, guard), model.get(&In(key)).copied());
+fn compare_near<K: KeySample>(map: &NumberMap<K>, model: &TypedMapModel<K>, key: K, guard: &impl Guard) {
+    let (at, beyond) = (Bound::Included(InKeyOrder(key)), Bound::Excluded(InKeyOrder(key)));
+    assert_eq!(map.get(key, guard), model.get(&InKeyOrder(key)).copied());
     let upward = |near| of_model(model.range((near, Bound::Unbounded)).next());
     assert_eq!(entry(map.lower_bound(key, guard).unwrap()), upward(at));
     assert_eq!(entry(map.upper_bound(key, guard).unwrap()), upward(beyond));
@@ -192,17 +194,17 @@ fn compare_near<K: Sample>(map: &Map<K>, model: &Model<K>, key: K, guard: &impl 
     assert_eq!(entry(map.predecessor(key, guard).unwrap()), before);
 }
 
-fn compare_range<K: Sample>(
-    map: &Map<K>,
-    model: &Model<K>,
+fn compare_range<K: KeySample>(
+    map: &NumberMap<K>,
+    model: &TypedMapModel<K>,
     bounds: (Bound<K>, Bound<K>),
     guard: &impl Guard,
 ) {
     let wanted: Vec<_> = (model.iter())
-        .filter(|(key, _)| (bounds.0.map(In), bounds.1.map(In)).contains(key))
+        .filter(|(key, _)| (bounds.0.map(InKeyOrder), bounds.1.map(InKeyOrder)).contains(key))
         .map(|(key, value)| (*key, *value))
         .collect();
-    let range = || map.range(bounds, guard).unwrap().map(|(key, value)| (In(key), value));
+    let range = || map.range(bounds, guard).unwrap().map(|(key, value)| (InKeyOrder(key), value));
     assert_eq!(range().collect::<Vec<_>>(), wanted, "{bounds:?}");
     assert!(range().rev().eq(wanted.iter().rev().copied()), "{bounds:?}");
 
@@ -218,13 +220,13 @@ fn compare_range<K: Sample>(
 }
 
 /// All that can be asked of a map, of all of `keys`.
-fn compare_all<K: Sample>(map: &Map<K>, model: &Model<K>, keys: &[K], guard: &impl Guard) {
+fn compare_all<K: KeySample>(map: &NumberMap<K>, model: &TypedMapModel<K>, keys: &[K], guard: &impl Guard) {
     assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
     assert_eq!(entry(map.first(guard)), of_model(model.first_key_value()));
     assert_eq!(entry(map.last(guard)), of_model(model.last_key_value()));
     let mut values = vec![None; keys.len()];
     map.get_many(keys, guard, |at, value| values[at] = Some(value));
-    assert!(values.into_iter().eq(keys.iter().map(|key| Some(model.get(&In(*key)).copied()))));
+    assert!(values.into_iter().eq(keys.iter().map(|key| Some(model.get(&InKeyOrder(*key)).copied()))));
     for key in keys {
         compare_near(map, model, *key, guard);
     }
@@ -239,8 +241,8 @@ fn compare_all<K: Sample>(map: &Map<K>, model: &Model<K>, keys: &[K], guard: &im
     }
 }
 
-fn check_map<K: Sample>(keys: &[K], changes: &[(prop::sample::Index, u8, u64)]) {
-    let (map, mut model) = (Map::new(), Model::new());
+fn check_map<K: KeySample>(keys: &[K], changes: &[(prop::sample::Index, u8, u64)]) {
+    let (map, mut model) = (NumberMap::new(), TypedMapModel::new());
     let guard = map.collector().enter();
     for (key, what, value) in changes {
         change_both(&map, &mut model, (*key.get(keys), *what, *value), &guard);
@@ -248,7 +250,7 @@ fn check_map<K: Sample>(keys: &[K], changes: &[(prop::sample::Index, u8, u64)]) 
     }
     compare_all(&map, &model, keys, &guard);
     for key in keys {
-        assert_eq!(map.remove(*key, &guard), model.remove(&In(*key)));
+        assert_eq!(map.remove(*key, &guard), model.remove(&InKeyOrder(*key)));
     }
     compare_all(&map, &model, keys, &guard);
 }
@@ -270,7 +272,7 @@ macro_rules! for_each_key_type {
 
             #[test]
             fn a_map_of_all_edges() {
-                let (map, mut model) = (Map::new(), Model::new());
+                let (map, mut model) = (NumberMap::new(), TypedMapModel::new());
                 let guard = map.collector().enter();
                 for (value, key) in (0..).zip(<$t>::edges()) {
                     change_both(&map, &mut model, (key, 0, value), &guard);
@@ -300,7 +302,7 @@ macro_rules! for_each_key_type {
 for_each_key_type!(of_u32: u32, of_u64: u64, of_i32: i32, of_i64: i64, of_f64: f64, of_pairs: (u32, u32), of_short_bytes: ShortBytes);
 
 #[test]
-fn what_is_not_a_number_is_not_there_and_is_refused_where_an_order_is_asked() {
+fn nan_keys_are_absent_and_rejected_where_order_matters() {
     let map = MlpMap::<f64, Inline<u64>>::new();
     let guard = map.collector().enter();
     map.insert(f64::INFINITY, Inline(1), &guard).unwrap();
@@ -316,7 +318,7 @@ fn what_is_not_a_number_is_not_there_and_is_refused_where_an_order_is_asked() {
         assert_eq!(map.insert(nan, Inline(3), &guard), Err(refused));
         assert_eq!(map.insert_if_absent(nan, Inline(3), &guard), Err(refused));
         assert_eq!(map.increment(nan, 3, &guard), Err(refused));
-        assert_eq!(map.compute(nan, |_| Change::Put(Inline(3)), &guard).unwrap_err(), refused);
+        assert_eq!(map.compute(nan, |_| ComputeAction::Put(Inline(3)), &guard).unwrap_err(), refused);
         assert_eq!(map.lower_bound(nan, &guard), Err(refused));
         assert_eq!(map.upper_bound(nan, &guard), Err(refused));
         assert_eq!(map.predecessor(nan, &guard), Err(refused));
@@ -369,7 +371,7 @@ fn a_budget_is_kept_and_the_refusal_is_the_index_s() {
     let guard = map.collector().enter();
     let refused = (0..1_000_000).find_map(|key| map.insert(key, Inline(key), &guard).err());
     assert!(
-        matches!(refused, Some(MlpError::Refused(Refused::OverBudget { budget, .. })) if budget == 4 << 20)
+        matches!(refused, Some(MlpError::Refused(IndexError::OverBudget { budget, .. })) if budget == 4 << 20)
     );
     assert!(map.memory().live() <= (4 << 20) + (64 << 10));
     assert_eq!(map.remove(0, &guard), Some(0));
@@ -378,6 +380,6 @@ fn a_budget_is_kept_and_the_refusal_is_the_index_s() {
 #[test]
 #[should_panic(expected = "guard")]
 fn a_guard_of_another_collector_is_noticed_by_get_many() {
-    let (map, other) = (Map::<u64>::new(), Map::<u64>::new());
+    let (map, other) = (NumberMap::<u64>::new(), NumberMap::<u64>::new());
     map.get_many(&[1], &other.collector().enter(), |_, _| ());
 }

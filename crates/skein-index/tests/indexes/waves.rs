@@ -13,8 +13,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::support::checked::Checked;
-use crate::support::random::Random;
+use crate::support::checked::CheckedIndex;
+use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
 use skein_index::{
     Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
@@ -29,14 +29,14 @@ const UNORDERED: &str = "out of order, or twice";
 const WRONGLY_MET: &str = "met an absent key, or missed a present one:";
 
 /// What the threads of one run share. A key's value is its place among the sorted keys.
-struct Run<'r, I> {
+struct WaveRun<'r, I> {
     index: &'r I,
     keys: &'r [Vec<u8>],
     counts: Vec<AtomicU64>,
     stop: AtomicBool,
 }
 
-impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
+impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
     /// Some keys stay, so that there are always neighbours; the others belong to one writer each.
     fn owner(key: usize) -> Option<usize> {
         (!key.is_multiple_of(16)).then_some(key % WRITERS)
@@ -58,7 +58,7 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 
     /// Inserts all of one writer's keys and removes them, in order, in reverse order, and in none.
     fn write(&self, writer: usize, waves: usize) {
-        let mut random = Random::new(writer as u64);
+        let mut random = TestRandom::new(writer as u64);
         let mut own: Vec<usize> =
             (0..self.keys.len()).filter(|&key| Self::owner(key) == Some(writer)).collect();
         for wave in 0..waves {
@@ -82,7 +82,7 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 
     /// Scans one way until the run ends: by turns all keys, and some from a key on.
     fn scan(&self, forward: bool) {
-        let mut random = Random::new(forward.into());
+        let mut random = TestRandom::new(forward.into());
         while !self.stop.load(Ordering::Relaxed) {
             self.scan_from(if forward { 0 } else { self.keys.len() - 1 }, self.keys.len(), forward);
             self.scan_from(random.below(self.keys.len()), random.below(60), forward);
@@ -127,9 +127,9 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 }
 
 /// Writers and scanners at once. In the end only the keys that stay are there, and the nodes that the waves filled are gone.
-fn waves<I: Checked>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
+fn waves<I: CheckedIndex>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
     keys.sort();
-    let run = Run {
+    let run = WaveRun {
         index: &index,
         keys: &keys,
         counts: keys.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -137,7 +137,7 @@ fn waves<I: Checked>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
     };
     (0..keys.len()).for_each(|key| run.insert(key));
     let full = index.memory().nodes;
-    (0..keys.len()).filter(|&key| Run::<I>::owner(key).is_some()).for_each(|key| run.remove(key));
+    (0..keys.len()).filter(|&key| WaveRun::<I>::owner(key).is_some()).for_each(|key| run.remove(key));
     std::thread::scope(|scope| {
         let run = &run;
         let writers: Vec<_> =

@@ -3,10 +3,10 @@
 use std::ops::Bound;
 
 use skein_index::{
-    Boxed, Change, Collector, Computed, Guard, MemoryUsage, OrderedIndex, Refused, Slot, Wormhole,
+    Boxed, Collector, ComputeAction, Computed, Guard, IndexError, MemoryUsage, OrderedIndex, Slot, Wormhole,
 };
 
-use crate::record::Value;
+use crate::record::UniqueValue;
 
 /// What an index does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub enum Flaw {
     OneAnswerForAll,
 }
 
-type Inner = Wormhole<Boxed<Value>>;
+type SoundIndex = Wormhole<Boxed<UniqueValue>>;
 
 #[derive(Debug)]
 pub struct Flawed {
-    pub inner: Inner,
+    pub inner: SoundIndex,
     pub flaw: Flaw,
 }
 
@@ -37,16 +37,17 @@ impl Flawed {
     }
 }
 
-type Answer<'g> = Option<<Boxed<Value> as Slot>::Ref<'g>>;
+type ValueAnswer<'g> = Option<<Boxed<UniqueValue> as Slot>::Ref<'g>>;
 
-impl OrderedIndex<Boxed<Value>> for Flawed {
-    type Cursor<'g, G: Guard + 'g> = <Inner as OrderedIndex<Boxed<Value>>>::Cursor<'g, G>;
+impl OrderedIndex<Boxed<UniqueValue>> for Flawed {
+    type IndexCursor<'g, G: Guard + 'g> =
+        <SoundIndex as OrderedIndex<Boxed<UniqueValue>>>::IndexCursor<'g, G>;
 
     fn collector(&self) -> &Collector {
         self.inner.collector()
     }
 
-    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Answer<'g> {
+    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> ValueAnswer<'g> {
         self.inner.get(key, guard)
     }
 
@@ -54,7 +55,7 @@ impl OrderedIndex<Boxed<Value>> for Flawed {
         &'g self,
         keys: &[&[u8]],
         guard: &'g G,
-        mut found: impl FnMut(usize, Answer<'g>),
+        mut found: impl FnMut(usize, ValueAnswer<'g>),
     ) {
         if self.has(Flaw::OneAnswerForAll) {
             let first = keys.first().and_then(|key| self.inner.get(key, guard));
@@ -67,15 +68,15 @@ impl OrderedIndex<Boxed<Value>> for Flawed {
     fn insert<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        value: Boxed<Value>,
+        value: Boxed<UniqueValue>,
         guard: &'g G,
-    ) -> Result<Answer<'g>, Refused> {
+    ) -> Result<ValueAnswer<'g>, IndexError> {
         let before = self.inner.get(key, guard);
         let done = self.inner.insert(key, value, guard)?;
         Ok(if self.has(Flaw::LateAnswer) { before } else { done })
     }
 
-    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Answer<'g> {
+    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> ValueAnswer<'g> {
         let before = self.inner.get(key, guard);
         let done = self.inner.remove(key, guard);
         if self.has(Flaw::SecondRemoval) { before } else { done }
@@ -84,20 +85,20 @@ impl OrderedIndex<Boxed<Value>> for Flawed {
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Answer<'_>) -> Change<Boxed<Value>>,
+        change: impl FnOnce(ValueAnswer<'_>) -> ComputeAction<Boxed<UniqueValue>>,
         guard: &'g G,
-    ) -> Result<Computed<'g, Boxed<Value>>, Refused> {
+    ) -> Result<Computed<'g, Boxed<UniqueValue>>, IndexError> {
         if !self.has(Flaw::LateDecision) {
             return self.inner.compute(key, change, guard);
         }
         let before = self.inner.get(key, guard);
         let changed = match change(before) {
-            Change::Keep => false,
-            Change::Put(value) => {
+            ComputeAction::Keep => false,
+            ComputeAction::Put(value) => {
                 self.inner.insert(key, value, guard)?;
                 true
             }
-            Change::Remove => {
+            ComputeAction::Remove => {
                 self.inner.remove(key, guard);
                 before.is_some()
             }
@@ -105,7 +106,7 @@ impl OrderedIndex<Boxed<Value>> for Flawed {
         Ok(Computed { before, changed })
     }
 
-    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::IndexCursor<'g, G> {
         self.inner.cursor(guard)
     }
 
@@ -139,7 +140,7 @@ impl OrderedIndex<Boxed<Value>> for Flawed {
         OrderedIndex::memory(&self.inner)
     }
 
-    fn taken(&self) -> usize {
-        self.inner.taken()
+    fn allocated_bytes(&self) -> usize {
+        self.inner.allocated_bytes()
     }
 }

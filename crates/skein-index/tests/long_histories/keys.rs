@@ -1,12 +1,12 @@
 //! Sets of keys that meet where the indexes' structures are delicate. Few keys in each, so that threads meet on them.
 
 /// A set of keys, in order.
-pub type KeySet = Vec<Vec<u8>>;
+pub type HistoryKeySet = Vec<Vec<u8>>;
 
 /// Sets of keys of up to so many bytes; those that differ in trailing zeros alone only if the index is to have them.
-pub fn sets(longest: usize, zero_tails: bool) -> Vec<KeySet> {
+pub fn sets(longest: usize, zero_tails: bool) -> Vec<HistoryKeySet> {
     let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let mut sets: Vec<KeySet> = vec![
+    let mut sets: Vec<HistoryKeySet> = vec![
         words(&["a", "b", "c", "d"]),
         words(&[
             "p",
@@ -41,6 +41,6 @@ pub fn sets(longest: usize, zero_tails: bool) -> Vec<KeySet> {
     sets
 }
 
-fn numbers(count: u64, factor: u64) -> KeySet {
+fn numbers(count: u64, factor: u64) -> HistoryKeySet {
     (0..count).map(|number| number.wrapping_mul(factor).to_be_bytes().to_vec()).collect()
 }

@@ -23,16 +23,16 @@ mod random;
 mod record;
 mod round;
 mod search;
-mod work;
+mod worker;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flawed::{Flaw, Flawed};
-use keys::{KeySet, sets};
-use random::Random;
-use record::{Shared, Tested, Value};
-use round::{Tally, round};
+use keys::{HistoryKeySet, sets};
+use random::TestRandom;
+use record::{HistoryIndex, HistoryRecorder, UniqueValue};
+use round::{HistoryTally, round};
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
 use skein_index::skip_list::variant::BARE;
@@ -54,12 +54,12 @@ fn collector() -> Arc<Collector> {
 
 /// How long a variant of an index is tried.
 #[derive(Clone, Copy)]
-enum Until {
+enum TrialLimit {
     Rounds(u64),
     Time(Instant),
 }
 
-impl Until {
+impl TrialLimit {
     /// What the environment says, of which each of so many variants has a share.
     fn of(variants: u32) -> Self {
         let minutes = std::env::var("SKEIN_LINEARIZABILITY_MINUTES").ok();
@@ -83,13 +83,13 @@ fn seed() -> u64 {
 }
 
 /// Says what was tried when a check fails.
-struct Context<'t> {
+struct TrialContext<'t> {
     name: &'t str,
     seed: u64,
-    tally: Tally,
+    tally: HistoryTally,
 }
 
-impl Drop for Context<'_> {
+impl Drop for TrialContext<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}: SKEIN_SEED={}, after {:?}", self.name, self.seed, self.tally);
@@ -98,18 +98,18 @@ impl Drop for Context<'_> {
 }
 
 /// Tries an index until a check fails, or it is over.
-fn explore<I: Tested>(
+fn explore<I: HistoryIndex>(
     name: &str,
     make: impl Fn() -> I,
     verify: impl Fn(&mut I),
-    sets: &[KeySet],
-    until: Until,
+    sets: &[HistoryKeySet],
+    until: TrialLimit,
 ) {
     let seed = seed();
-    let mut random = Random::new(seed);
-    let mut context = Context { name, seed, tally: Tally::default() };
+    let mut random = TestRandom::new(seed);
+    let mut context = TrialContext { name, seed, tally: HistoryTally::default() };
     while !until.is_over(context.tally.rounds) {
-        let (mut index, shared) = (make(), Shared::default());
+        let (mut index, shared) = (make(), HistoryRecorder::default());
         for _ in 0..ROUNDS_PER_INDEX {
             let keys = &sets[random.below(sets.len())];
             round(&index, keys, &shared, &mut random, &mut context.tally);
@@ -130,38 +130,38 @@ macro_rules! variants {
                 || <$index>::$make(collector()),
                 |index| _ = index.check().unwrap(),
                 &sets($longest, $zero_tails),
-                Until::of($count),
+                TrialLimit::of($count),
             );)*
         }
     )*};
 }
 
-type V = Boxed<Value>;
+type HistorySlot = Boxed<UniqueValue>;
 
 // A node of width 3 has no place for more than three keys of one slice, which differ in trailing zeros.
 variants! {
     masstree, 3 {
-        Masstree<V, 3>, MAX_KEY_LEN, false, with_width;
-        Masstree<V, 10>, MAX_KEY_LEN, true, with_width;
-        Masstree<V>, MAX_KEY_LEN, true, with_collector;
+        Masstree<HistorySlot, 3>, MAX_KEY_LEN, false, with_width;
+        Masstree<HistorySlot, 10>, MAX_KEY_LEN, true, with_width;
+        Masstree<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     wormhole, 2 {
-        Wormhole<V, 4>, MAX_KEY_LEN, true, with_variant;
-        Wormhole<V>, MAX_KEY_LEN, true, with_collector;
+        Wormhole<HistorySlot, 4>, MAX_KEY_LEN, true, with_variant;
+        Wormhole<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     cuckoo_trie, 2 {
-        CuckooTrie<V, 1>, MAX_KEY_LEN, true, with_variant;
-        CuckooTrie<V>, MAX_KEY_LEN, true, with_collector;
+        CuckooTrie<HistorySlot, 1>, MAX_KEY_LEN, true, with_variant;
+        CuckooTrie<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     mlp, 3 {
-        MlpIndex<V, { CROWDED | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
-        MlpIndex<V, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
-        MlpIndex<V>, mlp_index::MAX_LEN, true, with_collector;
+        MlpIndex<HistorySlot, { CROWDED | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndex<HistorySlot, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndex<HistorySlot>, mlp_index::MAX_LEN, true, with_collector;
     }
     skip_list, 3 {
-        SkipList<V, 2>, MAX_KEY_LEN, true, with_variant;
-        SkipList<V, { 2 | BARE }>, MAX_KEY_LEN, true, with_variant;
-        SkipList<V>, MAX_KEY_LEN, true, with_collector;
+        SkipList<HistorySlot, 2>, MAX_KEY_LEN, true, with_variant;
+        SkipList<HistorySlot, { 2 | BARE }>, MAX_KEY_LEN, true, with_variant;
+        SkipList<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
 }
 
@@ -178,7 +178,13 @@ fn flawed_indexes_are_noticed() {
     for flaw in flaws {
         let caught = planted::caught(&["no order explains this history\nImpossible"], || {
             let make = || Flawed { inner: Wormhole::with_collector(collector()), flaw };
-            explore(&format!("{flaw:?}"), make, |_| {}, &sets(MAX_KEY_LEN, true), Until::Rounds(ROUNDS_MAX));
+            explore(
+                &format!("{flaw:?}"),
+                make,
+                |_| {},
+                &sets(MAX_KEY_LEN, true),
+                TrialLimit::Rounds(ROUNDS_MAX),
+            );
         });
         assert!(caught, "nobody noticed {flaw:?}");
     }

@@ -5,15 +5,15 @@ use std::sync::Barrier;
 
 use skein_index::range;
 
-use crate::keys::KeySet;
-use crate::random::Random;
-use crate::record::{Notes, Shared, Tested, fill, number_of};
-use crate::search::{Effect, Event, Held, Verdict, explain};
-use crate::work::Worker;
+use crate::keys::HistoryKeySet;
+use crate::random::TestRandom;
+use crate::record::{HistoryIndex, HistoryRecorder, ThreadNotes, fill, number_of};
+use crate::search::{HistoryVerdict, KeyEffect, KeyEvent, ValueNumber, explain};
+use crate::worker::HistoryWorker;
 
 /// What was checked.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct HistoryTally {
     pub rounds: u64,
     /// One for each key of a round.
     pub histories: u64,
@@ -24,23 +24,23 @@ pub struct Tally {
 }
 
 /// One round on an empty index.
-struct Round<'r, I> {
+struct HistoryRound<'r, I> {
     index: &'r I,
-    keys: &'r KeySet,
-    shared: &'r Shared,
+    keys: &'r HistoryKeySet,
+    shared: &'r HistoryRecorder,
     threads: usize,
     operations: usize,
 }
 
-impl<I: Tested> Round<'_, I> {
+impl<I: HistoryIndex> HistoryRound<'_, I> {
     /// Runs the threads; returns what they noted, in no order.
-    fn run(&self, seeds: &mut Random) -> Vec<(usize, Event)> {
+    fn run(&self, seeds: &mut TestRandom) -> Vec<(usize, KeyEvent)> {
         let barrier = Barrier::new(self.threads);
         std::thread::scope(|scope| {
             let start = |thread| {
-                let (barrier, random) = (&barrier, Random::new(seeds.next()));
-                let notes = Notes { shared: self.shared, thread, events: Vec::new() };
-                let mut worker = Worker { index: self.index, keys: self.keys, random, notes };
+                let (barrier, random) = (&barrier, TestRandom::new(seeds.next()));
+                let notes = ThreadNotes { shared: self.shared, thread, events: Vec::new() };
+                let mut worker = HistoryWorker { index: self.index, keys: self.keys, random, notes };
                 scope.spawn(move || {
                     barrier.wait();
                     worker.work(self.operations);
@@ -53,27 +53,27 @@ impl<I: Tested> Round<'_, I> {
     }
 
     /// Adds what the index holds at last, by a lookup of each key; a scan has to find as many, both ways.
-    fn look(&self, events: &mut Vec<(usize, Event)>) {
-        let mut notes = Notes { shared: self.shared, thread: self.threads, events: Vec::new() };
+    fn look(&self, events: &mut Vec<(usize, KeyEvent)>) {
+        let mut notes = ThreadNotes { shared: self.shared, thread: self.threads, events: Vec::new() };
         let guard = self.index.collector().enter();
         for (key, bytes) in self.keys.iter().enumerate() {
             let (seen, when) = notes.timed(|| number_of(self.index, bytes, &guard));
-            notes.note("get at last", key, Effect::Saw(seen), when);
+            notes.note("get at last", key, KeyEffect::Saw(seen), when);
         }
-        let there = notes.events.iter().filter(|(_, event)| event.effect != Effect::Saw(None)).count();
+        let there = notes.events.iter().filter(|(_, event)| event.effect != KeyEffect::Saw(None)).count();
         let (up, down) = (range(self.index, .., &guard).count(), range(self.index, .., &guard).rev().count());
         assert_eq!((up, down, self.index.len()), (there, there, there), "keys up, down, and counted");
         events.append(&mut notes.events);
     }
 
-    fn check(&self, key: usize, events: &[Event], held: Held) {
+    fn check(&self, key: usize, events: &[KeyEvent], held: ValueNumber) {
         match explain(events, held) {
-            Verdict::Explained => {}
+            HistoryVerdict::Explained => {}
             verdict => {
                 let mut told = format!("{verdict:?}: key {:?}, which held {held:?}\n", self.keys[key]);
                 let mut events = events.to_vec();
                 events.sort_unstable_by_key(|event| event.began);
-                for Event { name, thread, effect, began, ended } in events {
+                for KeyEvent { name, thread, effect, began, ended } in events {
                     writeln!(told, "  {began:6} to {ended:6}, thread {thread}: {name}, {effect:?}")
                         .expect("a string takes all");
                 }
@@ -84,10 +84,16 @@ impl<I: Tested> Round<'_, I> {
 }
 
 /// One round: fills the index, has threads work on it, explains what they saw, and empties the index.
-pub fn round<I: Tested>(index: &I, keys: &KeySet, shared: &Shared, random: &mut Random, tally: &mut Tally) {
+pub fn round<I: HistoryIndex>(
+    index: &I,
+    keys: &HistoryKeySet,
+    shared: &HistoryRecorder,
+    random: &mut TestRandom,
+    tally: &mut HistoryTally,
+) {
     let before = fill(index, keys, shared, || random.below(2) == 0);
     let (threads, operations) = (2 + random.below(3), 40 + 20 * random.below(5));
-    let round = Round { index, keys, shared, threads, operations };
+    let round = HistoryRound { index, keys, shared, threads, operations };
     let mut events = round.run(random);
     round.look(&mut events);
     tally.rounds += 1;
@@ -95,7 +101,8 @@ pub fn round<I: Tested>(index: &I, keys: &KeySet, shared: &Shared, random: &mut 
     tally.histories += keys.len() as u64;
     tally.events += events.len() as u64;
     for (key, &held) in before.iter().enumerate() {
-        let own: Vec<Event> = events.iter().filter(|(of, _)| *of == key).map(|(_, event)| *event).collect();
+        let own: Vec<KeyEvent> =
+            events.iter().filter(|(of, _)| *of == key).map(|(_, event)| *event).collect();
         round.check(key, &own, held);
     }
     let guard = index.collector().enter();

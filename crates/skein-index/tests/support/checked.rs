@@ -4,36 +4,36 @@ use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// An index with a checker.
-pub trait Checked: OrderedIndex<Inline<u64>> {
+pub trait CheckedIndex: OrderedIndex<Inline<u64>> {
     /// Fails if an invariant does not hold.
     fn verify(&mut self);
 }
 
-impl<const W: usize> Checked for Masstree<Inline<u64>, W> {
+impl<const W: usize> CheckedIndex for Masstree<Inline<u64>, W> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<const W: usize> Checked for Wormhole<Inline<u64>, W> {
+impl<const W: usize> CheckedIndex for Wormhole<Inline<u64>, W> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<const V: usize> Checked for CuckooTrie<Inline<u64>, V> {
+impl<const V: usize> CheckedIndex for CuckooTrie<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<const V: usize> Checked for SkipList<Inline<u64>, V> {
+impl<const V: usize> CheckedIndex for SkipList<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<const V: usize> Checked for MlpIndex<Inline<u64>, V> {
+impl<const V: usize> CheckedIndex for MlpIndex<Inline<u64>, V> {
     fn verify(&mut self) {
         let shape = self.check().unwrap();
         if V & BUCKET_PER_KEY != 0 {

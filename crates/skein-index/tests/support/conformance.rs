@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::{
-    Boxed, Change, Cursor, Guard, Inline, OrderedIndex, OwnedGuard, Refused, Slot, prefix, range,
+    Boxed, ComputeAction, Cursor, Guard, IndexError, Inline, OrderedIndex, OwnedGuard, Slot, prefix, range,
 };
 
-use super::random::Random;
+use super::random::TestRandom;
 use super::shared_keys;
 
 /// An index under test, for any kind of slot.
-pub trait Family {
+pub trait IndexFamily {
     type Index<S: Slot>: OrderedIndex<S>;
     /// The longest key that it takes.
     const LONGEST: usize = MAX_KEY_LEN;
@@ -44,13 +44,13 @@ macro_rules! conformance {
 pub(crate) use conformance;
 
 /// Keys that share much, as long as the index takes them.
-fn paths<F: Family>(count: usize) -> Vec<Vec<u8>> {
+fn paths<F: IndexFamily>(count: usize) -> Vec<Vec<u8>> {
     if F::LONGEST < MAX_KEY_LEN { shared_keys::short(count) } else { shared_keys::paths(count) }
 }
 
-type Numbers<F> = <F as Family>::Index<Inline<u64>>;
+type NumberIndex<F> = <F as IndexFamily>::Index<Inline<u64>>;
 
-fn filled<F: Family>(keys: &[&[u8]]) -> Numbers<F> {
+fn filled<F: IndexFamily>(keys: &[&[u8]]) -> NumberIndex<F> {
     let index = F::index();
     let guard = index.collector().enter();
     for (key, value) in keys.iter().zip(0..) {
@@ -65,8 +65,8 @@ fn keys_of<I: OrderedIndex<Inline<u64>>>(index: &I) -> Vec<Vec<u8>> {
     range(index, .., &guard).map(|(key, _)| key).collect()
 }
 
-pub fn starts_empty<F: Family>() {
-    let index: Numbers<F> = F::index();
+pub fn starts_empty<F: IndexFamily>() {
+    let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     assert!(index.is_empty());
     assert_eq!(index.get(b"", &guard), None);
@@ -78,8 +78,8 @@ pub fn starts_empty<F: Family>() {
     assert!(index.split_points(4, &guard).is_empty());
 }
 
-pub fn keeps_what_is_put<F: Family>() {
-    let index: Numbers<F> = F::index();
+pub fn keeps_what_is_put<F: IndexFamily>() {
+    let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     assert_eq!(index.insert(b"key", Inline(1), &guard).unwrap(), None);
     assert_eq!(index.insert(b"key", Inline(2), &guard).unwrap(), Some(1));
@@ -88,7 +88,7 @@ pub fn keeps_what_is_put<F: Family>() {
     assert_eq!((index.get(b"key", &guard), index.len()), (None, 0));
 }
 
-pub fn any_bytes_are_a_key<F: Family>() {
+pub fn any_bytes_are_a_key<F: IndexFamily>() {
     let mut keys: Vec<Vec<u8>> =
         (0..40).flat_map(|length| [vec![0; length], vec![0xff; length + 1]]).collect();
     keys.extend((1..30).map(|length| (0..length).collect()));
@@ -99,7 +99,7 @@ pub fn any_bytes_are_a_key<F: Family>() {
     assert_eq!(keys_of(&filled::<F>(&slices)), keys);
 }
 
-pub fn trailing_zeros_count<F: Family>() {
+pub fn trailing_zeros_count<F: IndexFamily>() {
     let keys: Vec<Vec<u8>> =
         (0..F::LONGEST.min(20)).map(|zeros| [b"k".as_slice(), &vec![0; zeros]].concat()).collect();
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
@@ -112,8 +112,8 @@ pub fn trailing_zeros_count<F: Family>() {
     assert_eq!((index.get(&keys[2], &guard), index.get(&keys[4], &guard)), (Some(2), Some(4)));
 }
 
-pub fn the_longest_key<F: Family>() {
-    let index: Numbers<F> = F::index();
+pub fn the_longest_key<F: IndexFamily>() {
+    let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     let mut longest = vec![7; F::LONGEST];
     index.insert(&longest, Inline(1), &guard).unwrap();
@@ -124,9 +124,9 @@ pub fn the_longest_key<F: Family>() {
     assert!(range(&index, .., &guard).map(|(_, value)| value).eq([1, 2]));
     assert!(range(&index, .., &guard).rev().map(|(_, value)| value).eq([2, 1]));
     longest.push(0);
-    let refused = Refused::KeyTooLong { len: F::LONGEST + 1, limit: F::LONGEST };
+    let refused = IndexError::KeyTooLong { len: F::LONGEST + 1, limit: F::LONGEST };
     assert_eq!(index.insert(&longest, Inline(3), &guard), Err(refused));
-    assert_eq!(index.compute(&longest, |_| Change::Put(Inline(3)), &guard).unwrap_err(), refused);
+    assert_eq!(index.compute(&longest, |_| ComputeAction::Put(Inline(3)), &guard).unwrap_err(), refused);
     assert_eq!((index.get(&longest, &guard), index.remove(&longest, &guard)), (None, None));
     assert!(!index.cursor(&guard).seek(&longest));
     longest.pop();
@@ -134,26 +134,28 @@ pub fn the_longest_key<F: Family>() {
     assert_eq!(index.len(), 1);
 }
 
-pub fn compute_sees_and_decides<F: Family>() {
-    let index: Numbers<F> = F::index();
+pub fn compute_sees_and_decides<F: IndexFamily>() {
+    let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     for key in [b"short".as_slice(), b"a key that is longer than a slice"] {
         let key = &key[..key.len().min(F::LONGEST)];
-        let done = index.compute(key, |seen| Change::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
+        let done =
+            index.compute(key, |seen| ComputeAction::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
         assert_eq!((done.before, done.changed), (None, true));
-        let done = index.compute(key, |seen| Change::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
+        let done =
+            index.compute(key, |seen| ComputeAction::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
         assert_eq!((done.before, done.changed, index.get(key, &guard)), (Some(1), true, Some(2)));
-        let done = index.compute(key, |_| Change::Keep, &guard).unwrap();
+        let done = index.compute(key, |_| ComputeAction::Keep, &guard).unwrap();
         assert_eq!((done.before, done.changed, index.get(key, &guard)), (Some(2), false, Some(2)));
-        let done = index.compute(key, |_| Change::Remove, &guard).unwrap();
+        let done = index.compute(key, |_| ComputeAction::Remove, &guard).unwrap();
         assert_eq!((done.before, done.changed, index.get(key, &guard)), (Some(2), true, None));
-        let done = index.compute(key, |_| Change::Remove, &guard).unwrap();
+        let done = index.compute(key, |_| ComputeAction::Remove, &guard).unwrap();
         assert_eq!((done.before, done.changed), (None, false));
     }
     assert!(index.is_empty());
 }
 
-pub fn a_panic_leaves_all_as_it_was<F: Family>() {
+pub fn a_panic_leaves_all_as_it_was<F: IndexFamily>() {
     let keys = paths::<F>(60);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..50]);
@@ -170,15 +172,15 @@ pub fn a_panic_leaves_all_as_it_was<F: Family>() {
     assert_eq!(index.len(), keys.len());
 }
 
-pub fn insert_if_absent_keeps_the_first<F: Family>() {
-    let index: Numbers<F> = F::index();
+pub fn insert_if_absent_keeps_the_first<F: IndexFamily>() {
+    let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     assert_eq!(index.insert_if_absent(b"key", Inline(1), &guard).unwrap(), None);
     assert_eq!(index.insert_if_absent(b"key", Inline(2), &guard).unwrap(), Some(1));
     assert_eq!(index.get(b"key", &guard), Some(1));
 }
 
-pub fn get_many_answers_each_key_once<F: Family>() {
+pub fn get_many_answers_each_key_once<F: IndexFamily>() {
     let keys = paths::<F>(300);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..200]);
@@ -193,7 +195,7 @@ pub fn get_many_answers_each_key_once<F: Family>() {
     }
 }
 
-pub fn cursor_goes_both_ways<F: Family>() {
+pub fn cursor_goes_both_ways<F: IndexFamily>() {
     let index = filled::<F>(&[b"b", b"d", b"dd", b"f"]);
     let guard = index.collector().enter();
     let mut cursor = index.cursor(&guard);
@@ -212,13 +214,13 @@ pub fn cursor_goes_both_ways<F: Family>() {
 }
 
 /// Random walks: after any number of steps forward and back, the cursor is where counting says.
-pub fn cursor_turns_round<F: Family>() {
+pub fn cursor_turns_round<F: IndexFamily>() {
     for mut keys in [shared_keys::numbers(200), paths::<F>(200)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);
         keys.sort();
         let guard = index.collector().enter();
-        let mut random = Random::new(8);
+        let mut random = TestRandom::new(8);
         let mut cursor = index.cursor(&guard);
         let mut at = random.below(keys.len());
         assert!(cursor.seek(&keys[at]));
@@ -236,9 +238,9 @@ pub fn cursor_turns_round<F: Family>() {
 }
 
 /// A cursor under a guard that may change threads goes along.
-pub fn cursor_changes_threads<F: Family>()
+pub fn cursor_changes_threads<F: IndexFamily>()
 where
-    for<'g> <Numbers<F> as OrderedIndex<Inline<u64>>>::Cursor<'g, OwnedGuard<'g>>: Send,
+    for<'g> <NumberIndex<F> as OrderedIndex<Inline<u64>>>::IndexCursor<'g, OwnedGuard<'g>>: Send,
 {
     let index = filled::<F>(&[b"a", b"b", b"c"]);
     let guard = index.collector().enter_owned();
@@ -255,13 +257,13 @@ where
 }
 
 /// Keys are removed and added around a cursor, which goes on in order and misses none that stays.
-pub fn cursor_outlives_changes<F: Family>() {
+pub fn cursor_outlives_changes<F: IndexFamily>() {
     for keys in [shared_keys::numbers(400), paths::<F>(400)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices[..200]);
         let guard = index.collector().enter();
         for forward in [true, false] {
-            let mut random = Random::new(9);
+            let mut random = TestRandom::new(9);
             let mut cursor = index.cursor(&guard);
             let mut met = Vec::new();
             while if forward { cursor.next() } else { cursor.prev() } {
@@ -295,7 +297,7 @@ pub fn cursor_outlives_changes<F: Family>() {
     }
 }
 
-pub fn ranges_from_both_ends<F: Family>() {
+pub fn ranges_from_both_ends<F: IndexFamily>() {
     let index = filled::<F>(&[b"a", b"b", b"c", b"d"]);
     let guard = index.collector().enter();
     let between = |start: Bound<&[u8]>, end: Bound<&[u8]>| -> Vec<u64> {
@@ -320,7 +322,7 @@ pub fn ranges_from_both_ends<F: Family>() {
     assert!(both.next().is_none() && both.next_back().is_none());
 }
 
-pub fn prefixes<F: Family>() {
+pub fn prefixes<F: IndexFamily>() {
     let index = filled::<F>(&[b"", b"a", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]);
     let guard = index.collector().enter();
     let values =
@@ -332,7 +334,7 @@ pub fn prefixes<F: Family>() {
     assert!(values(b"c").is_empty());
 }
 
-pub fn remove_range_tells_what_it_removed<F: Family>() {
+pub fn remove_range_tells_what_it_removed<F: IndexFamily>() {
     let mut keys = paths::<F>(500);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices);
@@ -347,12 +349,12 @@ pub fn remove_range_tells_what_it_removed<F: Family>() {
     assert_eq!(keys_of(&index), keys);
 }
 
-pub fn over_the_budget<F: Family>() {
-    let empty: Numbers<F> = F::index();
-    let index: Numbers<F> = F::with_budget(empty.memory().live() + (2 << 20));
+pub fn over_the_budget<F: IndexFamily>() {
+    let empty: NumberIndex<F> = F::index();
+    let index: NumberIndex<F> = F::with_budget(empty.memory().live() + (2 << 20));
     let guard = index.collector().enter();
     let refused = (0..10_000_000_u64).find_map(|n| index.insert(&n.to_be_bytes(), Inline(n), &guard).err());
-    let Some(Refused::OverBudget { used, budget }) = refused else { panic!("no refusal: {refused:?}") };
+    let Some(IndexError::OverBudget { used, budget }) = refused else { panic!("no refusal: {refused:?}") };
     assert!(used >= budget && index.memory().live() <= budget + (64 << 10));
     let len = index.len() as u64;
     assert!(len > 10_000 && index.get(&(len - 1).to_be_bytes(), &guard).is_some());
@@ -367,8 +369,8 @@ pub fn over_the_budget<F: Family>() {
     index.insert(b"key", Inline(1), &guard).unwrap();
 }
 
-pub fn a_foreign_guard_is_refused<F: Family>() {
-    let (index, other): (Numbers<F>, Numbers<F>) = (F::index(), F::index());
+pub fn a_foreign_guard_is_refused<F: IndexFamily>() {
+    let (index, other): (NumberIndex<F>, NumberIndex<F>) = (F::index(), F::index());
     let guard = other.collector().enter();
     let uses: [&dyn Fn(); 4] = [
         &|| assert!(index.get(b"key", &guard).is_none()),
@@ -381,9 +383,9 @@ pub fn a_foreign_guard_is_refused<F: Family>() {
     }
 }
 
-pub fn memory_comes_back<F: Family>() {
+pub fn memory_comes_back<F: IndexFamily>() {
     let sets = [shared_keys::numbers(20_000), paths::<F>(20_000)];
-    let index: Numbers<F> = F::index();
+    let index: NumberIndex<F> = F::index();
     let empty = index.memory();
     for keys in sets {
         let guard = index.collector().enter();
@@ -403,18 +405,18 @@ pub fn memory_comes_back<F: Family>() {
 }
 
 /// Says how often it was dropped.
-struct Noted(Arc<AtomicUsize>);
+struct DropTally(Arc<AtomicUsize>);
 
-impl Drop for Noted {
+impl Drop for DropTally {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-pub fn values_are_dropped_once<F: Family>() {
+pub fn values_are_dropped_once<F: IndexFamily>() {
     let drops = Arc::new(AtomicUsize::new(0));
-    let index: F::Index<Boxed<Noted>> = F::index();
-    let noted = || Boxed::new(Noted(Arc::clone(&drops)));
+    let index: F::Index<Boxed<DropTally>> = F::index();
+    let noted = || Boxed::new(DropTally(Arc::clone(&drops)));
     let keys = paths::<F>(100);
     let guard = index.collector().enter();
     for key in &keys {
@@ -434,7 +436,7 @@ pub fn values_are_dropped_once<F: Family>() {
     assert_eq!(drops.load(Ordering::Relaxed), 201);
 }
 
-pub fn split_points_cut_evenly<F: Family>() {
+pub fn split_points_cut_evenly<F: IndexFamily>() {
     for mut keys in [shared_keys::numbers(20_000), paths::<F>(20_000)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use skein_index::{Change, Inline, OrderedIndex};
+use skein_index::{ComputeAction, Inline, OrderedIndex};
 
-use super::random::Random;
+use super::random::TestRandom;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HistoryCall {
     Get,
     Insert(u64),
     Remove,
@@ -19,9 +19,9 @@ pub enum Kind {
     Increment,
 }
 
-impl Kind {
+impl HistoryCall {
     /// One of the four.
-    pub fn any(random: &mut Random) -> Self {
+    pub fn any(random: &mut TestRandom) -> Self {
         let value = random.next() >> 1;
         [Self::Get, Self::Insert(value), Self::Remove, Self::Increment][random.below(4)]
     }
@@ -29,9 +29,9 @@ impl Kind {
 
 /// A finished operation: what it was, what it answered, and when it began and ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct FinishedCall {
     pub key: usize,
-    pub kind: Kind,
+    pub kind: HistoryCall,
     pub answer: Option<u64>,
     pub began: u64,
     pub ended: u64,
@@ -39,9 +39,9 @@ pub struct Done {
 
 /// Tells the moments of a history apart.
 #[derive(Debug, Default)]
-pub struct Clock(AtomicU64);
+pub struct HistoryClock(AtomicU64);
 
-impl Clock {
+impl HistoryClock {
     pub fn now(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
@@ -51,33 +51,35 @@ impl Clock {
 pub fn perform<I: OrderedIndex<Inline<u64>>>(
     index: &I,
     keys: &[&[u8]],
-    (key, kind): (usize, Kind),
-    clock: &Clock,
-) -> Done {
+    (key, kind): (usize, HistoryCall),
+    clock: &HistoryClock,
+) -> FinishedCall {
     let guard = index.collector().enter();
     let began = clock.now();
     let answer = match kind {
-        Kind::Get => index.get(keys[key], &guard),
-        Kind::Insert(value) => index.insert(keys[key], Inline(value), &guard).unwrap(),
-        Kind::Remove => index.remove(keys[key], &guard),
-        Kind::Increment => {
-            let add = |seen: Option<u64>| seen.map_or(Change::Keep, |value| Change::Put(Inline(value + 1)));
+        HistoryCall::Get => index.get(keys[key], &guard),
+        HistoryCall::Insert(value) => index.insert(keys[key], Inline(value), &guard).unwrap(),
+        HistoryCall::Remove => index.remove(keys[key], &guard),
+        HistoryCall::Increment => {
+            let add = |seen: Option<u64>| {
+                seen.map_or(ComputeAction::Keep, |value| ComputeAction::Put(Inline(value + 1)))
+            };
             index.compute(keys[key], add, &guard).unwrap().before
         }
     };
-    Done { key, kind, answer, began, ended: clock.now() }
+    FinishedCall { key, kind, answer, began, ended: clock.now() }
 }
 
 /// What the index must hold; small, so that it can be remembered.
-type State = BTreeMap<usize, u64>;
+type HistoryState = BTreeMap<usize, u64>;
 
 /// The answer an operation must give in this state, which it changes.
-fn apply(state: &mut State, done: &Done) -> Option<u64> {
+fn apply(state: &mut HistoryState, done: &FinishedCall) -> Option<u64> {
     match done.kind {
-        Kind::Get => state.get(&done.key).copied(),
-        Kind::Insert(value) => state.insert(done.key, value),
-        Kind::Remove => state.remove(&done.key),
-        Kind::Increment => {
+        HistoryCall::Get => state.get(&done.key).copied(),
+        HistoryCall::Insert(value) => state.insert(done.key, value),
+        HistoryCall::Remove => state.remove(&done.key),
+        HistoryCall::Increment => {
             let before = state.get(&done.key).copied();
             state.entry(done.key).and_modify(|value| *value += 1);
             before
@@ -86,12 +88,17 @@ fn apply(state: &mut State, done: &Done) -> Option<u64> {
 }
 
 /// Whether some order of the operations explains their answers, from an empty index on.
-pub fn explains(history: &[Done]) -> bool {
-    explains_rest(history, 0, &State::new(), &mut HashSet::new())
+pub fn explains(history: &[FinishedCall]) -> bool {
+    explains_rest(history, 0, &HistoryState::new(), &mut HashSet::new())
 }
 
 /// Whether some order of the operations not yet in `taken` does.
-fn explains_rest(history: &[Done], taken: u32, state: &State, seen: &mut HashSet<(u32, State)>) -> bool {
+fn explains_rest(
+    history: &[FinishedCall],
+    taken: u32,
+    state: &HistoryState,
+    seen: &mut HashSet<(u32, HistoryState)>,
+) -> bool {
     if taken.count_ones() as usize == history.len() {
         return true;
     }

@@ -14,7 +14,7 @@ use std::ops::{Bound, ControlFlow};
 use std::panic::resume_unwind;
 
 use proptest::prelude::*;
-use skein_index::{Change, Cursor, Direction, Guard, Inline, OrderedIndex, range, walk};
+use skein_index::{ComputeAction, Cursor, Guard, Inline, OrderedIndex, ScanDirection, range, walk};
 
 /// A number of operations, times what the environment says.
 pub fn times(operations: usize) -> usize {
@@ -28,29 +28,29 @@ pub fn returned<T>(results: impl IntoIterator<Item = std::thread::Result<T>>) ->
 }
 
 /// A key.
-pub type Key = Vec<u8>;
+pub type TestKey = Vec<u8>;
 
 /// A strategy for keys.
-pub type BoxedKey = BoxedStrategy<Key>;
+pub type TestKeyStrategy = BoxedStrategy<TestKey>;
 
 /// One operation on an index.
 #[derive(Clone, Debug)]
-pub enum Operation {
-    Insert(Key, u64),
-    InsertIfAbsent(Key, u64),
-    Add(Key, u64),
-    Remove(Key),
-    Get(Key),
-    GetMany(Vec<Key>),
-    Seek(Key, usize),
-    SeekBack(Key, usize),
-    Range(Bound<Key>, Bound<Key>),
-    RemoveRange(Bound<Key>, Bound<Key>),
+pub enum IndexOperation {
+    Insert(TestKey, u64),
+    InsertIfAbsent(TestKey, u64),
+    Add(TestKey, u64),
+    Remove(TestKey),
+    Get(TestKey),
+    GetMany(Vec<TestKey>),
+    Seek(TestKey, usize),
+    SeekBack(TestKey, usize),
+    Range(Bound<TestKey>, Bound<TestKey>),
+    RemoveRange(Bound<TestKey>, Bound<TestKey>),
 }
 
 /// Keys that meet often, and meet a tree of slices where it hurts: shared prefixes, zero bytes, lengths around
 /// multiples of 8, keys and their extensions.
-pub fn any_key() -> BoxedKey {
+pub fn any_key() -> TestKeyStrategy {
     let byte = prop_oneof![4 => Just(0_u8), 2 => Just(b'a'), 1 => Just(0xff), 1 => any::<u8>()];
     let prefix = prop_oneof![
         Just(0_usize),
@@ -66,7 +66,7 @@ pub fn any_key() -> BoxedKey {
     ];
     (prefix, any::<bool>(), prop::collection::vec(byte, 0..5))
         .prop_map(|(length, zeros, tail)| {
-            let mut key: Key = if zeros {
+            let mut key: TestKey = if zeros {
                 vec![0; length]
             } else {
                 b"shared/prefix/of/many/keys/and/more/of/it".iter().copied().cycle().take(length).collect()
@@ -78,7 +78,7 @@ pub fn any_key() -> BoxedKey {
 }
 
 /// Keys that differ in the number of zeros, or of other bytes, at their ends: anchors are prefixes of each other, and long.
-pub fn zero_tails() -> BoxedKey {
+pub fn zero_tails() -> TestKeyStrategy {
     let tail = prop_oneof![4 => Just(0_u8), 1 => Just(1_u8), 1 => Just(0xff)];
     (0_usize..3, 0_usize..150, tail, prop::collection::vec(0_u8..2, 0..3))
         .prop_map(|(prefix, length, byte, end)| {
@@ -91,7 +91,7 @@ pub fn zero_tails() -> BoxedKey {
 }
 
 /// Keys with at most three lengths per slice, for trees of small nodes.
-pub fn spread_key() -> BoxedKey {
+pub fn spread_key() -> TestKeyStrategy {
     (0_usize..5, prop::collection::vec(0_u8..4, 1..9))
         .prop_map(|(prefix, digits)| {
             let mut key = vec![7; 8 * prefix];
@@ -106,7 +106,7 @@ pub fn spread_key() -> BoxedKey {
 }
 
 /// Keys of up to eight bytes: integers that are dense, one apart, powers of two, at the ends, or all in one byte, and byte strings.
-pub fn short_key() -> BoxedKey {
+pub fn short_key() -> TestKeyStrategy {
     let near = |number: u64| (0_u64..3).prop_map(move |off| number.wrapping_add(off).wrapping_sub(1));
     let integer = prop_oneof![
         4 => 0_u64..300,
@@ -126,7 +126,7 @@ pub fn short_key() -> BoxedKey {
 }
 
 /// Keys whose prefixes of all lengths end in few different ways, so that the nodes of a crowded table meet in few buckets.
-pub fn crowded_key() -> BoxedKey {
+pub fn crowded_key() -> TestKeyStrategy {
     let byte = prop_oneof![3 => Just(0_u8), 1 => Just(16_u8), 1 => Just(8_u8)];
     let tail = prop::collection::vec(byte, 8);
     (tail, 0_u8..20)
@@ -137,7 +137,7 @@ pub fn crowded_key() -> BoxedKey {
         .boxed()
 }
 
-fn bound(key: BoxedKey) -> impl Strategy<Value = Bound<Key>> {
+fn bound(key: TestKeyStrategy) -> impl Strategy<Value = Bound<TestKey>> {
     prop_oneof![
         4 => key.clone().prop_map(Bound::Included),
         4 => key.prop_map(Bound::Excluded),
@@ -146,35 +146,39 @@ fn bound(key: BoxedKey) -> impl Strategy<Value = Bound<Key>> {
 }
 
 /// A run of operations over the given keys.
-pub fn operations(key: &BoxedKey, count: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let k = || BoxedKey::clone(key);
+pub fn operations(key: &TestKeyStrategy, count: usize) -> impl Strategy<Value = Vec<IndexOperation>> {
+    let k = || TestKeyStrategy::clone(key);
     let one = prop_oneof![
-        10 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::Insert(key, value)),
-        3 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::InsertIfAbsent(key, value)),
-        3 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::Add(key, value)),
-        8 => k().prop_map(Operation::Remove),
-        3 => k().prop_map(Operation::Get),
-        1 => prop::collection::vec(k(), 0..70).prop_map(Operation::GetMany),
-        2 => (k(), 0_usize..6).prop_map(|(key, steps)| Operation::Seek(key, steps)),
-        2 => (k(), 0_usize..6).prop_map(|(key, steps)| Operation::SeekBack(key, steps)),
-        1 => (bound(k()), bound(k())).prop_map(|(start, end)| Operation::Range(start, end)),
-        1 => (bound(k()), bound(k())).prop_map(|(start, end)| Operation::RemoveRange(start, end)),
+        10 => (k(), any::<u64>()).prop_map(|(key, value)| IndexOperation::Insert(key, value)),
+        3 => (k(), any::<u64>()).prop_map(|(key, value)| IndexOperation::InsertIfAbsent(key, value)),
+        3 => (k(), any::<u64>()).prop_map(|(key, value)| IndexOperation::Add(key, value)),
+        8 => k().prop_map(IndexOperation::Remove),
+        3 => k().prop_map(IndexOperation::Get),
+        1 => prop::collection::vec(k(), 0..70).prop_map(IndexOperation::GetMany),
+        2 => (k(), 0_usize..6).prop_map(|(key, steps)| IndexOperation::Seek(key, steps)),
+        2 => (k(), 0_usize..6).prop_map(|(key, steps)| IndexOperation::SeekBack(key, steps)),
+        1 => (bound(k()), bound(k())).prop_map(|(start, end)| IndexOperation::Range(start, end)),
+        1 => (bound(k()), bound(k())).prop_map(|(start, end)| IndexOperation::RemoveRange(start, end)),
     ];
     prop::collection::vec(one, 1..count)
 }
 
-fn as_slices<'k>(start: &'k Bound<Key>, end: &'k Bound<Key>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+fn as_slices<'k>(start: &'k Bound<TestKey>, end: &'k Bound<TestKey>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
     (start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
 }
 
 /// The model's keys within bounds, which may cross.
-fn within(model: &BTreeMap<Key, u64>, start: &Bound<Key>, end: &Bound<Key>) -> Vec<(Key, u64)> {
-    let above = |key: &Key| match start {
+fn within(
+    model: &BTreeMap<TestKey, u64>,
+    start: &Bound<TestKey>,
+    end: &Bound<TestKey>,
+) -> Vec<(TestKey, u64)> {
+    let above = |key: &TestKey| match start {
         Bound::Unbounded => true,
         Bound::Included(start) => key >= start,
         Bound::Excluded(start) => key > start,
     };
-    let below = |key: &Key| match end {
+    let below = |key: &TestKey| match end {
         Bound::Unbounded => true,
         Bound::Included(end) => key <= end,
         Bound::Excluded(end) => key < end,
@@ -190,9 +194,9 @@ fn within(model: &BTreeMap<Key, u64>, start: &Bound<Key>, end: &Bound<Key>) -> V
 fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
     index: &I,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),
-    direction: Direction,
+    direction: ScanDirection,
     guard: &G,
-) -> Vec<(Key, u64)> {
+) -> Vec<(TestKey, u64)> {
     let (near, far) = direction.near_and_far(bounds);
     let mut found = Vec::new();
     walk(&mut index.cursor(guard), near, far, direction, |key, value| {
@@ -205,47 +209,47 @@ fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
 /// Runs an operation on the index and on the model, and compares what they say.
 pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
     index: &I,
-    model: &mut BTreeMap<Key, u64>,
-    operation: &Operation,
+    model: &mut BTreeMap<TestKey, u64>,
+    operation: &IndexOperation,
     guard: &G,
 ) {
     match operation {
-        Operation::Insert(key, value) => {
+        IndexOperation::Insert(key, value) => {
             let before = index.insert(key, Inline(*value), guard).unwrap();
             assert_eq!(before, model.insert(key.clone(), *value));
         }
-        Operation::InsertIfAbsent(key, value) => {
+        IndexOperation::InsertIfAbsent(key, value) => {
             let before = index.insert_if_absent(key, Inline(*value), guard).unwrap();
             assert_eq!(before, model.get(key).copied());
             model.entry(key.clone()).or_insert(*value);
         }
-        Operation::Add(key, delta) => {
+        IndexOperation::Add(key, delta) => {
             let add = |current: Option<u64>| match current {
-                Some(current) if current % 5 == 0 => Change::Remove,
-                Some(current) if current % 5 == 1 => Change::Keep,
-                None if delta % 5 == 0 => Change::Remove,
-                None if delta % 5 == 1 => Change::Keep,
-                current => Change::Put(Inline(current.unwrap_or(0).wrapping_add(*delta))),
+                Some(current) if current % 5 == 0 => ComputeAction::Remove,
+                Some(current) if current % 5 == 1 => ComputeAction::Keep,
+                None if delta % 5 == 0 => ComputeAction::Remove,
+                None if delta % 5 == 1 => ComputeAction::Keep,
+                current => ComputeAction::Put(Inline(current.unwrap_or(0).wrapping_add(*delta))),
             };
             let done = index.compute(key, add, guard).unwrap();
             let before = model.get(key).copied();
             assert_eq!(done.before, before);
             let change = add(before);
-            let stays = matches!((&change, before), (Change::Keep, _) | (Change::Remove, None));
+            let stays = matches!((&change, before), (ComputeAction::Keep, _) | (ComputeAction::Remove, None));
             assert_eq!(done.changed, !stays);
             match change {
-                Change::Keep => {}
-                Change::Put(Inline(value)) => {
+                ComputeAction::Keep => {}
+                ComputeAction::Put(Inline(value)) => {
                     model.insert(key.clone(), value);
                 }
-                Change::Remove => {
+                ComputeAction::Remove => {
                     model.remove(key);
                 }
             }
         }
-        Operation::Remove(key) => assert_eq!(index.remove(key, guard), model.remove(key)),
-        Operation::Get(key) => assert_eq!(index.get(key, guard), model.get(key).copied()),
-        Operation::GetMany(keys) => {
+        IndexOperation::Remove(key) => assert_eq!(index.remove(key, guard), model.remove(key)),
+        IndexOperation::Get(key) => assert_eq!(index.get(key, guard), model.get(key).copied()),
+        IndexOperation::GetMany(keys) => {
             let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             let mut found = vec![None; keys.len()];
             index.get_many(&slices, guard, |at, value| {
@@ -255,7 +259,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
                 assert_eq!(found, Some(model.get(key).copied()));
             }
         }
-        Operation::Seek(key, steps) => {
+        IndexOperation::Seek(key, steps) => {
             let mut cursor = index.cursor(guard);
             let mut expected = model.range(key.clone()..);
             let mut found = cursor.seek(key);
@@ -266,7 +270,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
                 found = cursor.next();
             }
         }
-        Operation::SeekBack(key, steps) => {
+        IndexOperation::SeekBack(key, steps) => {
             let mut cursor = index.cursor(guard);
             let mut expected = model.range(..=key.clone());
             let mut found = cursor.seek_back(key);
@@ -277,7 +281,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
                 found = cursor.prev();
             }
         }
-        Operation::Range(start, end) => {
+        IndexOperation::Range(start, end) => {
             let expected = within(model, start, end);
             let found: Vec<_> = range(index, as_slices(start, end), guard).collect();
             assert_eq!(found, expected);
@@ -293,12 +297,12 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
             front.extend(back.into_iter().rev());
             assert_eq!(front, expected);
             let bounds = as_slices(start, end);
-            assert_eq!(walked(index, bounds, Direction::Forward, guard), expected);
-            let mut found = walked(index, bounds, Direction::Backward, guard);
+            assert_eq!(walked(index, bounds, ScanDirection::Forward, guard), expected);
+            let mut found = walked(index, bounds, ScanDirection::Backward, guard);
             found.reverse();
             assert_eq!(found, expected);
         }
-        Operation::RemoveRange(start, end) => {
+        IndexOperation::RemoveRange(start, end) => {
             let expected = within(model, start, end);
             let mut removed = Vec::new();
             let count = index.remove_range(as_slices(start, end), |key| removed.push(key.to_vec()), guard);
@@ -310,7 +314,11 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
 }
 
 /// Compares the whole index with the model, in both directions.
-pub fn compare_all<I: OrderedIndex<Inline<u64>>, G: Guard>(index: &I, model: &BTreeMap<Key, u64>, guard: &G) {
+pub fn compare_all<I: OrderedIndex<Inline<u64>>, G: Guard>(
+    index: &I,
+    model: &BTreeMap<TestKey, u64>,
+    guard: &G,
+) {
     assert_eq!(index.len(), model.len());
     assert!(range(index, .., guard).eq(model.iter().map(|(key, value)| (key.clone(), *value))));
     assert!(range(index, .., guard).rev().eq(model.iter().rev().map(|(key, value)| (key.clone(), *value))));

@@ -1,9 +1,9 @@
 //! A small random number generator: the same numbers in every run.
 
 /// The generator known as `SplitMix64`.
-pub struct Random(u64);
+pub struct TestRandom(u64);
 
-impl Random {
+impl TestRandom {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::random::Random;
+use super::random::TestRandom;
 
 /// Numbers, as eight bytes each.
 pub fn numbers(count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(5);
+    let mut random = TestRandom::new(5);
     (0..count).map(|_| random.next().to_be_bytes().to_vec()).collect()
 }
 
 /// Made-up paths: long shared prefixes, few names per folder, no two lengths of one slice that differ in zero
 /// bytes only.
 pub fn paths(count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(6);
+    let mut random = TestRandom::new(6);
     let mut keys = BTreeSet::new();
     while keys.len() < count {
         let mut path = String::from("/srv");
@@ -34,7 +34,7 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
 
 /// Keys that begin with the same hundred bytes, or some hundreds.
 pub fn long(count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(9);
+    let mut random = TestRandom::new(9);
     let mut keys: Vec<_> = (0..count)
         .map(|number| [vec![b'x'; 100 + 70 * random.below(4)], number.to_string().into_bytes()].concat())
         .collect();
@@ -44,7 +44,7 @@ pub fn long(count: usize) -> Vec<Vec<u8>> {
 
 /// Keys of up to eight bytes that share much, of all lengths, some of which differ in trailing zeros alone.
 pub fn short(count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(7);
+    let mut random = TestRandom::new(7);
     let mut keys = BTreeSet::new();
     while keys.len() < count {
         let mut key: Vec<u8> =
@@ -61,7 +61,7 @@ pub fn short(count: usize) -> Vec<Vec<u8>> {
 
 /// Keys of eight bytes whose prefixes of all lengths end in the same eleven bits but for two of them.
 pub fn crowded(count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(8);
+    let mut random = TestRandom::new(8);
     let mut keys = BTreeSet::new();
     while keys.len() < count {
         keys.insert((0..8).map(|_| 8 * random.below(4) as u8).collect());

@@ -17,10 +17,10 @@
 //! 5. But for a write that found no room: that is known to be undone, and nothing of its epoch is durable. New operations are refused, the
 //!    epoch waits, and the committer's thread tries just the same bytes at just the same places until there is room ([`room`]).
 
-mod parts;
-mod room;
+mod commit_parts;
+mod committer;
+mod disk_full;
 mod standstill;
-mod turns;
 mod write_state;
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
@@ -28,47 +28,47 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use skein_sync::atomic::{AtomicU64, Ordering};
 
 use crate::epoch::EpochGate;
-use crate::maker::Maker;
-use crate::planted::{self, Bug};
+use crate::planted_bugs::{self, PlantedBug};
+use crate::segment_allocator::SegmentAllocator;
 use crate::storage::Storage;
 use crate::writer::LogWriter;
 use crate::{Durability, LogError, Result};
-use parts::Parts;
-use room::Stalled;
+use commit_parts::CommitParts;
+use committer::{CommitToken, CommitTurn};
+use disk_full::StalledCommit;
 use skein_sync::locks::lock;
 pub use standstill::Standstill;
-use turns::{Token, Turn};
 use write_state::{AtomicWriteState, WriteState};
 
-type Callback = Box<dyn Fn() + Send + Sync>;
+type DurableCallback = Box<dyn Fn() + Send + Sync>;
 
 /// What all threads of a log share.
-pub struct Shared {
+pub struct SharedLog {
     pub storage: Arc<dyn Storage>,
     pub durability: Durability,
     pub gate: EpochGate,
     /// None at `Durability::None`.
     pub writers: Box<[LogWriter]>,
-    pub maker: Maker,
+    pub maker: SegmentAllocator,
     durable: AtomicU64,
     state: AtomicWriteState,
     cause: OnceLock<String>,
     /// Why there is no room, last time.
     no_room: Mutex<String>,
     /// Used by whoever holds the token.
-    stalled: Mutex<Stalled>,
+    stalled: Mutex<StalledCommit>,
     commits: AtomicU64,
-    turn: Mutex<Turn>,
+    turn: Mutex<CommitTurn>,
     /// The token is free, or the durable epoch has advanced, or writes have stopped.
     turned: Condvar,
     /// The committer's thread has something to do.
     asked: Condvar,
-    parts: Mutex<Parts>,
+    parts: Mutex<CommitParts>,
     part_done: Condvar,
-    callbacks: RwLock<Vec<Callback>>,
+    callbacks: RwLock<Vec<DurableCallback>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Log")
             .field("durability", &self.durability)
@@ -78,13 +78,13 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-impl Shared {
+impl SharedLog {
     pub fn new(
         storage: Arc<dyn Storage>,
         durability: Durability,
         gate: EpochGate,
         writers: Box<[LogWriter]>,
-        maker: Maker,
+        maker: SegmentAllocator,
     ) -> Self {
         let durable = AtomicU64::new(gate.epoch() - 1);
         Self {
@@ -144,7 +144,7 @@ impl Shared {
     /// Why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
         let poisoned = self.cause.get().map(|cause| LogError::Poisoned { cause: cause.clone() });
-        poisoned.or_else(|| self.wants_room().then(|| self.refusal(WriteState::NoRoom)))
+        poisoned.or_else(|| self.is_waiting_for_room().then(|| self.refusal(WriteState::NoRoom)))
     }
 
     /// Stops all writing for good (invariant 4).
@@ -171,7 +171,7 @@ impl Shared {
     }
 
     /// Adds a callback for `make_durable` and `poison`.
-    pub fn on_durable(&self, callback: Callback) {
+    pub fn on_durable(&self, callback: DurableCallback) {
         self.callbacks.write().unwrap_or_else(std::sync::PoisonError::into_inner).push(callback);
     }
 
@@ -209,11 +209,11 @@ impl Shared {
     }
 
     /// One commit. With `everywhere` all logs that were ever written to take part, data or not.
-    fn commit_with(&self, _token: &Token<'_>, everywhere: bool) -> Result<u64> {
-        let Stalled { epoch, jobs } = std::mem::take(&mut *lock(&self.stalled));
+    fn commit_with(&self, _token: &CommitToken<'_>, everywhere: bool) -> Result<u64> {
+        let StalledCommit { epoch, jobs } = std::mem::take(&mut *lock(&self.stalled));
         let epoch = epoch.unwrap_or_else(|| self.gate.close());
         let before = self.durable();
-        if planted::is_on(Bug::EarlyAcknowledgement) {
+        if planted_bugs::is_on(PlantedBug::EarlyAcknowledgement) {
             self.make_durable(epoch);
         }
         let written = if jobs.is_empty() {
@@ -225,7 +225,7 @@ impl Shared {
             lock(&self.stalled).epoch = Some(epoch);
             return Err(self.stop_for(&error));
         }
-        self.go_on();
+        self.resume_writes();
         self.writers.iter().for_each(|writer| writer.buffer.made_durable());
         self.make_durable(epoch);
         Ok(epoch)
@@ -243,7 +243,7 @@ impl Shared {
     /// if the log was closed before.
     pub fn close(&self) -> Result<Option<u64>> {
         let token = self.token();
-        if self.wants_room()
+        if self.is_waiting_for_room()
             && let Err(error) = self.commit_with(&token, false)
         {
             self.poison(&error);

@@ -11,15 +11,15 @@
 //!    so far. It says "before the present epoch" as its end: recovery then takes those for proven, asks no log for them, and replays
 //!    the present one as far as it is durable, by versions.
 
-use super::Shared;
-use super::turns::Token;
+use super::SharedLog;
+use super::committer::CommitToken;
 use super::write_state::{AtomicWriteState, WriteState};
 use crate::epoch::EpochGate;
 
 /// While it lives nobody writes to the log; see [`Log::stand_still`](crate::Log::stand_still).
 #[derive(Debug)]
 pub struct Standstill<'a> {
-    _token: Token<'a>,
+    _token: CommitToken<'a>,
     epoch: u64,
 }
 
@@ -30,7 +30,7 @@ impl Standstill<'_> {
     }
 }
 
-impl Shared {
+impl SharedLog {
     /// Waits for a standstill; `None` if writes do not wait for room.
     pub fn stand_still(&self) -> Option<Standstill<'_>> {
         let token = self.token();

@@ -42,17 +42,17 @@ fn explore(run: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A slot for each parity, without a lock: loom finds it if the gate lets two threads at one together.
-struct Slots([UnsafeCell<Vec<u64>>; 2]);
+struct ParitySlots([UnsafeCell<Vec<u64>>; 2]);
 
 // SAFETY: that the threads take turns at each cell is what the model checks; loom reports it if they do not.
-unsafe impl Sync for Slots {}
+unsafe impl Sync for ParitySlots {}
 
 /// What a worker wrote before it left is seen by the closer, and nothing comes after it (invariants 2 and 3).
 #[test]
 fn a_closed_epoch_is_over() {
     model(|| {
         let gate = Arc::new(EpochGate::new(1, 1));
-        let slots = Arc::new(Slots([UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())]));
+        let slots = Arc::new(ParitySlots([UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())]));
         let worker = {
             let (gate, slots) = (gate.clone(), slots.clone());
             thread::spawn(move || {
@@ -60,7 +60,7 @@ fn a_closed_epoch_is_over() {
                     let entered = gate.enter(0);
                     let epoch = gate.epoch();
                     assert!(epoch == entered || epoch == entered + 1);
-                    // SAFETY: see `Slots`.
+                    // SAFETY: see `ParitySlots`.
                     slots.0[parity(epoch)].with_mut(|slot| unsafe { (*slot).push(epoch) });
                     gate.leave(0, entered);
                 }
@@ -69,7 +69,7 @@ fn a_closed_epoch_is_over() {
         let mut taken = 0;
         for _ in 0..2 {
             let epoch = gate.close();
-            // SAFETY: see `Slots`.
+            // SAFETY: see `ParitySlots`.
             let records = slots.0[parity(epoch)].with_mut(|slot| unsafe { std::mem::take(&mut *slot) });
             assert!(records.iter().all(|record| *record == epoch), "{records:?} in epoch {epoch}");
             taken += records.len();

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::reader::{NoRecord, RecordReader};
+use super::record_reader::{NoRecord, RecordReader};
 use crate::OpenProgress;
-use crate::record::{Kind, Link, MARK_MAGIC, Mark, Position, RECORD_HEADER, RecordHeader};
+use crate::record::{LogPosition, LogRecordKind, MARK_MAGIC, Mark, RECORD_HEADER, RecordHeader, SegmentLink};
 use crate::segment::SegmentHeader;
 use crate::storage::StorageFile;
 
@@ -27,7 +27,7 @@ pub struct MarkAt {
 #[derive(Debug, Clone, Default)]
 pub struct SegmentScan {
     /// The first record, if it is a link.
-    pub link: Option<Link>,
+    pub link: Option<SegmentLink>,
     /// Where the records that hold end, and why.
     pub stop: u64,
     pub why: NoRecord,
@@ -43,12 +43,12 @@ pub struct SegmentScan {
     /// Epochs of the last mark, of the records behind it, and of the marks behind the stop.
     pub recent_epochs: Vec<u64>,
     /// For each log, up to where marks of this segment that were followed by another one prove it durable.
-    pub required: BTreeMap<u32, Position>,
+    pub required: BTreeMap<u32, LogPosition>,
     /// The greatest "durable before" of all marks, those behind the stop included.
     pub proven: u64,
     /// Up to where this log was durable, by the marks before the stop, and by those behind it.
-    pub own_durable: Position,
-    pub own_durable_behind: Position,
+    pub own_durable: LogPosition,
+    pub own_durable_behind: LogPosition,
 }
 
 /// How much of a segment is read before the progress is told of it.
@@ -98,17 +98,19 @@ pub fn scan(
         let (epoch, first) = (record.header.epoch, found.last_epoch == 0);
         let end = record.at + (RECORD_HEADER + record.payload.len()) as u64;
         let held = match record.header.kind {
-            Kind::Data | Kind::Mark if first => Err("the segment does not begin with a link"),
-            Kind::Data => {
+            LogRecordKind::Data | LogRecordKind::Mark if first => {
+                Err("the segment does not begin with a link")
+            }
+            LogRecordKind::Data => {
                 found.records += u64::from(epoch >= begin);
                 Ok(())
             }
-            Kind::Link if first => {
-                found.link = Link::parse(record.payload);
+            LogRecordKind::Link if first => {
+                found.link = SegmentLink::parse(record.payload);
                 found.link.map(|_| ()).ok_or("a link is malformed")
             }
-            Kind::Link => Err("a link is not at the start of its segment"),
-            Kind::Mark => match Mark::parse(epoch, record.payload) {
+            LogRecordKind::Link => Err("a link is not at the start of its segment"),
+            LogRecordKind::Mark => match Mark::parse(epoch, record.payload) {
                 Some(mark) => found.add_mark(mark, record.at, end, begin),
                 None => Err("a mark is malformed"),
             },
@@ -152,7 +154,7 @@ impl SegmentScan {
 }
 
 /// Notes that a mark that is proven durable needs the marks of all its participants.
-pub fn require(required: &mut BTreeMap<u32, Position>, mark: &Mark) {
+pub fn require(required: &mut BTreeMap<u32, LogPosition>, mark: &Mark) {
     for participant in &mark.participants {
         let place = required.entry(participant.log).or_default();
         *place = (*place).max(participant.mark);
@@ -220,7 +222,7 @@ fn mark_at(file: &dyn StorageFile, seed: u32, at: u64, len: u64) -> io::Result<O
     }
     let Some(header) = RecordHeader::parse(&head) else { return Ok(None) };
     let end = at + (RECORD_HEADER + header.len) as u64;
-    if header.kind != Kind::Mark || end > len {
+    if header.kind != LogRecordKind::Mark || end > len {
         return Ok(None);
     }
     let mut record = vec![0; RECORD_HEADER + header.len];

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A log is written once and read after a crash. Through the page cache every page of it is allocated, copied to and
-//! written back later, on cores that have work to do: on the machine of `docs/benchmarks.md` 8 MiB took 65 ms that way,
+//! written back later, on cores that have work to do: on the machine of `docs/benchmarks/` 8 MiB took 65 ms that way,
 //! and 8 ms directly. Small writes (a commit at `sync`) stay in the page cache, which keeps the last page of the file.
 //!
 //! 1. A direct write covers whole pages, at offsets and from memory aligned to [`PAGE`]; heads and tails are buffered
@@ -33,26 +33,26 @@ const STAGING: usize = 1 << 20;
 
 /// A second way into a file, for large writes.
 #[derive(Debug, Default)]
-pub struct Direct(Mutex<State>);
+pub struct DirectWriter(Mutex<DirectState>);
 
 #[derive(Debug, Default)]
-enum State {
+enum DirectState {
     /// Not needed so far.
     #[default]
     Closed,
-    Open(File, Staging),
+    Open(File, StagingBuffer),
     /// The file system does not take direct writes.
     Refused,
 }
 
 /// Memory whose start is aligned.
 #[derive(Debug)]
-struct Staging {
+struct StagingBuffer {
     memory: Vec<u8>,
     start: usize,
 }
 
-impl Staging {
+impl StagingBuffer {
     fn new() -> Self {
         let memory = vec![0; STAGING + PAGE];
         let address = memory.as_ptr().addr();
@@ -68,7 +68,7 @@ impl Staging {
     }
 }
 
-impl Direct {
+impl DirectWriter {
     /// Writes all of `bytes` at `offset` of the file `path`, open as `buffered`.
     pub fn write_at(&self, buffered: &File, path: &Path, bytes: &[u8], offset: u64) -> io::Result<()> {
         if bytes.len() < WORTH_IT {
@@ -90,16 +90,16 @@ impl Direct {
     /// Writes whole pages; false, with nothing that matters written, if the file system does not take direct writes.
     fn write_pages(&self, buffered: &File, path: &Path, pages: &[u8], offset: u64) -> io::Result<bool> {
         let mut state = lock(&self.0);
-        if matches!(*state, State::Closed) {
+        if matches!(*state, DirectState::Closed) {
             *state = open(buffered, path)?;
         }
-        let State::Open(file, staging) = &mut *state else { return Ok(false) };
+        let DirectState::Open(file, staging) = &mut *state else { return Ok(false) };
         let mut at = offset;
         for piece in pages.chunks(STAGING) {
             match file.write_all_at(staging.fill(piece), at) {
                 Ok(()) => at += piece.len() as u64,
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                    *state = State::Refused;
+                    *state = DirectState::Refused;
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -110,32 +110,32 @@ impl Direct {
 }
 
 #[cfg(target_os = "linux")]
-fn open(buffered: &File, path: &Path) -> io::Result<State> {
+fn open(buffered: &File, path: &Path) -> io::Result<DirectState> {
     use std::os::unix::fs::MetadataExt;
 
     let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
     let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(State::Refused),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(DirectState::Refused),
         // Renamed or removed meanwhile; the file itself is still open the other way.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Refused),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DirectState::Refused),
         // Too many files are open: through the cache, this time.
         Err(error) if crate::error::kind_of(&error) == io::ErrorKind::QuotaExceeded => {
-            return Ok(State::Closed);
+            return Ok(DirectState::Closed);
         }
         Err(error) => return Err(error),
     };
     // Renamed, and another file has its name now.
     let (ours, found) = (buffered.metadata()?, file.metadata()?);
     if (ours.dev(), ours.ino()) != (found.dev(), found.ino()) {
-        return Ok(State::Refused);
+        return Ok(DirectState::Refused);
     }
-    Ok(State::Open(file, Staging::new()))
+    Ok(DirectState::Open(file, StagingBuffer::new()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open(_buffered: &File, _path: &Path) -> io::Result<State> {
-    Ok(State::Refused)
+fn open(_buffered: &File, _path: &Path) -> io::Result<DirectState> {
+    Ok(DirectState::Refused)
 }
 
 #[cfg(all(test, not(skein_loom)))]
@@ -147,7 +147,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
-        let direct = Direct::default();
+        let direct = DirectWriter::default();
         let mut expected = Vec::new();
         for (turn, len) in
             [10, 70_000, 4_096, 100_000, 1 << 20, (1 << 20) + 4_097, 5, 65_536].into_iter().enumerate()

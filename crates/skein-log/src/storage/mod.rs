@@ -19,14 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod direct;
-mod folder;
-mod holder;
+mod folder_lock;
+mod lock_holder;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
-pub use folder::{LOCK_WAIT, has_file, lock_folder, make_folder};
-pub use holder::LockHolder;
+pub use folder_lock::{LOCK_WAIT, has_file, lock_folder, make_folder};
+pub use lock_holder::LockHolder;
 pub use os::OsStorage;
 
 /// What is in a folder.

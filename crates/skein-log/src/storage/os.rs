@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::direct::Direct;
+use super::direct::DirectWriter;
 use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
 
 /// Modes of what is made: for the owner alone.
@@ -57,12 +57,12 @@ pub struct OsStorage;
 struct OsFile {
     file: File,
     path: PathBuf,
-    direct: Direct,
+    direct: DirectWriter,
 }
 
 impl OsFile {
     fn boxed(file: File, path: &Path) -> Box<dyn StorageFile> {
-        Box::new(Self { file, path: path.to_owned(), direct: Direct::default() })
+        Box::new(Self { file, path: path.to_owned(), direct: DirectWriter::default() })
     }
 }
 

@@ -71,7 +71,7 @@ pub fn inspect(storage: &dyn Storage) -> Result<Vec<u64>> {
 
 /// What a run got acknowledged, and what it tried.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Written {
+pub struct AcknowledgedWrites {
     /// Records up to this number are durable.
     pub acknowledged: u64,
     /// Records up to this number were appended.
@@ -80,7 +80,7 @@ pub struct Written {
 
 /// Appends `count` records after `from`, in turn to all logs, large enough to fill segments, and waits for durability
 /// now and then. Ends at the first error.
-pub fn run(log: &Log, from: u64, count: u64, written: &mut Written) -> Result<()> {
+pub fn run(log: &Log, from: u64, count: u64, written: &mut AcknowledgedWrites) -> Result<()> {
     for number in from + 1..=from + count {
         let to = (number / 3) as usize % log.logs();
         let len = [10, 700, 9_000, 100][number as usize % 4];
@@ -95,7 +95,7 @@ pub fn run(log: &Log, from: u64, count: u64, written: &mut Written) -> Result<()
 }
 
 /// Checks that `found` is 1, 2, ... k, with all that was acknowledged and nothing that was never appended.
-pub fn check_prefix(found: &[u64], written: Written, context: &str) {
+pub fn check_prefix(found: &[u64], written: AcknowledgedWrites, context: &str) {
     let k = found.len() as u64;
     assert!(found.iter().copied().eq(1..=k), "{context}: holes in {found:?}");
     assert!(k >= written.acknowledged, "{context}: {k} records kept, {} acknowledged", written.acknowledged);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::commands::Command;
+use crate::commands::CommandSpec;
 
 /// Every category that a rule may name, in Redis's order. Some have no command here.
 pub(crate) const NAMES: [&str; 21] = [
@@ -99,7 +99,7 @@ const ADMIN: &[&str] = &[
 const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
 
 /// The categories of a command itself.
-pub(super) fn of_command(command: &Command) -> Categories {
+pub(super) fn of_command(command: &CommandSpec) -> Categories {
     let admin = command.has_flag("admin") || command.name == "lastsave";
     let named = |names: &[&str]| names.contains(&command.name);
     let group = |name: &str| command.group == name;
@@ -121,7 +121,7 @@ pub(super) fn of_command(command: &Command) -> Categories {
 }
 
 /// The categories of a subcommand. All are slow, as in Redis.
-pub(super) fn of_subcommand(command: &Command, subcommand: &str) -> Categories {
+pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categories {
     let full = format!("{}|{subcommand}", command.name);
     let named = |names: &[&str]| {
         let of_all = |name: &&&str| name.ends_with('|') && full.starts_with(**name) && subcommand != "help";

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use skein_sync::locks::lock;
 
 use super::patterns::AllKeys;
-use super::rules::RuleError;
-use super::user::User;
-use super::users::{ByName, SetError, Users, merge};
-use crate::files::{read_at_most, too_long};
+use super::rules::AclRuleError;
+use super::user::AclUser;
+use super::users::{AclUsers, SetUserError, UsersByName, merge};
+use crate::open_files::{read_at_most, too_long};
 
 /// Only its owner may read the file: quick hashes are no secret for long.
 const MODE: u32 = 0o600;
@@ -30,7 +30,7 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// Why an ACL file is not loaded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LoadError {
+pub(crate) enum AclFileError {
     #[error("{0}")]
     Read(#[from] io::Error),
     /// All that is wrong with it, as Redis would say it.
@@ -38,14 +38,14 @@ pub(crate) enum LoadError {
     Wrong(String),
 }
 
-impl Users {
+impl AclUsers {
     /// Has the users of a file in place of all others. The names of those whose connections are to be closed.
     ///
     /// # Errors
     /// It cannot be read, or is wrong anywhere; nothing has changed then.
-    pub(crate) fn load(&self, path: &Path) -> Result<Vec<Vec<u8>>, LoadError> {
+    pub(crate) fn load(&self, path: &Path) -> Result<Vec<Vec<u8>>, AclFileError> {
         let text = read_at_most(path, BYTES_MAX)?;
-        let users = parse(&path.display().to_string(), &text).map_err(LoadError::Wrong)?;
+        let users = parse(&path.display().to_string(), &text).map_err(AclFileError::Wrong)?;
         Ok(self.replace(users))
     }
 
@@ -98,8 +98,8 @@ fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// The users of a file, or all that is wrong with it.
-pub(super) fn parse(name: &str, text: &[u8]) -> Result<ByName, String> {
-    let (mut users, mut wrong) = (ByName::new(), String::new());
+pub(super) fn parse(name: &str, text: &[u8]) -> Result<UsersByName, String> {
+    let (mut users, mut wrong) = (UsersByName::new(), String::new());
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         if let Err(error) = parse_line(line.trim_ascii(), number, name, &mut users) {
             wrong.push_str(&error);
@@ -109,7 +109,7 @@ pub(super) fn parse(name: &str, text: &[u8]) -> Result<ByName, String> {
 }
 
 /// Adds the user of a line; errors end with a space.
-fn parse_line(line: &[u8], number: usize, name: &str, users: &mut ByName) -> Result<(), String> {
+fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -> Result<(), String> {
     if line.is_empty() {
         return Ok(());
     }
@@ -128,18 +128,18 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut ByName) -> Res
         let user = String::from_utf8_lossy(user);
         return Err(format!("WARNING: Duplicate user '{user}' found on line {number}. "));
     };
-    let mut made = User::new(user);
+    let mut made = AclUser::new(user);
     let mut wrong = String::new();
     let rules = merge(rules).map_err(|error| match error {
-        SetError::Unmatched(rule) => {
+        SetUserError::Unmatched(rule) => {
             let rule = String::from_utf8_lossy(&rule);
             format!("{name}:{number}: Unmatched parenthesis in acl selector starting at '{rule}'. ")
         }
-        SetError::BadName | SetError::Rule(..) => format!("{name}:{number}: Syntax error. "),
+        SetUserError::BadName | SetUserError::Rule(..) => format!("{name}:{number}: Syntax error. "),
     })?;
     for rule in rules {
         if let Err(error) = made.apply(&rule) {
-            wrong.push_str(&said(&rule, error, name, number));
+            wrong.push_str(&describe_rule_error(&rule, error, name, number));
         }
     }
     if !wrong.is_empty() {
@@ -151,9 +151,9 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut ByName) -> Res
 }
 
 /// What is wrong with a rule; no other rule than one that names commands is quoted.
-fn said(rule: &[u8], error: RuleError, name: &str, number: usize) -> String {
+fn describe_rule_error(rule: &[u8], error: AclRuleError, name: &str, number: usize) -> String {
     match error {
-        RuleError::Unknown => {
+        AclRuleError::Unknown => {
             let rule = String::from_utf8_lossy(rule);
             format!("{name}:{number}: Error in applying operation '{rule}': {error}. ")
         }
@@ -166,7 +166,7 @@ mod tests {
     use super::super::user::DEFAULT;
     use super::*;
 
-    fn lines(users: &Users) -> Vec<String> {
+    fn lines(users: &AclUsers) -> Vec<String> {
         users
             .all()
             .iter()
@@ -178,13 +178,13 @@ mod tests {
     fn what_is_saved_is_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
-        let users = Users::new(Some(b"secret"));
+        let users = AclUsers::new(Some(b"secret"));
         for rules in [&["on", ">a", "~a*", "%R~b", "+@read", "-get"][..], &["(~a", "+get)", "(%W~b +set)"]] {
             let rules: Vec<&[u8]> = rules.iter().map(|rule| rule.as_bytes()).collect();
             users.set(b"alice", &rules).expect("rules");
         }
         users.save(&path).expect("saved");
-        let others = Users::new(None);
+        let others = AclUsers::new(None);
         assert!(others.load(&path).expect("loaded").is_empty());
         assert_eq!(lines(&others), lines(&users));
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
@@ -216,7 +216,7 @@ mod tests {
     fn the_default_user_stays_and_changed_users_are_told() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
-        let users = Users::new(Some(b"secret"));
+        let users = AclUsers::new(Some(b"secret"));
         for name in [b"gone", b"same", b"less"] {
             users.set(name, &[b"on", b"+get"]).expect("rules");
         }
@@ -233,7 +233,7 @@ mod tests {
     fn a_file_has_a_greatest_length() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
-        let users = Users::new(None);
+        let users = AclUsers::new(None);
         let error = users.load(Path::new("/dev/zero")).expect_err("it never ends");
         assert_eq!(error.to_string(), format!("it is longer than {BYTES_MAX} bytes, which is the limit"));
         users.save(&path).expect("saved");
@@ -252,7 +252,7 @@ mod tests {
         let leftover = temporary(&path);
         fs::write(&leftover, "user half on").expect("written");
         fs::set_permissions(&leftover, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
-        let users = Users::new(Some(b"secret"));
+        let users = AclUsers::new(Some(b"secret"));
         for number in 0..50 {
             users.set(format!("user{number}").as_bytes(), &[b"on", b"+get", b"~a*"]).expect("rules");
         }
@@ -261,7 +261,7 @@ mod tests {
                 scope.spawn(|| (0..10).for_each(|_| users.save(&path).expect("saved")));
             }
         });
-        let others = Users::new(None);
+        let others = AclUsers::new(None);
         others.load(&path).expect("whole");
         assert_eq!(lines(&others), lines(&users));
         let mode =

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
 
-use crate::newest::{Newest, Weighed};
+use crate::recent_entries::{MemorySize, RecentEntries};
 
 /// The same again within this time is counted, and is no entry of its own.
 const SAME_WITHIN: Duration = Duration::from_mins(1);
@@ -21,14 +21,14 @@ pub(crate) const TEXT_BYTES_MAX: usize = 128;
 
 /// What was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum DenialReason {
     Command,
     Key,
     /// A password.
     Auth,
 }
 
-impl Reason {
+impl DenialReason {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -39,8 +39,8 @@ impl Reason {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Case {
-    pub reason: Reason,
+pub(crate) struct AclLogCase {
+    pub reason: DenialReason,
     /// Between MULTI and EXEC.
     pub in_multi: bool,
     /// The command, the key, or the command that gave the password.
@@ -51,46 +51,46 @@ pub(crate) struct Case {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub case: Case,
+pub(crate) struct AclLogEntry {
+    pub case: AclLogCase,
     pub count: u64,
     /// When it was last so.
     pub at: Instant,
 }
 
-impl Weighed for Entry {
+impl MemorySize for AclLogEntry {
     fn memory(&self) -> usize {
-        let Case { object, user, client, .. } = &self.case;
+        let AclLogCase { object, user, client, .. } = &self.case;
         size_of::<Self>() + object.capacity() + user.capacity() + client.capacity()
     }
 }
 
 /// The newest first.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    entries: Mutex<Newest<Entry>>,
+pub(crate) struct AclLog {
+    entries: Mutex<RecentEntries<AclLogEntry>>,
     /// Their bytes, to be read without the lock.
     bytes: AtomicUsize,
 }
 
-impl Log {
+impl AclLog {
     /// Adds a case, whose texts are not longer than [`TEXT_BYTES_MAX`]; the log has at most `most`
     /// entries then.
-    pub(crate) fn add(&self, case: Case, most: usize) {
+    pub(crate) fn add(&self, case: AclLogCase, most: usize) {
         let at = Instant::now();
         let mut entries = lock(&self.entries);
-        let same = |entry: &Entry| {
+        let same = |entry: &AclLogEntry| {
             let (a, b) = (&entry.case, &case);
             (a.reason, a.in_multi, &a.object, &a.user) == (b.reason, b.in_multi, &b.object, &b.user)
                 && at.duration_since(entry.at) <= SAME_WITHIN
         };
         let known = entries.iter().take(LOOKED_AT).position(same);
         let count = known.and_then(|place| entries.remove(place)).map_or(0, |entry| entry.count);
-        entries.add(Entry { case, count: count + 1, at }, most);
+        entries.add(AclLogEntry { case, count: count + 1, at }, most);
         self.count(&entries);
     }
 
-    fn count(&self, entries: &Newest<Entry>) {
+    fn count(&self, entries: &RecentEntries<AclLogEntry>) {
         // Relaxed: a number for people and for the memory limit.
         self.bytes.store(entries.memory(), Ordering::Relaxed);
     }
@@ -101,7 +101,7 @@ impl Log {
     }
 
     /// The newest ones.
-    pub(crate) fn newest(&self, count: usize) -> Vec<Entry> {
+    pub(crate) fn newest(&self, count: usize) -> Vec<AclLogEntry> {
         lock(&self.entries).iter().take(count).cloned().collect()
     }
 
@@ -117,14 +117,14 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn case(object: &str) -> Case {
-        let (reason, in_multi, user, client) = (Reason::Key, false, b"alice".to_vec(), String::new());
-        Case { reason, in_multi, object: object.into(), user, client }
+    fn case(object: &str) -> AclLogCase {
+        let (reason, in_multi, user, client) = (DenialReason::Key, false, b"alice".to_vec(), String::new());
+        AclLogCase { reason, in_multi, object: object.into(), user, client }
     }
 
     #[test]
     fn the_same_is_counted_and_the_log_is_bounded() {
-        let log = Log::default();
+        let log = AclLog::default();
         for object in ["a", "b", "a", "a"] {
             log.add(case(object), 128);
         }
@@ -135,7 +135,7 @@ mod tests {
             log.add(case(&format!("{i}")), 20);
         }
         let entries = log.newest(usize::MAX);
-        assert_eq!((entries.len(), log.memory()), (20, entries.iter().map(Entry::memory).sum()));
+        assert_eq!((entries.len(), log.memory()), (20, entries.iter().map(AclLogEntry::memory).sum()));
         log.add(case("none"), 0);
         assert!(log.newest(1).is_empty());
         log.add(case("a"), 1);

@@ -15,15 +15,15 @@
 //! costs one flag per request, any other one a look at the set of commands, and a match with each pattern for each key.
 
 mod categories;
+mod command_ids;
 mod file;
-mod ids;
 mod log;
-mod needs;
+mod password;
 mod patterns;
+mod required_access;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod round_trip;
 mod rules;
-mod secret;
 mod selector;
 mod user;
 mod users;
@@ -31,21 +31,21 @@ mod users;
 use std::path::PathBuf;
 
 pub(crate) use categories::{Categories, Category, NAMES as CATEGORY_NAMES};
-pub(crate) use file::LoadError;
-pub(crate) use ids::{Target, names_in};
-pub(crate) use log::{Case, Entry, Reason, TEXT_BYTES_MAX as LOG_TEXT_BYTES_MAX};
+pub(crate) use command_ids::{CommandTarget, names_in};
+pub(crate) use file::AclFileError;
+pub(crate) use log::{AclLogCase, AclLogEntry, DenialReason, TEXT_BYTES_MAX as LOG_TEXT_BYTES_MAX};
+pub(crate) use password::{PasswordHash, generate as generate_password};
 pub(crate) use patterns::AllKeys;
-pub(crate) use rules::RuleError;
-pub(crate) use secret::{Hash, generate as generate_password};
-pub(crate) use selector::{Denied, Selector};
-pub(crate) use user::{DEFAULT, User};
-pub(crate) use users::{SetError, Users};
+pub(crate) use rules::AclRuleError;
+pub(crate) use selector::{AclSelector, Denial};
+pub(crate) use user::{AclUser, DEFAULT};
+pub(crate) use users::{AclUsers, SetUserError};
 
 /// All that a server knows of who may do what.
 #[derive(Debug)]
 pub(crate) struct Acl {
-    pub users: Users,
-    pub log: log::Log,
+    pub users: AclUsers,
+    pub log: log::AclLog,
     /// The ACL file, if there is one.
     pub file: Option<PathBuf>,
 }
@@ -55,11 +55,11 @@ impl Acl {
     ///
     /// # Errors
     /// The file is not there, or wrong.
-    pub(crate) fn new(password: Option<&[u8]>, file: Option<PathBuf>) -> Result<Self, LoadError> {
-        let users = Users::new(password);
+    pub(crate) fn new(password: Option<&[u8]>, file: Option<PathBuf>) -> Result<Self, AclFileError> {
+        let users = AclUsers::new(password);
         if let Some(path) = &file {
             users.load(path)?;
         }
-        Ok(Self { users, log: log::Log::default(), file })
+        Ok(Self { users, log: log::AclLog::default(), file })
     }
 }

@@ -2,18 +2,18 @@
 
 use std::ops::Bound;
 
-use skein_syntax::Range;
+use skein_syntax::KeyRange;
 
 use crate::commands::glob::{Glob, literal_prefix};
 
 /// What is done to a key, or may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct KeyAccess {
     pub read: bool,
     pub write: bool,
 }
 
-impl Access {
+impl KeyAccess {
     /// Nothing of what the key holds is told or changed: whether it is there, at most.
     pub(crate) const NONE: Self = Self { read: false, write: false };
     pub(crate) const READ: Self = Self { read: true, write: false };
@@ -51,7 +51,7 @@ impl AllKeys {
 /// A pattern, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
-    pub access: Access,
+    pub access: KeyAccess,
     pub pattern: Vec<u8>,
     /// The same, compiled.
     glob: Glob,
@@ -60,10 +60,10 @@ pub(crate) struct KeyPattern {
 impl KeyPattern {
     /// From a rule as it is written: `~pattern`, `%R~pattern`, `%W~pattern`, `%RW~pattern`; `None` if it is not that.
     pub(super) fn parse(rule: &[u8]) -> Option<Self> {
-        let mut access = Access::NONE;
+        let mut access = KeyAccess::NONE;
         let pattern = match rule {
             [b'~', pattern @ ..] => {
-                access = Access::BOTH;
+                access = KeyAccess::BOTH;
                 pattern
             }
             [b'%', rest @ ..] => {
@@ -79,16 +79,16 @@ impl KeyPattern {
             }
             _ => return None,
         };
-        (access != Access::NONE && is_word(pattern)).then(|| Self::new(access, pattern))
+        (access != KeyAccess::NONE && is_word(pattern)).then(|| Self::new(access, pattern))
     }
 
-    fn new(access: Access, pattern: &[u8]) -> Self {
+    fn new(access: KeyAccess, pattern: &[u8]) -> Self {
         Self { access, pattern: pattern.to_vec(), glob: Glob::new(pattern) }
     }
 
     /// Whether it allows everything.
     pub(super) fn is_all(&self) -> bool {
-        self.access == Access::BOTH && self.pattern == b"*"
+        self.access == KeyAccess::BOTH && self.pattern == b"*"
     }
 
     pub(super) fn print(&self, all_keys: AllKeys, out: &mut Vec<u8>) {
@@ -104,14 +104,14 @@ impl KeyPattern {
         out.extend_from_slice(&self.pattern);
     }
 
-    pub(super) fn allows(&self, key: &[u8], access: Access) -> bool {
+    pub(super) fn allows(&self, key: &[u8], access: KeyAccess) -> bool {
         self.access.includes(access) && self.glob.matches(key, &mut 0)
     }
 
     /// Whether it allows this with every key that could lie in the range. Only a pattern that is a prefix and a star can say so.
-    pub(super) fn allows_range(&self, range: &Range, access: Access) -> bool {
+    pub(super) fn allows_range(&self, range: &KeyRange, access: KeyAccess) -> bool {
         let Some(prefix) = self.prefix().filter(|_| self.access.includes(access)) else { return false };
-        let whole = Range::with_prefix(&prefix);
+        let whole = KeyRange::with_prefix(&prefix);
         let begins = match &range.lower {
             Bound::Included(key) | Bound::Excluded(key) => *key >= prefix,
             Bound::Unbounded => prefix.is_empty(),
@@ -158,11 +158,11 @@ mod tests {
     #[test]
     fn rules_of_keys() {
         for (rule, access, printed) in [
-            ("~a*", Access::BOTH, "~a*"),
-            ("%R~a", Access::READ, "%R~a"),
-            ("%w~a", Access::WRITE, "%W~a"),
-            ("%RW~a", Access::BOTH, "~a"),
-            ("%WRR~", Access::BOTH, "~"),
+            ("~a*", KeyAccess::BOTH, "~a*"),
+            ("%R~a", KeyAccess::READ, "%R~a"),
+            ("%w~a", KeyAccess::WRITE, "%W~a"),
+            ("%RW~a", KeyAccess::BOTH, "~a"),
+            ("%WRR~", KeyAccess::BOTH, "~"),
         ] {
             let found = pattern(rule);
             let mut out = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn ranges_within_a_prefix() {
         let range = |min: &str, max: &str| {
-            Range::parse(min.as_bytes(), max.as_bytes()).expect("a range").expect("one that is not empty")
+            KeyRange::parse(min.as_bytes(), max.as_bytes()).expect("a range").expect("one that is not empty")
         };
         for (rule, min, max, allowed) in [
             ("~a*", "[a", "(b", true),
@@ -197,12 +197,14 @@ mod tests {
             ("~a", "[a", "[a", false),
         ] {
             assert_eq!(
-                pattern(rule).allows_range(&range(min, max), Access::READ),
+                pattern(rule).allows_range(&range(min, max), KeyAccess::READ),
                 allowed,
                 "{rule} {min} {max}"
             );
         }
-        let last = KeyPattern::new(Access::BOTH, b"\xff*");
-        assert!(last.allows_range(&range("[", "+").after(b"\xff".to_vec()).expect("a rest"), Access::READ));
+        let last = KeyPattern::new(KeyAccess::BOTH, b"\xff*");
+        assert!(
+            last.allows_range(&range("[", "+").after(b"\xff".to_vec()).expect("a rest"), KeyAccess::READ)
+        );
     }
 }

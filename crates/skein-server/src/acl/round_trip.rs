@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::file::parse;
 use super::patterns::AllKeys;
-use super::user::User;
+use super::user::AclUser;
 
 /// # Panics
 /// If one of the users is another one after it was printed and read.
-pub(crate) fn assert_read_back(users: &[Arc<User>]) {
+pub(crate) fn assert_read_back(users: &[Arc<AclUser>]) {
     let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print(AllKeys::ReadBack)).collect();
     let found = parse("printed", &lines.join(&b'\n')).unwrap_or_else(|error| panic!("{error}: {users:?}"));
     assert!(found.values().eq(users), "{users:?}\n{found:?}");
@@ -29,7 +29,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::acl::Users;
+    use crate::acl::AclUsers;
 
     const RULES: &[&str] = &[
         "on",
@@ -91,7 +91,7 @@ mod tests {
     proptest! {
         #[test]
         fn users_of_any_rules_come_back(chosen in prop::collection::vec(prop::sample::select(RULES), 0..30)) {
-            let users = Users::new(None);
+            let users = AclUsers::new(None);
             // One by one, so that one that is refused does not undo the others.
             for rules in chosen.chunks(2) {
                 let rules: Vec<&[u8]> = rules.iter().map(|rule| rule.as_bytes()).collect();

@@ -1,13 +1,13 @@
 //! Rules of commands, and what can be wrong with a rule.
 
 use super::categories::Category;
-use super::ids::{self, Target};
+use super::command_ids::{self, CommandTarget};
 use super::patterns::is_word;
 use crate::commands::subcommands::place;
 
 /// Why a rule is refused. The texts are Redis's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RuleError {
+pub(crate) enum AclRuleError {
     #[error("Syntax error")]
     Syntax,
     #[error("Unknown command or category name in ACL")]
@@ -36,7 +36,7 @@ pub(crate) enum RuleError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandRule {
     /// `+get`, `-config|set`
-    Named { allowed: bool, target: Target },
+    Named { allowed: bool, target: CommandTarget },
     /// `+@read`, `-@dangerous`
     Category { allowed: bool, category: Category },
     /// `+echo|hello`: with this first argument alone, in lower case.
@@ -45,36 +45,36 @@ pub(super) enum CommandRule {
 
 impl CommandRule {
     /// From a rule that begins with `+` or `-`, but for those about all commands.
-    pub(super) fn parse(rule: &[u8]) -> Result<Self, RuleError> {
-        let (sign, name) = rule.split_first().ok_or(RuleError::Syntax)?;
+    pub(super) fn parse(rule: &[u8]) -> Result<Self, AclRuleError> {
+        let (sign, name) = rule.split_first().ok_or(AclRuleError::Syntax)?;
         let allowed = *sign == b'+';
         if let [b'@', category @ ..] = name {
-            let category = Category::find(category).ok_or(RuleError::Unknown)?;
+            let category = Category::find(category).ok_or(AclRuleError::Unknown)?;
             return Ok(Self::Category { allowed, category });
         }
-        if let Some(target) = Target::find(name) {
+        if let Some(target) = CommandTarget::find(name) {
             return Ok(Self::Named { allowed, target });
         }
         let mut parts = name.splitn(2, |byte| *byte == b'|');
         let (command, arg) = (parts.next().unwrap_or_default(), parts.next());
-        match (Target::find(command), arg) {
-            (Some(_), Some(b"")) => Err(RuleError::Syntax),
-            (Some(Target { command, .. }), Some(arg)) if allowed => Self::first_arg(command, arg),
-            _ => Err(RuleError::Unknown),
+        match (CommandTarget::find(command), arg) {
+            (Some(_), Some(b"")) => Err(AclRuleError::Syntax),
+            (Some(CommandTarget { command, .. }), Some(arg)) if allowed => Self::first_arg(command, arg),
+            _ => Err(AclRuleError::Unknown),
         }
     }
 
-    fn first_arg(command: usize, arg: &[u8]) -> Result<Self, RuleError> {
-        let known = Target::whole(command).row().subcommands;
+    fn first_arg(command: usize, arg: &[u8]) -> Result<Self, AclRuleError> {
+        let known = CommandTarget::whole(command).row().subcommands;
         let begin = arg.split(|byte| *byte == b'|').next().unwrap_or_default();
         if place(known, begin).is_some() {
-            return Err(RuleError::FirstArgOfSubcommand);
+            return Err(AclRuleError::FirstArgOfSubcommand);
         }
         if !known.is_empty() || begin.len() < arg.len() {
-            return Err(RuleError::Unknown);
+            return Err(AclRuleError::Unknown);
         }
         if !is_word(arg) {
-            return Err(RuleError::Syntax);
+            return Err(AclRuleError::Syntax);
         }
         Ok(Self::FirstArg { command, arg: arg.to_ascii_lowercase() })
     }
@@ -83,12 +83,12 @@ impl CommandRule {
     pub(super) fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             (Self::Named { target, .. }, Self::Named { target: other, .. }) => {
-                target == other || *target == Target::whole(other.command)
+                target == other || *target == CommandTarget::whole(other.command)
             }
             (Self::Named { target, .. }, Self::FirstArg { command, .. }) => target.command == *command,
             (Self::Category { category, .. }, Self::Category { category: other, .. }) => category == other,
             (Self::Category { category, .. }, Self::FirstArg { command, .. }) => {
-                Target::whole(*command).categories().has(*category)
+                CommandTarget::whole(*command).categories().has(*category)
             }
             _ => false,
         }
@@ -96,10 +96,10 @@ impl CommandRule {
 
     /// Whether it is worth keeping although it may change nothing here: the first arguments, which are not looked through, and categories
     /// without commands, which a Redis that reads the same file may have.
-    pub(super) fn says_more_than_it_does(&self, from_all: bool) -> bool {
+    pub(super) fn overstates(&self, from_all: bool) -> bool {
         match self {
             Self::Named { .. } => false,
-            Self::Category { allowed, category } => *allowed != from_all && ids::is_empty(*category),
+            Self::Category { allowed, category } => *allowed != from_all && command_ids::is_empty(*category),
             Self::FirstArg { .. } => true,
         }
     }
@@ -118,7 +118,7 @@ impl CommandRule {
             }
             Self::FirstArg { command, arg } => {
                 out.push(b'+');
-                out.extend_from_slice(Target::whole(*command).name().as_bytes());
+                out.extend_from_slice(CommandTarget::whole(*command).name().as_bytes());
                 out.push(b'|');
                 out.extend_from_slice(arg);
             }

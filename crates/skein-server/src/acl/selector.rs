@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use skein_syntax::Range;
+use skein_syntax::KeyRange;
 
-use super::ids::{CommandSet, Target};
-use super::needs::{Touched, touched};
-use super::patterns::{self, Access, AllKeys, KeyPattern, is_word};
-use super::rules::{CommandRule, RuleError};
-use crate::resp::Args;
+use super::command_ids::{CommandSet, CommandTarget};
+use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
+use super::required_access::{AccessedKeys, touched};
+use super::rules::{AclRuleError, CommandRule};
+use crate::resp::RequestArgs;
 
 /// Why a request is not allowed, the more telling the greater: one selector may refuse the command, and another one allow it, but not with this key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Denied {
+pub(crate) enum Denial {
     /// The command, by its full name.
     Command(&'static str),
     /// A key: which one by its order, and what it is.
@@ -20,8 +20,8 @@ pub(crate) enum Denied {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Selector {
-    commands: Commands,
+pub(crate) struct AclSelector {
+    commands: AllowedCommands,
     /// Whether the rules of commands take from all commands, or add to none.
     from_all: bool,
     /// What was said of commands since then, one rule for each thing that was named.
@@ -33,11 +33,11 @@ pub(crate) struct Selector {
     channels: Vec<Vec<u8>>,
 }
 
-impl Selector {
+impl AclSelector {
     /// Nothing is allowed.
     pub(crate) fn none() -> Self {
         Self {
-            commands: Commands::none(),
+            commands: AllowedCommands::none(),
             from_all: false,
             rules: Vec::new(),
             all_keys: false,
@@ -65,13 +65,13 @@ impl Selector {
     }
 
     fn set_all_commands(&mut self, allowed: bool) {
-        self.commands = if allowed { Commands::all() } else { Commands::none() };
+        self.commands = if allowed { AllowedCommands::all() } else { AllowedCommands::none() };
         self.from_all = allowed;
         self.rules.clear();
     }
 
     /// Puts a rule in force.
-    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         if is("allkeys") || rule == b"~*" {
             self.set_all_keys();
@@ -90,7 +90,7 @@ impl Selector {
                 Some(b'~' | b'%') => self.add_keys(rule)?,
                 Some(b'&') => self.add_channel(&rule[1..])?,
                 Some(b'+' | b'-') => self.add_commands(CommandRule::parse(rule)?),
-                _ => return Err(RuleError::Syntax),
+                _ => return Err(AclRuleError::Syntax),
             }
         }
         Ok(())
@@ -100,20 +100,20 @@ impl Selector {
         (self.all_keys, self.keys) = (true, Vec::new());
     }
 
-    fn add_keys(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+    fn add_keys(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         if self.all_keys {
-            return Err(RuleError::AfterAllKeys);
+            return Err(AclRuleError::AfterAllKeys);
         }
-        patterns::add(&mut self.keys, KeyPattern::parse(rule).ok_or(RuleError::Syntax)?);
+        patterns::add(&mut self.keys, KeyPattern::parse(rule).ok_or(AclRuleError::Syntax)?);
         Ok(())
     }
 
-    fn add_channel(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+    fn add_channel(&mut self, pattern: &[u8]) -> Result<(), AclRuleError> {
         if self.all_channels {
-            return Err(RuleError::AfterAllChannels);
+            return Err(AclRuleError::AfterAllChannels);
         }
         if !is_word(pattern) {
-            return Err(RuleError::Syntax);
+            return Err(AclRuleError::Syntax);
         }
         if !self.channels.iter().any(|known| known == pattern) {
             self.channels.push(pattern.to_vec());
@@ -134,7 +134,7 @@ impl Selector {
         let mut at = 0;
         while at < self.rules.len() {
             let rule = self.rules.remove(at);
-            if rule.says_more_than_it_does(self.from_all) || self.replayed() != self.commands {
+            if rule.overstates(self.from_all) || self.replayed() != self.commands {
                 self.rules.insert(at, rule);
                 at += 1;
             }
@@ -142,8 +142,8 @@ impl Selector {
     }
 
     /// What the rules make of the commands.
-    fn replayed(&self) -> Commands {
-        let mut commands = if self.from_all { Commands::all() } else { Commands::none() };
+    fn replayed(&self) -> AllowedCommands {
+        let mut commands = if self.from_all { AllowedCommands::all() } else { AllowedCommands::none() };
         for rule in &self.rules {
             commands.change(rule);
         }
@@ -154,30 +154,31 @@ impl Selector {
     ///
     /// # Errors
     /// What must not be.
-    pub(super) fn check(&self, target: Target, args: &Args<'_>) -> Result<(), Denied> {
+    pub(super) fn check(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
         if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
-            return Err(Denied::Command(target.name()));
+            return Err(Denial::Command(target.name()));
         }
         if self.allows_all_keys() {
             return Ok(());
         }
         match touched(target.command, args) {
-            Touched::Keys(keys) => {
-                let allowed =
-                    |key: &[u8], access: Access| self.keys.iter().any(|pattern| pattern.allows(key, access));
+            AccessedKeys::Keys(keys) => {
+                let allowed = |key: &[u8], access: KeyAccess| {
+                    self.keys.iter().any(|pattern| pattern.allows(key, access))
+                };
                 match keys.iter().position(|(key, access)| !allowed(key, *access)) {
-                    Some(at) => Err(Denied::Key(at, keys[at].0.to_vec())),
+                    Some(at) => Err(Denial::Key(at, keys[at].0.to_vec())),
                     None => Ok(()),
                 }
             }
-            Touched::Range(range, name, access) if !self.allows_range(&range, access) => {
-                Err(Denied::Key(0, name.to_vec()))
+            AccessedKeys::Range(range, name, access) if !self.allows_range(&range, access) => {
+                Err(Denial::Key(0, name.to_vec()))
             }
-            Touched::Range(..) => Ok(()),
+            AccessedKeys::Range(..) => Ok(()),
         }
     }
 
-    fn allows_range(&self, range: &Range, access: Access) -> bool {
+    fn allows_range(&self, range: &KeyRange, access: KeyAccess) -> bool {
         self.keys.iter().any(|pattern| pattern.allows_range(range, access))
     }
 
@@ -227,13 +228,13 @@ impl Selector {
 
 /// Which commands are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Commands {
+struct AllowedCommands {
     set: CommandSet,
     /// By place in the table, first arguments with which a command is allowed that is not allowed as such: `+echo|hello`.
     first_args: BTreeSet<(usize, Vec<u8>)>,
 }
 
-impl Commands {
+impl AllowedCommands {
     fn none() -> Self {
         Self { set: CommandSet::none(), first_args: BTreeSet::new() }
     }
@@ -251,17 +252,18 @@ impl Commands {
             }
             CommandRule::Category { allowed, category } => {
                 self.set.set_category(*category, *allowed);
-                self.first_args.retain(|(command, _)| !Target::whole(*command).categories().has(*category));
+                self.first_args
+                    .retain(|(command, _)| !CommandTarget::whole(*command).categories().has(*category));
             }
             CommandRule::FirstArg { command, arg } => {
-                return !self.set.has(Target::whole(*command))
+                return !self.set.has(CommandTarget::whole(*command))
                     && self.first_args.insert((*command, arg.clone()));
             }
         }
         true
     }
 
-    fn allow(&self, target: Target, args: &Args<'_>) -> bool {
+    fn allow(&self, target: CommandTarget, args: &RequestArgs<'_>) -> bool {
         let named = |(command, arg): &(usize, Vec<u8>)| {
             *command == target.command && args.len() > 1 && args.get(1).eq_ignore_ascii_case(arg)
         };

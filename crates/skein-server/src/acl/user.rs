@@ -1,17 +1,17 @@
 //! A user: whether it may enter, by which passwords, and what it may do then.
 
-use super::ids::Target;
+use super::command_ids::CommandTarget;
+use super::password::PasswordHash;
 use super::patterns::AllKeys;
-use super::rules::RuleError;
-use super::secret::Hash;
-use super::selector::{Denied, Selector};
-use crate::resp::Args;
+use super::rules::AclRuleError;
+use super::selector::{AclSelector, Denial};
+use crate::resp::RequestArgs;
 
 /// The user that a connection is of before it says another one.
 pub(crate) const DEFAULT: &[u8] = b"default";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct User {
+pub(crate) struct AclUser {
     pub name: Vec<u8>,
     /// Whether it may log in. Who has logged in stays.
     pub enabled: bool,
@@ -19,12 +19,12 @@ pub(crate) struct User {
     pub no_password: bool,
     /// Of RESTORE, which is not there: kept for Redis's files.
     sanitizes: Option<bool>,
-    passwords: Vec<Hash>,
-    pub root: Selector,
-    pub selectors: Vec<Selector>,
+    passwords: Vec<PasswordHash>,
+    pub root: AclSelector,
+    pub selectors: Vec<AclSelector>,
 }
 
-impl User {
+impl AclUser {
     /// One that may do nothing.
     pub(crate) fn new(name: &[u8]) -> Self {
         Self {
@@ -33,21 +33,21 @@ impl User {
             no_password: false,
             sanitizes: None,
             passwords: Vec::new(),
-            root: Selector::none(),
+            root: AclSelector::none(),
             selectors: Vec::new(),
         }
     }
 
     /// The default user of a server that nothing was said of: it may do everything, and has this password, if any.
     pub(crate) fn default_user(password: Option<&[u8]>) -> Self {
-        let (enabled, root) = (true, Selector::all());
+        let (enabled, root) = (true, AclSelector::all());
         let mut user = Self { enabled, root, ..Self::new(DEFAULT) };
-        user.set_password(password.map(Hash::of));
+        user.set_password(password.map(PasswordHash::of));
         user
     }
 
     /// Its one password from now on; none lets anybody in.
-    pub(crate) fn set_password(&mut self, password: Option<Hash>) {
+    pub(crate) fn set_password(&mut self, password: Option<PasswordHash>) {
         self.no_password = password.is_none();
         self.passwords = password.into_iter().collect();
     }
@@ -63,8 +63,8 @@ impl User {
     }
 
     /// Whether it may enter with this password. The time it takes says nothing of its passwords but how many they are.
-    pub(crate) fn lets_in(&self, password: &[u8]) -> bool {
-        let known = Hash::of(password).is_among(&self.passwords);
+    pub(crate) fn accepts_password(&self, password: &[u8]) -> bool {
+        let known = PasswordHash::of(password).is_among(&self.passwords);
         self.enabled && (known || self.no_password)
     }
 
@@ -72,8 +72,8 @@ impl User {
     ///
     /// # Errors
     /// What the selector says that came farthest.
-    pub(crate) fn check(&self, command: usize, args: &Args<'_>) -> Result<(), Denied> {
-        let target = Target::of(command, args);
+    pub(crate) fn check(&self, command: usize, args: &RequestArgs<'_>) -> Result<(), Denial> {
+        let target = CommandTarget::of(command, args);
         let mut denied = match self.root.check(target, args) {
             Ok(()) => return Ok(()),
             Err(denied) => denied,
@@ -88,7 +88,7 @@ impl User {
     }
 
     /// Puts a rule in force.
-    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         if rule.is_empty() {
         } else if is("on") || is("off") {
@@ -105,10 +105,12 @@ impl User {
             *self = Self { sanitizes: Some(true), ..Self::new(&self.name) };
         } else {
             match rule[0] {
-                b'>' => self.add_password(Hash::of(&rule[1..])),
-                b'#' => self.add_password(Hash::parse(&rule[1..]).ok_or(RuleError::BadHash)?),
-                b'<' => self.remove_password(&Hash::of(&rule[1..]))?,
-                b'!' => self.remove_password(&Hash::parse(&rule[1..]).ok_or(RuleError::BadHash)?)?,
+                b'>' => self.add_password(PasswordHash::of(&rule[1..])),
+                b'#' => self.add_password(PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?),
+                b'<' => self.remove_password(&PasswordHash::of(&rule[1..]))?,
+                b'!' => {
+                    self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?
+                }
                 b'(' => self.selectors.push(parse_selector(rule)?),
                 _ => self.root.apply(rule)?,
             }
@@ -116,22 +118,22 @@ impl User {
         Ok(())
     }
 
-    fn add_password(&mut self, hash: Hash) {
+    fn add_password(&mut self, hash: PasswordHash) {
         self.no_password = false;
         if !self.passwords.contains(&hash) {
             self.passwords.push(hash);
         }
     }
 
-    fn remove_password(&mut self, hash: &Hash) -> Result<(), RuleError> {
+    fn remove_password(&mut self, hash: &PasswordHash) -> Result<(), AclRuleError> {
         let at = self.passwords.iter().position(|known| known == hash);
-        self.passwords.remove(at.ok_or(RuleError::NoSuchPassword)?);
+        self.passwords.remove(at.ok_or(AclRuleError::NoSuchPassword)?);
         Ok(())
     }
 
     /// Its passwords, as hexadecimal digits.
     pub(crate) fn hashes(&self) -> Vec<String> {
-        self.passwords.iter().map(Hash::to_string).collect()
+        self.passwords.iter().map(PasswordHash::to_string).collect()
     }
 
     /// What is said of it besides its passwords and rights.
@@ -162,18 +164,19 @@ impl User {
 
     pub(super) fn tidy(&mut self) {
         self.root.tidy();
-        self.selectors.iter_mut().for_each(Selector::tidy);
+        self.selectors.iter_mut().for_each(AclSelector::tidy);
     }
 }
 
 /// A selector from its rules in parentheses.
-fn parse_selector(rule: &[u8]) -> Result<Selector, RuleError> {
-    let inner = rule.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).ok_or(RuleError::Syntax)?;
-    let mut selector = Selector::none();
+fn parse_selector(rule: &[u8]) -> Result<AclSelector, AclRuleError> {
+    let inner =
+        rule.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).ok_or(AclRuleError::Syntax)?;
+    let mut selector = AclSelector::none();
     for word in inner.split(|byte| *byte == b' ').filter(|word| !word.is_empty()) {
         // In a file it would be the end of the selector.
         if word.ends_with(b")") {
-            return Err(RuleError::Syntax);
+            return Err(AclRuleError::Syntax);
         }
         selector.apply(word)?;
     }

@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
 
-use super::rules::RuleError;
-use super::secret::Hash;
-use super::user::{DEFAULT, User};
+use super::password::PasswordHash;
+use super::rules::AclRuleError;
+use super::user::{AclUser, DEFAULT};
 
-pub(super) type ByName = BTreeMap<Vec<u8>, Arc<User>>;
+pub(super) type UsersByName = BTreeMap<Vec<u8>, Arc<AclUser>>;
 
 /// All users, shared by all threads.
 #[derive(Debug)]
-pub(crate) struct Users {
-    by_name: Mutex<ByName>,
+pub(crate) struct AclUsers {
+    by_name: Mutex<UsersByName>,
     version: AtomicU64,
     /// Held by who writes the ACL file.
     pub(super) saving: Mutex<()>,
@@ -28,19 +28,19 @@ pub(crate) struct Users {
 
 /// Why a user is not changed.
 #[derive(Debug)]
-pub(crate) enum SetError {
+pub(crate) enum SetUserError {
     /// The name has spaces.
     BadName,
     /// A parenthesis is opened here, and never closed.
     Unmatched(Vec<u8>),
     /// This rule cannot be.
-    Rule(Vec<u8>, RuleError),
+    Rule(Vec<u8>, AclRuleError),
 }
 
-impl Users {
+impl AclUsers {
     /// The default user alone, with this password, if any.
     pub(crate) fn new(password: Option<&[u8]>) -> Self {
-        let user = Arc::new(User::default_user(password));
+        let user = Arc::new(AclUser::default_user(password));
         Self {
             by_name: Mutex::new([(DEFAULT.to_vec(), user)].into()),
             version: AtomicU64::new(1),
@@ -56,7 +56,7 @@ impl Users {
     }
 
     /// Changes them and says so.
-    fn change<R>(&self, change: impl FnOnce(&mut ByName) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut UsersByName) -> R) -> R {
         let mut by_name = lock(&self.by_name);
         let result = change(&mut by_name);
         // Release: pairs with the Acquire in `version`. Under the lock, so that changes have versions in their order.
@@ -64,32 +64,32 @@ impl Users {
         result
     }
 
-    pub(crate) fn get(&self, name: &[u8]) -> Option<Arc<User>> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<Arc<AclUser>> {
         lock(&self.by_name).get(name).cloned()
     }
 
     /// The user that a new connection is of.
-    pub(crate) fn default_user(&self) -> Arc<User> {
+    pub(crate) fn default_user(&self) -> Arc<AclUser> {
         // Invariant 1; a user who may do nothing is the safe thing to be, were it broken.
-        self.get(DEFAULT).unwrap_or_else(|| Arc::new(User::new(DEFAULT)))
+        self.get(DEFAULT).unwrap_or_else(|| Arc::new(AclUser::new(DEFAULT)))
     }
 
     /// In the order of their names.
-    pub(crate) fn all(&self) -> Vec<Arc<User>> {
+    pub(crate) fn all(&self) -> Vec<Arc<AclUser>> {
         lock(&self.by_name).values().cloned().collect()
     }
 
     /// Changes a user by these rules, one after the other, or makes it: all of it or nothing.
-    pub(crate) fn set(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), SetError> {
+    pub(crate) fn set(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), SetUserError> {
         if name.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | b'\x0b')) {
-            return Err(SetError::BadName);
+            return Err(SetUserError::BadName);
         }
         let rules = merge(rules)?;
         // Under the lock, so that of two changes to one user none is lost.
         self.change(|by_name| {
-            let mut user = by_name.get(name).map_or_else(|| User::new(name), |user| User::clone(user));
+            let mut user = by_name.get(name).map_or_else(|| AclUser::new(name), |user| AclUser::clone(user));
             for rule in &rules {
-                user.apply(rule).map_err(|error| SetError::Rule(rule.clone(), error))?;
+                user.apply(rule).map_err(|error| SetUserError::Rule(rule.clone(), error))?;
             }
             user.tidy();
             by_name.insert(name.to_vec(), Arc::new(user));
@@ -98,9 +98,10 @@ impl Users {
     }
 
     /// Gives the default user this one password, or none.
-    pub(crate) fn set_default_password(&self, password: Option<Hash>) {
+    pub(crate) fn set_default_password(&self, password: Option<PasswordHash>) {
         self.change(|by_name| {
-            let mut user = by_name.get(DEFAULT).map_or_else(|| User::new(DEFAULT), |user| User::clone(user));
+            let mut user =
+                by_name.get(DEFAULT).map_or_else(|| AclUser::new(DEFAULT), |user| AclUser::clone(user));
             user.set_password(password);
             by_name.insert(DEFAULT.to_vec(), Arc::new(user));
         });
@@ -113,28 +114,29 @@ impl Users {
 
     /// Has these users in place of all others; the default user stays if it is not among them. The names of those whose connections are to be closed: they
     /// are gone, or have changed.
-    pub(super) fn replace(&self, mut users: ByName) -> Vec<Vec<u8>> {
+    pub(super) fn replace(&self, mut users: UsersByName) -> Vec<Vec<u8>> {
         self.change(|by_name| {
             if let Some(user) = by_name.get(DEFAULT) {
                 users.entry(DEFAULT.to_vec()).or_insert_with(|| Arc::clone(user));
             }
             let before = std::mem::replace(by_name, users);
-            let same = |name: &Vec<u8>, user: &Arc<User>| name == DEFAULT || by_name.get(name) == Some(user);
+            let same =
+                |name: &Vec<u8>, user: &Arc<AclUser>| name == DEFAULT || by_name.get(name) == Some(user);
             before.iter().filter(|(name, user)| !same(name, user)).map(|(name, _)| name.clone()).collect()
         })
     }
 
     /// The user of this name, if it may enter with this password.
-    pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+    pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<AclUser>> {
         let user = self.get(name);
         // So that a name that is not there takes about as long as one that is.
-        let user = user.unwrap_or_else(|| Arc::new(User::new(name)));
-        user.lets_in(password).then_some(user)
+        let user = user.unwrap_or_else(|| Arc::new(AclUser::new(name)));
+        user.accepts_password(password).then_some(user)
     }
 }
 
 /// Rules as they are written, those of a selector put together, whose words may come as arguments of their own.
-pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, SetError> {
+pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, SetUserError> {
     let mut rules = Vec::with_capacity(words.len());
     let mut open: Option<Vec<u8>> = None;
     let mut begun: &[u8] = b"";
@@ -161,5 +163,5 @@ pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, SetError> {
             open = Some(rule);
         }
     }
-    if open.is_some() { Err(SetError::Unmatched(begun.to_vec())) } else { Ok(rules) }
+    if open.is_some() { Err(SetUserError::Unmatched(begun.to_vec())) } else { Ok(rules) }
 }

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use skein_syntax::number::parse_i64;
 
+use super::command_error::SYNTAX;
 use super::connection::{BAD_NAME, checked_name};
-use super::fault::SYNTAX;
-use super::limit::ReplyLimit;
+use super::reply_limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, QUOTED_BYTES_MAX, is, quoted};
-use crate::client::Client;
-use crate::clients::Said;
-use crate::resp::{Args, Reply};
-use filter::{Filter, check_kind};
+use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, is, quoted};
+use crate::client::ClientState;
+use crate::client_registry::ClientAttributes;
+use crate::resp::{ReplyWriter, RequestArgs};
+use filter::{ClientFilter, check_kind};
 pub(super) use list::line;
 
-type Answer = Result<Next, Fault>;
+type ClientCommandResult = Result<AfterCommand, CommandError>;
 
 const HELP: &[&str] = &[
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -85,14 +85,14 @@ pub(super) const SUBCOMMANDS: Subcommands = &[
 ];
 
 /// Answers the subcommands that are about the client alone, also before there is data; false for all others.
-pub(super) fn about_oneself(
-    client: &mut Client,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<bool, Fault> {
+pub(super) fn own_client(
+    client: &mut ClientState,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
     match subcommand("client", SUBCOMMANDS, args)? {
         "id" => reply.count(client.id as usize),
-        "getname" => match &client.card.said().name[..] {
+        "getname" => match &client.card.attributes().name[..] {
             [] => reply.null(),
             name => reply.bulk(name),
         },
@@ -120,9 +120,13 @@ pub(super) fn about_oneself(
     Ok(true)
 }
 
-pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    if about_oneself(context.client, args, reply)? {
-        return Ok(Next::Done);
+pub(super) fn client(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ClientCommandResult {
+    if own_client(context.client, args, reply)? {
+        return Ok(AfterCommand::Done);
     }
     match subcommand("client", SUBCOMMANDS, args)? {
         "info" => {
@@ -136,25 +140,26 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         "unblock" => pause::unblock(args, reply)?,
         _ => set_replies(context, args.get(2), reply)?,
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn set_info(client: &mut Client, attribute: &[u8], value: &[u8]) -> Result<(), Fault> {
-    let (place, name): (fn(&mut Said) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
+fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<(), CommandError> {
+    let (place, name): (fn(&mut ClientAttributes) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
         (|said| &mut said.library, "lib-name")
     } else if is(attribute, "lib-ver") {
         (|said| &mut said.library_version, "lib-ver")
     } else {
         let shown = quoted(attribute, QUOTED_BYTES_MAX);
-        return Err(Fault::owned([b"ERR Unrecognized option '", shown, b"'"].concat()));
+        return Err(CommandError::owned([b"ERR Unrecognized option '", shown, b"'"].concat()));
     };
-    let fault = Fault::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
+    let fault =
+        CommandError::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
     let value = checked_name(value, name, fault)?;
     client.say(|said| *place(said) = value);
     Ok(())
 }
 
-fn parse_switch(text: &[u8]) -> Result<bool, Fault> {
+fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
     if is(text, "ON") {
         Ok(true)
     } else if is(text, "OFF") {
@@ -164,7 +169,11 @@ fn parse_switch(text: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-fn set_replies(context: &mut Context<'_>, text: &[u8], reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn set_replies(
+    context: &mut CommandContext<'_>,
+    text: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let replies = &mut context.client.replies;
     if is(text, "ON") {
         replies.turn_on();
@@ -179,7 +188,11 @@ fn set_replies(context: &mut Context<'_>, text: &[u8], reply: &mut Reply<'_>) ->
     Ok(())
 }
 
-fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn write_list(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     // By number, so that each is found soon: any number of them may be named, and one any number of
     // times.
     let mut cards = context.shared.clients.all();
@@ -187,9 +200,9 @@ fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
         let normal = check_kind(args.get(3))?;
         cards.retain(|_| normal);
     } else if args.len() > 3 && is(args.get(2), "ID") {
-        let bad = Fault::text("ERR Invalid client ID");
+        let bad = CommandError::text("ERR Invalid client ID");
         let ids = args.from(3).map(|text| parse_i64(text).ok_or(bad.clone()));
-        let ids = ids.collect::<Result<Vec<i64>, Fault>>()?;
+        let ids = ids.collect::<Result<Vec<i64>, CommandError>>()?;
         let card_of = |id: i64| {
             let id = u64::try_from(id).ok()?;
             let at = cards.binary_search_by_key(&id, |card| card.place.client).ok()?;
@@ -209,12 +222,16 @@ fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(())
 }
 
-fn kill(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+fn kill(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ClientCommandResult {
     let by_address = args.len() == 3;
     let filter = if by_address {
-        Filter::of_address(args.get(2))
+        ClientFilter::of_address(args.get(2))
     } else {
-        Filter::parse(args, &context.shared.acl.users)?
+        ClientFilter::parse(args, &context.shared.acl.users)?
     };
     let (me, shared) = (context.client.id, context.shared);
     let (mut killed, mut me_too) = (0, false);
@@ -230,9 +247,9 @@ fn kill(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> An
         }
     }
     match (by_address, killed) {
-        (true, 0) => return Err(Fault::text("ERR No such client")),
+        (true, 0) => return Err(CommandError::text("ERR No such client")),
         (true, _) => reply.ok(),
         (false, _) => reply.count(killed),
     }
-    Ok(if me_too { Next::Close } else { Next::Done })
+    Ok(if me_too { AfterCommand::Close } else { AfterCommand::Done })
 }

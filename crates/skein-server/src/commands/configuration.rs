@@ -8,14 +8,14 @@ mod table;
 mod tls;
 mod values;
 
-use super::fault::SYNTAX;
+use super::command_error::SYNTAX;
 use super::glob::Glob;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, is};
-use crate::resp::{Args, Reply};
-use crate::shared::Shared;
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 use skein_sync::locks::lock;
-use table::{PARAMETERS, Parameter};
+use table::{ConfigParameter, PARAMETERS};
 
 const HELP: &[&str] = &[
     "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -35,10 +35,10 @@ pub(super) const SUBCOMMANDS: Subcommands =
     &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2), ("help", 2)];
 
 pub(super) fn config(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     match subcommand("config", SUBCOMMANDS, args)? {
         "get" => get(context.shared, args, reply),
         "set" => {
@@ -55,10 +55,10 @@ pub(super) fn config(
         }
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn get(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     // As in Redis, a name that is no pattern comes back as it was written, and the first that fits
     // names the parameter.
     let mut names: Vec<Option<&[u8]>> = vec![None; PARAMETERS.len()];
@@ -81,16 +81,16 @@ fn get(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
 }
 
 /// All or none. A value that is in force already can be set to any parameter.
-fn set(shared: &Shared, args: &Args<'_>) -> Result<(), Fault> {
+fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError> {
     if !args.len().is_multiple_of(2) {
         return Err(SYNTAX);
     }
     let _one = lock(&shared.configuring);
-    let mut named: Vec<(&Parameter, &[u8])> = Vec::new();
+    let mut named: Vec<(&ConfigParameter, &[u8])> = Vec::new();
     for at in (2..args.len()).step_by(2) {
         let Some(parameter) = PARAMETERS.iter().find(|known| is(args.get(at), known.name)) else {
             let before = &b"ERR Unknown option or number of arguments for CONFIG SET - '"[..];
-            return Err(Fault::owned([before, args.get(at), b"'"].concat()));
+            return Err(CommandError::owned([before, args.get(at), b"'"].concat()));
         };
         let unchanged = parameter.value(shared).as_bytes() == args.get(at + 1);
         if parameter.is_fixed(shared) && !unchanged {
@@ -120,7 +120,7 @@ pub(crate) fn takers(text: &[u8]) -> usize {
     PARAMETERS.iter().filter(|parameter| parameter.takes(text)).count()
 }
 
-fn failed(parameter: &Parameter, why: &str) -> Fault {
+fn failed(parameter: &ConfigParameter, why: &str) -> CommandError {
     let name = parameter.name;
-    Fault::owned(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
+    CommandError::owned(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
 }

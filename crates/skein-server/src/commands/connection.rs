@@ -3,111 +3,131 @@
 use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
-use super::fault::NO_AUTH;
-use super::{Command, Context, Fault, Handler, Next, is};
+use super::command_error::NO_AUTH;
+use super::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, is};
 use crate::acl::{Acl, DEFAULT};
-use crate::client::Client;
-use crate::resp::{Args, Protocol, Reply};
+use crate::client::ClientState;
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
-pub(super) const BAD_NAME: Fault =
-    Fault::text("ERR Client names cannot contain spaces, newlines or special characters.");
+pub(super) const BAD_NAME: CommandError =
+    CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
 
-type Answer = Result<Next, Fault>;
+type ConnectionCommandResult = Result<AfterCommand, CommandError>;
 
-pub(super) fn ping(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn ping(
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
     match args.len() {
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.get(1)),
-        _ => return Err(Fault::wrong_arity("ping")),
+        _ => return Err(CommandError::wrong_arity("ping")),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn echo(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn echo(
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
     reply.bulk(args.get(1));
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn quit(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn quit(
+    _: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
     reply.ok();
-    Ok(Next::Close)
+    Ok(AfterCommand::Close)
 }
 
 /// Told of a password that is refused: by which client, with which command and for which user it
 /// was given.
-pub(crate) type RefusedLogin<'r> = dyn Fn(&Client, &[u8], &[u8]) + 'r;
+pub(crate) type RefusedLogin<'r> = dyn Fn(&ClientState, &[u8], &[u8]) + 'r;
 
 /// What logging in needs, of a server that serves and of one that still reads its data back.
-pub(crate) struct Entrance<'e> {
-    pub client: &'e mut Client,
+pub(crate) struct LoginContext<'e> {
+    pub client: &'e mut ClientState,
     pub acl: &'e Acl,
     pub refused: &'e RefusedLogin<'e>,
 }
 
-impl Entrance<'_> {
+impl LoginContext<'_> {
     /// Logs in with a password that came with the command `given_with`.
-    fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), Fault> {
+    fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
         if self.client.log_in(&self.acl.users, user, password) {
             return Ok(());
         }
         (self.refused)(self.client, given_with, user);
         tracing::warn!(client = self.client.id, "a client gave a wrong password");
-        Err(Fault::text("WRONGPASS invalid username-password pair or user is disabled."))
+        Err(CommandError::text("WRONGPASS invalid username-password pair or user is disabled."))
     }
 }
 
 /// Runs what needs an entrance; ACL LOG has who is turned away.
-fn at_entrance<R>(context: &mut Context<'_>, run: impl FnOnce(&mut Entrance<'_>) -> R) -> R {
+fn at_entrance<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
     let shared = context.shared;
-    let refused = |client: &Client, given_with: &[u8], user: &[u8]| {
+    let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
         remember_login(shared, client, given_with, user);
     };
-    run(&mut Entrance { client: context.client, acl: &shared.acl, refused: &refused })
+    run(&mut LoginContext { client: context.client, acl: &shared.acl, refused: &refused })
 }
 
-pub(super) fn auth(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    at_entrance(context, |entrance| auth_at(entrance, args, reply))?;
-    Ok(Next::Done)
+pub(super) fn auth(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
+    at_entrance(context, |entrance| authenticate(entrance, args, reply))?;
+    Ok(AfterCommand::Done)
 }
 
-pub(crate) fn auth_at(
-    entrance: &mut Entrance<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+pub(crate) fn authenticate(
+    entrance: &mut LoginContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     match args.len() {
         2 if entrance.acl.users.default_user().no_password => {
-            return Err(Fault::text(
+            return Err(CommandError::text(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
         2 => entrance.log_in(args.get(0), DEFAULT, args.get(1))?,
         3 => entrance.log_in(args.get(0), args.get(1), args.get(2))?,
-        _ => return Err(super::fault::SYNTAX),
+        _ => return Err(super::command_error::SYNTAX),
     }
     reply.ok();
     Ok(())
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`
-pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    at_entrance(context, |entrance| hello_at(entrance, args, reply))?;
-    Ok(Next::Done)
+pub(super) fn hello(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
+    at_entrance(context, |entrance| negotiate_hello(entrance, args, reply))?;
+    Ok(AfterCommand::Done)
 }
 
-pub(crate) fn hello_at(
-    entrance: &mut Entrance<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+pub(crate) fn negotiate_hello(
+    entrance: &mut LoginContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let mut protocol = entrance.client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.get(1)) {
-            None => return Err(Fault::text("ERR Protocol version is not an integer or out of range")),
+            None => return Err(CommandError::text("ERR Protocol version is not an integer or out of range")),
             Some(2) => Protocol::Resp2,
             Some(3) => Protocol::Resp3,
-            Some(_) => return Err(Fault::text("NOPROTO unsupported protocol version")),
+            Some(_) => return Err(CommandError::text("NOPROTO unsupported protocol version")),
         };
     }
     let mut at = 2;
@@ -124,11 +144,11 @@ pub(crate) fn hello_at(
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
             text.extend_from_slice(args.get(at));
             text.push(b'\'');
-            return Err(Fault::owned(text));
+            return Err(CommandError::owned(text));
         }
     }
     if !entrance.client.authenticated {
-        return Err(Fault::text(
+        return Err(CommandError::text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
              the same time",
@@ -140,7 +160,7 @@ pub(crate) fn hello_at(
     Ok(())
 }
 
-fn greet(client: &Client, reply: &mut Reply<'_>) {
+fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.map(7);
     for (name, value) in [("server", "skeindb"), ("version", env!("CARGO_PKG_VERSION"))] {
         reply.bulk(name.as_bytes());
@@ -164,10 +184,10 @@ const NAME_BYTES_MAX: usize = 1024;
 
 /// Names go into lists that are read line by line and word by word; `what` they are, for the error
 /// if one is too long.
-pub(super) fn checked_name(name: &[u8], what: &str, fault: Fault) -> Result<Vec<u8>, Fault> {
+pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Result<Vec<u8>, CommandError> {
     if name.len() > NAME_BYTES_MAX {
         let len = name.len();
-        return Err(Fault::owned(format!(
+        return Err(CommandError::owned(format!(
             "ERR {what} cannot be longer than {NAME_BYTES_MAX} bytes; this one has {len}"
         )));
     }
@@ -175,12 +195,16 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: Fault) -> Result<Vec<
 }
 
 /// A connection as it was when it was new, but for what its library said of itself.
-pub(super) fn reset(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn reset(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ConnectionCommandResult {
     at_entrance(context, |entrance| reset_at(entrance, reply));
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(crate) fn reset_at(entrance: &mut Entrance<'_>, reply: &mut Reply<'_>) {
+pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
     let client = &mut *entrance.client;
     client.set_protocol(Protocol::default());
     client.replies.reset();
@@ -192,8 +216,8 @@ pub(crate) fn reset_at(entrance: &mut Entrance<'_>, reply: &mut Reply<'_>) {
 }
 
 /// What a client hears that has not given the password.
-pub(crate) fn refuse_unauthenticated(command: &Command, reply: &mut Reply<'_>) {
-    let fault = Fault::text(NO_AUTH);
+pub(crate) fn refuse_unauthenticated(command: &CommandSpec, reply: &mut ReplyWriter<'_>) {
+    let fault = CommandError::text(NO_AUTH);
     // As Redis has it, an EXEC that is refused is a transaction that fails.
     let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
     fault.write(reply);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::subcommands::{help, unknown_or_wrong};
-use super::{Context, Fault, Next, is};
-use crate::resp::{Args, Reply};
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_hours(1);
@@ -18,12 +18,12 @@ const HELP: &[&str] = &[
 ];
 
 pub(super) fn debug(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     if !context.shared.options.debug_command {
-        return Err(Fault::text(
+        return Err(CommandError::text(
             "ERR DEBUG command not allowed. To allow it, start the server with the option enable-debug-command.",
         ));
     }
@@ -36,15 +36,15 @@ pub(super) fn debug(
     } else {
         return Err(unknown_or_wrong("debug", args));
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn parse_sleep(text: &[u8]) -> Result<Duration, Fault> {
+fn parse_sleep(text: &[u8]) -> Result<Duration, CommandError> {
     let seconds: Option<f64> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| *time <= SLEEP_MAX).ok_or_else(|| {
         let shown = text[..text.len().min(64)].escape_ascii();
-        Fault::owned(format!(
+        CommandError::owned(format!(
             "ERR DEBUG SLEEP {shown}: give seconds from 0 to {}, decimals allowed",
             SLEEP_MAX.as_secs()
         ))

@@ -8,27 +8,27 @@
 
 use skein_syntax::number::parse_i64;
 
-use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::strings::get;
-use super::{Context, Fault, Next, is};
-use crate::engine::{Change, RowRef, RowWriter as _, Writer};
-use crate::resp::{Args, Reply};
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// In what an argument says when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct TimeUnit {
     /// Milliseconds of one.
     ms: i64,
     /// Counted from now, and not from 1970.
     from_now: bool,
 }
 
-const EX: Unit = Unit { ms: 1000, from_now: true };
-const PX: Unit = Unit { ms: 1, from_now: true };
-const EXAT: Unit = Unit { ms: 1000, from_now: false };
-const PXAT: Unit = Unit { ms: 1, from_now: false };
+const EX: TimeUnit = TimeUnit { ms: 1000, from_now: true };
+const PX: TimeUnit = TimeUnit { ms: 1, from_now: true };
+const EXAT: TimeUnit = TimeUnit { ms: 1000, from_now: false };
+const PXAT: TimeUnit = TimeUnit { ms: 1, from_now: false };
 
-impl Unit {
+impl TimeUnit {
     /// Milliseconds since 1970, or none if that is more than there are.
     fn to_ms(self, number: i64, now: u64) -> Option<i64> {
         let base = if self.from_now { i64::try_from(now).ok()? } else { 0 };
@@ -36,12 +36,12 @@ impl Unit {
     }
 }
 
-fn bad_time(command: &str) -> Fault {
-    Fault::owned(format!("ERR invalid expire time in '{command}' command"))
+fn bad_time(command: &str) -> CommandError {
+    CommandError::owned(format!("ERR invalid expire time in '{command}' command"))
 }
 
 /// The time that `text` says, which is to be after 1970.
-fn time_of(command: &str, unit: Unit, text: &[u8], now: u64) -> Result<u64, Fault> {
+fn time_of(command: &str, unit: TimeUnit, text: &[u8], now: u64) -> Result<u64, CommandError> {
     let number = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     let at = if number > 0 { unit.to_ms(number, now) } else { None };
     at.and_then(|at| u64::try_from(at).ok()).ok_or_else(|| bad_time(command))
@@ -49,7 +49,7 @@ fn time_of(command: &str, unit: Unit, text: &[u8], now: u64) -> Result<u64, Faul
 
 /// What SET and GETEX are told about the expiry of the key.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Expiry<'a> {
+pub(super) enum ExpiryOption<'a> {
     /// Nothing.
     #[default]
     Unsaid,
@@ -58,10 +58,10 @@ pub(super) enum Expiry<'a> {
     /// PERSIST
     Persist,
     /// At a time.
-    At(Unit, &'a [u8]),
+    At(TimeUnit, &'a [u8]),
 }
 
-impl<'a> Expiry<'a> {
+impl<'a> ExpiryOption<'a> {
     /// Takes an option, and what follows it; false if it is not one about expiry, or does not go with those before.
     pub(super) fn take(&mut self, arg: &[u8], mut next: impl FnMut() -> Option<&'a [u8]>) -> bool {
         let unit = [("EX", EX), ("PX", PX), ("EXAT", EXAT), ("PXAT", PXAT)];
@@ -84,13 +84,13 @@ impl<'a> Expiry<'a> {
         }
     }
 
-    fn set(&mut self, unit: Unit, text: &'a [u8]) -> bool {
+    fn set(&mut self, unit: TimeUnit, text: &'a [u8]) -> bool {
         *self = Self::At(unit, text);
         true
     }
 
     /// The time that is said; `None` if none is.
-    pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, Fault> {
+    pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, CommandError> {
         match self {
             Self::At(unit, text) => time_of(command, unit, text, now).map(Some),
             Self::Unsaid | Self::Keep | Self::Persist => Ok(None),
@@ -99,11 +99,11 @@ impl<'a> Expiry<'a> {
 }
 
 fn set_until(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    (command, unit): (&str, Unit),
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    (command, unit): (&str, TimeUnit),
+) -> Result<(), CommandError> {
     let expires = time_of(command, unit, args.get(2), writer.now())?;
     writer.put_until(args.get(1), args.get(3), expires)?;
     reply.ok();
@@ -111,27 +111,27 @@ fn set_until(
 }
 
 pub(super) fn set_ex(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     set_until(writer, args, reply, ("setex", EX))
 }
 
 pub(super) fn pset_ex(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     set_until(writer, args, reply, ("psetex", PX))
 }
 
 pub(super) fn get_ex(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    let mut expiry = Expiry::default();
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let mut expiry = ExpiryOption::default();
     let mut rest = args.from(2);
     while let Some(arg) = rest.next() {
         if is(arg, "KEEPTTL") || !expiry.take(arg, || rest.next()) {
@@ -143,14 +143,16 @@ pub(super) fn get_ex(
         reply.truncate(start);
         get(row, args, reply);
         if row.is_none_or(|row| row.value().is_none()) {
-            return Ok::<_, Fault>(Change::Keep);
+            return Ok::<_, CommandError>(RowChange::Keep);
         }
         let expires = expiry.time("getex", now)?;
         Ok(match expiry {
-            Expiry::At(unit, _) if !unit.from_now && expires.is_some_and(|at| at <= now) => Change::Remove,
-            Expiry::At(..) => Change::Expire(expires),
-            Expiry::Persist if row.and_then(RowRef::expires_at).is_some() => Change::Expire(None),
-            Expiry::Persist | Expiry::Keep | Expiry::Unsaid => Change::Keep,
+            ExpiryOption::At(unit, _) if !unit.from_now && expires.is_some_and(|at| at <= now) => {
+                RowChange::Remove
+            }
+            ExpiryOption::At(..) => RowChange::Expire(expires),
+            ExpiryOption::Persist if row.and_then(RowRef::expires_at).is_some() => RowChange::Expire(None),
+            ExpiryOption::Persist | ExpiryOption::Keep | ExpiryOption::Unsaid => RowChange::Keep,
         })
     })?;
     Ok(())
@@ -159,15 +161,15 @@ pub(super) fn get_ex(
 /// The conditions of EXPIRE and its like.
 #[expect(clippy::struct_excessive_bools, reason = "one for each word")]
 #[derive(Default)]
-struct Conditions {
+struct ExpireConditions {
     if_none: bool,
     if_some: bool,
     if_greater: bool,
     if_less: bool,
 }
 
-impl Conditions {
-    fn parse(args: &Args<'_>) -> Result<Self, Fault> {
+impl ExpireConditions {
+    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
         let mut found = Self::default();
         for arg in args.from(3) {
             let known = [
@@ -178,14 +180,16 @@ impl Conditions {
             ];
             match known.into_iter().find(|(name, _)| is(arg, name)) {
                 Some((_, flag)) => *flag = true,
-                None => return Err(Fault::owned([&b"ERR Unsupported option "[..], arg].concat())),
+                None => return Err(CommandError::owned([&b"ERR Unsupported option "[..], arg].concat())),
             }
         }
         if found.if_none && (found.if_some || found.if_greater || found.if_less) {
-            return Err(Fault::text("ERR NX and XX, GT or LT options at the same time are not compatible"));
+            return Err(CommandError::text(
+                "ERR NX and XX, GT or LT options at the same time are not compatible",
+            ));
         }
         if found.if_greater && found.if_less {
-            return Err(Fault::text("ERR GT and LT options at the same time are not compatible"));
+            return Err(CommandError::text("ERR GT and LT options at the same time are not compatible"));
         }
         Ok(found)
     }
@@ -202,22 +206,22 @@ impl Conditions {
 }
 
 fn expire_in(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    (command, unit): (&str, Unit),
-) -> Result<(), Fault> {
-    let conditions = Conditions::parse(args)?;
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    (command, unit): (&str, TimeUnit),
+) -> Result<(), CommandError> {
+    let conditions = ExpireConditions::parse(args)?;
     let now = writer.now();
     let number = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let at = unit.to_ms(number, now).ok_or_else(|| bad_time(command))?;
     let mut done = false;
     writer.update(args.get(1), |row, _| {
         done = row.is_some_and(|row| conditions.allow(row.expires_at(), at));
-        Ok::<_, Fault>(match u64::try_from(at) {
-            _ if !done => Change::Keep,
-            Ok(at) if at > now => Change::Expire(Some(at)),
-            _ => Change::Remove,
+        Ok::<_, CommandError>(match u64::try_from(at) {
+            _ if !done => RowChange::Keep,
+            Ok(at) if at > now => RowChange::Expire(Some(at)),
+            _ => RowChange::Remove,
         })
     })?;
     reply.int(done.into());
@@ -225,45 +229,45 @@ fn expire_in(
 }
 
 pub(super) fn expire(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     expire_in(writer, args, reply, ("expire", EX))
 }
 
 pub(super) fn pexpire(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     expire_in(writer, args, reply, ("pexpire", PX))
 }
 
 pub(super) fn expire_at(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     expire_in(writer, args, reply, ("expireat", EXAT))
 }
 
 pub(super) fn pexpire_at(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     expire_in(writer, args, reply, ("pexpireat", PXAT))
 }
 
 pub(super) fn persist(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let updated = writer.update(args.get(1), |row, _| {
         let expires = row.and_then(RowRef::expires_at).is_some();
-        Ok::<_, Fault>(if expires { Change::Expire(None) } else { Change::Keep })
+        Ok::<_, CommandError>(if expires { RowChange::Expire(None) } else { RowChange::Keep })
     })?;
     reply.int(updated.changed.into());
     Ok(())
@@ -275,7 +279,7 @@ fn seconds(ms: u64) -> u64 {
 }
 
 /// Answers with what `show` makes of the time at which the row expires; -2 without a row, -1 if it does not.
-fn answer(row: Option<RowRef<'_>>, reply: &mut Reply<'_>, show: impl FnOnce(u64) -> u64) {
+fn answer(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
     match row.map(RowRef::expires_at) {
         None => reply.int(-2),
         Some(None) => reply.int(-1),
@@ -283,32 +287,40 @@ fn answer(row: Option<RowRef<'_>>, reply: &mut Reply<'_>, show: impl FnOnce(u64)
     }
 }
 
-pub(super) fn expire_time(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn expire_time(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(row, reply, seconds);
 }
 
-pub(super) fn pexpire_time(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn pexpire_time(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(row, reply, |at| at);
 }
 
 fn left(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
     show: fn(u64) -> u64,
-) -> Result<Next, Fault> {
+) -> Result<AfterCommand, CommandError> {
     let now = context.session.now();
     context.look_up(args.get(1), |row| {
         answer(row?, reply, |at| show(at.saturating_sub(now)));
-        Ok::<_, Fault>(())
+        Ok::<_, CommandError>(())
     })?;
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn ttl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn ttl(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     left(context, args, reply, seconds)
 }
 
-pub(super) fn pttl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn pttl(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     left(context, args, reply, |ms| ms)
 }

@@ -9,13 +9,13 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
-use super::Fault;
-use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
-use crate::engine::{ColumnsReader, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
+use super::CommandError;
+use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
+use crate::engine::{ColumnsReader, EngineWriter, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 use crate::long_double::LongDouble;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-pub(super) use all::{Columns, hgetall, hkeys, hvals};
+pub(super) use all::{ColumnsReply, hgetall, hkeys, hvals};
 pub(super) use random::{hrand_field, hrand_field_in_slices};
 pub(super) use scan::hscan;
 
@@ -33,8 +33,8 @@ fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<ColumnsReader<'_>>, ()> 
 /// Answers from columns or from none, and with WRONGTYPE from anything else.
 fn with_columns(
     row: Option<RowRef<'_>>,
-    reply: &mut Reply<'_>,
-    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut Reply<'_>),
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>),
 ) {
     match columns_of(row) {
         Ok(columns) => answer(columns.as_ref(), reply),
@@ -42,23 +42,23 @@ fn with_columns(
     }
 }
 
-pub(super) fn hget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn hget(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         reply.bulk_or_null(columns.and_then(|columns| columns.get(args.get(2))));
     });
 }
 
-pub(super) fn hexists(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn hexists(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         reply.int(columns.is_some_and(|columns| columns.get(args.get(2)).is_some()).into());
     });
 }
 
-pub(super) fn hlen(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn hlen(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| reply.count(columns.map_or(0, ColumnsReader::len)));
 }
 
-pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         reply.count(columns.and_then(|columns| columns.get(args.get(2))).map_or(0, <[u8]>::len));
     });
@@ -67,9 +67,9 @@ pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Repl
 /// Writes something of each column to a reply that began at `start`; if that gets too long, it becomes an error.
 fn write_each(
     columns: &ColumnsReader<'_>,
-    reply: &mut Reply<'_>,
+    reply: &mut ReplyWriter<'_>,
     start: usize,
-    mut write: impl FnMut(&[u8], &[u8], &mut Reply<'_>),
+    mut write: impl FnMut(&[u8], &[u8], &mut ReplyWriter<'_>),
 ) {
     // What lies in a row is not longer than that.
     let most = VALUE_BYTES_MAX + columns.len().saturating_mul(2 * COLUMN_OVERHEAD);
@@ -93,7 +93,7 @@ fn write_each(
     }
 }
 
-pub(super) fn hmget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn hmget(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         if let Err(fault) = write_named(columns, args.from(2), reply) {
             fault.write(reply);
@@ -106,13 +106,13 @@ pub(super) fn hmget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<
 pub(super) fn write_named<'n>(
     columns: Option<&ColumnsReader<'_>>,
     names: impl Iterator<Item = &'n [u8]>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let values: Vec<Option<&[u8]>> =
         names.map(|name| columns.and_then(|columns| columns.get(name))).collect();
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if bytes > VALUE_BYTES_MAX {
-        return Err(Fault::owned(format!(
+        return Err(CommandError::owned(format!(
             "ERR the columns that are named have {bytes} bytes, more than the {VALUE_BYTES_MAX} of a whole row; name each once"
         )));
     }
@@ -124,7 +124,7 @@ pub(super) fn write_named<'n>(
 }
 
 /// All columns, as a map.
-pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>) {
+pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>) {
     let start = reply.position();
     reply.map(columns.len());
     write_each(columns, reply, start, |name, value, reply| {
@@ -134,9 +134,13 @@ pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>) 
 }
 
 /// Sets the columns that stand from argument 2 on; how many are new.
-fn set_columns(writer: &mut Writer<'_, '_>, args: &Args<'_>, command: &str) -> Result<usize, Fault> {
+fn set_columns(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    command: &str,
+) -> Result<usize, CommandError> {
     if !args.len().is_multiple_of(2) {
-        return Err(Fault::wrong_arity(command));
+        return Err(CommandError::wrong_arity(command));
     }
     Ok(if args.len() == 4 {
         writer.put_columns(args.get(1), &[(args.get(2), args.get(3))])?
@@ -147,47 +151,55 @@ fn set_columns(writer: &mut Writer<'_, '_>, args: &Args<'_>, command: &str) -> R
     })
 }
 
-pub(super) fn hset(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn hset(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     reply.count(set_columns(writer, args, "hset")?);
     Ok(())
 }
 
 pub(super) fn hmset(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     set_columns(writer, args, "hmset")?;
     reply.ok();
     Ok(())
 }
 
 pub(super) fn hset_nx(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let set = writer.update_column(args.get(1), args.get(2), |present| {
-        Ok::<_, Fault>(present.is_none().then(|| args.get(3).to_vec()))
+        Ok::<_, CommandError>(present.is_none().then(|| args.get(3).to_vec()))
     })?;
     reply.int(set.changed.into());
     Ok(())
 }
 
-pub(super) fn hdel(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn hdel(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let names: Vec<&[u8]> = args.from(2).collect();
     reply.count(writer.remove_columns(args.get(1), &names)?);
     Ok(())
 }
 
 pub(super) fn hincr_by(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let by = parse_i64(args.get(3)).ok_or(NOT_AN_INTEGER)?;
     let sum = writer.increment_column(args.get(1), args.get(2), by).map_err(|error| match error {
-        Error::Rows(RowError::NotAnInteger) => Fault::text("ERR hash value is not an integer"),
+        Error::Rows(RowError::NotAnInteger) => CommandError::text("ERR hash value is not an integer"),
         other => other.into(),
     })?;
     reply.int(sum);
@@ -195,20 +207,20 @@ pub(super) fn hincr_by(
 }
 
 pub(super) fn hincr_by_float(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let by = LongDouble::parse(args.get(3)).ok_or(NOT_A_FLOAT)?;
     if !by.is_finite() {
-        return Err(Fault::text("ERR value is NaN or Infinity"));
+        return Err(CommandError::text("ERR value is NaN or Infinity"));
     }
     let mut text = Vec::new();
     writer.update_column(args.get(1), args.get(2), |present| {
         let value = present.map_or(Some(LongDouble::ZERO), LongDouble::parse);
-        let value = value.ok_or(Fault::text("ERR hash value is not a float"))?;
+        let value = value.ok_or(CommandError::text("ERR hash value is not a float"))?;
         text = value.sum(by).ok_or(INFINITE_SUM)?.to_text().into_bytes();
-        Ok::<_, Fault>(Some(text.clone()))
+        Ok::<_, CommandError>(Some(text.clone()))
     })?;
     reply.bulk(&text);
     Ok(())

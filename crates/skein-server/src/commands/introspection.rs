@@ -2,14 +2,14 @@
 
 pub(crate) mod keys;
 
-use super::fault::SYNTAX;
+use super::command_error::SYNTAX;
 use super::glob::Glob;
-use super::limit::ReplyLimit;
+use super::reply_limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
 use super::table::COMMANDS;
-use super::{Command, Context, Fault, Next, find, is};
-use crate::acl::{Categories, Category, Target};
-use crate::resp::{Args, Reply};
+use super::{AfterCommand, CommandContext, CommandError, CommandSpec, find, is};
+use crate::acl::{Categories, Category, CommandTarget};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 const HELP: &[&str] = &[
     "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -33,19 +33,23 @@ pub(super) const SUBCOMMANDS: Subcommands =
     &[("count", 2), ("docs", -2), ("getkeys", -4), ("info", -2), ("list", -2), ("help", 2)];
 
 pub(super) fn command(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     answer(args, &ReplyLimit::new(context.shared, reply, WAY_OUT), reply)?;
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// What to do if a reply would be too long: a name may stand any number of times, and is answered each time.
 pub(super) const WAY_OUT: &str = "name fewer commands at a time";
 
 /// Answers COMMAND, for which no data is needed.
-pub(super) fn answer(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn answer(
+    args: &RequestArgs<'_>,
+    limit: &ReplyLimit,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
@@ -59,7 +63,7 @@ pub(super) fn answer(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>)
 }
 
 /// The places of the commands that are named from argument 2 on, `None` for one that is not there; all if none is named.
-fn named(args: &Args<'_>) -> Vec<Option<usize>> {
+fn named(args: &RequestArgs<'_>) -> Vec<Option<usize>> {
     if args.len() <= 2 {
         return (0..COMMANDS.len()).map(Some).collect();
     }
@@ -67,7 +71,11 @@ fn named(args: &Args<'_>) -> Vec<Option<usize>> {
 }
 
 /// As COMMAND INFO of Redis 7: ten elements a command.
-fn details(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn details(
+    args: &RequestArgs<'_>,
+    limit: &ReplyLimit,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let commands = named(args);
     reply.array(commands.len());
     for command in commands {
@@ -103,11 +111,12 @@ fn details(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result
 
 /// The categories of the command at this place.
 fn categories_at(index: usize) -> Categories {
-    Target::whole(index).categories()
+    CommandTarget::whole(index).categories()
 }
 
-fn docs(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
-    let commands: Vec<&Command> = named(args).into_iter().flatten().map(|index| &COMMANDS[index]).collect();
+fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    let commands: Vec<&CommandSpec> =
+        named(args).into_iter().flatten().map(|index| &COMMANDS[index]).collect();
     reply.map(commands.len());
     for command in commands {
         reply.bulk(command.name.as_bytes());
@@ -123,9 +132,9 @@ fn docs(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<()
     Ok(())
 }
 
-fn list(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn list(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let glob = Glob::new(&args.from(4).next().unwrap_or_default().to_ascii_lowercase());
-    let wanted = |(index, command): &(usize, &Command)| match args.len() {
+    let wanted = |(index, command): &(usize, &CommandSpec)| match args.len() {
         2 => true,
         _ if is(args.get(3), "ACLCAT") => {
             Category::find(args.get(4)).is_some_and(|category| categories_at(*index).has(category))

@@ -5,34 +5,34 @@ mod random;
 mod remove;
 
 use super::glob::Glob;
-use super::task::{RangeTask, Shape, Task};
-use super::{Context, Fault, Next, scan};
-use crate::engine::{Direction, RowRef};
-use crate::resp::{Args, Reply};
+use super::task::{RangeFormat, RangeTask, SlicedTask};
+use super::{AfterCommand, CommandContext, CommandError, scan};
+use crate::engine::{RowRef, ScanDirection};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) use object::{SUBCOMMANDS as OBJECT_SUBCOMMANDS, object};
 pub(super) use random::random_key;
 pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 
-pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.int(row.is_some().into());
 }
 
 /// A key that is named twice counts twice.
 pub(super) fn exists(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let present = context.session.count_present(&keys)?;
     let lookups = &mut context.client.lookups;
     (lookups.hits, lookups.misses) = (present as u64, (keys.len() - present) as u64);
     reply.count(present);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn kind(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn kind(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.simple(kind_name(row));
 }
 
@@ -47,9 +47,13 @@ pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
 }
 
 /// A pattern that begins with plain bytes looks at the keys that begin so, if keys have an order.
-pub(super) fn keys(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn keys(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let pattern = args.get(1);
-    let (range, shape) = (scan::within(context, Some(pattern)), Shape::Matching(Glob::new(pattern)));
-    let task = RangeTask::new(range, Direction::Forward, usize::MAX, shape, None);
-    Ok(Next::Slices(Box::new(Task::Range(task))))
+    let (range, shape) = (scan::within(context, Some(pattern)), RangeFormat::Matching(Glob::new(pattern)));
+    let task = RangeTask::new(range, ScanDirection::Forward, usize::MAX, shape, None);
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }

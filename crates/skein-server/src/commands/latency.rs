@@ -5,14 +5,14 @@ mod graph;
 
 use std::time::UNIX_EPOCH;
 
-use super::limit::ReplyLimit;
+use super::reply_limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
-use crate::observe::events::{Event, Events, History};
-use crate::observe::kinds::Kind;
-use crate::observe::{KindSeen, Seen};
-use crate::resp::{Args, Reply};
-use crate::shared::Shared;
+use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
+use crate::observe::command_kinds::CommandKind;
+use crate::observe::latency_events::{LatencyEvent, LatencyEvents, LatencyHistory};
+use crate::observe::{CommandTotals, KindTotals};
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 
 const HELP: &[&str] = &[
     "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -43,10 +43,10 @@ pub(super) const SUBCOMMANDS: Subcommands = &[
 ];
 
 pub(super) fn latency(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let events = &context.shared.observing.events;
     match subcommand("latency", SUBCOMMANDS, args)? {
         "doctor" => {
@@ -60,10 +60,10 @@ pub(super) fn latency(
         "reset" => reply.count(reset(events, args)),
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn latest(events: &[(Event, History)], reply: &mut Reply<'_>) {
+fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut ReplyWriter<'_>) {
     reply.array(events.len());
     for (event, history) in events {
         let last = history.samples.back();
@@ -76,8 +76,8 @@ fn latest(events: &[(Event, History)], reply: &mut Reply<'_>) {
 }
 
 /// The samples of an event; none if it is not known.
-fn history(events: &Events, name: &[u8], reply: &mut Reply<'_>) {
-    let wanted = Event::named(name);
+fn history(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) {
+    let wanted = LatencyEvent::named(name);
     let found = events.all().into_iter().find(|(event, _)| Some(*event) == wanted);
     let samples = found.map(|(_, history)| history.samples).unwrap_or_default();
     reply.array(samples.len());
@@ -88,11 +88,13 @@ fn history(events: &Events, name: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-fn write_graph(events: &Events, name: &[u8], reply: &mut Reply<'_>) -> Result<(), Fault> {
-    let wanted = Event::named(name);
+fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    let wanted = LatencyEvent::named(name);
     let Some((event, history)) = events.all().into_iter().find(|(event, _)| Some(*event) == wanted) else {
         let shown = quoted(name, QUOTED_BYTES_MAX);
-        return Err(Fault::owned([&b"ERR No samples available for event '"[..], shown, b"'"].concat()));
+        return Err(CommandError::owned(
+            [&b"ERR No samples available for event '"[..], shown, b"'"].concat(),
+        ));
     };
     let now_s = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
     reply.text(&graph::draw(event, &history, now_s));
@@ -100,16 +102,20 @@ fn write_graph(events: &Events, name: &[u8], reply: &mut Reply<'_>) -> Result<()
 }
 
 /// Forgets events; how many of them there were.
-fn reset(events: &Events, args: &Args<'_>) -> usize {
+fn reset(events: &LatencyEvents, args: &RequestArgs<'_>) -> usize {
     let forget = |event| usize::from(events.reset(event));
     if args.len() == 2 {
-        Event::ALL.into_iter().map(forget).sum()
+        LatencyEvent::ALL.into_iter().map(forget).sum()
     } else {
-        args.from(2).filter_map(Event::named).map(forget).sum()
+        args.from(2).filter_map(LatencyEvent::named).map(forget).sum()
     }
 }
 
-fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn histograms(
+    shared: &ServerShared,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let limit = ReplyLimit::new(shared, reply, "name fewer commands at a time");
     let seen = shared.seen();
     let found = if args.len() == 2 { timed(&seen).collect() } else { named(&seen, args) };
@@ -131,19 +137,19 @@ fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) -> Result
     Ok(())
 }
 
-fn timed(seen: &Seen) -> impl Iterator<Item = (Kind, &KindSeen)> {
+fn timed(seen: &CommandTotals) -> impl Iterator<Item = (CommandKind, &KindTotals)> {
     seen.kinds().filter(|(_, seen)| seen.latency.total() > 0)
 }
 
 /// Those that the request names, in its order.
-fn named<'s>(seen: &'s Seen, args: &Args<'_>) -> Vec<(Kind, &'s KindSeen)> {
+fn named<'s>(seen: &'s CommandTotals, args: &RequestArgs<'_>) -> Vec<(CommandKind, &'s KindTotals)> {
     let names = args.from(2).filter_map(|name| std::str::from_utf8(name).ok());
-    let wanted = names.flat_map(Kind::named);
+    let wanted = names.flat_map(CommandKind::named);
     wanted.filter_map(|kind| timed(seen).find(|(known, _)| *known == kind)).collect()
 }
 
 /// Microseconds, and how many calls took no longer, wherever that number rises. The microseconds are those that Redis gives.
-fn rising(seen: &KindSeen) -> Vec<(u64, u64)> {
+fn rising(seen: &KindTotals) -> Vec<(u64, u64)> {
     let mut before = 0;
     let mut rises = seen.latency.doublings();
     rises.retain(|(_, count)| std::mem::replace(&mut before, *count) < *count);

@@ -2,12 +2,12 @@
 
 use skein_syntax::number::parse_i64;
 
-use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, is};
+use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::StoreStats;
-use crate::resp::{Args, Reply};
-use crate::shared::Shared;
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 
 const HELP: &[&str] = &[
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -32,9 +32,13 @@ pub(super) const SUBCOMMANDS: Subcommands =
 /// Below this there is nothing to say.
 const SMALL: usize = 5 << 20;
 
-type Answer = Result<Next, Fault>;
+type MemoryCommandResult = Result<AfterCommand, CommandError>;
 
-pub(super) fn memory(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn memory(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MemoryCommandResult {
     match subcommand("memory", SUBCOMMANDS, args)? {
         "usage" => usage(context, args, reply)?,
         "stats" => numbers(&stats(context), reply),
@@ -48,10 +52,14 @@ pub(super) fn memory(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         "purge" => reply.ok(),
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn usage(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn usage(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let key = args.get(2);
     for at in (3..args.len()).step_by(2) {
         if !is(args.get(at), "SAMPLES") || at + 1 == args.len() {
@@ -73,12 +81,16 @@ fn usage(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> R
 }
 
 /// `SK.MEMORY`
-pub(super) fn by_part(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn by_part(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MemoryCommandResult {
     numbers(&parts(context), reply);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn numbers(pairs: &[(&str, usize)], reply: &mut Reply<'_>) {
+fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
     reply.map(pairs.len());
     for (name, value) in pairs {
         reply.bulk(name.as_bytes());
@@ -87,20 +99,20 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut Reply<'_>) {
 }
 
 /// All that counts as used: what the engine has, the connections, and the logs of requests.
-pub(crate) fn used(shared: &Shared, stats: &StoreStats) -> usize {
+pub(crate) fn used(shared: &ServerShared, stats: &StoreStats) -> usize {
     stats.index_bytes
         + stats.row_bytes
         + stats.unreclaimed_bytes
         + stats.memory.buffers
-        + shared.beside_store()
+        + shared.memory_outside_store()
 }
 
 /// The most that there was.
-pub(crate) fn peak(shared: &Shared, stats: &StoreStats) -> usize {
+pub(crate) fn peak(shared: &ServerShared, stats: &StoreStats) -> usize {
     used(shared, stats).max(stats.memory.peak)
 }
 
-fn parts(context: &Context<'_>) -> [(&'static str, usize); 12] {
+fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
     let stats = context.session.engine().stats();
     let live = stats.index_bytes + stats.row_bytes;
     let (memory, buffers) = (&stats.memory, context.shared.buffer_bytes());
@@ -121,7 +133,7 @@ fn parts(context: &Context<'_>) -> [(&'static str, usize); 12] {
 }
 
 /// Redis's names where they mean something, then ours.
-fn stats(context: &Context<'_>) -> Vec<(&'static str, usize)> {
+fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
     let stats = context.session.engine().stats();
     let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
     let used = used(context.shared, &stats);
@@ -144,7 +156,7 @@ fn stats(context: &Context<'_>) -> Vec<(&'static str, usize)> {
     ]
 }
 
-fn doctor(context: &Context<'_>) -> String {
+fn doctor(context: &CommandContext<'_>) -> String {
     let stats = context.session.engine().stats();
     let used = used(context.shared, &stats);
     if used < SMALL {

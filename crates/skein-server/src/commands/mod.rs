@@ -12,27 +12,25 @@
     reason = "handlers of one kind have one signature, whether they can fail or not"
 )]
 
-mod absent;
 pub(crate) mod access;
-pub(crate) mod any;
 pub(crate) mod client;
+pub(crate) mod command_error;
 pub(crate) mod configuration;
 pub(crate) mod connection;
 pub(crate) mod databases;
 pub(crate) mod debug;
-pub(crate) mod early;
 pub(crate) mod expiry;
-pub(crate) mod fault;
 pub(crate) mod glob;
 pub(crate) mod hashes;
 pub(crate) mod introspection;
 pub(crate) mod keys;
 pub(crate) mod latency;
-mod limit;
 pub(crate) mod memory;
+pub(crate) mod multi_key;
+pub(crate) mod random_entries;
+mod reply_limit;
 pub(crate) mod scan;
 pub(crate) mod server;
-pub(crate) mod several;
 pub(crate) mod skein;
 pub(crate) mod slowlog;
 pub(crate) mod sorted_sets;
@@ -41,27 +39,31 @@ pub(crate) mod subcommands;
 pub(crate) mod table;
 pub(crate) mod task;
 pub(crate) mod transactions;
+mod unsupported;
+pub(crate) mod while_loading;
 
 use std::sync::Arc;
 
-use crate::client::Client;
-use crate::engine::{Keyspace, RowRef, Ticket, Writer};
-use crate::resp::{Args, Reply};
-use crate::shared::Shared;
+use crate::client::ClientState;
+use crate::engine::{EngineWriter, Keyspace, RowRef, Ticket};
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 
-pub(crate) use fault::Fault;
-pub(crate) use task::Task;
+pub(crate) use command_error::CommandError;
+pub(crate) use task::SlicedTask;
 
-use early::EarlyHandler;
 use subcommands::Subcommands;
 use table::{COMMANDS, SLOT_COUNT, SLOTS};
+use while_loading::LoadingHandler;
 
 /// Answers from the row of the key in argument 1.
-pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>);
+pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
 /// Writes and answers; what it wrote to the reply before a fault is taken back.
-pub(crate) type WriteHandler = fn(&mut Writer<'_, '_>, &Args<'_>, &mut Reply<'_>) -> Result<(), Fault>;
+pub(crate) type WriteHandler =
+    fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
 /// Does anything; likewise.
-pub(crate) type GeneralHandler = fn(&mut Context<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Next, Fault>;
+pub(crate) type GeneralHandler =
+    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<AfterCommand, CommandError>;
 
 /// How a command is run.
 #[derive(Clone, Copy)]
@@ -89,10 +91,10 @@ impl Handler {
     /// Runs a request by itself, whatever kind its command is of; where that matters, in a transaction.
     pub(crate) fn run(
         self,
-        context: &mut Context<'_>,
-        args: &Args<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Result<Next, Fault> {
+        context: &mut CommandContext<'_>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<AfterCommand, CommandError> {
         match self {
             Self::WriteOrSlices(write, _) if is_short(args) => {
                 return Self::Write(write).run(context, args, reply);
@@ -105,7 +107,7 @@ impl Handler {
                 return run(context, args, reply);
             }
             // It is never queued, and else run by the worker.
-            Self::Exec => return Err(fault::NOT_IN_MULTI),
+            Self::Exec => return Err(command_error::NOT_IN_MULTI),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
             }
@@ -115,26 +117,26 @@ impl Handler {
                 written??;
             }
         }
-        Ok(Next::Done)
+        Ok(AfterCommand::Done)
     }
 }
 
 /// Whether a request that writes to each key that it names has so few that it is done at once.
 #[inline]
-pub(crate) fn is_short(args: &Args<'_>) -> bool {
+pub(crate) fn is_short(args: &RequestArgs<'_>) -> bool {
     args.len() <= task::AT_ONCE
 }
 
 /// What a general command has at hand.
-pub(crate) struct Context<'c> {
+pub(crate) struct CommandContext<'c> {
     pub session: Keyspace<'c>,
-    pub client: &'c mut Client,
-    pub shared: &'c Arc<Shared>,
+    pub client: &'c mut ClientState,
+    pub shared: &'c Arc<ServerShared>,
     /// Until when the reply must be held back.
     pub ticket: Ticket,
 }
 
-impl Context<'_> {
+impl CommandContext<'_> {
     /// Shows `look` the row of a key that a command reads: a hit or a miss.
     pub(crate) fn look_up<R>(
         &mut self,
@@ -152,11 +154,11 @@ impl Context<'_> {
 }
 
 /// How it goes on with the connection after a general command.
-pub(crate) enum Next {
+pub(crate) enum AfterCommand {
     /// The reply is written.
     Done,
     /// The reply is written in slices, by this task.
-    Slices(Box<Task>),
+    Slices(Box<SlicedTask>),
     /// The reply is written; it is sent when each other worker has ended what it was running.
     Fence,
     /// A checkpoint is asked for; the reply comes when it is written.
@@ -167,7 +169,7 @@ pub(crate) enum Next {
 
 /// A command's row in the table.
 #[derive(Clone, Copy)]
-pub(crate) struct Command {
+pub(crate) struct CommandSpec {
     /// In lower case.
     pub name: &'static str,
     /// Arguments with the name; negative: at least as many.
@@ -185,10 +187,10 @@ pub(crate) struct Command {
     pub summary: &'static str,
     pub handler: Handler,
     /// Answers before there is data; `None` for what answers LOADING then.
-    pub early: Option<EarlyHandler>,
+    pub early: Option<LoadingHandler>,
 }
 
-impl Command {
+impl CommandSpec {
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
@@ -207,13 +209,13 @@ pub(crate) const BAD_ARITY: u16 = 1 << 15;
 
 /// What a tag stands for.
 #[derive(Clone, Copy)]
-pub(crate) enum Resolved {
-    Command(&'static Command),
-    WrongArity(&'static Command),
+pub(crate) enum ResolvedTag {
+    Command(&'static CommandSpec),
+    WrongArity(&'static CommandSpec),
     Unknown,
 }
 
-impl Resolved {
+impl ResolvedTag {
     #[inline]
     pub(crate) fn of(tag: u16) -> Self {
         match COMMANDS.get((tag & !BAD_ARITY) as usize) {
@@ -226,7 +228,7 @@ impl Resolved {
 
 /// Finds the command of a request.
 #[inline]
-pub(crate) fn resolve(args: &Args<'_>) -> u16 {
+pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
     match find(args.get(0)) {
         Some(index) if takes(COMMANDS[index].arity, args.len()) => index as u16,
         Some(index) => index as u16 | BAD_ARITY,
@@ -271,20 +273,20 @@ pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
 }
 
 /// The reply to a request that is not run at all.
-pub(crate) fn refuse(resolved: Resolved, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     match resolved {
-        Resolved::Command(command) | Resolved::WrongArity(command) => {
+        ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => {
             wrong_arity(command).write(reply);
         }
-        Resolved::Unknown => unknown_command(args, reply),
+        ResolvedTag::Unknown => unknown_command(args, reply),
     }
 }
 
 /// As Redis has it, an EXEC with arguments is a transaction that fails.
-fn wrong_arity(command: &Command) -> Fault {
+fn wrong_arity(command: &CommandSpec) -> CommandError {
     match command.handler {
-        Handler::Exec => Fault::text("wrong number of arguments for 'exec' command").aborts(),
-        _ => Fault::wrong_arity(command.name),
+        Handler::Exec => CommandError::text("wrong number of arguments for 'exec' command").aborts(),
+        _ => CommandError::wrong_arity(command.name),
     }
 }
 
@@ -299,7 +301,7 @@ pub(crate) fn quoted(arg: &[u8], most: usize) -> &[u8] {
 
 /// Redis quotes the command and the first arguments, each up to 128 bytes in all. Of a family that
 /// is not here it is said so after that.
-fn unknown_command(args: &Args<'_>, reply: &mut Reply<'_>) {
+fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let mut list: Vec<u8> = Vec::new();
     for arg in args.from(1) {
         if list.len() >= QUOTED_BYTES_MAX {
@@ -314,7 +316,7 @@ fn unknown_command(args: &Args<'_>, reply: &mut Reply<'_>) {
     text.extend_from_slice(quoted(args.get(0), QUOTED_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");
     text.extend_from_slice(&list);
-    if let Some(what) = absent::family_of(args.get(0)) {
+    if let Some(what) = unsupported::family_of(args.get(0)) {
         text.extend_from_slice(format!("({what})").as_bytes());
     }
     reply.error_bytes(&text);

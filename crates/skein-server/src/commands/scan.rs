@@ -3,15 +3,15 @@
 use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
 
-use skein_syntax::Range;
+use skein_syntax::KeyRange;
 use skein_syntax::number::parse_i64;
 
-use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::glob::{Glob, STEPS_MAX, literal_prefix};
 use super::keys::kind_name;
-use super::{Context, Fault, Next, is};
-use crate::resp::{Args, Protocol, Reply};
-use crate::shared::Shared;
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 
 /// Keys that one call looks at, whatever COUNT says: COUNT is a hint, and a worker has other clients too.
 const KEYS_PER_CALL_MAX: usize = 10_000;
@@ -27,7 +27,7 @@ pub(super) struct ScanOptions<'a> {
 
 impl<'a> ScanOptions<'a> {
     /// Those from argument `first` on; TYPE is one of them where keys are scanned.
-    pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> Result<Self, Fault> {
+    pub(super) fn parse(args: &RequestArgs<'a>, first: usize, keys: bool) -> Result<Self, CommandError> {
         let mut options = Self { pattern: None, steps: Cell::new(0), kind: None, count: 10 };
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
@@ -75,7 +75,7 @@ impl<'a> ScanOptions<'a> {
 
 /// What one call found.
 #[derive(Default)]
-pub(super) struct Page {
+pub(super) struct ScanPage {
     /// The elements of the reply's list, as they are sent, and how many.
     pub elements: Vec<u8>,
     pub count: usize,
@@ -84,7 +84,7 @@ pub(super) struct Page {
 }
 
 /// A page of pairs that is being filled: of a hash or a sorted set.
-pub(super) struct Filling<'o, 'a> {
+pub(super) struct ScanPageFiller<'o, 'a> {
     options: &'o ScanOptions<'a>,
     protocol: Protocol,
     /// Pairs that are looked at, at most, and how many were.
@@ -92,25 +92,25 @@ pub(super) struct Filling<'o, 'a> {
     seen: usize,
     /// The name of the last one.
     last: Vec<u8>,
-    page: Page,
-    fault: Option<Fault>,
+    page: ScanPage,
+    fault: Option<CommandError>,
     /// Whether it may end before it is full, because matching took long.
     ends_early: bool,
 }
 
-impl<'o, 'a> Filling<'o, 'a> {
-    pub(super) fn new(options: &'o ScanOptions<'a>, most: usize, reply: &Reply<'_>) -> Self {
-        let (protocol, last, page) = (reply.protocol(), Vec::new(), Page::default());
+impl<'o, 'a> ScanPageFiller<'o, 'a> {
+    pub(super) fn new(options: &'o ScanOptions<'a>, most: usize, reply: &ReplyWriter<'_>) -> Self {
+        let (protocol, last, page) = (reply.protocol(), Vec::new(), ScanPage::default());
         Self { options, protocol, most, seen: 0, last, page, fault: None, ends_early: true }
     }
 
     /// A page that has all there are, however long it takes to match them.
-    pub(super) fn whole(options: &'o ScanOptions<'a>, reply: &Reply<'_>) -> Self {
+    pub(super) fn whole(options: &'o ScanOptions<'a>, reply: &ReplyWriter<'_>) -> Self {
         Self { ends_early: false, ..Self::new(options, usize::MAX, reply) }
     }
 
     /// Takes the next pair, whose second half `write` writes, if its name matches; breaks at the first one that is for the next page.
-    pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut Reply<'_>)) -> ControlFlow<()> {
+    pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut ReplyWriter<'_>)) -> ControlFlow<()> {
         let tired = self.ends_early && self.seen > 0 && self.options.is_tired();
         if self.seen == self.most || tired {
             self.page.more_after = Some(std::mem::take(&mut self.last));
@@ -125,7 +125,7 @@ impl<'o, 'a> Filling<'o, 'a> {
         self.last.extend_from_slice(name);
         if self.options.matches(name) {
             self.page.count += 2;
-            let mut list = Reply::new(&mut self.page.elements, self.protocol);
+            let mut list = ReplyWriter::new(&mut self.page.elements, self.protocol);
             list.bulk(name);
             write(&mut list);
         }
@@ -134,19 +134,19 @@ impl<'o, 'a> Filling<'o, 'a> {
 
     /// # Errors
     /// A name is so long that the pattern cannot be tried on it.
-    pub(super) fn finish(self) -> Result<Page, Fault> {
+    pub(super) fn finish(self) -> Result<ScanPage, CommandError> {
         self.fault.map_or(Ok(self.page), Err)
     }
 }
 
-fn too_long(len: usize) -> Fault {
-    Fault::owned(format!(
+fn too_long(len: usize) -> CommandError {
+    CommandError::owned(format!(
         "ERR MATCH would take too long with a name of {len} bytes; use a pattern with fewer bytes between its stars"
     ))
 }
 
-pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, Fault> {
-    cursor_of(text).ok_or(Fault::text("ERR invalid cursor"))
+pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
+    cursor_of(text).ok_or(CommandError::text("ERR invalid cursor"))
 }
 
 /// Redis reads a cursor with C's `strtoul`: a byte 0 ends it, nothing is 0, it may have a sign and leading zeros, and what is negative wraps around.
@@ -165,7 +165,7 @@ fn cursor_of(text: &[u8]) -> Option<u64> {
 }
 
 /// After what a cursor goes on; `None` for cursor 0, which begins.
-pub(super) fn after_cursor(shared: &Shared, cursor: u64) -> Result<Option<Vec<u8>>, Fault> {
+pub(super) fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, CommandError> {
     match cursor {
         0 => Ok(None),
         _ => shared.cursors.resume(cursor).map(Some).ok_or_else(|| unknown_cursor(cursor, shared)),
@@ -173,7 +173,7 @@ pub(super) fn after_cursor(shared: &Shared, cursor: u64) -> Result<Option<Vec<u8
 }
 
 /// Answers with a page, and a cursor that goes on after it.
-pub(super) fn write_page(shared: &Shared, cursor: u64, page: &Page, reply: &mut Reply<'_>) {
+pub(super) fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
     let next = page.more_after.as_ref().map_or(0, |last| shared.cursors.put(last, cursor));
     reply.array(2);
     reply.bulk_number(next);
@@ -181,7 +181,11 @@ pub(super) fn write_page(shared: &Shared, cursor: u64, page: &Page, reply: &mut 
     reply.raw(&page.elements);
 }
 
-pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn scan(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let cursor = parse_cursor(args.get(1))?;
     let options = ScanOptions::parse(args, 2, true)?;
     let after = after_cursor(context.shared, cursor)?;
@@ -191,37 +195,37 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
         Some(after) => range.after(after),
     };
     let page = match rest {
-        None => Page::default(),
+        None => ScanPage::default(),
         Some(rest) => gather(context, &rest, &options, reply)?,
     };
     write_page(context.shared, cursor, &page, reply);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// Where keys that match a pattern lie: anywhere, if they have no order.
-pub(super) fn within(context: &Context<'_>, pattern: Option<&[u8]>) -> Range {
-    pattern.filter(|_| context.session.is_ordered()).map_or(Range::ALL, range_of)
+pub(super) fn within(context: &CommandContext<'_>, pattern: Option<&[u8]>) -> KeyRange {
+    pattern.filter(|_| context.session.is_ordered()).map_or(KeyRange::ALL, range_of)
 }
 
 /// All keys that can match a pattern.
-fn range_of(pattern: &[u8]) -> Range {
+fn range_of(pattern: &[u8]) -> KeyRange {
     let (prefix, whole) = literal_prefix(pattern);
     let upper = whole.then(|| Bound::Included(prefix.clone()));
-    let range = Range::with_prefix(&prefix);
-    Range { upper: upper.unwrap_or(range.upper), ..range }
+    let range = KeyRange::with_prefix(&prefix);
+    KeyRange { upper: upper.unwrap_or(range.upper), ..range }
 }
 
 /// The keys of the range that match, as many as are looked at in one call.
 fn gather(
-    context: &mut Context<'_>,
-    range: &Range,
+    context: &mut CommandContext<'_>,
+    range: &KeyRange,
     options: &ScanOptions<'_>,
-    reply: &Reply<'_>,
-) -> Result<Page, Fault> {
-    let (mut page, mut looked_at) = (Page::default(), 0);
+    reply: &ReplyWriter<'_>,
+) -> Result<ScanPage, CommandError> {
+    let (mut page, mut looked_at) = (ScanPage::default(), 0);
     let mut last = Vec::new();
     let mut more = false;
-    let mut list = Reply::new(&mut page.elements, reply.protocol());
+    let mut list = ReplyWriter::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
     context.session.walk(range.bounds(), most, |key, row| {
         let full = list.position() > context.shared.settings.output_bytes_max.get();
@@ -242,8 +246,8 @@ fn gather(
     Ok(page)
 }
 
-fn unknown_cursor(cursor: u64, shared: &Shared) -> Fault {
-    Fault::owned(format!(
+fn unknown_cursor(cursor: u64, shared: &ServerShared) -> CommandError {
+    CommandError::owned(format!(
         "ERR unknown cursor {cursor}: of another run of the server, or pushed out by newer ones \
          (at most {} are kept); begin again with 0",
         shared.options.scan_cursors_max

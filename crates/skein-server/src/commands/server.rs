@@ -2,23 +2,31 @@
 
 use std::time::UNIX_EPOCH;
 
-use skein_syntax::Range;
+use skein_syntax::KeyRange;
 use skein_syntax::number::parse_i64;
 
-use super::fault::{NOT_AN_INTEGER, SYNTAX};
-use super::task::{RemoveTask, Task};
-use super::{Context, Fault, Next, is};
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
+use super::task::{RemoveRangeTask, SlicedTask};
+use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::info;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-type Answer = Result<Next, Fault>;
+type ServerCommandResult = Result<AfterCommand, CommandError>;
 
-pub(super) fn dbsize(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn dbsize(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     reply.count(context.session.len());
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn flushall(_: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Answer {
+pub(super) fn flushall(
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     let fine = match args.len() {
         1 => true,
         2 => is(args.get(1), "SYNC") || is(args.get(1), "ASYNC"),
@@ -27,20 +35,32 @@ pub(super) fn flushall(_: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) 
     if !fine {
         return Err(SYNTAX);
     }
-    Ok(Next::Slices(Box::new(Task::Remove(RemoveTask::new(Range::ALL, false)))))
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::new(KeyRange::ALL, false)))))
 }
 
-pub(super) fn info(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn info(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
     reply.text(&info::text(context.shared, context.session.engine(), &sections));
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn save(_: &mut Context<'_>, _: &Args<'_>, _: &mut Reply<'_>) -> Answer {
-    Ok(Next::Checkpoint)
+pub(super) fn save(
+    _: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
+    Ok(AfterCommand::Checkpoint)
 }
 
-pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn bgsave(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     let schedule = match args.len() {
         1 => false,
         2 if is(args.get(1), "SCHEDULE") => true,
@@ -51,48 +71,60 @@ pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         let begun = if context.client.in_exec() { "scheduled" } else { "started" };
         reply.simple(&format!("Background saving {begun}"));
     } else if schedule {
-        return Err(Fault::text(
+        return Err(CommandError::text(
             "ERR Background save already in progress, and SCHEDULE is not there yet; try again when it is done",
         ));
     } else {
-        return Err(Fault::text("ERR Background save already in progress"));
+        return Err(CommandError::text("ERR Background save already in progress"));
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// A checkpoint takes the place of the logs before it.
-pub(super) fn bgrewriteaof(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn bgrewriteaof(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     if !context.session.engine().checkpoint_in_background() {
-        return Err(Fault::text("ERR Background append only file rewriting already in progress"));
+        return Err(CommandError::text("ERR Background append only file rewriting already in progress"));
     }
     let begun = if context.client.in_exec() { "scheduled" } else { "started" };
     reply.simple(&format!("Background append only file rewriting {begun}"));
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps what was written, so SAVE and NOW (which waits for no replicas:
 /// there are none) ask for what happens anyway, and what asks for less is refused.
-pub(super) fn shutdown(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Answer {
+pub(super) fn shutdown(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     check_shutdown(args)?;
     tracing::info!(client = context.client.id, "a client asked for a stop");
     context.shared.stop();
-    Ok(Next::Close)
+    Ok(AfterCommand::Close)
 }
 
 /// Refuses what a stop cannot do.
-pub(crate) fn check_shutdown(args: &Args<'_>) -> Result<(), Fault> {
+pub(crate) fn check_shutdown(args: &RequestArgs<'_>) -> Result<(), CommandError> {
     if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
         return Err(SYNTAX);
     }
     for arg in args.from(1) {
         if is(arg, "NOSAVE") || is(arg, "FORCE") {
-            return Err(Fault::owned(format!(
+            return Err(CommandError::owned(format!(
                 "ERR SHUTDOWN {} is not supported: a stop always keeps what was written; leave it out",
                 String::from_utf8_lossy(arg).to_ascii_uppercase()
             )));
         }
         if is(arg, "ABORT") {
-            return Err(if args.len() == 2 { Fault::text("ERR No shutdown in progress.") } else { SYNTAX });
+            return Err(if args.len() == 2 {
+                CommandError::text("ERR No shutdown in progress.")
+            } else {
+                SYNTAX
+            });
         }
         if !is(arg, "SAVE") && !is(arg, "NOW") {
             return Err(SYNTAX);
@@ -101,20 +133,28 @@ pub(crate) fn check_shutdown(args: &Args<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-pub(super) fn last_save(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn last_save(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     // As in Redis, a server that has written none counts from its start.
     let last = context.session.engine().stats().last_checkpoint_unix_s;
     reply.count(if last > 0 { last } else { context.shared.started_unix_s } as usize);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn time(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn time(
+    _: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     tell_time(reply);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// Writes what time it is.
-pub(super) fn tell_time(reply: &mut Reply<'_>) {
+pub(super) fn tell_time(reply: &mut ReplyWriter<'_>) {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     reply.array(2);
     reply.bulk_number(now.as_secs());
@@ -122,12 +162,16 @@ pub(super) fn tell_time(reply: &mut Reply<'_>) {
 }
 
 /// There are no replicas, so none has acknowledged anything, and none will, however long one waits.
-pub(super) fn wait(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn wait(
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> ServerCommandResult {
     parse_i64(args.get(1)).ok_or(NOT_AN_INTEGER)?;
     match parse_i64(args.get(2)) {
-        None => return Err(Fault::text("ERR timeout is not an integer or out of range")),
-        Some(..0) => return Err(Fault::text("ERR timeout is negative")),
+        None => return Err(CommandError::text("ERR timeout is not an integer or out of range")),
+        Some(..0) => return Err(CommandError::text("ERR timeout is negative")),
         Some(_) => reply.int(0),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }

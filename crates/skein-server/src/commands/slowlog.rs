@@ -2,11 +2,11 @@
 
 use skein_syntax::number::parse_i64;
 
-use super::limit::ReplyLimit;
+use super::reply_limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand, unknown_or_wrong};
-use super::{Context, Fault, Next};
-use crate::observe::slowlog::Entry;
-use crate::resp::{Args, Reply};
+use super::{AfterCommand, CommandContext, CommandError};
+use crate::observe::slowlog::SlowlogEntry;
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Entries that GET gives unless told otherwise.
 const GIVEN: usize = 10;
@@ -27,10 +27,10 @@ const HELP: &[&str] = &[
 pub(super) const SUBCOMMANDS: Subcommands = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];
 
 pub(super) fn slowlog(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let slowlog = &context.shared.observing.slowlog;
     match subcommand("slowlog", SUBCOMMANDS, args)? {
         "get" => {
@@ -49,22 +49,22 @@ pub(super) fn slowlog(
         }
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-fn count(args: &Args<'_>) -> Result<usize, Fault> {
+fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
     match args.len() {
         2 => Ok(GIVEN),
         3 => match parse_i64(args.get(2)) {
             Some(-1) => Ok(usize::MAX),
             Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
-            _ => Err(Fault::text("ERR count should be greater than or equal to -1")),
+            _ => Err(CommandError::text("ERR count should be greater than or equal to -1")),
         },
         _ => Err(unknown_or_wrong("slowlog", args)),
     }
 }
 
-fn write(entry: &Entry, reply: &mut Reply<'_>) {
+fn write(entry: &SlowlogEntry, reply: &mut ReplyWriter<'_>) {
     reply.array(6);
     reply.places(entry.id);
     reply.places(entry.unix_s);

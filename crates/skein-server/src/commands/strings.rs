@@ -7,24 +7,25 @@ mod ranges;
 use skein_disk::DiskError;
 use skein_syntax::number::parse_i64;
 
-use super::expiry::Expiry;
-use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
-use super::{Context, Fault, Next, is};
-use crate::engine::{Change, Error, RowRef, RowWriter as _, Rows, VALUE_BYTES_MAX, Writer};
+use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
+use super::expiry::ExpiryOption;
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::engine::{EngineWriter, Error, RowAllocator, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 use crate::long_double::LongDouble;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};
 
-const TOO_LONG: Fault = Fault::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+const TOO_LONG: CommandError =
+    CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
 /// The value of a row, if there is one; an error if it holds something else.
-fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, Fault> {
-    row.map(|row| row.value().ok_or_else(Fault::wrong_type)).transpose()
+fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
+    row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
 
-pub(super) fn get(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn get(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     match row.map(RowRef::value) {
         None => reply.null(),
         Some(Some(value)) => reply.bulk(value),
@@ -32,7 +33,7 @@ pub(super) fn get(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) 
     }
 }
 
-pub(super) fn strlen(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn strlen(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     match row.map(RowRef::value) {
         None => reply.int(0),
         Some(Some(value)) => reply.count(value.len()),
@@ -46,11 +47,11 @@ struct SetOptions<'a> {
     if_absent: bool,
     if_present: bool,
     get: bool,
-    expiry: Expiry<'a>,
+    expiry: ExpiryOption<'a>,
 }
 
 impl<'a> SetOptions<'a> {
-    fn parse(args: &Args<'a>) -> Result<Self, Fault> {
+    fn parse(args: &RequestArgs<'a>) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(arg) = rest.next() {
@@ -68,7 +69,11 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn set(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let (key, value) = (args.get(1), args.get(2));
     if args.len() == 3 {
         writer.put(key, value)?;
@@ -77,7 +82,7 @@ pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Repl
     }
     let options = SetOptions::parse(args)?;
     let expires = options.expiry.time("set", writer.now())?;
-    let keeps = matches!(options.expiry, Expiry::Keep);
+    let keeps = matches!(options.expiry, ExpiryOption::Keep);
     if !(options.if_absent || options.if_present || options.get || keeps) {
         match expires {
             Some(at) => writer.put_until(key, value, at)?,
@@ -92,12 +97,12 @@ pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Repl
         if options.get {
             get(row, args, reply);
             if row.is_some_and(|row| row.value().is_none()) {
-                return Ok::<_, Fault>(Change::Keep);
+                return Ok::<_, CommandError>(RowChange::Keep);
             }
         }
         let refused = if row.is_some() { options.if_absent } else { options.if_present };
         let expires = if keeps { row.and_then(RowRef::expires_at) } else { expires };
-        Ok(if refused { Change::Keep } else { Change::Put(rows.value_until(&[value], expires)?) })
+        Ok(if refused { RowChange::Keep } else { RowChange::Put(rows.value_until(&[value], expires)?) })
     })?;
     if !options.get {
         if updated.changed { reply.ok() } else { reply.null() }
@@ -106,57 +111,61 @@ pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Repl
 }
 
 pub(super) fn set_nx(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let updated = writer.update(args.get(1), |row, rows| {
-        Ok::<_, Fault>(if row.is_some() { Change::Keep } else { Change::Put(rows.value(&[args.get(2)])?) })
+        Ok::<_, CommandError>(if row.is_some() {
+            RowChange::Keep
+        } else {
+            RowChange::Put(rows.value(&[args.get(2)])?)
+        })
     })?;
     reply.int(updated.changed.into());
     Ok(())
 }
 
 pub(super) fn get_del(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let start = reply.position();
     writer.update(args.get(1), |row, _| {
         reply.truncate(start);
         get(row, args, reply);
         let removable = row.is_some_and(|row| row.value().is_some());
-        Ok::<_, Fault>(if removable { Change::Remove } else { Change::Keep })
+        Ok::<_, CommandError>(if removable { RowChange::Remove } else { RowChange::Keep })
     })?;
     Ok(())
 }
 
 pub(super) fn get_set(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let start = reply.position();
     writer.update(args.get(1), |row, rows| {
         reply.truncate(start);
         let before = value_of(row)?;
         reply.bulk_or_null(before);
-        Ok::<_, Fault>(Change::Put(rows.value(&[args.get(2)])?))
+        Ok::<_, CommandError>(RowChange::Put(rows.value(&[args.get(2)])?))
     })?;
     Ok(())
 }
 
 /// A key gets a changed value; it expires when it would have.
-fn changed(rows: &Rows, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<Change, Fault> {
-    Ok(Change::Put(rows.value_until(parts, row.and_then(RowRef::expires_at))?))
+fn changed(rows: &RowAllocator, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<RowChange, CommandError> {
+    Ok(RowChange::Put(rows.value_until(parts, row.and_then(RowRef::expires_at))?))
 }
 
 pub(super) fn append(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let more = args.get(2);
     let mut len = 0;
     writer.update(args.get(1), |row, rows| {
@@ -171,42 +180,55 @@ pub(super) fn append(
     Ok(())
 }
 
-fn add(writer: &mut Writer<'_, '_>, key: &[u8], by: i64, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn add(
+    writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    by: i64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     reply.int(writer.increment(key, by)?);
     Ok(())
 }
 
-pub(super) fn incr(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn incr(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     add(writer, args.get(1), 1, reply)
 }
 
-pub(super) fn decr(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn decr(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     add(writer, args.get(1), -1, reply)
 }
 
 pub(super) fn incr_by(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     add(writer, args.get(1), parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?, reply)
 }
 
 pub(super) fn decr_by(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let by = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-    let by = by.checked_neg().ok_or(Fault::text("ERR decrement would overflow"))?;
+    let by = by.checked_neg().ok_or(CommandError::text("ERR decrement would overflow"))?;
     add(writer, args.get(1), by, reply)
 }
 
 pub(super) fn incr_by_float(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let mut text = String::new();
     writer.update(args.get(1), |row, rows| {
         let value = value_of(row)?.map_or(Some(LongDouble::ZERO), LongDouble::parse).ok_or(NOT_A_FLOAT)?;
@@ -218,7 +240,11 @@ pub(super) fn incr_by_float(
     Ok(())
 }
 
-pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn mget(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let limit = context.shared.settings.reply_bytes_max.get();
     let start = reply.position();
@@ -239,23 +265,27 @@ pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
         read => read?,
     }
     if too_long {
-        return Err(Fault::owned(format!(
+        return Err(CommandError::owned(format!(
             "ERR the reply would be longer than the limit of {limit} bytes; ask for fewer keys or raise the limit"
         )));
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// The keys and values of MSET and MSETNX.
-pub(super) fn pairs_of<'a>(args: &Args<'a>) -> Vec<(&'a [u8], &'a [u8])> {
+pub(super) fn pairs_of<'a>(args: &RequestArgs<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     (1..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect()
 }
 
-pub(super) fn mset(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn mset(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     if args.len().is_multiple_of(2) {
-        return Err(Fault::wrong_arity("mset"));
+        return Err(CommandError::wrong_arity("mset"));
     }
-    context.ticket = context.session.put_all(&pairs_of(args)).map_err(Fault::from)?;
+    context.ticket = context.session.put_all(&pairs_of(args)).map_err(CommandError::from)?;
     reply.ok();
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }

@@ -5,8 +5,8 @@
 //!                                          └─► the handler: which one is it
 //! ```
 
-use super::{Command, Fault, QUOTED_BYTES_MAX, is, quoted, takes};
-use crate::resp::{Args, Reply};
+use super::{CommandError, CommandSpec, QUOTED_BYTES_MAX, is, quoted, takes};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// In lower case, with how many arguments the command has then, itself and the subcommand among them; negative: at least as many.
 pub(crate) type Subcommands = &'static [(&'static str, i32)];
@@ -25,26 +25,30 @@ pub(crate) fn place(known: Subcommands, name: &[u8]) -> Option<usize> {
 ///
 /// # Errors
 /// There is none of this name, or it takes another number of arguments.
-pub(super) fn subcommand(command: &str, known: Subcommands, args: &Args<'_>) -> Result<&'static str, Fault> {
+pub(super) fn subcommand(
+    command: &str,
+    known: Subcommands,
+    args: &RequestArgs<'_>,
+) -> Result<&'static str, CommandError> {
     let given = args.get(1);
     match find(known, given) {
         Some((name, wanted)) if takes(wanted, args.len()) => Ok(name),
-        Some((name, _)) => Err(Fault::wrong_arity(&format!("{command}|{name}"))),
+        Some((name, _)) => Err(CommandError::wrong_arity(&format!("{command}|{name}"))),
         None => {
             let mut text = b"ERR unknown subcommand '".to_vec();
             text.extend_from_slice(quoted(given, QUOTED_BYTES_MAX));
             text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
-            Err(Fault::owned(text))
+            Err(CommandError::owned(text))
         }
     }
 }
 
-impl Command {
+impl CommandSpec {
     /// Checks the subcommand of a request, if the command has any and the request has an argument for it.
     ///
     /// # Errors
     /// As [`subcommand`].
-    pub(crate) fn check_subcommand(&self, args: &Args<'_>) -> Result<(), Fault> {
+    pub(crate) fn check_subcommand(&self, args: &RequestArgs<'_>) -> Result<(), CommandError> {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());
         }
@@ -53,15 +57,15 @@ impl Command {
 }
 
 /// The subcommand in argument 1 is none, or takes other arguments: what commands say that look for that themselves.
-pub(super) fn unknown_or_wrong(command: &str, args: &Args<'_>) -> Fault {
+pub(super) fn unknown_or_wrong(command: &str, args: &RequestArgs<'_>) -> CommandError {
     let before = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
     let after = format!("'. Try {} HELP.", command.to_ascii_uppercase());
     let shown = quoted(args.get(1), QUOTED_BYTES_MAX);
-    Fault::owned([before, shown, after.as_bytes()].concat())
+    CommandError::owned([before, shown, after.as_bytes()].concat())
 }
 
 /// A help text: an array of lines.
-pub(super) fn help(lines: &[&str], reply: &mut Reply<'_>) {
+pub(super) fn help(lines: &[&str], reply: &mut ReplyWriter<'_>) {
     reply.array(lines.len());
     for line in lines {
         reply.simple(line);

@@ -13,21 +13,21 @@ mod view;
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_syntax::{Range, Shown};
+use skein_syntax::{KeyRange, RangeProjection};
 
-use super::Fault;
-use super::any::AnyTask;
+use super::CommandError;
 use super::glob::{Glob, STEPS_MAX};
-use super::hashes::{Columns, write_named};
+use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
-use super::limit::check_reply_bytes;
-use super::skein::{HeldTask, long_held, write_held};
-use super::sorted_sets::{Members, SeveralTask};
+use super::random_entries::RandomTask;
+use super::reply_limit::check_reply_bytes;
+use super::skein::{KeyContentsTask, long_held, write_held};
+use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
-use crate::engine::{Direction, Keyspace, Release, RowRef, Snapshot, Ticket};
-use crate::resp::{Protocol, Reply};
+use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
+use crate::resp::{Protocol, ReplyWriter};
 
-pub(super) use view::{ViewTask, Viewed, full_from};
+pub(super) use view::{SlicedView, ViewTask, full_from};
 
 /// Keys of a slice that writes what they hold.
 pub(super) const SLICE_KEYS: usize = 256;
@@ -43,7 +43,7 @@ pub(super) const AT_ONCE_BYTES: usize = 256 << 10;
 
 /// What is written of each key.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub(crate) enum RangeFormat {
     /// The key and what it holds.
     Entries,
     /// The key alone.
@@ -54,17 +54,17 @@ pub(crate) enum Shape {
     Columns(Vec<Vec<u8>>),
 }
 
-impl From<Shown> for Shape {
-    fn from(shown: Shown) -> Self {
+impl From<RangeProjection> for RangeFormat {
+    fn from(shown: RangeProjection) -> Self {
         match shown {
-            Shown::Entries => Self::Entries,
-            Shown::Keys => Self::Keys,
-            Shown::Columns(names) => Self::Columns(names),
+            RangeProjection::Entries => Self::Entries,
+            RangeProjection::Keys => Self::Keys,
+            RangeProjection::Columns(names) => Self::Columns(names),
         }
     }
 }
 
-impl Shape {
+impl RangeFormat {
     fn memory(&self) -> usize {
         match self {
             Self::Entries | Self::Keys => 0,
@@ -75,21 +75,21 @@ impl Shape {
 }
 
 /// A command that is being done in slices.
-pub(crate) enum Task {
+pub(crate) enum SlicedTask {
     Range(RangeTask),
     Count(CountTask),
-    Remove(RemoveTask),
+    Remove(RemoveRangeTask),
     RemoveKeys(RemoveKeysTask),
     Lcs(LcsTask),
-    Held(HeldTask),
-    Members(ViewTask<Members>),
-    Several(SeveralTask),
-    Columns(ViewTask<Columns>),
-    Any(AnyTask),
+    Held(KeyContentsTask),
+    Members(ViewTask<MembersReply>),
+    Several(SetOperationTask),
+    Columns(ViewTask<ColumnsReply>),
+    Any(RandomTask),
 }
 
 /// How a slice ended.
-pub(crate) enum Progress {
+pub(crate) enum TaskProgress {
     /// There is more to do.
     More,
     /// The reply is written.
@@ -99,7 +99,7 @@ pub(crate) enum Progress {
 }
 
 /// What a slice has at hand.
-pub(crate) struct Slice<'s> {
+pub(crate) struct TaskSlice<'s> {
     pub session: Keyspace<'s>,
     /// Until when the reply must be held back.
     pub ticket: Ticket,
@@ -109,30 +109,30 @@ pub(crate) struct Slice<'s> {
     pub start: usize,
 }
 
-impl Slice<'_> {
+impl TaskSlice<'_> {
     /// Refuses a reply that has become too long.
-    pub(super) fn check_len(&self, reply: &Reply<'_>, way_out: &str) -> Result<(), Fault> {
+    pub(super) fn check_len(&self, reply: &ReplyWriter<'_>, way_out: &str) -> Result<(), CommandError> {
         self.check_bytes(reply.position() - self.start, way_out)
     }
 
     /// Refuses to hold so many bytes of an answer before its first one is written.
-    pub(super) fn check_held(&self, bytes: usize, way_out: &str) -> Result<(), Fault> {
+    pub(super) fn check_held(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
         let limit = self.reply_bytes_max;
         if bytes <= limit {
             return Ok(());
         }
-        Err(Fault::owned(format!(
+        Err(CommandError::owned(format!(
             "ERR what the answer is made of would take more memory than the limit of {limit} bytes; {way_out}"
         )))
     }
 
     /// Refuses a reply that would become so long.
-    pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), Fault> {
+    pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
         check_reply_bytes(bytes, self.reply_bytes_max, way_out)
     }
 }
 
-impl Task {
+impl SlicedTask {
     /// Whether the reply is an array whose length is known at the end.
     pub(crate) fn writes_open_array(&self) -> bool {
         matches!(self, Self::Range(_))
@@ -147,7 +147,9 @@ impl Task {
     pub(crate) fn memory(&self) -> usize {
         let held = match self {
             Self::Range(task) => task.memory(),
-            Self::Count(CountTask { range, .. }) | Self::Remove(RemoveTask { range, .. }) => range.memory(),
+            Self::Count(CountTask { range, .. }) | Self::Remove(RemoveRangeTask { range, .. }) => {
+                range.memory()
+            }
             Self::RemoveKeys(task) => task.memory(),
             Self::Lcs(task) => task.memory(),
             Self::Held(task) => task.memory(),
@@ -158,7 +160,11 @@ impl Task {
         size_of::<Self>() + held
     }
 
-    pub(crate) fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+    pub(crate) fn step(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         match self {
             Self::Range(task) => task.step(slice, reply),
             Self::Count(task) => task.step(slice, reply),
@@ -176,28 +182,28 @@ impl Task {
 
 /// `SK.RANGE`, `SK.PREFIX`, `KEYS`
 pub(crate) struct RangeTask {
-    range: Range,
-    direction: Direction,
+    range: KeyRange,
+    direction: ScanDirection,
     /// Keys still wanted.
     left: usize,
-    shape: Shape,
+    shape: RangeFormat,
     /// Bytes that the shape takes: there may be many columns to count.
     shape_bytes: usize,
     elements: usize,
     /// The last key holds much, and is still being written.
-    inside: Option<Box<Task>>,
+    inside: Option<Box<SlicedTask>>,
     /// All slices are of this moment; without it each is of its own time.
     snapshot: Option<Snapshot>,
     /// How the range ended, while what was kept for its snapshot is let go.
-    ended: Option<(Result<Progress, Fault>, Release)>,
+    ended: Option<(Result<TaskProgress, CommandError>, SnapshotRelease)>,
 }
 
 impl RangeTask {
     pub(crate) fn new(
-        range: Range,
-        direction: Direction,
+        range: KeyRange,
+        direction: ScanDirection,
         limit: usize,
-        shape: Shape,
+        shape: RangeFormat,
         snapshot: Option<Snapshot>,
     ) -> Self {
         let (shape_bytes, left) = (shape.memory(), limit);
@@ -208,44 +214,56 @@ impl RangeTask {
         self.range.memory() + self.shape_bytes + self.inside.as_ref().map_or(0, |task| task.memory())
     }
 
-    fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+    fn step(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         if self.ended.is_none() {
             let progress = self.write_slice(slice, reply);
-            let ended = !matches!(progress, Ok(Progress::More));
+            let ended = !matches!(progress, Ok(TaskProgress::More));
             match self.snapshot.take_if(|_| ended) {
                 Some(snapshot) => self.ended = Some((progress, snapshot.release())),
                 None => return progress,
             }
         }
         let done = self.ended.take_if(|(_, kept)| !kept.step(SLICE_VERSIONS));
-        done.map_or(Ok(Progress::More), |(end, _)| end)
+        done.map_or(Ok(TaskProgress::More), |(end, _)| end)
     }
 
     /// Goes on with a key that holds much; whether there is more of it.
-    fn is_inside(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<bool, Fault> {
+    fn is_inside(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
-        let more = matches!(task.step(slice, reply)?, Progress::More);
+        let more = matches!(task.step(slice, reply)?, TaskProgress::More);
         if !more {
             self.inside = None;
         }
         Ok(more)
     }
 
-    fn write_slice(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+    fn write_slice(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         if self.is_inside(slice, reply)? {
-            return Ok(Progress::More);
+            return Ok(TaskProgress::More);
         }
         let Self { range, direction, left, shape, elements, inside, snapshot, .. } = self;
         if *left == 0 {
-            return Ok(Progress::DoneArray(*elements));
+            return Ok(TaskProgress::DoneArray(*elements));
         }
         let begin = reply.position();
         let (mut keys, mut steps, most) = (0, 0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
-        let is_any_order = matches!(shape, Shape::Matching(_));
+        let is_any_order = matches!(shape, RangeFormat::Matching(_));
         let write = |key: &[u8], row: RowRef<'_>| {
             match shape {
-                Shape::Matching(glob) if !glob.matches(key, &mut steps) => {}
+                RangeFormat::Matching(glob) if !glob.matches(key, &mut steps) => {}
                 _ => match write_entry(key, row, shape, reply, inside) {
                     Ok(count) => *elements += count,
                     Err(error) => {
@@ -274,11 +292,11 @@ impl RangeTask {
         }
         slice.check_len(reply, way_out(shape))?;
         match last.filter(|_| *left > 0 || inside.is_some()) {
-            None => return Ok(Progress::DoneArray(*elements)),
-            Some(last) if *direction == Direction::Forward => range.lower = Bound::Excluded(last),
+            None => return Ok(TaskProgress::DoneArray(*elements)),
+            Some(last) if *direction == ScanDirection::Forward => range.lower = Bound::Excluded(last),
             Some(last) => range.upper = Bound::Excluded(last),
         }
-        Ok(Progress::More)
+        Ok(TaskProgress::More)
     }
 }
 
@@ -286,16 +304,16 @@ impl RangeTask {
 fn write_entry(
     key: &[u8],
     row: RowRef<'_>,
-    shape: &Shape,
-    reply: &mut Reply<'_>,
-    inside: &mut Option<Box<Task>>,
-) -> Result<usize, Fault> {
+    shape: &RangeFormat,
+    reply: &mut ReplyWriter<'_>,
+    inside: &mut Option<Box<SlicedTask>>,
+) -> Result<usize, CommandError> {
     match shape {
-        Shape::Keys | Shape::Matching(_) => {
+        RangeFormat::Keys | RangeFormat::Matching(_) => {
             reply.bulk(key);
             return Ok(1);
         }
-        Shape::Entries | Shape::Columns(_) => {}
+        RangeFormat::Entries | RangeFormat::Columns(_) => {}
     }
     // As ZRANGE WITHSCORES does: pairs of their own in RESP3, all in one row in RESP2.
     let pairs = reply.protocol() == Protocol::Resp3;
@@ -304,7 +322,7 @@ fn write_entry(
     }
     reply.bulk(key);
     match shape {
-        Shape::Columns(names) => {
+        RangeFormat::Columns(names) => {
             write_named(row.read_columns().as_ref(), names.iter().map(Vec::as_slice), reply)?;
         }
         _ => match long_held(row) {
@@ -316,62 +334,70 @@ fn write_entry(
 }
 
 /// What to do instead of asking for too much.
-fn way_out(shape: &Shape) -> &'static str {
+fn way_out(shape: &RangeFormat) -> &'static str {
     match shape {
-        Shape::Matching(_) => "use SCAN",
+        RangeFormat::Matching(_) => "use SCAN",
         _ => "use LIMIT and go on after the last key",
     }
 }
 
 /// `SK.COUNT`
 pub(crate) struct CountTask {
-    range: Range,
+    range: KeyRange,
     count: usize,
 }
 
 impl CountTask {
-    pub(crate) fn new(range: Range) -> Self {
+    pub(crate) fn new(range: KeyRange) -> Self {
         Self { range, count: 0 }
     }
 
-    fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+    fn step(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         let (count, last) = slice.session.step_over(self.range.bounds(), SLICE_KEYS_COUNTED)?;
         self.count += count;
         if let Some(last) = last {
             self.range.lower = Bound::Excluded(last);
-            return Ok(Progress::More);
+            return Ok(TaskProgress::More);
         }
         reply.count(self.count);
-        Ok(Progress::Done)
+        Ok(TaskProgress::Done)
     }
 }
 
 /// `SK.DELRANGE`, `FLUSHALL`, `FLUSHDB`
-pub(crate) struct RemoveTask {
-    range: Range,
+pub(crate) struct RemoveRangeTask {
+    range: KeyRange,
     count: usize,
     /// Answer with how many keys were removed, and not with OK.
     counts: bool,
 }
 
-impl RemoveTask {
-    pub(crate) fn new(range: Range, counts: bool) -> Self {
+impl RemoveRangeTask {
+    pub(crate) fn new(range: KeyRange, counts: bool) -> Self {
         Self { range, count: 0, counts }
     }
 
-    fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+    fn step(
+        &mut self,
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         let removed = slice.session.remove_some(self.range.bounds())?;
         slice.ticket = slice.ticket.max(removed.ticket);
         self.count += removed.count;
         if let Some(rest) = removed.rest {
             self.range.lower = rest;
-            return Ok(Progress::More);
+            return Ok(TaskProgress::More);
         }
         if self.counts {
             reply.count(self.count);
         } else {
             reply.ok();
         }
-        Ok(Progress::Done)
+        Ok(TaskProgress::Done)
     }
 }

@@ -8,10 +8,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use skein_disk::{DiskStore, Entries, PAGE, Portion, Values};
-use skein_store::{Clock, Limits, RowBuffer, RowRef, Rows, StoreStats, encode_value};
+use skein_disk::{DiskStore, PAGE, ScanEntries, ScanRequest, Values};
+use skein_store::{ExpiryClock, RowAllocator, RowBuffer, RowRef, StoreLimits, StoreStats, encode_value};
 
-use super::{Bounds, Direction, Error, Result, RowError};
+use super::{EngineBounds, Error, Result, RowError, ScanDirection};
 
 /// Keys of one walk of a scan, and bytes after which it ends.
 const SCAN_KEYS: usize = 256;
@@ -26,10 +26,10 @@ const KEEP_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct DiskEngine {
     store: Arc<DiskStore>,
-    limits: Limits,
+    limits: StoreLimits,
     /// Where rows are made that commands change.
-    rows: Rows,
-    clock: Clock,
+    rows: RowAllocator,
+    clock: ExpiryClock,
 }
 
 impl DiskEngine {
@@ -37,18 +37,21 @@ impl DiskEngine {
     ///
     /// # Errors
     /// The store was opened for other values than rows.
-    pub fn new(store: DiskStore, limits: Limits) -> Result<Self> {
+    pub fn new(store: DiskStore, limits: StoreLimits) -> Result<Self> {
         match store.options().values {
-            Values::Rows => {
-                Ok(Self { store: Arc::new(store), limits, rows: Rows::new(), clock: Clock::system() })
-            }
+            Values::Rows => Ok(Self {
+                store: Arc::new(store),
+                limits,
+                rows: RowAllocator::new(),
+                clock: ExpiryClock::system(),
+            }),
             values @ Values::Bytes => Err(Error::NotOfRows { values }),
         }
     }
 
     /// With another clock than the system's, by which keys expire.
     #[must_use]
-    pub fn with_clock(self, clock: Clock) -> Self {
+    pub fn with_clock(self, clock: ExpiryClock) -> Self {
         Self { clock, ..self }
     }
 
@@ -61,7 +64,7 @@ impl DiskEngine {
         &self.store
     }
 
-    pub(super) fn rows(&self) -> &Rows {
+    pub(super) fn rows(&self) -> &RowAllocator {
         &self.rows
     }
 
@@ -108,12 +111,12 @@ fn within(key: &[u8], limit: usize) -> skein_store::Result<()> {
 
 /// What a session reads with: memory that is used again and again.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct DiskRowReader {
     value: Vec<u8>,
     row: RowBuffer,
 }
 
-impl Reader {
+impl DiskRowReader {
     /// The row of a key, which `read` reads.
     pub(super) fn row<'r>(
         &'r mut self,
@@ -183,16 +186,16 @@ impl Reader {
     /// Shows `each` the rows within bounds that `range` reads, in order, until it breaks. It wants so many keys at most. `range` is told how many it has read before.
     pub(super) fn scan(
         &mut self,
-        mut range: impl FnMut(&Portion<'_>, u64) -> skein_disk::Result<Entries>,
-        (lower, upper): Bounds<'_>,
-        direction: Direction,
+        mut range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
+        (lower, upper): EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let (mut lower, mut upper) = (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
         let mut before = 0;
         loop {
-            let portion = Portion {
+            let portion = ScanRequest {
                 lower: lower.as_ref().map(Vec::as_slice),
                 upper: upper.as_ref().map(Vec::as_slice),
                 direction: way(direction),
@@ -211,7 +214,7 @@ impl Reader {
             let Some(last) = found.entries.into_iter().next_back().filter(|_| found.more) else {
                 return Ok(());
             };
-            let near = if direction == Direction::Forward { &mut lower } else { &mut upper };
+            let near = if direction == ScanDirection::Forward { &mut lower } else { &mut upper };
             *near = std::ops::Bound::Excluded(last.key);
         }
     }
@@ -219,13 +222,13 @@ impl Reader {
     /// How many of the first `most` keys within bounds, which `range` reads, there are that have not expired, and the last one if there may be more.
     pub(super) fn step_over(
         &mut self,
-        range: impl FnMut(&Portion<'_>, u64) -> skein_disk::Result<Entries>,
-        bounds: Bounds<'_>,
+        range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
+        bounds: EngineBounds<'_>,
         most: usize,
         now: u64,
     ) -> Result<(usize, Option<Vec<u8>>)> {
         let (mut seen, mut count, mut last) = (0, 0, None);
-        self.scan(range, bounds, Direction::Forward, most, |key, row| {
+        self.scan(range, bounds, ScanDirection::Forward, most, |key, row| {
             seen += 1;
             count += usize::from(!row.has_expired(now));
             if seen == most {
@@ -238,10 +241,10 @@ impl Reader {
     }
 }
 
-fn way(direction: Direction) -> skein_disk::Direction {
+fn way(direction: ScanDirection) -> skein_disk::WalkDirection {
     match direction {
-        Direction::Forward => skein_disk::Direction::Forward,
-        Direction::Backward => skein_disk::Direction::Backward,
+        ScanDirection::Forward => skein_disk::WalkDirection::Forward,
+        ScanDirection::Backward => skein_disk::WalkDirection::Backward,
     }
 }
 

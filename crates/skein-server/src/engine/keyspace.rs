@@ -5,13 +5,16 @@
 
 use std::ops::ControlFlow;
 
-use super::session::Removed;
-use super::{Bounds, Direction, Engine, Result, RowRef, Session, Snapshot, Ticket, Transaction, Writer};
+use super::session::RangeRemovalStep;
+use super::{
+    Engine, EngineBounds, EngineSession, EngineTransaction, EngineWriter, Result, RowRef, ScanDirection,
+    Snapshot, Ticket,
+};
 
 /// The keys, through a worker's session or in a transaction of it.
 pub(crate) enum Keyspace<'k> {
-    Session(&'k mut Session),
-    Transaction(Box<Transaction<'k>>),
+    Session(&'k mut EngineSession),
+    Transaction(Box<EngineTransaction<'k>>),
 }
 
 impl Keyspace<'_> {
@@ -92,9 +95,9 @@ impl Keyspace<'_> {
     }
 
     /// See [`Session::departures`]. In a transaction no key is watched.
-    pub(crate) fn departures(&self, key: &[u8]) -> u64 {
+    pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
         match self {
-            Self::Session(session) => session.departures(key),
+            Self::Session(session) => session.removal_counter(key),
             Self::Transaction(_) => 0,
         }
     }
@@ -113,8 +116,8 @@ impl Keyspace<'_> {
     /// As [`Session::scan`].
     pub(crate) fn scan(
         &mut self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -138,7 +141,7 @@ impl Keyspace<'_> {
     /// As [`Session::walk`].
     pub(crate) fn walk(
         &mut self,
-        bounds: Bounds<'_>,
+        bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -149,7 +152,11 @@ impl Keyspace<'_> {
     }
 
     /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(crate) fn step_over(&mut self, bounds: Bounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
+    pub(crate) fn step_over(
+        &mut self,
+        bounds: EngineBounds<'_>,
+        most: usize,
+    ) -> Result<(usize, Option<Vec<u8>>)> {
         match self {
             Self::Session(session) => session.step_over(bounds, most),
             Self::Transaction(transaction) => transaction.step_over(bounds, most),
@@ -157,7 +164,10 @@ impl Keyspace<'_> {
     }
 
     /// Runs single-key writes; see [`Session::write`]. Those of a transaction are covered by its own ticket.
-    pub(crate) fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
+    pub(crate) fn write<R>(
+        &mut self,
+        writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R,
+    ) -> (Result<R>, Ticket) {
         match self {
             Self::Session(session) => session.write(writes),
             Self::Transaction(transaction) => (Ok(transaction.write(writes)), Ticket::default()),
@@ -173,7 +183,7 @@ impl Keyspace<'_> {
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that comes meanwhile may stay.
-    pub(crate) fn remove_some(&mut self, bounds: Bounds<'_>) -> Result<Removed> {
+    pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         match self {
             Self::Session(session) => session.remove_some(bounds),
             Self::Transaction(transaction) => transaction.remove_some(bounds),

@@ -26,18 +26,19 @@ pub(crate) use skein_store::Error as RowError;
 pub use disk::DiskEngine;
 pub use error::EngineError;
 pub(crate) use keyspace::Keyspace;
-pub use session::Session;
+pub use session::EngineSession;
 pub(crate) use skein_store::{
-    Change, ColumnsReader, Direction, Durability, Eviction, Member, MembersView, OrderView, Release, Row,
-    RowRef, RowWriter, Rows, SetReader, SetWriter, Snapshot, StoreStats, Ticket, VALUE_BYTES_MAX,
+    ColumnsReader, Durability, Eviction, Member, MembersView, Row, RowAllocator, RowChange, RowRef,
+    RowWriter, ScanDirection, ScoreRangeView, SetReader, SetWriter, Snapshot, SnapshotRelease, StoreStats,
+    Ticket, VALUE_BYTES_MAX,
 };
-pub(crate) use transaction::Transaction;
-pub use writer::Writer;
+pub(crate) use transaction::EngineTransaction;
+pub use writer::EngineWriter;
 
 pub(crate) type Error = EngineError;
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 /// Bounds of a range of keys.
-pub(crate) type Bounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+pub(crate) type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
 /// What a server serves. Cloning is cheap and gives the same.
 #[derive(Debug, Clone)]
@@ -62,8 +63,8 @@ impl From<DiskEngine> for Engine {
 
 impl Engine {
     /// A way in; one for each thread.
-    pub fn session(&self) -> Session {
-        Session::new(self)
+    pub fn session(&self) -> EngineSession {
+        EngineSession::new(self)
     }
 
     /// The time by which keys expire, in milliseconds since 1970.

@@ -2,19 +2,19 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskStore, Entries, Portion};
+use skein_disk::{DiskStore, ScanEntries, ScanRequest};
 
-use super::disk::{DiskEngine, Reader};
-use super::transaction::{self, Transaction};
-use super::writer::{DiskWriter, Writer};
-use super::{Bounds, Direction, Engine, Error, Result, RowRef, Ticket};
+use super::disk::{DiskEngine, DiskRowReader};
+use super::transaction::{self, EngineTransaction};
+use super::writer::{DiskWriter, EngineWriter};
+use super::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
 
 /// Keys that one step of a range removal removes at most.
 pub(super) const REMOVALS: usize = 256;
 
 /// What one step of a range removal did.
 #[derive(Debug)]
-pub(crate) struct Removed {
+pub(crate) struct RangeRemovalStep {
     pub count: usize,
     /// The lower bound of what is left to do; `None` if nothing is.
     pub rest: Option<Bound<Vec<u8>>>,
@@ -23,29 +23,29 @@ pub(crate) struct Removed {
 
 /// A worker's way into an engine.
 #[derive(Debug)]
-pub struct Session {
+pub struct EngineSession {
     engine: Engine,
-    way: Way,
+    way: SessionBackend,
     /// The time that the session takes for the present one; see [`Session::freeze`].
     frozen: Option<u64>,
 }
 
 #[derive(Debug)]
-enum Way {
+enum SessionBackend {
     Memory(skein_store::Session),
-    Disk(DiskEngine, Reader),
+    Disk(DiskEngine, DiskRowReader),
 }
 
-impl Session {
+impl EngineSession {
     pub(super) fn new(engine: &Engine) -> Self {
         let way = match engine {
             Engine::Memory(store) => {
                 let mut session = store.session();
                 session.spread_columns(true);
                 session.admit_all();
-                Way::Memory(session)
+                SessionBackend::Memory(session)
             }
-            Engine::Disk(disk) => Way::Disk(disk.clone(), Reader::default()),
+            Engine::Disk(disk) => SessionBackend::Disk(disk.clone(), DiskRowReader::default()),
         };
         Self { engine: engine.clone(), way, frozen: None }
     }
@@ -59,7 +59,7 @@ impl Session {
     pub(crate) fn freeze(&mut self) {
         let now = self.engine.now();
         self.frozen = Some(now);
-        if let Way::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.way {
             session.freeze(Some(now));
         }
     }
@@ -71,7 +71,7 @@ impl Session {
 
     /// A worker begins a turn; see [`skein_store::Session::begin_turn`].
     pub(crate) fn begin_turn(&mut self) {
-        if let Way::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.way {
             session.begin_turn();
         }
     }
@@ -80,8 +80,8 @@ impl Session {
     #[inline]
     pub(crate) fn memory_limit(&self) -> Option<usize> {
         match &self.way {
-            Way::Memory(session) => session.memory_limit(),
-            Way::Disk(..) => None,
+            SessionBackend::Memory(session) => session.memory_limit(),
+            SessionBackend::Disk(..) => None,
         }
     }
 
@@ -92,8 +92,8 @@ impl Session {
     /// Writes are stopped.
     pub(crate) fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
         match &mut self.way {
-            Way::Memory(session) => Ok(session.make_room(bytes, beside)?),
-            Way::Disk(..) => Ok((usize::MAX, Ticket::default())),
+            SessionBackend::Memory(session) => Ok(session.make_room(bytes, beside)?),
+            SessionBackend::Disk(..) => Ok((usize::MAX, Ticket::default())),
         }
     }
 
@@ -106,18 +106,18 @@ impl Session {
     ) -> R {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => session.get_with(key, |row| look(Ok(row))),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row))),
+            SessionBackend::Disk(disk, reader) => {
                 look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now)))
             }
         }
     }
 
     /// Of a key that is absent: a number that grows when it comes and goes again. On disk it never does.
-    pub(crate) fn departures(&self, key: &[u8]) -> u64 {
+    pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
         match &self.way {
-            Way::Memory(session) => session.departures(key),
-            Way::Disk(..) => 0,
+            SessionBackend::Memory(session) => session.removal_count(key),
+            SessionBackend::Disk(..) => 0,
         }
     }
 
@@ -129,8 +129,8 @@ impl Session {
     ) {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
+            SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now))));
             }
         }
@@ -145,8 +145,8 @@ impl Session {
     ) -> Result<()> {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => session.get_many_atomic(keys, found),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => session.get_many_atomic(keys, found),
+            SessionBackend::Disk(disk, reader) => {
                 return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now)));
             }
         }
@@ -157,11 +157,11 @@ impl Session {
     pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let mut count = 0;
         match &mut self.way {
-            Way::Memory(session) => {
+            SessionBackend::Memory(session) => {
                 session.get_many_atomic(keys, |_, row| count += usize::from(row.is_some()));
                 Ok(count)
             }
-            Way::Disk(..) => {
+            SessionBackend::Disk(..) => {
                 let mut failed = None;
                 self.get_many(keys, |_, row| match present(row) {
                     Ok(present) => count += usize::from(present),
@@ -178,8 +178,8 @@ impl Session {
     /// The trie of a disk store keeps no order; a page that cannot be read, or is damaged; a value that is no row. What was read before was shown.
     pub fn scan(
         &mut self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -189,8 +189,8 @@ impl Session {
     /// Whether keys have an order; without one, [`scan`](Self::scan) is refused.
     pub fn is_ordered(&self) -> bool {
         match &self.way {
-            Way::Memory(_) => true,
-            Way::Disk(disk, _) => disk.store().shape().is_ordered(),
+            SessionBackend::Memory(_) => true,
+            SessionBackend::Disk(disk, _) => disk.store().shape().is_ordered(),
         }
     }
 
@@ -200,27 +200,27 @@ impl Session {
     /// Keys have no order, and there are other bounds; otherwise as [`scan`](Self::scan).
     pub fn walk(
         &mut self,
-        bounds: Bounds<'_>,
+        bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, Direction::Forward, most, DiskStore::walk, each)
+        self.show(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
     }
 
     fn show(
         &mut self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
-        read: impl Fn(&DiskStore, &Portion<'_>) -> skein_disk::Result<Entries>,
+        read: impl Fn(&DiskStore, &ScanRequest<'_>) -> skein_disk::Result<ScanEntries>,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => session.scan(bounds, direction, each),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => session.scan(bounds, direction, each),
+            SessionBackend::Disk(disk, reader) => {
                 let store = disk.store();
-                let read = |portion: &Portion<'_>, before| {
+                let read = |portion: &ScanRequest<'_>, before| {
                     let found = read(store, portion)?;
                     store.check_scanned(before, before + found.entries.len() as u64)?;
                     Ok(found)
@@ -234,13 +234,17 @@ impl Session {
     }
 
     /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(crate) fn step_over(&mut self, bounds: Bounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
+    pub(crate) fn step_over(
+        &mut self,
+        bounds: EngineBounds<'_>,
+        most: usize,
+    ) -> Result<(usize, Option<Vec<u8>>)> {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
-                session.scan(bounds, Direction::Forward, each);
+            SessionBackend::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
+                session.scan(bounds, ScanDirection::Forward, each);
             })),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Disk(disk, reader) => {
                 reader.step_over(|portion, _| disk.store().range(portion), bounds, most, now)
             }
         }
@@ -250,16 +254,18 @@ impl Session {
     ///
     /// If there is an error, none of it may be acknowledged. On disk what was written since it was last published, which is in [`Writer::between`] if it is much,
     /// was not done then, and the ticket is of what was done before.
-    pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
+    pub fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> (Result<R>, Ticket) {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => match session.write(|writer| writes(&mut Writer::Memory(writer))) {
-                Ok((answer, ticket)) => (Ok(answer), ticket),
-                Err(error) => (Err(error.into()), Ticket::default()),
-            },
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => {
+                match session.write(|writer| writes(&mut EngineWriter::Memory(writer))) {
+                    Ok((answer, ticket)) => (Ok(answer), ticket),
+                    Err(error) => (Err(error.into()), Ticket::default()),
+                }
+            }
+            SessionBackend::Disk(disk, reader) => {
                 let mut writer = DiskWriter::new(disk, reader, now);
-                let answer = writes(&mut Writer::Disk(&mut writer));
+                let answer = writes(&mut EngineWriter::Disk(&mut writer));
                 let done = writer.publish();
                 (done.map(|()| answer), writer.ticket())
             }
@@ -267,16 +273,16 @@ impl Session {
     }
 
     /// Whether writes that cannot be acknowledged were not done.
-    pub(crate) fn undoes(&self) -> bool {
-        matches!(self.way, Way::Disk(..))
+    pub(crate) fn can_roll_back(&self) -> bool {
+        matches!(self.way, SessionBackend::Disk(..))
     }
 
     /// Sets several keys together: all or nothing, on disk and for `get_many_atomic`. MSET.
     pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => Ok(session.put_all(pairs)?),
-            Way::Disk(disk, reader) => {
+            SessionBackend::Memory(session) => Ok(session.put_all(pairs)?),
+            SessionBackend::Disk(disk, reader) => {
                 let mut writer = DiskWriter::whole(disk, reader, now);
                 writer.put_all(pairs)?;
                 writer.publish()?;
@@ -289,32 +295,34 @@ impl Session {
     ///
     /// # Errors
     /// Writes are stopped.
-    pub(crate) fn begin(&mut self) -> Result<Transaction<'_>> {
+    pub(crate) fn begin(&mut self) -> Result<EngineTransaction<'_>> {
         let now = self.now();
         let way = match &mut self.way {
-            Way::Memory(session) => transaction::Way::Memory(session.scope()?),
-            Way::Disk(disk, reader) => transaction::Way::Disk(DiskWriter::whole(disk, reader, now)),
+            SessionBackend::Memory(session) => transaction::TransactionBackend::Memory(session.open_batch()?),
+            SessionBackend::Disk(disk, reader) => {
+                transaction::TransactionBackend::Disk(DiskWriter::whole(disk, reader, now))
+            }
         };
-        Ok(Transaction::new(&self.engine, now, way))
+        Ok(EngineTransaction::new(&self.engine, now, way))
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that comes meanwhile may stay.
-    pub(crate) fn remove_some(&mut self, bounds: Bounds<'_>) -> Result<Removed> {
+    pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => {
+            SessionBackend::Memory(session) => {
                 let (_, last) = count_keys(bounds, REMOVALS, |bounds, each| {
-                    session.scan(bounds, Direction::Forward, each);
+                    session.scan(bounds, ScanDirection::Forward, each);
                 });
                 let upper = last.as_deref().map_or(bounds.1, Bound::Included);
                 let (count, ticket) = session.remove_range((bounds.0, upper))?;
-                Ok(Removed { count, rest: last.map(Bound::Excluded), ticket })
+                Ok(RangeRemovalStep { count, rest: last.map(Bound::Excluded), ticket })
             }
-            Way::Disk(disk, reader) => {
+            SessionBackend::Disk(disk, reader) => {
                 let mut writer = DiskWriter::whole(disk, reader, now);
                 let removed = writer.remove_range(bounds, REMOVALS)?;
                 writer.publish()?;
-                Ok(Removed { ticket: writer.ticket(), ..removed })
+                Ok(RangeRemovalStep { ticket: writer.ticket(), ..removed })
             }
         }
     }
@@ -337,9 +345,9 @@ pub(super) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
 
 /// How many of the first `most` keys of a range there are, which `scan` goes through, and the last of them if there may be more.
 pub(super) fn count_keys(
-    bounds: Bounds<'_>,
+    bounds: EngineBounds<'_>,
     most: usize,
-    scan: impl FnOnce(Bounds<'_>, &mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
+    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
 ) -> (usize, Option<Vec<u8>>) {
     let (mut count, mut last) = (0, None);
     scan(bounds, &mut |key, _| {

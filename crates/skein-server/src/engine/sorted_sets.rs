@@ -1,8 +1,8 @@
 //! Sorted sets, which the engine in memory has.
 
-use super::{Error, SetWriter, Writer};
+use super::{EngineWriter, Error, SetWriter};
 
-impl Writer<'_, '_> {
+impl EngineWriter<'_, '_> {
     /// Changes the sorted set at a key, which is made if `make` says so; `None` if it is absent. See [`skein_store::Writer::change_set`].
     ///
     /// # Errors

@@ -9,28 +9,28 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskError, Portion};
-use skein_store::Scope;
+use skein_disk::{DiskError, ScanRequest};
+use skein_store::OpenBatch;
 
-use super::session::{REMOVALS, Removed, count_keys, live, present};
-use super::writer::{DiskWriter, Writer};
-use super::{Bounds, Direction, Engine, Error, Result, RowError, RowRef, Ticket};
+use super::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
+use super::writer::{DiskWriter, EngineWriter};
+use super::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
 
 /// An open transaction of a [`Session`](super::Session).
-pub(crate) struct Transaction<'t> {
+pub(crate) struct EngineTransaction<'t> {
     engine: &'t Engine,
     /// The time by which keys expire.
     now: u64,
-    way: Way<'t>,
+    way: TransactionBackend<'t>,
 }
 
-pub(super) enum Way<'t> {
-    Memory(Scope<'t>),
+pub(super) enum TransactionBackend<'t> {
+    Memory(OpenBatch<'t>),
     Disk(DiskWriter<'t>),
 }
 
-impl<'t> Transaction<'t> {
-    pub(super) fn new(engine: &'t Engine, now: u64, way: Way<'t>) -> Self {
+impl<'t> EngineTransaction<'t> {
+    pub(super) fn new(engine: &'t Engine, now: u64, way: TransactionBackend<'t>) -> Self {
         Self { engine, now, way }
     }
 
@@ -47,8 +47,10 @@ impl<'t> Transaction<'t> {
     /// How many keys there are, with what it wrote.
     pub(super) fn len(&mut self) -> usize {
         match &mut self.way {
-            Way::Memory(_) => self.engine.len(),
-            Way::Disk(writer) => usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX),
+            TransactionBackend::Memory(_) => self.engine.len(),
+            TransactionBackend::Disk(writer) => {
+                usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX)
+            }
         }
     }
 
@@ -64,8 +66,8 @@ impl<'t> Transaction<'t> {
     /// Whether nothing more can be done in it, and nothing of it will be.
     pub(super) fn is_broken(&self) -> bool {
         match &self.way {
-            Way::Memory(_) => false,
-            Way::Disk(writer) => writer.is_broken(),
+            TransactionBackend::Memory(_) => false,
+            TransactionBackend::Disk(writer) => writer.is_broken(),
         }
     }
 
@@ -76,8 +78,8 @@ impl<'t> Transaction<'t> {
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
         match &mut self.way {
-            Way::Memory(scope) => scope.get_with(key, |row| look(Ok(row))),
-            Way::Disk(writer) => {
+            TransactionBackend::Memory(scope) => scope.get_with(key, |row| look(Ok(row))),
+            TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 let row = reader.row(key, |value| transaction.get_into(key, value));
                 look(row.map(|row| live(row, self.now)))
@@ -92,8 +94,8 @@ impl<'t> Transaction<'t> {
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
         match &mut self.way {
-            Way::Memory(scope) => scope.get_many(keys, |at, row| found(at, Ok(row))),
-            Way::Disk(_) => {
+            TransactionBackend::Memory(scope) => scope.get_many(keys, |at, row| found(at, Ok(row))),
+            TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {
                     self.get_with(key, |row| found(at, row));
                 }
@@ -108,7 +110,7 @@ impl<'t> Transaction<'t> {
         bytes_most: usize,
         mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
-        let bounded = matches!(self.way, Way::Disk(_));
+        let bounded = matches!(self.way, TransactionBackend::Disk(_));
         let (mut bytes, mut failed) = (0, None);
         self.get_many(keys, |at, row| match row {
             Ok(row) if failed.is_none() => {
@@ -138,8 +140,8 @@ impl<'t> Transaction<'t> {
     /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most.
     pub(super) fn scan(
         &mut self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -149,38 +151,38 @@ impl<'t> Transaction<'t> {
     /// Whether keys have an order.
     pub(super) fn is_ordered(&self) -> bool {
         match &self.way {
-            Way::Memory(_) => true,
-            Way::Disk(writer) => writer.is_ordered(),
+            TransactionBackend::Memory(_) => true,
+            TransactionBackend::Disk(writer) => writer.is_ordered(),
         }
     }
 
     /// Shows `each` the rows within bounds in the order that the engine has; see [`Session::walk`](super::Session::walk).
     pub(super) fn walk(
         &mut self,
-        bounds: Bounds<'_>,
+        bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, Direction::Forward, most, false, each)
+        self.show(bounds, ScanDirection::Forward, most, false, each)
     }
 
     fn show(
         &mut self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
         most: usize,
         needs_order: bool,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now;
         match &mut self.way {
-            Way::Memory(scope) => {
+            TransactionBackend::Memory(scope) => {
                 scope.scan(bounds, direction, each);
                 Ok(())
             }
-            Way::Disk(writer) => {
+            TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                let read = |portion: &Portion<'_>, before| {
+                let read = |portion: &ScanRequest<'_>, before| {
                     let found =
                         if needs_order { transaction.range(portion) } else { transaction.walk(portion) }?;
                     transaction.check_scanned(before, before + found.entries.len() as u64)?;
@@ -194,12 +196,16 @@ impl<'t> Transaction<'t> {
     }
 
     /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(super) fn step_over(&mut self, bounds: Bounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
+    pub(super) fn step_over(
+        &mut self,
+        bounds: EngineBounds<'_>,
+        most: usize,
+    ) -> Result<(usize, Option<Vec<u8>>)> {
         match &mut self.way {
-            Way::Memory(scope) => Ok(count_keys(bounds, most, |bounds, each| {
-                scope.scan(bounds, Direction::Forward, each);
+            TransactionBackend::Memory(scope) => Ok(count_keys(bounds, most, |bounds, each| {
+                scope.scan(bounds, ScanDirection::Forward, each);
             })),
-            Way::Disk(writer) => {
+            TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 reader.step_over(|portion, _| transaction.range(portion), bounds, most, self.now)
             }
@@ -207,29 +213,29 @@ impl<'t> Transaction<'t> {
     }
 
     /// Single-key writes.
-    pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> R {
+    pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
         match &mut self.way {
-            Way::Memory(scope) => writes(&mut Writer::Memory(scope.writer())),
-            Way::Disk(writer) => writes(&mut Writer::Disk(writer)),
+            TransactionBackend::Memory(scope) => writes(&mut EngineWriter::Memory(scope.writer())),
+            TransactionBackend::Disk(writer) => writes(&mut EngineWriter::Disk(writer)),
         }
     }
 
     /// Sets several keys: all of them, or none.
     pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         match &mut self.way {
-            Way::Memory(scope) => Ok(scope.put_all(pairs)?),
-            Way::Disk(writer) => writer.put_all(pairs),
+            TransactionBackend::Memory(scope) => Ok(scope.put_all(pairs)?),
+            TransactionBackend::Disk(writer) => writer.put_all(pairs),
         }
     }
 
     /// Removes the first keys within bounds.
-    pub(super) fn remove_some(&mut self, bounds: Bounds<'_>) -> Result<Removed> {
+    pub(super) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let scope = match &mut self.way {
-            Way::Memory(scope) => scope,
-            Way::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
+            TransactionBackend::Memory(scope) => scope,
+            TransactionBackend::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
         };
         let mut keys = Vec::new();
-        scope.scan(bounds, Direction::Forward, |key, _| {
+        scope.scan(bounds, ScanDirection::Forward, |key, _| {
             keys.push(key.to_vec());
             if keys.len() < REMOVALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -238,7 +244,7 @@ impl<'t> Transaction<'t> {
         }
         let count = keys.len();
         let rest = keys.pop().filter(|_| count == REMOVALS).map(Bound::Excluded);
-        Ok(Removed { count, rest, ticket: Ticket::default() })
+        Ok(RangeRemovalStep { count, rest, ticket: Ticket::default() })
     }
 
     /// Ends it; the ticket says when it is durable.
@@ -247,8 +253,8 @@ impl<'t> Transaction<'t> {
     /// Nothing may be acknowledged. On disk nothing was done, unless the error is the log's.
     pub(crate) fn commit(self) -> Result<Ticket> {
         match self.way {
-            Way::Memory(scope) => Ok(scope.commit()?),
-            Way::Disk(mut writer) => {
+            TransactionBackend::Memory(scope) => Ok(scope.commit()?),
+            TransactionBackend::Disk(mut writer) => {
                 writer.publish()?;
                 Ok(writer.ticket())
             }

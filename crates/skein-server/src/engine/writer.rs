@@ -8,23 +8,23 @@
 //! On disk, commands that are published together cost one publication and one record of the log. What fails on its way breaks the transaction, and all of it
 //! was not done; so who writes asks [`Writer::published`] after each step, to know what can no longer be undone.
 
-use skein_disk::{DiskError, Transaction};
-use skein_store::{Recorder, Rows, Updated};
+use skein_disk::{DiskError, DiskTransaction};
+use skein_store::{Recorder, RowAllocator, RowUpdate};
 
-use super::disk::{DiskEngine, Reader};
-use super::session::{Removed, live};
-use super::{Bounds, Change, Error, Result, RowRef, RowWriter, Ticket};
+use super::disk::{DiskEngine, DiskRowReader};
+use super::session::{RangeRemovalStep, live};
+use super::{EngineBounds, Error, Result, RowChange, RowRef, RowWriter, Ticket};
 
 /// The scope of [`Session::write`](super::Session::write).
 #[derive(Debug)]
-pub enum Writer<'w, 's> {
+pub enum EngineWriter<'w, 's> {
     /// To rows in memory.
     Memory(&'w mut skein_store::Writer<'s>),
     /// To the disk engine.
     Disk(&'w mut DiskWriter<'s>),
 }
 
-impl Writer<'_, '_> {
+impl EngineWriter<'_, '_> {
     /// Between two commands: publishes what was written if that is much.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Writer<'_, '_> {
     }
 }
 
-impl RowWriter for Writer<'_, '_> {
+impl RowWriter for EngineWriter<'_, '_> {
     type Error = Error;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
@@ -159,7 +159,7 @@ impl RowWriter for Writer<'_, '_> {
         key: &[u8],
         column: &[u8],
         decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<Updated, E> {
+    ) -> std::result::Result<RowUpdate, E> {
         match self {
             Self::Memory(writer) => writer.update_column(key, column, decide),
             Self::Disk(disk) => disk.update_column(key, column, decide),
@@ -169,8 +169,12 @@ impl RowWriter for Writer<'_, '_> {
     fn update_recorded<E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
-        decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        decide: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E> {
         match self {
             Self::Memory(writer) => writer.update_recorded(key, decide),
             Self::Disk(disk) => disk.update_recorded(key, decide),
@@ -182,9 +186,9 @@ impl RowWriter for Writer<'_, '_> {
 #[derive(Debug)]
 pub struct DiskWriter<'w> {
     engine: &'w DiskEngine,
-    reader: &'w mut Reader,
+    reader: &'w mut DiskRowReader,
     /// Begun by the first write.
-    transaction: Option<Transaction<'w>>,
+    transaction: Option<DiskTransaction<'w>>,
     /// All is one transaction, which is published at its end.
     whole: bool,
     /// Of a whole: why it will not be published.
@@ -197,19 +201,19 @@ pub struct DiskWriter<'w> {
 }
 
 impl<'w> DiskWriter<'w> {
-    pub(super) fn new(engine: &'w DiskEngine, reader: &'w mut Reader, now: u64) -> Self {
+    pub(super) fn new(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let ticket = Ticket::default();
         Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
     }
 
     /// A writer all of whose writes are published together, or none of them.
-    pub(super) fn whole(engine: &'w DiskEngine, reader: &'w mut Reader, now: u64) -> Self {
+    pub(super) fn whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let transaction = Some(engine.store().begin());
         Self { whole: true, transaction, ..Self::new(engine, reader, now) }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.failed.is_some() || self.transaction.as_ref().is_some_and(Transaction::is_broken)
+        self.failed.is_some() || self.transaction.as_ref().is_some_and(DiskTransaction::is_broken)
     }
 
     pub(super) fn ticket(&self) -> Ticket {
@@ -229,7 +233,7 @@ impl<'w> DiskWriter<'w> {
     }
 
     fn make_room(&mut self) -> Result<()> {
-        let full = !self.whole && self.transaction.as_ref().is_some_and(Transaction::is_full);
+        let full = !self.whole && self.transaction.as_ref().is_some_and(DiskTransaction::is_full);
         if full { self.publish() } else { Ok(()) }
     }
 
@@ -247,7 +251,7 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// The transaction, to read in; begins one if there is none.
-    pub(super) fn parts(&mut self) -> (&mut Reader, &mut Transaction<'w>) {
+    pub(super) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
         (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
     }
 
@@ -260,14 +264,14 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// Removes the first keys within bounds, so many at most.
-    pub(super) fn remove_range(&mut self, bounds: Bounds<'_>, most: usize) -> Result<Removed> {
+    pub(super) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
         let removed = transaction_of(self.engine, &mut self.transaction).remove_range(bounds, most);
         // What has no order refused before it began.
         if let Err(error @ DiskError::NoOrder) = removed {
             return Err(error.into());
         }
         let removed = self.written(removed)?;
-        Ok(Removed { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
+        Ok(RangeRemovalStep { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
     }
 
     fn put(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<()> {
@@ -296,27 +300,32 @@ impl<'w> DiskWriter<'w> {
     fn update_row<E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        mut decide: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E> {
         DiskEngine::check_key(key)?;
         let Self { engine, reader, transaction, .. } = self;
         let transaction = transaction_of(engine, transaction);
         let current = live(reader.row(key, |value| transaction.get_into(key, value))?, self.now);
         let version = current.map(RowRef::version);
-        let unchanged = Updated { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
+        let unchanged =
+            RowUpdate { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
         let mut recorder = Recorder::none();
         let change = decide(current, engine.rows(), &mut recorder)?;
-        let done = match recorder.settled(key, current, change, engine.rows()) {
-            Change::Put(row) => {
+        let done = match recorder.resolve_expiry(key, current, change, engine.rows()) {
+            RowChange::Put(row) => {
                 engine.check_sizes(key, row.as_ref().content_len())?;
                 transaction.set(key, reader.of_row(row.as_ref())).map(drop)
             }
-            Change::Remove if version.is_some() => transaction.remove(key).map(drop),
-            Change::Keep | Change::Expire(_) | Change::Remove => return Ok(unchanged),
+            RowChange::Remove if version.is_some() => transaction.remove(key).map(drop),
+            RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
         };
         let version = transaction.version_of_last();
         self.written(done)?;
-        Ok(Updated { changed: true, version, ..unchanged })
+        Ok(RowUpdate { changed: true, version, ..unchanged })
     }
 }
 
@@ -331,8 +340,12 @@ impl RowWriter for DiskWriter<'_> {
     fn update_recorded<E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
-        decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        decide: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E> {
         self.update_row(key, decide)
     }
 }
@@ -340,7 +353,7 @@ impl RowWriter for DiskWriter<'_> {
 /// The transaction under way; begins one if there is none.
 fn transaction_of<'t, 'w>(
     engine: &'w DiskEngine,
-    transaction: &'t mut Option<Transaction<'w>>,
-) -> &'t mut Transaction<'w> {
+    transaction: &'t mut Option<DiskTransaction<'w>>,
+) -> &'t mut DiskTransaction<'w> {
     transaction.get_or_insert_with(|| engine.store().begin())
 }

@@ -1,8 +1,8 @@
 //! INFO cpu: the processor's time that this process took, where the system says so.
 
-use super::Lines;
+use super::InfoLines;
 use crate::engine::StoreStats;
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
 /// Seconds in the system and outside of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     Some(CpuSeconds { system, user })
 }
 
-pub(super) fn cpu(_: &Shared, _: &StoreStats, lines: &mut Lines) {
+pub(super) fn cpu(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     if let Some(used) = used() {
         lines.add("used_cpu_sys", format_args!("{:.6}", used.system));
         lines.add("used_cpu_user", format_args!("{:.6}", used.user));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Lines, program};
+use super::{InfoLines, program};
 use crate::loading::Loading;
 
 /// The sections `server` and `persistence`: those that are named, both if none is, or if all are
@@ -10,7 +10,7 @@ use crate::loading::Loading;
 pub(crate) fn text(loading: &Loading, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let both = names.is_empty() || ["default", "all", "everything"].into_iter().any(has);
-    let mut lines = Lines::default();
+    let mut lines = InfoLines::default();
     if both || has("server") {
         lines.0.push_str("# Server\r\n");
         program(&loading.run_id, loading.address, &mut lines);
@@ -24,7 +24,7 @@ pub(crate) fn text(loading: &Loading, names: &[&[u8]]) -> String {
     lines.0
 }
 
-fn persistence(loading: &Loading, lines: &mut Lines) {
+fn persistence(loading: &Loading, lines: &mut InfoLines) {
     let seen = loading.progress.seen();
     lines.add("loading", 1);
     lines.add("async_loading", 0);

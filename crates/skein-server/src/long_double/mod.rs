@@ -58,11 +58,11 @@ impl LongDouble {
             _ => (false, text),
         };
         let number = match magnitude {
-            [b'0', b'x' | b'X', hex @ ..] => Written::parse(hex, 16)?.read_hex(),
+            [b'0', b'x' | b'X', hex @ ..] => ScaledDigits::parse(hex, 16)?.read_hex(),
             _ if ["inf", "infinity"].iter().any(|word| magnitude.eq_ignore_ascii_case(word.as_bytes())) => {
                 Some(Self { exponent: INFINITE, ..Self::ZERO })
             }
-            _ => Written::parse(magnitude, 10)?.read_decimal(),
+            _ => ScaledDigits::parse(magnitude, 10)?.read_decimal(),
         };
         number.map(|number| Self { negative, ..number })
     }
@@ -153,13 +153,13 @@ fn half_even(bits: u128, shift: u32) -> u128 {
 }
 
 /// A number as it is written: `digits` × base^`exponent`, but in hexadecimal times a power of two.
-struct Written {
+struct ScaledDigits {
     /// Values of the digits, without zeros at either end.
     digits: Vec<u8>,
     exponent: i64,
 }
 
-impl Written {
+impl ScaledDigits {
     /// Digits with at most one point, and an exponent.
     fn parse(text: &[u8], base: u32) -> Option<Self> {
         let (mark, per_digit) = if base == 16 { (b'p', 4) } else { (b'e', 1) };

@@ -14,23 +14,23 @@ use crate::engine::StoreStats;
 use crate::info::resident_bytes;
 use crate::info::{REDIS_VERSION, cpu};
 use crate::loading::Loading;
-use crate::observe::KindSeen;
-use crate::shared::Shared;
+use crate::observe::KindTotals;
+use crate::shared::ServerShared;
 
 /// Bounds of the histograms' buckets, as powers of two of nanoseconds: 1 µs to 17 s, each four times the one before.
 const BUCKET_BITS: [u32; 13] = [10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34];
 
 /// The registry of one server.
-pub(super) fn registry(shared: &Arc<Shared>) -> Registry {
+pub(super) fn registry(shared: &Arc<ServerShared>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
-    registry.register_collector(Box::new(Server(Arc::clone(shared))));
+    registry.register_collector(Box::new(ServingCollector(Arc::clone(shared))));
     registry
 }
 
 /// The registry of a server whose data is still being read back.
 pub(super) fn before(loading: &Arc<Loading>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
-    registry.register_collector(Box::new(Before(Arc::clone(loading))));
+    registry.register_collector(Box::new(LoadingCollector(Arc::clone(loading))));
     registry
 }
 
@@ -44,16 +44,16 @@ pub(super) fn text(registry: &Registry) -> String {
 }
 
 #[derive(Debug)]
-struct Server(Arc<Shared>);
+struct ServingCollector(Arc<ServerShared>);
 
 #[derive(Debug)]
-struct Before(Arc<Loading>);
+struct LoadingCollector(Arc<Loading>);
 
 /// Writes metrics, one after the other.
-struct Out<'e>(DescriptorEncoder<'e>);
+struct MetricsEncoder<'e>(DescriptorEncoder<'e>);
 
 /// A metric's label and its value, if it has one.
-type Label<'l> = Option<(&'static str, &'l str)>;
+type MetricLabel<'l> = Option<(&'static str, &'l str)>;
 
 #[expect(clippy::cast_precision_loss, reason = "counts, bytes and times, to 53 bits")]
 fn float(value: u64) -> f64 {
@@ -64,12 +64,12 @@ fn seconds(nanos: u64) -> f64 {
     float(nanos) / 1e9
 }
 
-impl Out<'_> {
+impl MetricsEncoder<'_> {
     fn one<'l>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
         kind: MetricType,
-        values: impl IntoIterator<Item = (Label<'l>, f64)>,
+        values: impl IntoIterator<Item = (MetricLabel<'l>, f64)>,
     ) -> fmt::Result {
         let counts = matches!(kind, MetricType::Counter);
         let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), kind)?;
@@ -110,10 +110,10 @@ impl Out<'_> {
     }
 }
 
-impl Collector for Server {
+impl Collector for ServingCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let (shared, numbers) = (&self.0, self.0.store.stats());
-        let mut out = Out(encoder);
+        let mut out = MetricsEncoder(encoder);
         program(false, &mut out)?;
         clients(shared, &mut out)?;
         commands(shared, &mut out)?;
@@ -123,9 +123,9 @@ impl Collector for Server {
     }
 }
 
-impl Collector for Before {
+impl Collector for LoadingCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (loading, mut out) = (&self.0, Out(encoder));
+        let (loading, mut out) = (&self.0, MetricsEncoder(encoder));
         let seen = loading.progress.seen();
         program(true, &mut out)?;
         out.gauge("uptime", "Time since the start", Some(Unit::Seconds), loading.elapsed().as_secs_f64())?;
@@ -137,7 +137,7 @@ impl Collector for Before {
 }
 
 /// Which program this is, and whether it still reads its data back.
-fn program(loads: bool, out: &mut Out<'_>) -> fmt::Result {
+fn program(loads: bool, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
         ("redis_version", REDIS_VERSION),
@@ -150,8 +150,8 @@ fn program(loads: bool, out: &mut Out<'_>) -> fmt::Result {
     out.gauge("loading", "Whether data is still being read back", None, f64::from(u8::from(loads)))
 }
 
-fn clients(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
-    let counted = shared.counted();
+fn clients(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
+    let counted = shared.worker_sums();
     out.gauge("uptime", "Time since the start", Some(Unit::Seconds), shared.started.elapsed().as_secs_f64())?;
     out.gauge("clients", "Connections now", None, float(shared.connections() as u64))?;
     let most = shared.settings.clients_max.get() as u64;
@@ -176,11 +176,11 @@ fn clients(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn commands(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
+fn commands(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let seen = shared.observed();
-    let kinds: Vec<(String, &KindSeen)> =
+    let kinds: Vec<(String, &KindTotals)> =
         seen.kinds().map(|(kind, seen)| (kind.name().into_owned(), seen)).collect();
-    let each = |of: fn(&KindSeen) -> u64| kinds.iter().map(move |(name, seen)| (name.as_str(), of(seen)));
+    let each = |of: fn(&KindTotals) -> u64| kinds.iter().map(move |(name, seen)| (name.as_str(), of(seen)));
     out.counters(
         "commands_rejected",
         "Requests refused before they were run",
@@ -216,7 +216,7 @@ fn commands(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
 }
 
 /// What each bucket has that those before have not. Calls that were not timed (`latency-tracking no`) are in the last.
-fn buckets(seen: &KindSeen) -> Vec<(f64, u64)> {
+fn buckets(seen: &KindTotals) -> Vec<(f64, u64)> {
     let mut before = 0;
     let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(BUCKET_BITS.len() + 1);
     for bits in BUCKET_BITS {
@@ -228,7 +228,7 @@ fn buckets(seen: &KindSeen) -> Vec<(f64, u64)> {
     buckets
 }
 
-fn memory(shared: &Shared, numbers: &StoreStats, out: &mut Out<'_>) -> fmt::Result {
+fn memory(shared: &ServerShared, numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     out.gauge("keys", "Keys", None, float(numbers.keys as u64))?;
     out.gauge("keys_expiring", "Keys that have a time", None, float(numbers.expires as u64))?;
     out.counter("keys_expired", "Keys removed because their time had come", None, numbers.expired)?;
@@ -254,7 +254,7 @@ fn memory(shared: &Shared, numbers: &StoreStats, out: &mut Out<'_>) -> fmt::Resu
     )
 }
 
-fn persistence(numbers: &StoreStats, out: &mut Out<'_>) -> fmt::Result {
+fn persistence(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     out.gauge("epoch", "The present epoch", None, float(numbers.epoch))?;
     out.gauge("durable_epoch", "The last durable epoch", None, float(numbers.durable_epoch))?;
     out.counter("commits", "Epochs made durable", None, numbers.commits)?;
@@ -289,7 +289,7 @@ fn persistence(numbers: &StoreStats, out: &mut Out<'_>) -> fmt::Result {
 }
 
 /// The pages of the disk engine.
-fn disk(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
+fn disk(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let Some((disk, stats)) = shared.store.disk() else { return Ok(()) };
     let buffer = stats.buffer;
     let pages = disk.store().options().cache_pages as u64;

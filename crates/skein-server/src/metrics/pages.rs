@@ -15,20 +15,20 @@ use prometheus_client::registry::Registry;
 
 use super::collect;
 use crate::loading::Loading;
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
 const OK: &str = "200 OK";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// An answer to GET.
-pub(super) struct Page {
+pub(super) struct HttpPage {
     pub status: &'static str,
     pub kind: &'static str,
     pub body: String,
 }
 
-impl Page {
+impl HttpPage {
     /// A few words.
     pub(super) fn words(status: &'static str, body: impl Into<String>) -> Self {
         Self { status, kind: TEXT, body: body.into() }
@@ -48,14 +48,14 @@ pub(super) const PATHS: &str = "there are /metrics, /-/healthy and /-/ready\n";
 
 /// What the pages tell of.
 #[derive(Debug)]
-pub(crate) struct Pages {
+pub(crate) struct MetricsPages {
     loading: Arc<Loading>,
     before: Registry,
-    serving: OnceLock<(Arc<Shared>, Registry)>,
+    serving: OnceLock<(Arc<ServerShared>, Registry)>,
     given_up: AtomicBool,
 }
 
-impl Pages {
+impl MetricsPages {
     /// Of a server without data.
     pub(crate) fn new(loading: Arc<Loading>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Pages {
     }
 
     /// The server serves from now on.
-    pub(crate) fn serve(&self, shared: &Arc<Shared>) {
+    pub(crate) fn serve(&self, shared: &Arc<ServerShared>) {
         // It is told once; a second server would be a mistake, and the first goes on.
         let _ = self.serving.set((Arc::clone(shared), collect::registry(shared)));
     }
@@ -85,13 +85,13 @@ impl Pages {
     }
 
     /// The page at this path, if there is one.
-    pub(super) fn page(&self, path: &[u8]) -> Option<Page> {
+    pub(super) fn page(&self, path: &[u8]) -> Option<HttpPage> {
         match path {
             b"/metrics" => {
                 let registry = self.serving.get().map_or(&self.before, |(_, registry)| registry);
-                Some(Page { status: OK, kind: METRICS, body: collect::text(registry) })
+                Some(HttpPage { status: OK, kind: METRICS, body: collect::text(registry) })
             }
-            b"/-/healthy" => Some(Page::fine(self.state())),
+            b"/-/healthy" => Some(HttpPage::fine(self.state())),
             b"/-/ready" => Some(self.ready()),
             _ => None,
         }
@@ -105,11 +105,11 @@ impl Pages {
         }
     }
 
-    fn ready(&self) -> Page {
+    fn ready(&self) -> HttpPage {
         match self.serving.get() {
-            None => Page::unavailable(format!("loading: {}\n", self.loading.words())),
-            Some((shared, _)) if shared.stopping() => Page::unavailable(self.state()),
-            Some((shared, _)) => Page::fine(match shared.store.stats().writes_stopped {
+            None => HttpPage::unavailable(format!("loading: {}\n", self.loading.words())),
+            Some((shared, _)) if shared.stopping() => HttpPage::unavailable(self.state()),
+            Some((shared, _)) => HttpPage::fine(match shared.store.stats().writes_stopped {
                 // Reads go on, and taking the server away would end them, too.
                 Some(why) => format!("serving, but no writes: {why}\n"),
                 None => self.state().to_owned(),

@@ -12,18 +12,18 @@ const LONG: Duration = Duration::from_hours(1);
 const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
 /// Answers until it is dropped.
-struct Running {
-    metrics: Option<Metrics>,
+struct TestMetricsServer {
+    metrics: Option<MetricsThread>,
     stop: Arc<AtomicBool>,
 }
 
-impl Running {
+impl TestMetricsServer {
     /// Every page has this text.
-    fn new(patience: Patience, text: impl Fn() -> String + Send + 'static) -> Self {
-        let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
+    fn new(patience: HttpTimeouts, text: impl Fn() -> String + Send + 'static) -> Self {
+        let listening = MetricsListener::at(([127, 0, 0, 1], 0).into()).expect("a port");
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
-        let page = move |_: &[u8]| Some(Page::words("200 OK", text()));
+        let page = move |_: &[u8]| Some(HttpPage::words("200 OK", text()));
         let metrics = listening.answer(patience, move || stopping.load(Ordering::SeqCst), page);
         Self { metrics: Some(metrics.expect("a thread")), stop }
     }
@@ -53,7 +53,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for TestMetricsServer {
     fn drop(&mut self) {
         if self.metrics.is_some() {
             self.end();
@@ -78,7 +78,7 @@ fn is_cut_off(client: &mut TcpStream) -> bool {
 /// longest goes.
 #[test]
 fn silent_connections_keep_nobody_waiting() {
-    let running = Running::new(Patience { head: LONG, answer: LONG }, || "metrics".to_owned());
+    let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "metrics".to_owned());
     let begun: [&[u8]; 3] = [b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\n"];
     let silent: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX)
         .map(|i| {
@@ -98,7 +98,7 @@ fn silent_connections_keep_nobody_waiting() {
 #[test]
 fn who_does_not_take_the_answer_keeps_nobody_waiting() {
     let long = || "x".repeat(64 << 20);
-    let running = Running::new(Patience { head: LONG, answer: LONG }, long);
+    let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, long);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
     for client in &mut slow {
         client.write_all(REQUEST).expect("to send");
@@ -111,7 +111,8 @@ fn who_does_not_take_the_answer_keeps_nobody_waiting() {
 fn a_stop_waits_for_nobody() {
     for request in [&b""[..], b"GET /metr", REQUEST] {
         // More than the system buffers.
-        let mut running = Running::new(Patience { head: LONG, answer: LONG }, || "x".repeat(8 << 20));
+        let mut running =
+            TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "x".repeat(8 << 20));
         let mut client = running.connect();
         client.write_all(request).expect("to send");
         // Who came before was accepted before.
@@ -125,7 +126,7 @@ fn a_stop_waits_for_nobody() {
 /// that of the answer.
 #[test]
 fn who_asks_for_nothing_is_cut_off() {
-    let running = Running::new(Patience { head: SHORT, answer: LONG }, String::new);
+    let running = TestMetricsServer::new(HttpTimeouts { head: SHORT, answer: LONG }, String::new);
     for begun in ["", "GET /metr"] {
         let mut client = running.connect();
         client.write_all(begun.as_bytes()).expect("to send");
@@ -137,7 +138,8 @@ fn who_asks_for_nothing_is_cut_off() {
 /// the thread for as long as it liked.
 #[test]
 fn who_takes_a_little_at_a_time_is_cut_off() {
-    let running = Running::new(Patience { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));
+    let running =
+        TestMetricsServer::new(HttpTimeouts { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));
     let mut client = running.connect();
     client.write_all(REQUEST).expect("to send");
     // Some progress within the patience, always: at this pace all of it would take an hour.

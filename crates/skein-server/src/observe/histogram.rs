@@ -34,15 +34,15 @@ fn longest(place: usize) -> u64 {
 
 /// Counts that one thread writes.
 #[derive(Debug)]
-pub(crate) struct Histogram(Box<[AtomicU64; COUNTS]>);
+pub(crate) struct LatencyHistogram(Box<[AtomicU64; COUNTS]>);
 
-impl Default for Histogram {
+impl Default for LatencyHistogram {
     fn default() -> Self {
         Self(Box::new([const { AtomicU64::new(0) }; COUNTS]))
     }
 }
 
-impl Histogram {
+impl LatencyHistogram {
     /// So many of this time. Only the thread that owns it may call this.
     #[inline]
     pub(crate) fn add(&self, nanos: u64, count: u64) {
@@ -54,13 +54,13 @@ impl Histogram {
 
 /// Counts at a moment, of one histogram or of several together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Distribution {
+pub(crate) struct LatencyDistribution {
     /// Empty until something is added.
     counts: Vec<u64>,
 }
 
-impl Distribution {
-    pub(crate) fn add(&mut self, histogram: &Histogram) {
+impl LatencyDistribution {
+    pub(crate) fn add(&mut self, histogram: &LatencyHistogram) {
         self.counts.resize(COUNTS, 0);
         for (sum, count) in self.counts.iter_mut().zip(&*histogram.0) {
             *sum += count.load(Ordering::Relaxed);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_rise_and_a_time_is_at_most_six_percent_below_the_longest_of_its_place() {
+    fn bucket_bounds_rise_and_exceed_a_time_by_six_percent() {
         let mut last = 0;
         for time in (0..4096).chain((12..36).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 77]))
         {
@@ -131,11 +131,11 @@ mod tests {
 
     #[test]
     fn percentiles_and_doublings() {
-        let histogram = Histogram::default();
+        let histogram = LatencyHistogram::default();
         histogram.add(500, 90);
         histogram.add(5_000, 9);
         histogram.add(u64::MAX, 1);
-        let mut found = Distribution::default();
+        let mut found = LatencyDistribution::default();
         assert_eq!((found.total(), found.percentile(50.0), found.doublings()), (0, 0, vec![(1024, 0)]));
         found.add(&histogram);
         let before = found.clone();

@@ -9,10 +9,10 @@
 //! Counts are plain stores of the worker that they belong to, so counting costs no atomic change, and a reset is kept as a sum to take away:
 //! nobody writes another thread's counts.
 
-pub(crate) mod events;
+pub(crate) mod command_kinds;
 pub(crate) mod histogram;
-pub(crate) mod kinds;
-pub(crate) mod pulse;
+pub(crate) mod latency_events;
+pub(crate) mod rates;
 pub(crate) mod settings;
 pub(crate) mod slowlog;
 
@@ -22,11 +22,11 @@ use std::sync::{Mutex, OnceLock};
 
 use skein_sync::locks::lock;
 
-use crate::shared::Counts;
-use events::Events;
-use histogram::{Distribution, Histogram};
-use kinds::{KINDS, Kind};
-use pulse::Pulse;
+use crate::shared::WorkerCounters;
+use command_kinds::{CommandKind, KINDS};
+use histogram::{LatencyDistribution, LatencyHistogram};
+use latency_events::LatencyEvents;
+use rates::RateSampler;
 use slowlog::Slowlog;
 
 /// Codes of errors that are counted by themselves, by each worker.
@@ -38,60 +38,60 @@ const CODE_BYTES_MAX: usize = 32;
 
 /// What all threads share of the observing.
 #[derive(Debug, Default)]
-pub(crate) struct Observing {
+pub(crate) struct ServerObserver {
     pub slowlog: Slowlog,
-    pub events: Events,
-    pub pulse: Pulse,
+    pub events: LatencyEvents,
+    pub pulse: RateSampler,
 }
 
 /// What one worker has counted. Only the worker writes it.
 #[derive(Debug)]
-pub(crate) struct Observed {
-    kinds: Box<[KindCounts]>,
+pub(crate) struct WorkerObserver {
+    kinds: Box<[KindCounters]>,
     errors: Mutex<BTreeMap<Box<str>, u64>>,
 }
 
 /// What one worker has counted of a kind.
 #[derive(Debug, Default)]
-struct KindCounts {
+struct KindCounters {
     calls: AtomicU64,
     nanos: AtomicU64,
     rejected: AtomicU64,
     failed: AtomicU64,
     /// Made with the first call.
-    latency: OnceLock<Histogram>,
+    latency: OnceLock<LatencyHistogram>,
 }
 
-impl Default for Observed {
+impl Default for WorkerObserver {
     fn default() -> Self {
-        Self { kinds: (0..KINDS).map(|_| KindCounts::default()).collect(), errors: Mutex::default() }
+        Self { kinds: (0..KINDS).map(|_| KindCounters::default()).collect(), errors: Mutex::default() }
     }
 }
 
-impl Observed {
+impl WorkerObserver {
     /// So many requests were done, which took so long each.
     #[inline]
-    pub(crate) fn done(&self, kind: Kind, count: u64, nanos_each: u64, tracking: bool) {
+    pub(crate) fn done(&self, kind: CommandKind, count: u64, nanos_each: u64, tracking: bool) {
         let counts = &self.kinds[kind.index()];
-        Counts::add(&counts.calls, count);
-        Counts::add(&counts.nanos, count * nanos_each);
+        WorkerCounters::add(&counts.calls, count);
+        WorkerCounters::add(&counts.nanos, count * nanos_each);
         if tracking {
-            counts.latency.get_or_init(Histogram::default).add(nanos_each, count);
+            counts.latency.get_or_init(LatencyHistogram::default).add(nanos_each, count);
         }
     }
 
     /// A request was done and answered with this error (what is sent: with the `-`).
     #[cold]
-    pub(crate) fn failed(&self, kind: Kind, error: &[u8]) {
-        Counts::add(&self.kinds[kind.index()].failed, 1);
+    pub(crate) fn failed(&self, kind: CommandKind, error: &[u8]) {
+        WorkerCounters::add(&self.kinds[kind.index()].failed, 1);
         self.error(error);
     }
 
     /// A request was refused with this error, and not done.
     #[cold]
-    pub(crate) fn rejected(&self, kind: Option<Kind>, error: &[u8]) {
+    pub(crate) fn rejected(&self, kind: Option<CommandKind>, error: &[u8]) {
         if let Some(kind) = kind {
-            Counts::add(&self.kinds[kind.index()].rejected, 1);
+            WorkerCounters::add(&self.kinds[kind.index()].rejected, 1);
         }
         self.error(error);
     }
@@ -108,7 +108,7 @@ impl Observed {
 
 /// What was counted of a kind, by all workers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KindSeen {
+pub(crate) struct KindTotals {
     pub calls: u64,
     /// All calls together.
     pub nanos: u64,
@@ -116,22 +116,22 @@ pub(crate) struct KindSeen {
     pub rejected: u64,
     /// Run, and answered with an error.
     pub failed: u64,
-    pub latency: Distribution,
+    pub latency: LatencyDistribution,
 }
 
 /// What all workers have counted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CommandTotals {
     /// By [`Kind::index`]; empty for nothing.
-    kinds: Vec<KindSeen>,
+    kinds: Vec<KindTotals>,
     /// How often each code of errors was answered.
     pub errors: BTreeMap<Box<str>, u64>,
 }
 
-impl Seen {
+impl CommandTotals {
     /// Adds up. Cost: some 200 kinds, and 4 KiB for each that was used, per worker.
-    pub(crate) fn of<'o>(workers: impl Iterator<Item = &'o Observed>) -> Self {
-        let mut seen = Self { kinds: vec![KindSeen::default(); KINDS], errors: BTreeMap::new() };
+    pub(crate) fn of<'o>(workers: impl Iterator<Item = &'o WorkerObserver>) -> Self {
+        let mut seen = Self { kinds: vec![KindTotals::default(); KINDS], errors: BTreeMap::new() };
         for observed in workers {
             for (sum, counts) in seen.kinds.iter_mut().zip(&observed.kinds) {
                 sum.calls += counts.calls.load(Ordering::Relaxed);
@@ -167,8 +167,8 @@ impl Seen {
     }
 
     /// The kinds that were called or refused, in their order.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = (Kind, &KindSeen)> {
-        Kind::all().zip(&self.kinds).filter(|(_, seen)| seen.calls + seen.rejected > 0)
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (CommandKind, &KindTotals)> {
+        CommandKind::all().zip(&self.kinds).filter(|(_, seen)| seen.calls + seen.rejected > 0)
     }
 
     /// Errors of all codes.
@@ -183,18 +183,19 @@ mod tests {
 
     #[test]
     fn workers_are_added_up_and_a_reset_is_taken_away() {
-        let workers = [Observed::default(), Observed::default()];
-        let get = Kind::plain(0);
+        let workers = [WorkerObserver::default(), WorkerObserver::default()];
+        let get = CommandKind::plain(0);
         workers[0].done(get, 16, 100, true);
         workers[1].done(get, 1, 400, false);
         workers[1].failed(get, b"-WRONGTYPE Operation\r\n");
-        let before = Seen::of(workers.iter());
+        let before = CommandTotals::of(workers.iter());
         workers[0].done(get, 1, 100, true);
         workers[0].rejected(None, b"-ERR unknown command\r\n");
         workers[1].rejected(Some(get), b"-NOAUTH\r\n");
-        let mut seen = Seen::of(workers.iter());
+        let mut seen = CommandTotals::of(workers.iter());
         assert_eq!(seen.error_replies(), 3);
-        let of_get = |seen: &Seen| seen.kinds().map(|(kind, of)| (kind, of.clone())).next().expect("GET");
+        let of_get =
+            |seen: &CommandTotals| seen.kinds().map(|(kind, of)| (kind, of.clone())).next().expect("GET");
         let (kind, all) = of_get(&seen);
         assert_eq!(
             (kind.name().as_ref(), all.calls, all.nanos, all.rejected, all.failed),
@@ -211,13 +212,13 @@ mod tests {
 
     #[test]
     fn codes_of_errors_are_bounded() {
-        let observed = Observed::default();
+        let observed = WorkerObserver::default();
         for n in 0..1000 {
             observed.rejected(None, format!("-CODE{n} {n}\r\n").as_bytes());
         }
         observed.rejected(None, &[b'-'; 10_000]);
         observed.rejected(None, b"-\xff\xff");
-        let seen = Seen::of(std::iter::once(&observed));
+        let seen = CommandTotals::of(std::iter::once(&observed));
         assert_eq!(seen.errors.len(), ERROR_CODES_MAX + 1);
         assert_eq!(seen.error_replies(), 1002);
         assert!(seen.errors.keys().all(|code| code.len() <= CODE_BYTES_MAX));

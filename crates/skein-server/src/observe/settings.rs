@@ -7,7 +7,7 @@ use std::time::Duration;
 use skein_sync::locks::lock;
 
 use crate::ServerOptions;
-use crate::settings::Setting;
+use crate::settings::LiveSetting;
 
 /// Percentiles of INFO latencystats, unless told otherwise.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
@@ -18,9 +18,9 @@ pub(crate) struct ObserveSettings {
     /// `slowlog-log-slower-than`, in microseconds; negative for never.
     slower_than: AtomicI64,
     /// `slowlog-max-len`
-    pub slowlog_len: Setting,
+    pub slowlog_len: LiveSetting,
     /// `latency-monitor-threshold`, in milliseconds; 0 for never.
-    pub event_ms: Setting,
+    pub event_ms: LiveSetting,
     /// `latency-tracking`
     tracking: AtomicBool,
     /// `latency-tracking-info-percentiles`
@@ -34,8 +34,8 @@ impl ObserveSettings {
         let slower_than = i64::try_from(options.slowlog_slower_than.as_micros()).unwrap_or(-1);
         Self {
             slower_than: AtomicI64::new(slower_than),
-            slowlog_len: Setting::new(options.slowlog_len),
-            event_ms: Setting::new(millis(options.latency_threshold)),
+            slowlog_len: LiveSetting::new(options.slowlog_len),
+            event_ms: LiveSetting::new(millis(options.latency_threshold)),
             tracking: AtomicBool::new(options.latency_tracking),
             percentiles: Mutex::new(PERCENTILES.to_vec()),
         }

@@ -9,9 +9,9 @@ use std::time::UNIX_EPOCH;
 use skein_sync::locks::lock;
 
 use crate::commands::is;
-use crate::newest::{Newest, Weighed};
-use crate::resp::Args;
-use crate::transport::Address;
+use crate::recent_entries::{MemorySize, RecentEntries};
+use crate::resp::RequestArgs;
+use crate::transport::ConnectionAddress;
 
 /// Arguments that are kept, one that counts the others included.
 const ARGS_MAX: usize = 32;
@@ -24,11 +24,11 @@ const SECRET_PARAMETERS: [&str; 4] = ["requirepass", "masterauth", "masteruser",
 
 /// A request, as far as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Clipped(pub Vec<Vec<u8>>);
+pub(crate) struct ClippedRequest(pub Vec<Vec<u8>>);
 
 /// Where the secrets of a request are.
 #[derive(Debug, Clone, Copy)]
-enum Secrets {
+enum SecretArgs {
     None,
     /// From this argument on.
     From(usize),
@@ -36,8 +36,8 @@ enum Secrets {
     OfParameters,
 }
 
-impl Secrets {
-    fn of(args: &Args<'_>) -> Self {
+impl SecretArgs {
+    fn of(args: &RequestArgs<'_>) -> Self {
         let (command, second) = (args.get(0), if args.len() > 1 { args.get(1) } else { b"" });
         if is(command, "AUTH") {
             Self::From(1)
@@ -54,7 +54,7 @@ impl Secrets {
         }
     }
 
-    fn hides(self, at: usize, args: &Args<'_>) -> bool {
+    fn hides(self, at: usize, args: &RequestArgs<'_>) -> bool {
         match self {
             Self::None => false,
             Self::From(first) => at >= first,
@@ -65,9 +65,9 @@ impl Secrets {
     }
 }
 
-impl Clipped {
-    pub(crate) fn of(args: &Args<'_>) -> Self {
-        let secrets = Secrets::of(args);
+impl ClippedRequest {
+    pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
+        let secrets = SecretArgs::of(args);
         let kept = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
         let clip = |(at, arg): (usize, &[u8])| {
             if secrets.hides(at, args) {
@@ -89,14 +89,14 @@ impl Clipped {
 
 /// A slow request.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct SlowlogEntry {
     /// Rises from 0; goes on after a reset.
     pub id: u64,
     /// Seconds since 1970.
     pub unix_s: u64,
     pub micros: u64,
-    pub request: Clipped,
-    pub address: Option<Address>,
+    pub request: ClippedRequest,
+    pub address: Option<ConnectionAddress>,
     /// The client's name, as much as of an argument; empty for none.
     pub name: Vec<u8>,
 }
@@ -104,18 +104,18 @@ pub(crate) struct Entry {
 /// The latest slow requests.
 #[derive(Debug, Default)]
 pub(crate) struct Slowlog {
-    entries: Mutex<Entries>,
+    entries: Mutex<SlowlogEntries>,
     /// Their bytes, to be read without the lock.
     bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Entries {
+struct SlowlogEntries {
     next: u64,
-    kept: Newest<Entry>,
+    kept: RecentEntries<SlowlogEntry>,
 }
 
-impl Weighed for Entry {
+impl MemorySize for SlowlogEntry {
     fn memory(&self) -> usize {
         let args: usize = self.request.0.iter().map(|arg| size_of::<Vec<u8>>() + arg.capacity()).sum();
         size_of::<Self>() + args + self.name.capacity()
@@ -127,8 +127,8 @@ impl Slowlog {
     pub(crate) fn add(
         &self,
         nanos: u64,
-        request: Clipped,
-        (address, name): (Option<Address>, &[u8]),
+        request: ClippedRequest,
+        (address, name): (Option<ConnectionAddress>, &[u8]),
         most: usize,
     ) {
         let name = name[..name.len().min(ARG_BYTES_MAX)].to_vec();
@@ -136,11 +136,11 @@ impl Slowlog {
         let mut entries = lock(&self.entries);
         let id = entries.next;
         entries.next += 1;
-        entries.kept.add(Entry { id, unix_s, micros: nanos / 1000, request, address, name }, most);
+        entries.kept.add(SlowlogEntry { id, unix_s, micros: nanos / 1000, request, address, name }, most);
         self.count(&entries);
     }
 
-    fn count(&self, entries: &Entries) {
+    fn count(&self, entries: &SlowlogEntries) {
         // Relaxed: a number for people and for the memory limit.
         self.bytes.store(entries.kept.memory(), Ordering::Relaxed);
     }
@@ -151,7 +151,7 @@ impl Slowlog {
     }
 
     /// The newest ones, up to so many.
-    pub(crate) fn newest(&self, most: usize) -> Vec<Entry> {
+    pub(crate) fn newest(&self, most: usize) -> Vec<SlowlogEntry> {
         lock(&self.entries).kept.iter().take(most).cloned().collect()
     }
 
@@ -169,12 +169,16 @@ impl Slowlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resp::Queue;
+    use crate::resp::RequestQueue;
 
     fn clipped(request: &[&[u8]]) -> Vec<String> {
-        let queue = Queue::of(&[request]);
+        let queue = RequestQueue::of(&[request]);
         let (_, args) = queue.iter().next().expect("a request");
-        Clipped::of(&args).0.into_iter().map(|arg| String::from_utf8_lossy(&arg).into_owned()).collect()
+        ClippedRequest::of(&args)
+            .0
+            .into_iter()
+            .map(|arg| String::from_utf8_lossy(&arg).into_owned())
+            .collect()
     }
 
     #[test]
@@ -214,7 +218,7 @@ mod tests {
     #[test]
     fn the_newest_stay_and_numbers_go_on() {
         let slowlog = Slowlog::default();
-        let add = |most| slowlog.add(7_500, Clipped(Vec::new()), (None, b"name"), most);
+        let add = |most| slowlog.add(7_500, ClippedRequest(Vec::new()), (None, b"name"), most);
         (0..5).for_each(|_| add(3));
         let ids = |most| slowlog.newest(most).iter().map(|entry| entry.id).collect::<Vec<_>>();
         assert_eq!((ids(10), ids(1), slowlog.len()), (vec![4, 3, 2], vec![4], 3));
@@ -222,7 +226,7 @@ mod tests {
         slowlog.reset();
         add(3);
         assert_eq!(ids(10), [5]);
-        assert!(slowlog.memory() >= size_of::<Entry>() + 4);
+        assert!(slowlog.memory() >= size_of::<SlowlogEntry>() + 4);
         add(0);
         assert_eq!((slowlog.len(), slowlog.memory()), (0, 0));
     }

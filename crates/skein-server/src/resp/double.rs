@@ -4,7 +4,7 @@ use super::number::Decimal;
 
 /// What `strtod` makes of the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Parsed {
+struct StrtodPrefix {
     value: f64,
     /// Bytes that it took; 0 if it is no number.
     len: usize,
@@ -12,7 +12,7 @@ struct Parsed {
     out_of_range: bool,
 }
 
-const NOTHING: Parsed = Parsed { value: 0.0, len: 0, out_of_range: false };
+const NOTHING: StrtodPrefix = StrtodPrefix { value: 0.0, len: 0, out_of_range: false };
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
@@ -49,7 +49,7 @@ fn begins(text: &[u8], word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn strtod(text: &[u8]) -> Parsed {
+fn strtod(text: &[u8]) -> StrtodPrefix {
     let spaces = digits(text, |byte| is_space(*byte));
     let sign = usize::from(matches!(text.get(spaces), Some(b'+' | b'-')));
     let negative = text.get(spaces) == Some(&b'-');
@@ -59,13 +59,13 @@ fn strtod(text: &[u8]) -> Parsed {
         return NOTHING;
     }
     let value = if negative { -magnitude.value } else { magnitude.value };
-    Parsed { value, len: spaces + sign + magnitude.len, ..magnitude }
+    StrtodPrefix { value, len: spaces + sign + magnitude.len, ..magnitude }
 }
 
-fn unsigned(text: &[u8]) -> Parsed {
+fn unsigned(text: &[u8]) -> StrtodPrefix {
     for (word, value) in [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)] {
         if begins(text, word) {
-            return Parsed { value, len: word.len(), out_of_range: false };
+            return StrtodPrefix { value, len: word.len(), out_of_range: false };
         }
     }
     if begins(text, "0x") && mantissa(&text[2..], u8::is_ascii_hexdigit) > 0 {
@@ -78,11 +78,11 @@ fn unsigned(text: &[u8]) -> Parsed {
     let len = digits + exponent(&text[digits..], b'e');
     let value: f64 = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let lost = value == 0.0 && text[..digits].iter().any(|digit| (b'1'..=b'9').contains(digit));
-    Parsed { value, len, out_of_range: lost || value.is_infinite() }
+    StrtodPrefix { value, len, out_of_range: lost || value.is_infinite() }
 }
 
 /// A number that begins with 0x and has digits.
-fn hexadecimal(text: &[u8]) -> Parsed {
+fn hexadecimal(text: &[u8]) -> StrtodPrefix {
     let digits = mantissa(&text[2..], u8::is_ascii_hexdigit);
     let power = exponent(&text[2 + digits..], b'p');
     let (mut bits, mut scale, mut fraction) = (0_u64, 0_i64, false);
@@ -109,7 +109,7 @@ fn hexadecimal(text: &[u8]) -> Parsed {
     };
     let value = scaled(bits, scale.saturating_add(written.clamp(-1_000_000, 1_000_000)));
     let out_of_range = value.is_infinite() || (value == 0.0 && bits > 0);
-    Parsed { value, len: 2 + digits + power, out_of_range }
+    StrtodPrefix { value, len: 2 + digits + power, out_of_range }
 }
 
 /// `bits` times two to a power.

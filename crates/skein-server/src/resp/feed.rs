@@ -1,19 +1,19 @@
 //! Bytes fed to the parser in pieces, for tests and for fuzzing.
 
-use super::Input;
+use super::RequestBuffer;
 use super::limits::{ProtocolError, RequestLimits};
 use super::request::INPUT_BYTES_MIN;
 
 /// The arguments of requests.
-pub(crate) type Requests = Vec<Vec<Vec<u8>>>;
+pub(crate) type FedRequests = Vec<Vec<Vec<u8>>>;
 
 /// Feeds `bytes` in pieces of these sizes, over and over; the requests, and the error that ended it. Holds the parser to its bounds.
 pub(crate) fn feed(
     mut bytes: &[u8],
     sizes: &[usize],
     limits: &RequestLimits,
-) -> (Requests, Result<(), ProtocolError>) {
-    let mut input = Input::new();
+) -> (FedRequests, Result<(), ProtocolError>) {
+    let mut input = RequestBuffer::new();
     let (mut found, total) = (Vec::new(), bytes.len());
     for &size in sizes.iter().cycle() {
         let mut piece;
@@ -48,10 +48,10 @@ pub(crate) fn feed(
 }
 
 /// The queued requests, which must be within the bounds.
-fn drain(input: &mut Input, limits: &RequestLimits) -> Requests {
+fn drain(input: &mut RequestBuffer, limits: &RequestLimits) -> FedRequests {
     assert!(input.queued() <= limits.pipeline);
     let args = |i| input.args(i).from(0).map(<[u8]>::to_vec).collect::<Vec<_>>();
-    let found: Requests = (0..input.queued()).map(args).collect();
+    let found: FedRequests = (0..input.queued()).map(args).collect();
     for request in &found {
         assert!(!request.is_empty() && request.iter().map(Vec::len).sum::<usize>() <= limits.request_bytes);
     }

@@ -19,6 +19,6 @@ pub(crate) mod reply;
 pub(crate) mod request;
 
 pub(crate) use limits::{ProtocolError, RequestLimits};
-pub(crate) use queue::Queue;
-pub(crate) use reply::{Protocol, Reply};
-pub(crate) use request::{Args, Input};
+pub(crate) use queue::RequestQueue;
+pub(crate) use reply::{Protocol, ReplyWriter};
+pub(crate) use request::{RequestArgs, RequestBuffer};

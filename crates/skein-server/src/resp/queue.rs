@@ -1,13 +1,13 @@
 //! Requests that are kept for later, in memory of their own: those of a transaction until its EXEC.
 
-use super::request::{Args, Span};
+use super::request::{ArgSpan, RequestArgs};
 
 /// Bytes that a request takes besides its arguments: its place in the queue.
-const PER_REQUEST: usize = size_of::<Queued>();
+const PER_REQUEST: usize = size_of::<QueuedRequest>();
 
 /// A request: its spans, and what it was found to be.
 #[derive(Debug, Clone, Copy)]
-struct Queued {
+struct QueuedRequest {
     first: u32,
     count: u32,
     tag: u16,
@@ -15,22 +15,22 @@ struct Queued {
 
 /// Copies of requests, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct RequestQueue {
     buffer: Vec<u8>,
-    spans: Vec<Span>,
-    requests: Vec<Queued>,
+    spans: Vec<ArgSpan>,
+    requests: Vec<QueuedRequest>,
 }
 
-impl Queue {
+impl RequestQueue {
     /// Adds a request; `false` if the queue would then take more than `limit` bytes, which is 4 GiB at most.
-    pub(crate) fn push(&mut self, tag: u16, args: &Args<'_>, limit: usize) -> bool {
-        let bytes: usize = args.from(0).map(|arg| arg.len() + size_of::<Span>()).sum();
+    pub(crate) fn push(&mut self, tag: u16, args: &RequestArgs<'_>, limit: usize) -> bool {
+        let bytes: usize = args.from(0).map(|arg| arg.len() + size_of::<ArgSpan>()).sum();
         if self.bytes() + bytes + PER_REQUEST > limit.min(u32::MAX as usize) {
             return false;
         }
-        self.requests.push(Queued { first: self.spans.len() as u32, count: args.len() as u32, tag });
+        self.requests.push(QueuedRequest { first: self.spans.len() as u32, count: args.len() as u32, tag });
         for arg in args.from(0) {
-            self.spans.push(Span { start: self.buffer.len() as u32, len: arg.len() as u32 });
+            self.spans.push(ArgSpan { start: self.buffer.len() as u32, len: arg.len() as u32 });
             self.buffer.extend_from_slice(arg);
         }
         true
@@ -45,10 +45,10 @@ impl Queue {
             let mut start = 0;
             let span = |arg: &&[u8]| {
                 start += arg.len() as u32;
-                Span { start: start - arg.len() as u32, len: arg.len() as u32 }
+                ArgSpan { start: start - arg.len() as u32, len: arg.len() as u32 }
             };
-            let spans: Vec<Span> = request.iter().map(span).collect();
-            assert!(queue.push(0, &Args::new(&buffer, &spans), usize::MAX));
+            let spans: Vec<ArgSpan> = request.iter().map(span).collect();
+            assert!(queue.push(0, &RequestArgs::new(&buffer, &spans), usize::MAX));
         }
         queue
     }
@@ -61,8 +61,8 @@ impl Queue {
     /// Bytes that it holds.
     pub(crate) fn memory(&self) -> usize {
         self.buffer.capacity()
-            + self.spans.capacity() * size_of::<Span>()
-            + self.requests.capacity() * size_of::<Queued>()
+            + self.spans.capacity() * size_of::<ArgSpan>()
+            + self.requests.capacity() * size_of::<QueuedRequest>()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -75,10 +75,10 @@ impl Queue {
     }
 
     /// The requests, in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, Args<'_>)> {
-        self.requests.iter().map(|Queued { first, count, tag }| {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, RequestArgs<'_>)> {
+        self.requests.iter().map(|QueuedRequest { first, count, tag }| {
             let spans = &self.spans[*first as usize..(*first + *count) as usize];
-            (*tag, Args::new(&self.buffer, spans))
+            (*tag, RequestArgs::new(&self.buffer, spans))
         })
     }
 }
@@ -86,24 +86,24 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resp::{Input, RequestLimits};
+    use crate::resp::{RequestBuffer, RequestLimits};
 
     #[test]
     fn requests_come_back_as_they_were_and_the_limit_holds() {
         let limits = RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 100 };
-        let mut input = Input::new();
+        let mut input = RequestBuffer::new();
         let text = b"SET a 1\r\nGET \"\"\r\n";
         input.room(&mut Vec::new())[..text.len()].copy_from_slice(text);
         input.filled(text.len());
         input.parse(&limits, true, |_| 0).expect("requests");
-        let mut queue = Queue::default();
+        let mut queue = RequestQueue::default();
         assert!(!queue.push(1, &input.args(0), 10), "over the limit");
         assert_eq!(queue.len(), 0);
         assert!(queue.push(1, &input.args(0), 1000) && queue.push(2, &input.args(1), 1000));
         let found: Vec<(u16, Vec<&[u8]>)> =
             queue.iter().map(|(tag, args)| (tag, args.from(0).collect())).collect();
         assert_eq!(found, [(1, vec![&b"SET"[..], b"a", b"1"]), (2, vec![b"GET", b""])]);
-        let exact = queue.bytes() + 3 * size_of::<Span>() + 5 + PER_REQUEST;
+        let exact = queue.bytes() + 3 * size_of::<ArgSpan>() + 5 + PER_REQUEST;
         assert!(!queue.push(1, &input.args(0), exact - 1) && queue.push(1, &input.args(0), exact));
     }
 }

@@ -26,14 +26,14 @@ pub(crate) enum Protocol {
 const OPEN_HEAD: usize = 24;
 
 /// Writes replies of one connection.
-pub(crate) struct Reply<'o> {
+pub(crate) struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     protocol: Protocol,
     /// See [`put_off`](Self::put_off).
     put_off: bool,
 }
 
-impl<'o> Reply<'o> {
+impl<'o> ReplyWriter<'o> {
     #[inline]
     pub(crate) fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol, put_off: false }
@@ -283,16 +283,16 @@ impl<'o> Reply<'o> {
 mod tests {
     use super::*;
 
-    fn written(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>)) -> String {
+    fn written(protocol: Protocol, write: impl FnOnce(&mut ReplyWriter<'_>)) -> String {
         let mut out = Vec::new();
-        write(&mut Reply::new(&mut out, protocol));
+        write(&mut ReplyWriter::new(&mut out, protocol));
         String::from_utf8(out).expect("ASCII")
     }
 
     #[test]
     fn both_versions() {
         for (write, resp2, resp3) in [
-            ((|reply| reply.null()) as fn(&mut Reply<'_>), "$-1\r\n", "_\r\n"),
+            ((|reply| reply.null()) as fn(&mut ReplyWriter<'_>), "$-1\r\n", "_\r\n"),
             (|reply| reply.null_array(), "*-1\r\n", "_\r\n"),
             (|reply| reply.map(2), "*4\r\n", "%2\r\n"),
             (|reply| reply.set(12), "*12\r\n", "~12\r\n"),
@@ -316,7 +316,7 @@ mod tests {
     fn an_array_of_unknown_length() {
         for len in [0, 9, 10, 12345] {
             let mut out = b"before".to_vec();
-            let mut reply = Reply::new(&mut out, Protocol::Resp2);
+            let mut reply = ReplyWriter::new(&mut out, Protocol::Resp2);
             let start = reply.begin_open_array();
             reply.int(1);
             reply.close_open_array(start, len);

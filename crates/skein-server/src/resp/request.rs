@@ -34,14 +34,14 @@ const UNAUTHENTICATED_ARG_BYTES_MAX: i64 = 16 << 10;
 
 /// Where an argument lies in the buffer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct ArgSpan {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
 /// A complete request: a run of spans, and what the caller found it to be.
 #[derive(Debug, Clone, Copy)]
-struct Request {
+struct ParsedRequest {
     first: u32,
     count: u32,
     tag: u16,
@@ -49,14 +49,14 @@ struct Request {
 
 /// The arguments of a request, the command's name first.
 #[derive(Clone, Copy)]
-pub(crate) struct Args<'a> {
+pub(crate) struct RequestArgs<'a> {
     buffer: &'a [u8],
-    spans: &'a [Span],
+    spans: &'a [ArgSpan],
 }
 
-impl<'a> Args<'a> {
+impl<'a> RequestArgs<'a> {
     /// The arguments at these places. `REQUIRES:` all lie within the buffer, and there is one at least.
-    pub(super) fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
+    pub(super) fn new(buffer: &'a [u8], spans: &'a [ArgSpan]) -> Self {
         Self { buffer, spans }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Args<'a> {
     /// Argument `i`; `REQUIRES: i < len()`, which the command table's arity assures.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> &'a [u8] {
-        let Span { start, len } = self.spans[i];
+        let ArgSpan { start, len } = self.spans[i];
         &self.buffer[start as usize..start as usize + len as usize]
     }
 
@@ -87,15 +87,15 @@ impl<'a> Args<'a> {
 
 /// Bytes that came from a client, and the requests found in them.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub(crate) struct RequestBuffer {
     /// Initialized as a whole; what is valid is `..end`.
     buffer: Vec<u8>,
     /// Bytes below belong to requests that are done.
     start: usize,
     parsed: usize,
     end: usize,
-    spans: Vec<Span>,
-    requests: Vec<Request>,
+    spans: Vec<ArgSpan>,
+    requests: Vec<ParsedRequest>,
     /// The first queued request that was not taken.
     next: usize,
     /// The request that has only partly come: its first span, and how many arguments are still to come (0 for none begun).
@@ -107,7 +107,7 @@ pub(crate) struct Input {
     wants_bytes: bool,
 }
 
-impl Input {
+impl RequestBuffer {
     pub(crate) fn new() -> Self {
         Self {
             buffer: Vec::new(),
@@ -192,7 +192,7 @@ impl Input {
         &mut self,
         limits: &RequestLimits,
         authenticated: bool,
-        resolve: impl Fn(&Args<'_>) -> u16,
+        resolve: impl Fn(&RequestArgs<'_>) -> u16,
     ) -> Result<(), ProtocolError> {
         // What follows a request that may be AUTH is not held to the bounds before the password.
         let pipeline = if authenticated { limits.pipeline } else { 1 };
@@ -213,8 +213,8 @@ impl Input {
             let first = self.begun_first;
             let count = self.spans.len() as u32 - first;
             if count > 0 {
-                let args = Args { buffer: &self.buffer, spans: &self.spans[first as usize..] };
-                self.requests.push(Request { first, count, tag: resolve(&args) });
+                let args = RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..] };
+                self.requests.push(ParsedRequest { first, count, tag: resolve(&args) });
             }
             self.begun_first = self.spans.len() as u32;
             self.start = self.parsed;
@@ -269,7 +269,7 @@ impl Input {
             self.arg_len = Some(len);
             return Ok(false);
         }
-        self.spans.push(Span { start: self.parsed as u32, len });
+        self.spans.push(ArgSpan { start: self.parsed as u32, len });
         self.parsed = after;
         self.arg_len = None;
         self.begun_missing -= 1;
@@ -341,7 +341,7 @@ impl Input {
         let text = &mut self.buffer[from..from + len];
         let spans = &mut self.spans;
         let split = inline::split(text, |start, len| {
-            spans.push(Span { start: (from + start) as u32, len: len as u32 });
+            spans.push(ArgSpan { start: (from + start) as u32, len: len as u32 });
         });
         if !split {
             self.spans.truncate(self.begun_first as usize);
@@ -375,9 +375,9 @@ impl Input {
 
     /// The arguments of queued request `i`.
     #[inline]
-    pub(crate) fn args(&self, i: usize) -> Args<'_> {
-        let Request { first, count, .. } = self.requests[self.next + i];
-        Args { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
+    pub(crate) fn args(&self, i: usize) -> RequestArgs<'_> {
+        let ParsedRequest { first, count, .. } = self.requests[self.next + i];
+        RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
     }
 
     /// The first `count` queued requests are done.

@@ -21,14 +21,14 @@ use rustls::{ServerConfig, ServerConnection};
 
 /// A connection over TLS.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
+pub(crate) struct ServerTlsStream {
     socket: TcpStream,
     session: ServerConnection,
     /// The client has ended its side, by TLS or without.
     at_end: bool,
 }
 
-impl TlsStream {
+impl ServerTlsStream {
     pub(crate) fn new(socket: TcpStream, config: &Arc<ServerConfig>) -> io::Result<Self> {
         let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
         Ok(Self { socket, session, at_end: false })
@@ -43,7 +43,7 @@ impl TlsStream {
     }
 
     /// Whether there is ciphertext that the socket has not taken yet.
-    pub(crate) fn owes(&self) -> bool {
+    pub(crate) fn has_unsent_records(&self) -> bool {
         self.session.wants_write()
     }
 
@@ -100,7 +100,7 @@ impl TlsStream {
     }
 }
 
-impl Read for TlsStream {
+impl Read for ServerTlsStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         loop {
@@ -124,7 +124,7 @@ impl Read for TlsStream {
     }
 }
 
-impl Write for TlsStream {
+impl Write for ServerTlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.push()?;
         let count = self.session.writer().write(bytes)?;

@@ -4,15 +4,15 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::Client;
-use crate::clients::Card;
-use crate::commands::{Task, resolve};
-use crate::resp::{Input, ProtocolError, RequestLimits};
+use crate::client::ClientState;
+use crate::client_registry::ClientRecord;
+use crate::commands::{SlicedTask, resolve};
+use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 use crate::transport::Transport;
 
 use super::SPARE_BUFFERS_MAX;
-use super::output::Output;
-use super::watch::Long;
+use super::reply_buffer::ReplyBuffer;
+use super::request_timer::SlicedCommandTime;
 
 /// Bytes of one read at most, so that one client does not hold up the others.
 const READ_BYTES_MAX: usize = 1 << 20;
@@ -32,12 +32,12 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 )]
 pub(super) struct Connection {
     pub stream: Transport,
-    pub client: Client,
-    pub input: Input,
+    pub client: ClientState,
+    pub input: RequestBuffer,
     /// The command that is being done in slices; later requests wait for it.
-    pub task: Option<Box<Task>>,
+    pub task: Option<Box<SlicedTask>>,
     /// What is noted of it.
-    pub long: Option<Box<Long>>,
+    pub long: Option<Box<SlicedCommandTime>>,
     /// The answer to the first request is put off: it is not run in a batch.
     pub put_off: bool,
     /// A checkpoint is being written for this client; later requests wait for it.
@@ -74,14 +74,14 @@ pub(super) struct Connection {
 
 /// The other side is gone, or as good as.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct PeerGone;
 
 impl Connection {
-    pub(super) fn new(stream: Transport, client: Client) -> Self {
+    pub(super) fn new(stream: Transport, client: ClientState) -> Self {
         Self {
             stream,
             client,
-            input: Input::new(),
+            input: RequestBuffer::new(),
             task: None,
             long: None,
             put_off: false,
@@ -105,16 +105,16 @@ impl Connection {
     }
 
     /// The same connection with another card, at a worker.
-    pub(super) fn seated(self, card: Arc<Card>) -> Self {
-        Self { client: self.client.seated(card), ..self }
+    pub(super) fn with_record(self, card: Arc<ClientRecord>) -> Self {
+        Self { client: self.client.with_record(card), ..self }
     }
 
     /// Bytes that it holds, with its output: what a client makes grow, and what each has.
     #[inline]
-    pub(super) fn memory(&self, output: &Output) -> usize {
+    pub(super) fn memory(&self, output: &ReplyBuffer) -> usize {
         let task = self.task.as_ref().map_or(0, |task| task.memory());
         size_of::<Self>()
-            + size_of::<Output>()
+            + size_of::<ReplyBuffer>()
             + self.input.memory()
             + output.buffer.capacity()
             + self.client.memory()
@@ -143,7 +143,11 @@ impl Connection {
     }
 
     /// Finds requests: first among the bytes that are here, else with one read. How many bytes were read.
-    pub(super) fn fill(&mut self, limits: &RequestLimits, spare: &mut Vec<Vec<u8>>) -> Result<usize, Gone> {
+    pub(super) fn fill(
+        &mut self,
+        limits: &RequestLimits,
+        spare: &mut Vec<Vec<u8>>,
+    ) -> Result<usize, PeerGone> {
         if !self.may_run() || self.error.is_some() || self.input.queued() > 0 {
             return Ok(0);
         }
@@ -167,7 +171,7 @@ impl Connection {
                     return Ok(0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(PeerGone),
             }
         };
         // A read that did not fill the room emptied the socket; what comes later makes an event, but for an end that came already.
@@ -184,7 +188,7 @@ impl Connection {
     }
 
     /// Sends what may be sent, up to `SENT_BYTES_MAX` or a little more. How many bytes were sent.
-    pub(super) fn flush(&mut self, output: &mut Output, durable: u64) -> Result<usize, Gone> {
+    pub(super) fn flush(&mut self, output: &mut ReplyBuffer, durable: u64) -> Result<usize, PeerGone> {
         let mut total = 0;
         while self.writable {
             let bytes = output.sendable(durable);
@@ -192,20 +196,20 @@ impl Connection {
                 break;
             }
             match self.stream.write(&bytes[..bytes.len().min(SENT_BYTES_MAX)]) {
-                Ok(0) => return Err(Gone),
+                Ok(0) => return Err(PeerGone),
                 Ok(count) => {
                     output.sent(count);
                     total += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(PeerGone),
             }
         }
-        if self.writable && self.stream.owes() {
+        if self.writable && self.stream.has_unsent_records() {
             match self.stream.flush() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(PeerGone),
                 Ok(()) => {}
             }
         }
@@ -213,15 +217,15 @@ impl Connection {
     }
 
     /// Reads and drops; whether there may be more at once.
-    pub(super) fn drop_input(&mut self) -> Result<bool, Gone> {
+    pub(super) fn drop_input(&mut self) -> Result<bool, PeerGone> {
         let mut scratch = [0; 16 << 10];
         for _ in 0..DROPPED_READS {
             match self.stream.read(&mut scratch) {
-                Ok(0) => return Err(Gone),
+                Ok(0) => return Err(PeerGone),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(PeerGone),
             }
         }
         Ok(true)

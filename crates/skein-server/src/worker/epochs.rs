@@ -5,15 +5,15 @@
 //!                                           store.on_durable ─► waker ─► output.sendable ─► socket
 //! ```
 
-use crate::commands::Fault;
+use crate::commands::CommandError;
 use crate::engine::Durability;
-use crate::resp::Reply;
+use crate::resp::ReplyWriter;
 
 use super::Worker;
 
 impl Worker {
     /// Looks whether replies need wait no longer; if they must, makes sure that this worker is woken then.
-    pub(super) fn news_of_epochs(&mut self) -> bool {
+    pub(super) fn is_epoch_news_due(&mut self) -> bool {
         if self.held.is_empty() {
             return false;
         }
@@ -23,7 +23,7 @@ impl Worker {
 
     /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
     /// told and closed.
-    pub(super) fn look_at_epochs(&mut self) {
+    pub(super) fn release_durable_replies(&mut self) {
         if self.shared.durability != Durability::Sync {
             return;
         }
@@ -42,8 +42,8 @@ impl Worker {
                 && output.is_held(durable)
             {
                 output.drop_held(durable);
-                Fault::from(error.clone())
-                    .write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
+                CommandError::from(error.clone())
+                    .write(&mut ReplyWriter::new(&mut output.buffer, connection.client.protocol));
                 connection.closing = true;
             }
             self.list(slot);

@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use crate::clients::Place;
+use crate::client_registry::ClientLocation;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::connection::refuse_unauthenticated;
-use crate::commands::task::{Progress, Slice};
+use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
 use crate::commands::{
-    BAD_ARITY, Context, Fault, Handler, Next, Resolved, is_cross_protocol, is_short, refuse,
+    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, ResolvedTag, is_cross_protocol, is_short,
+    refuse,
 };
-use crate::engine::{Keyspace, Session, Ticket};
-use crate::gate::Pass;
-use crate::observe::kinds::Kind;
-use crate::pause::Held;
-use crate::resp::Reply;
-use crate::shared::{STOPPING, Shared};
+use crate::engine::{EngineSession, Keyspace, Ticket};
+use crate::exclusion_gate::SharedPass;
+use crate::observe::command_kinds::CommandKind;
+use crate::pause::PausedRequests;
+use crate::resp::ReplyWriter;
+use crate::shared::{STOPPING, ServerShared};
 
 use super::connection::Connection;
-use super::hold::is_held;
-use super::output::Output;
-use super::room::{admit, grows, needed, needed_now};
-use super::slots::Slots;
-use super::watch::{Long, Watch, share};
+use super::connection_slots::ConnectionSlots;
+use super::paused_requests::is_held;
+use super::reply_buffer::ReplyBuffer;
+use super::request_timer::{RequestTimer, SlicedCommandTime, share};
+use super::write_allowance::{admit, grows, needed, needed_now};
 
 /// Requests that are timed together, at most.
 const ALIKE_MAX: usize = 64;
@@ -30,29 +31,29 @@ const ALIKE_MAX: usize = 64;
 const ALIKE_ARGS_MAX: usize = 64;
 
 /// What general requests have at hand besides their connection.
-pub(super) struct General<'w> {
-    pub session: &'w mut Session,
-    pub shared: &'w Arc<Shared>,
+pub(super) struct GeneralContext<'w> {
+    pub session: &'w mut EngineSession,
+    pub shared: &'w Arc<ServerShared>,
     pub worker: usize,
     /// For as long as these run.
-    pub pass: Pass<'w>,
-    pub watch: Watch<'w>,
+    pub pass: SharedPass<'w>,
+    pub watch: RequestTimer<'w>,
     /// What a pause holds back in this round; then nothing runs in batches.
-    pub held: Option<Held>,
+    pub held: Option<PausedRequests>,
     /// Whether it held back anything.
     pub holds: bool,
 }
 
 /// How a request went: until when its reply is held back, and whether it was done, be it in part. It was not if it was refused or queued.
 #[derive(Default)]
-struct Went {
+struct RequestOutcome {
     ticket: Ticket,
     done: bool,
 }
 
-impl General<'_> {
+impl GeneralContext<'_> {
     /// Does one slice of each task that no pause holds back; until when their replies are held back.
-    pub(super) fn step_all(&mut self, slots: &mut Slots, active: &[usize]) -> Ticket {
+    pub(super) fn step_all(&mut self, slots: &mut ConnectionSlots, active: &[usize]) -> Ticket {
         let mut latest = Ticket::default();
         for &slot in active {
             if let Some((connection, output)) = slots.get(slot)
@@ -71,7 +72,7 @@ impl General<'_> {
 
     /// Runs what stands first in the queue of `slot`, up to the next read or write. How many requests, and until
     /// when their replies are held back.
-    pub(super) fn run(&mut self, slots: &mut Slots, slot: usize) -> (usize, Ticket) {
+    pub(super) fn run(&mut self, slots: &mut ConnectionSlots, slot: usize) -> (usize, Ticket) {
         let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
         let Some((connection, output)) = slots.get(slot) else { return (0, ticket) };
@@ -105,11 +106,11 @@ impl General<'_> {
     fn run_alike(
         &mut self,
         connection: &mut Connection,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
         slot: usize,
     ) -> (usize, Ticket) {
         let Some(tag) = connection.input.tag(0) else { return (0, Ticket::default()) };
-        let resolved = Resolved::of(tag);
+        let resolved = ResolvedTag::of(tag);
         let began = self.watch.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
@@ -123,7 +124,7 @@ impl General<'_> {
             connection.put_off = false;
             count += 1;
             let together = self.held.is_none()
-                && matches!(resolved, Resolved::Command(command) if command.timed_together)
+                && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
                 && connection.input.args(count - 1).len() <= ALIKE_ARGS_MAX
                 && !self.watch.is_strict()
                 && count < ALIKE_MAX;
@@ -145,10 +146,10 @@ impl General<'_> {
 
     /// Counts the first `count` requests of the queue, all of one command, of which so many were done.
     fn note(&mut self, tag: u16, (count, done): (usize, usize), nanos: u64, connection: &mut Connection) {
-        let kind = Kind::of(tag, &connection.input.args(0));
+        let kind = CommandKind::of(tag, &connection.input.args(0));
         self.watch.event_of(kind, nanos);
         if connection.task.is_some() {
-            connection.long = Some(Box::new(Long::new(kind, nanos, &connection.input.args(0))));
+            connection.long = Some(Box::new(SlicedCommandTime::new(kind, nanos, &connection.input.args(0))));
             return;
         }
         let nanos_each = share(nanos, done);
@@ -163,18 +164,20 @@ impl General<'_> {
     /// Runs the request at a place in the queue.
     fn run_one(
         &mut self,
-        (resolved, tag): (Resolved, u16),
+        (resolved, tag): (ResolvedTag, u16),
         connection: &mut Connection,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
         (slot, at): (usize, usize),
-    ) -> Went {
+    ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
         let went = self.answer((resolved, tag), connection, output, (slot, at));
-        self.shared.mailboxes[self.worker].counts.looked_up(std::mem::take(&mut connection.client.lookups));
+        self.shared.mailboxes[self.worker]
+            .counts
+            .count_lookups(std::mem::take(&mut connection.client.lookups));
         let kind = || match resolved {
-            Resolved::Command(_) => Some(Kind::of(tag, &connection.input.args(at))),
-            Resolved::WrongArity(_) => Some(Kind::of(tag & !BAD_ARITY, &connection.input.args(at))),
-            Resolved::Unknown => None,
+            ResolvedTag::Command(_) => Some(CommandKind::of(tag, &connection.input.args(at))),
+            ResolvedTag::WrongArity(_) => Some(CommandKind::of(tag & !BAD_ARITY, &connection.input.args(at))),
+            ResolvedTag::Unknown => None,
         };
         if output.buffer.get(start) == Some(&b'-') {
             self.watch.error(kind(), &output.buffer[start..], went.done);
@@ -188,81 +191,82 @@ impl General<'_> {
 
     fn answer(
         &mut self,
-        (resolved, tag): (Resolved, u16),
+        (resolved, tag): (ResolvedTag, u16),
         connection: &mut Connection,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
         (slot, at): (usize, usize),
-    ) -> Went {
+    ) -> RequestOutcome {
         let Connection { client, input, .. } = connection;
         let args = input.args(at);
         let start = output.buffer.len();
-        let mut reply = Reply::new(&mut output.buffer, client.protocol);
-        let Resolved::Command(command) = resolved else {
+        let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
+        let ResolvedTag::Command(command) = resolved else {
             if is_cross_protocol(args.get(0)) {
                 self.shared.warnings.cross_protocol(&client.card);
                 (connection.attacked, connection.closing) = (true, true);
-                return Went::default();
+                return RequestOutcome::default();
             }
             refuse_queued(resolved, client);
             refuse(resolved, &args, &mut reply);
-            return Went::default();
+            return RequestOutcome::default();
         };
         if let Err(fault) = command.check_subcommand(&args) {
-            client.spoil_multi();
+            client.mark_multi_failed();
             fault.write(&mut reply);
-            return Went::default();
+            return RequestOutcome::default();
         }
         if !client.authenticated && !command.has_flag("no_auth") {
             refuse_unauthenticated(command, &mut reply);
-            return Went::default();
+            return RequestOutcome::default();
         }
         if let Err(denied) = client.check(tag, &args) {
             refuse_denied(self.shared, client, command, &denied).write(&mut reply);
-            return Went::default();
+            return RequestOutcome::default();
         }
         let queues = client.in_multi() && is_queued(command);
         if self.session.memory_limit().is_some() && (queues || grows(command)) {
             let bytes = if queues { needed(&args) } else { needed_now(self.session, command, &args) };
             if let Err(fault) = admit(self.session, self.shared, bytes) {
-                client.spoil_multi();
+                client.mark_multi_failed();
                 fault.write(&mut reply);
-                return Went::default();
+                return RequestOutcome::default();
             }
         }
         if queues {
             enqueue(client, (command, tag), &args, self.shared.settings.request_bytes_max.get(), &mut reply);
-            return Went::default();
+            return RequestOutcome::default();
         }
         let (next, ticket) = match command.handler {
             Handler::Exclusive(_) => self.run_alone(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             handler => {
                 let session = Keyspace::Session(self.session);
-                let mut context = Context { session, client, shared: self.shared, ticket: Ticket::default() };
+                let mut context =
+                    CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
                 (handler.run(&mut context, &args, &mut reply), context.ticket)
             }
         };
-        if let Some(epoch) = self.shared.binding(ticket) {
+        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
-        Went { ticket: self.go_on(next, connection, output, start, slot).max(ticket), done: true }
+        RequestOutcome { ticket: self.go_on(next, connection, output, start, slot).max(ticket), done: true }
     }
 
     fn go_on(
         &mut self,
-        next: Result<Next, Fault>,
+        next: Result<AfterCommand, CommandError>,
         connection: &mut Connection,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
         start: usize,
         slot: usize,
     ) -> Ticket {
         let protocol = connection.client.protocol;
         match next {
-            Ok(Next::Done) => {}
-            Ok(Next::Fence) => drop(self.pass.alone()),
-            Ok(Next::Close) => connection.closing = true,
-            Ok(Next::Slices(task)) => {
-                let mut reply = Reply::new(&mut output.buffer, protocol);
+            Ok(AfterCommand::Done) => {}
+            Ok(AfterCommand::Fence) => drop(self.pass.alone()),
+            Ok(AfterCommand::Close) => connection.closing = true,
+            Ok(AfterCommand::Slices(task)) => {
+                let mut reply = ReplyWriter::new(&mut output.buffer, protocol);
                 let start = reply.position();
                 if task.writes_open_array() {
                     reply.begin_open_array();
@@ -272,23 +276,23 @@ impl General<'_> {
                 connection.task = Some(task);
                 return self.step(connection, output);
             }
-            Ok(Next::Checkpoint) => {
-                let who = Place { worker: self.worker, slot, client: connection.client.id };
+            Ok(AfterCommand::Checkpoint) => {
+                let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.checkpoints.ask(who);
                 if !connection.waits {
-                    STOPPING.write(&mut Reply::new(&mut output.buffer, protocol));
+                    STOPPING.write(&mut ReplyWriter::new(&mut output.buffer, protocol));
                 }
             }
             Err(fault) => {
                 output.buffer.truncate(start);
-                fault.write(&mut Reply::new(&mut output.buffer, protocol));
+                fault.write(&mut ReplyWriter::new(&mut output.buffer, protocol));
             }
         }
         Ticket::default()
     }
 
     /// Does a later slice of a connection's task.
-    fn step_timed(&mut self, connection: &mut Connection, output: &mut Output) -> Ticket {
+    fn step_timed(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let start = output.open_start().unwrap_or(output.buffer.len());
         let pending = output.pending_before(start);
         let ticket = self.step(connection, output);
@@ -308,36 +312,36 @@ impl General<'_> {
     }
 
     /// Does one slice of a connection's task.
-    fn step(&mut self, connection: &mut Connection, output: &mut Output) -> Ticket {
+    fn step(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let Some(mut task) = connection.task.take() else { return Ticket::default() };
         let begin = output.buffer.len();
         let start = output.open_start().unwrap_or(begin);
         let pending = output.pending_before(start);
-        let mut slice = Slice {
+        let mut slice = TaskSlice {
             session: Keyspace::Session(self.session),
             ticket: Ticket::default(),
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
             start,
         };
-        let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
+        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
         let progress = task.step(&mut slice, &mut reply);
         let ticket = slice.ticket;
         match progress {
-            Ok(Progress::More) => connection.task = Some(task),
-            Ok(Progress::Done) => output.close(0),
-            Ok(Progress::DoneArray(len)) => {
+            Ok(TaskProgress::More) => connection.task = Some(task),
+            Ok(TaskProgress::Done) => output.close(0),
+            Ok(TaskProgress::DoneArray(len)) => {
                 if let Some(start) = output.open_start() {
-                    let unused =
-                        Reply::new(&mut output.buffer, connection.client.protocol).end_open_array(start, len);
+                    let unused = ReplyWriter::new(&mut output.buffer, connection.client.protocol)
+                        .end_open_array(start, len);
                     output.close(unused);
                 }
             }
             Err(fault) => {
                 output.abandon();
-                fault.write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
+                fault.write(&mut ReplyWriter::new(&mut output.buffer, connection.client.protocol));
             }
         }
-        if let Some(epoch) = self.shared.binding(ticket) {
+        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(begin, epoch);
         }
         if connection.task.is_none() && connection.client.drops_reply(connection.client.replies) {
@@ -348,8 +352,8 @@ impl General<'_> {
 }
 
 /// Whether `reads` or `writes` runs the request at a place in the queue.
-fn is_batched(resolved: Resolved, connection: &Connection, at: usize) -> bool {
-    let Resolved::Command(command) = resolved else { return false };
+fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool {
+    let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler {
         Handler::Read(_) | Handler::ReadOrSlices(..) | Handler::Write(_) => true,
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,

@@ -6,20 +6,21 @@ use std::sync::atomic::Ordering;
 
 use mio::{Interest, Token};
 
-use crate::client::Client;
-use crate::clients::{Card, Place};
-use crate::resp::Reply;
-use crate::shared::Shared;
+use crate::client::ClientState;
+use crate::client_registry::{ClientLocation, ClientRecord};
+use crate::resp::ReplyWriter;
+use crate::shared::ServerShared;
 use crate::transport::Transport;
 
 use super::Worker;
 use super::connection::Connection;
-use super::loading::Guest;
+use super::loading::LoadingConnection;
 
 /// The card of a new connection, which others see from now on.
-fn card(shared: &Shared, place: Place, stream: &Transport) -> Arc<Card> {
+fn card(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
     let (address, local) = stream.addresses();
-    let card = Arc::new(Card::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
+    let card =
+        Arc::new(ClientRecord::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
     shared.clients.add(Arc::clone(&card));
     card
 }
@@ -46,7 +47,7 @@ impl Worker {
             }
             connection.waits = false;
             let pending = output.pending();
-            let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
+            let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
             match result {
                 Ok(()) => reply.ok(),
                 Err(fault) => fault.write(&mut reply),
@@ -64,9 +65,9 @@ impl Worker {
             // Watched for both from the start: events tell of changes only, so this costs nothing later.
             match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
                 Ok(()) => {
-                    let place = Place { worker, slot, client: shared.next_client() };
+                    let place = ClientLocation { worker, slot, client: shared.next_client() };
                     let card = card(shared, place, &stream);
-                    let client = Client::new(card, &shared.acl, shared.options.trusts(&stream));
+                    let client = ClientState::new(card, &shared.acl, shared.options.trusts(&stream));
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {
@@ -80,7 +81,7 @@ impl Worker {
 
     /// Takes over a connection that was made before there was data, with what it sent and what it
     /// has not taken yet.
-    fn seat(&mut self, guest: Guest) {
+    fn seat(&mut self, guest: LoadingConnection) {
         let (mut connection, output) = guest.into_parts();
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
@@ -89,11 +90,11 @@ impl Worker {
                 tracing::error!(%cause, "cannot watch a connection; it is closed");
                 return None;
             }
-            let place = Place { worker, slot, client: connection.client.id };
+            let place = ClientLocation { worker, slot, client: connection.client.id };
             let card = card(shared, place, &connection.stream);
             // The event queue of this worker has seen no event of it yet.
             (connection.readable, connection.writable, connection.listed) = (true, true, false);
-            Some(connection.seated(card))
+            Some(connection.with_record(card))
         });
         if let Some((_, place)) = slot.and_then(|slot| self.slots.get(slot)) {
             *place = output;

@@ -16,21 +16,21 @@
 //! Memory per connection is bounded: while its output is over the limit nothing more of it is run, and
 //! while requests are queued nothing more of it is read.
 
-mod alone;
+mod client_timeouts;
 mod connection;
+mod connection_slots;
 mod epochs;
+mod exclusive;
 mod general;
-mod hold;
 mod linger;
 pub(crate) mod loading;
 mod mail;
-mod output;
-mod reads;
-mod room;
-mod slots;
-mod sweep;
-mod watch;
-mod writes;
+mod paused_requests;
+mod pipelined_reads;
+mod pipelined_writes;
+mod reply_buffer;
+mod request_timer;
+mod write_allowance;
 
 use std::io;
 use std::sync::Arc;
@@ -38,18 +38,18 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use crate::engine::{Session, Ticket};
-use crate::resp::Reply;
+use crate::engine::{EngineSession, Ticket};
+use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
-use crate::shared::{Counts, Mailbox, Shared};
+use crate::shared::{Mailbox, ServerShared, WorkerCounters};
 
-use general::General;
+use client_timeouts::TimeoutSweep;
+use connection_slots::ConnectionSlots;
+use general::GeneralContext;
 use linger::Lingering;
-use reads::Reads;
-use slots::Slots;
-use sweep::Sweep;
-use watch::Watch;
-use writes::Writes;
+use pipelined_reads::PipelinedReads;
+use pipelined_writes::PipelinedWrites;
+use request_timer::RequestTimer;
 
 /// The token of the waker; connections have their slot.
 pub(crate) const WAKE: Token = Token(usize::MAX);
@@ -70,14 +70,14 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker {
     number: usize,
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     poll: Poll,
-    session: Session,
-    slots: Slots,
+    session: EngineSession,
+    slots: ConnectionSlots,
     /// As they were when the group that is being served began.
     limits: WorkerLimits,
-    reads: Reads,
-    writes: Writes,
+    reads: PipelinedReads,
+    writes: PipelinedWrites,
     /// Connections to serve in this turn, and those that already have work for the next.
     ready: Vec<usize>,
     again: Vec<usize>,
@@ -94,7 +94,7 @@ pub(crate) struct Worker {
     /// Input and output buffers without a connection.
     spare: Vec<Vec<u8>>,
     spare_outputs: Vec<Vec<u8>>,
-    sweep: Sweep,
+    sweep: TimeoutSweep,
     /// A pause holds back requests of some connections.
     holds: bool,
     /// When the group that is being served began, since the server's start.
@@ -113,7 +113,7 @@ pub(crate) struct WorkerReport {
 }
 
 impl Worker {
-    pub(crate) fn new(number: usize, shared: Arc<Shared>, poll: Poll) -> Self {
+    pub(crate) fn new(number: usize, shared: Arc<ServerShared>, poll: Poll) -> Self {
         let session = shared.store.session();
         let limits = shared.settings.limits();
         Self {
@@ -121,9 +121,9 @@ impl Worker {
             poll,
             session,
             limits,
-            slots: Slots::default(),
-            reads: Reads::default(),
-            writes: Writes::default(),
+            slots: ConnectionSlots::default(),
+            reads: PipelinedReads::default(),
+            writes: PipelinedWrites::default(),
             ready: Vec::new(),
             again: Vec::new(),
             active: Vec::new(),
@@ -133,7 +133,7 @@ impl Worker {
             ticket: Ticket::default(),
             spare: Vec::new(),
             spare_outputs: Vec::new(),
-            sweep: Sweep::default(),
+            sweep: TimeoutSweep::default(),
             holds: false,
             now: Duration::ZERO,
             stop_at: None,
@@ -165,15 +165,17 @@ impl Worker {
 
     /// Waits for events, unless there is work already, and lists the connections they are about.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let idle = self.again.is_empty() && !self.news_of_epochs();
+        let idle = self.again.is_empty() && !self.is_epoch_news_due();
         let timeout = match (idle, self.stop_at) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(_)) => Some(STOP_TICK),
             (true, None) if !self.lingering.is_empty() => Some(linger::TICK),
-            (true, None) if sweep::is_wanted(&self.shared) && !self.slots.is_empty() => Some(sweep::TICK),
+            (true, None) if client_timeouts::is_wanted(&self.shared) && !self.slots.is_empty() => {
+                Some(client_timeouts::TICK)
+            }
             (true, None) => None,
         };
-        let timeout = timeout.into_iter().chain(self.left_of_pause()).min();
+        let timeout = timeout.into_iter().chain(self.pause_time_left()).min();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
@@ -212,7 +214,7 @@ impl Worker {
     /// Serves every connection that has something to do, once.
     fn turn(&mut self) {
         self.session.begin_turn();
-        self.look_at_epochs();
+        self.release_durable_replies();
         for slot in std::mem::take(&mut self.again) {
             self.list(slot);
         }
@@ -222,7 +224,7 @@ impl Worker {
         }
         self.ready = ready;
         self.ready.clear();
-        if self.shared.binding(self.ticket).is_some_and(|epoch| epoch > self.durable) {
+        if self.shared.epoch_to_wait_for(self.ticket).is_some_and(|epoch| epoch > self.durable) {
             self.shared.store.request_durable(self.ticket);
         }
         self.ticket = Ticket::default();
@@ -255,13 +257,13 @@ impl Worker {
             // After the read, so that what was sent after a change of rights is held against them.
             connection.client.refresh(&self.shared.acl.users);
             if count > 0 {
-                connection.client.card.heard_of(self.now);
+                connection.client.card.mark_active(self.now);
                 if let Some(last) = connection.input.last_tag() {
                     connection.client.card.set_command(last);
                 }
             }
             if connection.input.queued() > 0 || connection.task.is_some() {
-                output.equip(&mut self.spare_outputs);
+                output.lend_buffer(&mut self.spare_outputs);
                 self.active.push(slot);
             }
         }
@@ -271,9 +273,9 @@ impl Worker {
             bytes_out += self.finish(slot);
         }
         let counts = &self.mailbox().counts;
-        Counts::add(&counts.requests, requests as u64);
-        Counts::add(&counts.bytes_in, bytes_in as u64);
-        Counts::add(&counts.bytes_out, bytes_out as u64);
+        WorkerCounters::add(&counts.requests, requests as u64);
+        WorkerCounters::add(&counts.bytes_in, bytes_in as u64);
+        WorkerCounters::add(&counts.bytes_out, bytes_out as u64);
     }
 
     /// A round: runs all requests that can be run of the active connections, or for as long as a round may take; how many.
@@ -284,12 +286,12 @@ impl Worker {
         let output_max = self.limits.output;
         let mailbox = &shared.mailboxes[self.number];
         mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
-        let mut general = General {
+        let mut general = GeneralContext {
             session,
             shared,
             worker: self.number,
             pass: shared.gate.enter(self.number),
-            watch: Watch::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
+            watch: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
             held: None,
             holds: false,
         };
@@ -344,7 +346,7 @@ impl Worker {
             if let Some(error) = connection.error.take() {
                 tracing::debug!(client = connection.client.id, %error, "a client sent what is no request");
                 let text = format!("ERR Protocol error: {error}");
-                Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
+                ReplyWriter::new(&mut output.buffer, connection.client.protocol).error(&text);
                 connection.closing = true;
             } else if connection.ended && !connection.input.may_parse() {
                 connection.closing = true;
@@ -359,12 +361,12 @@ impl Worker {
             return 0;
         };
         if sent > 0 {
-            connection.client.card.heard_of(self.now);
+            connection.client.card.mark_active(self.now);
             if output.pending() <= self.limits.output_soft {
                 connection.over_soft_limit = None;
             }
         }
-        if connection.closing && output.pending() == 0 && !connection.stream.owes() {
+        if connection.closing && output.pending() == 0 && !connection.stream.has_unsent_records() {
             self.close_gently(slot);
             return sent;
         }
@@ -432,7 +434,7 @@ impl Worker {
                 || input.queued() > 0
                 || input.may_parse()
                 || output.pending() > 0
-                || connection.stream.owes();
+                || connection.stream.has_unsent_records();
             if late {
                 report.cut_short += usize::from(busy);
                 self.close(slot);

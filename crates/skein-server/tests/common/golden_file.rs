@@ -104,7 +104,7 @@ pub fn recorded(request: &str, reply: Option<&[u8]>) -> String {
 }
 
 /// A request, and what is to come back.
-pub struct Exchange<'f> {
+pub struct GoldenExchange<'f> {
     pub number: usize,
     pub request: &'f str,
     /// By the first word of their lines: `<`, `<3`, `!` or `!3`.
@@ -112,7 +112,7 @@ pub struct Exchange<'f> {
 }
 
 #[allow(dead_code, reason = "each of those who use this file asks for one of them")]
-impl Exchange<'_> {
+impl GoldenExchange<'_> {
     /// What the server of this project answers.
     pub fn expected(&self, resp3: bool) -> &str {
         self.first(if resp3 { &["!3", "!", "<3", "<"] } else { &["!", "<"] })
@@ -131,12 +131,12 @@ impl Exchange<'_> {
     }
 }
 
-pub struct Section<'f> {
+pub struct GoldenSection<'f> {
     pub name: &'f str,
-    pub exchanges: Vec<Exchange<'f>>,
+    pub exchanges: Vec<GoldenExchange<'f>>,
 }
 
-impl Section<'_> {
+impl GoldenSection<'_> {
     /// In which versions of the protocol it runs.
     pub fn versions(&self) -> &'static [bool] {
         let chooses = ["hello", "password"].iter().any(|word| self.name.contains(word));
@@ -144,14 +144,14 @@ impl Section<'_> {
     }
 }
 
-pub fn parse(file: &str) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
+pub fn parse(file: &str) -> Vec<GoldenSection<'_>> {
+    let mut sections: Vec<GoldenSection<'_>> = Vec::new();
     for (line, number) in file.lines().zip(1..) {
         if let Some(name) = line.strip_prefix("== ") {
-            sections.push(Section { name, exchanges: Vec::new() });
+            sections.push(GoldenSection { name, exchanges: Vec::new() });
         } else if request(line).is_some() {
             let section = sections.last_mut().expect("a section first");
-            section.exchanges.push(Exchange { number, request: line, replies: Vec::new() });
+            section.exchanges.push(GoldenExchange { number, request: line, replies: Vec::new() });
         } else if line.starts_with(['<', '!']) {
             let exchange = sections.last_mut().and_then(|section| section.exchanges.last_mut());
             let reply = line.split_once(' ').expect("a kind and a reply");

@@ -6,11 +6,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use skein_disk::{DiskOptions, DiskStore, Shape, Values};
+use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
 use skein_server::{DiskEngine, Engine, Server, ServerHandle, ServerOptions, StopReport};
-use skein_store::{Durability, IndexKind, Limits, Store, StoreOptions};
+use skein_store::{Durability, IndexKind, Store, StoreLimits, StoreOptions};
 
-pub struct Running {
+pub struct TestServer {
     pub server: Option<Server>,
     pub handle: ServerHandle,
     pub store: Engine,
@@ -34,12 +34,12 @@ pub fn skipped(reason: &str) -> bool {
 
 /// The trie that the environment variable `SKEIN_TEST_ENGINE` names (`disk-linked`, `disk-classical`, `disk-hash`), if it does: then servers that do not ask for an
 /// index are over the disk engine.
-pub fn trie() -> Option<Shape> {
+pub fn trie() -> Option<TrieShape> {
     let name = std::env::var("SKEIN_TEST_ENGINE").ok()?;
     Some(match name.as_str() {
-        "disk-linked" => Shape::Linked,
-        "disk-classical" => Shape::Classical { n: 16 },
-        "disk-hash" => Shape::Hash { n: 16 },
+        "disk-linked" => TrieShape::Linked,
+        "disk-classical" => TrieShape::Classical { n: 16 },
+        "disk-hash" => TrieShape::Hash { n: 16 },
         other => panic!("an engine called {other}"),
     })
 }
@@ -48,11 +48,11 @@ pub fn options() -> ServerOptions {
     ServerOptions { listen: ([127, 0, 0, 1], 0).into(), workers: 2, ..ServerOptions::default() }
 }
 
-pub fn start() -> Running {
+pub fn start() -> TestServer {
     start_with(options(), Durability::Buffered)
 }
 
-pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
+pub fn start_with(options: ServerOptions, durability: Durability) -> TestServer {
     match trie() {
         None => {
             start_on(options, StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() })
@@ -64,21 +64,21 @@ pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
     }
 }
 
-pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running {
+pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path(), store_options).expect("a store");
     run(options, store.into(), folder)
 }
 
-pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> Running {
+pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let store = DiskStore::open(folder.path(), disk_options).expect("a store");
-    run(options, DiskEngine::new(store, Limits::default()).expect("a store of rows").into(), folder)
+    run(options, DiskEngine::new(store, StoreLimits::default()).expect("a store of rows").into(), folder)
 }
 
-pub fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> Running {
+pub fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> TestServer {
     let server = Server::start(store.clone(), options).expect("a server");
-    Running {
+    TestServer {
         handle: server.handle(),
         address: server.local_addr(),
         server: Some(server),
@@ -87,7 +87,7 @@ pub fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> 
     }
 }
 
-impl Running {
+impl TestServer {
     /// The store of a server that is not over the disk engine.
     pub fn memory(&self) -> &Store {
         match &self.store {
@@ -96,8 +96,8 @@ impl Running {
         }
     }
 
-    pub fn connect(&self) -> Client {
-        Client::new(TcpStream::connect(self.address).expect("a connection"))
+    pub fn connect(&self) -> TestClient {
+        TestClient::new(TcpStream::connect(self.address).expect("a connection"))
     }
 
     pub fn stop(mut self) -> StopReport {
@@ -108,7 +108,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for TestServer {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
             self.handle.shutdown();
@@ -157,12 +157,12 @@ pub fn reply_len(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-pub struct Client {
+pub struct TestClient {
     pub stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-impl Client {
+impl TestClient {
     pub fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");

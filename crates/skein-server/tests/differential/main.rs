@@ -16,21 +16,21 @@ mod templates;
 use std::fmt;
 use std::net::TcpStream;
 
-use common::{Client, Running, encode, start};
+use common::{TestClient, TestServer, encode, start};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use redis::Redis;
-use replies::{Before, Reply, same};
-use templates::{Upset, Words, writes_expired};
+use redis::ReferenceRedis;
+use replies::{DiffReply, ReplyContext, same};
+use templates::{CommandWords, SequenceDefect, writes_expired};
 
 /// One command of a sequence, and whether the second connection sends it.
 #[derive(Clone)]
-struct Step {
+struct DiffStep {
     second: bool,
-    words: Words,
+    words: CommandWords,
 }
 
-impl fmt::Debug for Step {
+impl fmt::Debug for DiffStep {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}>", if self.second { 2 } else { 1 })?;
         self.words.iter().try_for_each(|word| {
@@ -44,27 +44,27 @@ impl fmt::Debug for Step {
     }
 }
 
-fn sequences(family: &str) -> impl Strategy<Value = Vec<Step>> {
+fn sequences(family: &str) -> impl Strategy<Value = Vec<DiffStep>> {
     let words = prop_oneof![5 => templates::family(family), 1 => templates::family(families::MIXED)];
     let step = (prop::bool::weighted(0.15), words, templates::upset());
-    let step = step.prop_map(|(second, mut words, upset): (bool, Words, Upset)| {
+    let step = step.prop_map(|(second, mut words, upset): (bool, CommandWords, SequenceDefect)| {
         upset.apply(&mut words);
-        Step { second, words }
+        DiffStep { second, words }
     });
     prop::collection::vec(step, 1..40)
 }
 
 /// Two connections to a server, and the names of the commands that each has queued.
-struct Session {
-    clients: [Client; 2],
+struct DiffSession {
+    clients: [TestClient; 2],
     queued: [Vec<Vec<u8>>; 2],
 }
 
-impl Session {
+impl DiffSession {
     /// Begins with nothing there.
     fn begin(address: &str, resp3: bool) -> Self {
         let clients = [(); 2].map(|()| {
-            let mut client = Client::new(TcpStream::connect(address).expect("a connection"));
+            let mut client = TestClient::new(TcpStream::connect(address).expect("a connection"));
             if resp3 {
                 assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
             }
@@ -75,17 +75,17 @@ impl Session {
         session
     }
 
-    fn run(&mut self, step: &Step) -> Reply {
+    fn run(&mut self, step: &DiffStep) -> DiffReply {
         let words: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
         let client = &mut self.clients[usize::from(step.second)];
         client.send(&encode(&words));
-        Reply::take(&mut &client.reply()[..])
+        DiffReply::take(&mut &client.reply()[..])
     }
 
     /// Notes what an answered command did to its connection's queue; the queue as it was.
-    fn note(&mut self, step: &Step, reply: &Reply) -> Vec<Vec<u8>> {
+    fn note(&mut self, step: &DiffStep, reply: &DiffReply) -> Vec<Vec<u8>> {
         let queued = &mut self.queued[usize::from(step.second)];
-        if *reply == Reply::Line(b"+QUEUED".to_vec()) {
+        if *reply == DiffReply::Line(b"+QUEUED".to_vec()) {
             queued.push(step.words[0].clone());
             return Vec::new();
         }
@@ -96,8 +96,8 @@ impl Session {
 }
 
 /// What is there at the end: for every key its kind, what it holds, and its expiry.
-fn looks() -> Vec<Step> {
-    let look = |line: String| Step {
+fn looks() -> Vec<DiffStep> {
+    let look = |line: String| DiffStep {
         second: false,
         words: line.split(' ').map(|word| word.as_bytes().to_vec()).collect(),
     };
@@ -108,36 +108,36 @@ fn looks() -> Vec<Step> {
 }
 
 /// Runs a sequence on both; the first reply that differs is an error.
-fn compare(ours: &str, theirs: &str, resp3: bool, steps: &[Step]) -> Result<(), TestCaseError> {
-    let (mut ours, mut theirs) = (Session::begin(ours, resp3), Session::begin(theirs, resp3));
+fn compare(ours: &str, theirs: &str, resp3: bool, steps: &[DiffStep]) -> Result<(), TestCaseError> {
+    let (mut ours, mut theirs) = (DiffSession::begin(ours, resp3), DiffSession::begin(theirs, resp3));
     let mut expired = false;
     for step in steps.iter().chain(&looks()) {
         let (got, expected) = (ours.run(step), theirs.run(step));
         expired |= writes_expired(&step.words);
-        let before = Before { queued: theirs.note(step, &expected), expired };
+        let before = ReplyContext { queued: theirs.note(step, &expected), expired };
         prop_assert!(
             same(&step.words[0], &before, &got, &expected),
             "RESP{}: {:?}\n  Redis: {:?}\n  ours:  {:?}",
             if resp3 { 3 } else { 2 },
             step,
-            Shown(&expected),
-            Shown(&got)
+            ReplyText(&expected),
+            ReplyText(&got)
         );
     }
     Ok(())
 }
 
 /// A reply as text.
-struct Shown<'r>(&'r Reply);
+struct ReplyText<'r>(&'r DiffReply);
 
-impl fmt::Debug for Shown<'_> {
+impl fmt::Debug for ReplyText<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Reply::Line(line) => write!(out, "{}", line.escape_ascii()),
-            Reply::Text(text) => write!(out, "\"{}\"", text.escape_ascii()),
-            Reply::List(kind, elements) => {
+            DiffReply::Line(line) => write!(out, "{}", line.escape_ascii()),
+            DiffReply::Text(text) => write!(out, "\"{}\"", text.escape_ascii()),
+            DiffReply::List(kind, elements) => {
                 write!(out, "{}", char::from(*kind))?;
-                out.debug_list().entries(elements.iter().map(Shown)).finish()
+                out.debug_list().entries(elements.iter().map(ReplyText)).finish()
             }
         }
     }
@@ -157,8 +157,8 @@ fn compare_family(family: &str, cases: u32, ours: &str, theirs: &str) {
 
 /// Compares ours with a real one, in as many sequences as the environment asks for.
 fn differs_nowhere(family: &str) {
-    let Some(redis) = Redis::start() else { return };
-    let running: Running = start();
+    let Some(redis) = ReferenceRedis::start() else { return };
+    let running: TestServer = start();
     let cases =
         std::env::var("PROPTEST_CASES").map_or(100, |cases| cases.parse().expect("a number of cases"));
     compare_family(family, cases, &running.address.to_string(), &redis.address);
@@ -167,7 +167,7 @@ fn differs_nowhere(family: &str) {
 /// What these tests call a difference must be none of chance.
 #[test]
 fn redis_does_not_differ_from_redis() {
-    let (Some(one), Some(other)) = (Redis::start(), Redis::start()) else { return };
+    let (Some(one), Some(other)) = (ReferenceRedis::start(), ReferenceRedis::start()) else { return };
     for family in families::ALL {
         compare_family(family, 32, &one.address, &other.address);
     }

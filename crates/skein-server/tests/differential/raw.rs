@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::common::{options, start_with};
-use super::redis::Redis;
+use super::redis::ReferenceRedis;
 use skein_store::Durability;
 
 /// Sent after each case: the answer ends with it, unless the server has closed.
@@ -86,7 +86,7 @@ fn ask(address: &str, bytes: &[u8]) -> Vec<u8> {
 
 #[track_caller]
 fn assert_same(cases: impl IntoIterator<Item = Vec<u8>>) {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = ReferenceRedis::start() else { return };
     let ours = start_with(options(), Durability::Buffered);
     for case in cases {
         let [expected, got] = [&redis.address, &ours.address.to_string()].map(|address| ask(address, &case));

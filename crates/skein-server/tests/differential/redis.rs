@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::common::Client;
+use super::common::TestClient;
 
 /// Set to `none`, it leaves these tests out.
 pub const VARIABLE: &str = "SKEIN_TEST_REDIS";
@@ -12,13 +12,13 @@ const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install 
     them out with SKEIN_TEST_REDIS=none";
 
 /// Ends the server when it is dropped.
-pub struct Redis {
+pub struct ReferenceRedis {
     process: Child,
     pub address: String,
     _folder: tempfile::TempDir,
 }
 
-impl Redis {
+impl ReferenceRedis {
     /// Starts one on a free port, without any persistence; none if the tests are to be left out.
     pub fn start() -> Option<Self> {
         if std::env::var(VARIABLE).is_ok_and(|value| value == "none") {
@@ -49,7 +49,7 @@ impl Redis {
         let deadline = Instant::now() + Duration::from_mins(1);
         while Instant::now() < deadline && self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
             if let Ok(stream) = std::net::TcpStream::connect(&self.address) {
-                let info = Client::new(stream).call(&[b"INFO", b"server"]);
+                let info = TestClient::new(stream).call(&[b"INFO", b"server"]);
                 let info = String::from_utf8_lossy(&info).into_owned();
                 assert!(info.contains("redis_version:7.0."), "{MISSING}; this one is another: {info}");
                 return true;
@@ -60,7 +60,7 @@ impl Redis {
     }
 }
 
-impl Drop for Redis {
+impl Drop for ReferenceRedis {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

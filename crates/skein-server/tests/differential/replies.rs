@@ -2,16 +2,16 @@
 
 /// A reply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reply {
+pub enum DiffReply {
     /// All that is one line: its first byte and what follows it.
     Line(Vec<u8>),
     /// A bulk string.
     Text(Vec<u8>),
     /// What has elements, by its first byte; a map has its keys and values in turn.
-    List(u8, Vec<Reply>),
+    List(u8, Vec<DiffReply>),
 }
 
-impl Reply {
+impl DiffReply {
     /// The reply that `bytes` begin with; moves them past it.
     pub fn take(bytes: &mut &[u8]) -> Self {
         let end = bytes.windows(2).position(|pair| pair == b"\r\n").expect("a line");
@@ -81,7 +81,7 @@ const SLACK_MILLIS: i64 = 20_000;
 
 /// What replies hang on besides their own command.
 #[derive(Default)]
-pub struct Before {
+pub struct ReplyContext {
     /// The names of the commands that an EXEC runs.
     pub queued: Vec<Vec<u8>>,
     /// Whether the sequence wrote a key whose time had passed already (see `templates::writes_expired`).
@@ -89,8 +89,8 @@ pub struct Before {
 }
 
 /// Whether the replies to a command are the same; to EXEC, those to each of the commands that were queued.
-pub fn same(name: &[u8], before: &Before, ours: &Reply, theirs: &Reply) -> bool {
-    let by = |form: &dyn Fn(&Reply) -> Reply| form(ours) == form(theirs);
+pub fn same(name: &[u8], before: &ReplyContext, ours: &DiffReply, theirs: &DiffReply) -> bool {
+    let by = |form: &dyn Fn(&DiffReply) -> DiffReply| form(ours) == form(theirs);
     let near = |slack: i64| match (ours.integer(), theirs.integer()) {
         (Some(ours), Some(theirs)) if ours > 0 && theirs > 0 => (ours - theirs).abs() <= slack,
         _ => ours == theirs,
@@ -107,11 +107,11 @@ pub fn same(name: &[u8], before: &Before, ours: &Reply, theirs: &Reply) -> bool 
         b"HGETALL" => by(&|reply| reply.sorted(2)),
         b"SCAN" => by(&|reply| reply.sorted_scan(1)),
         b"HSCAN" | b"ZSCAN" => by(&|reply| reply.sorted_scan(2)),
-        b"RANDOMKEY" | b"HRANDFIELD" | b"ZRANDMEMBER" => by(&Reply::outline),
+        b"RANDOMKEY" | b"HRANDFIELD" | b"ZRANDMEMBER" => by(&DiffReply::outline),
         b"TTL" | b"EXPIRETIME" => near(SLACK_MILLIS / 1000),
         b"PTTL" | b"PEXPIRETIME" => near(SLACK_MILLIS),
         b"EXEC" => match (ours, theirs) {
-            (Reply::List(_, ours), Reply::List(_, theirs)) => {
+            (DiffReply::List(_, ours), DiffReply::List(_, theirs)) => {
                 ours.len() == theirs.len()
                     && ours.len() == before.queued.len()
                     && before
@@ -128,15 +128,17 @@ pub fn same(name: &[u8], before: &Before, ours: &Reply, theirs: &Reply) -> bool 
 
 #[test]
 fn order_counts_where_redis_has_one() {
-    let take = |text: &str| Reply::take(&mut text.as_bytes());
-    let same = |name: &[u8], ours: &Reply, theirs: &Reply| same(name, &Before::default(), ours, theirs);
+    let take = |text: &str| DiffReply::take(&mut text.as_bytes());
+    let same = |name: &[u8], ours: &DiffReply, theirs: &DiffReply| {
+        same(name, &ReplyContext::default(), ours, theirs)
+    };
     let (one, other) = (take("*2\r\n$1\r\na\r\n:1\r\n"), take("*2\r\n:1\r\n$1\r\na\r\n"));
     assert!(same(b"keys", &one, &other));
     assert!(!same(b"ZRANGE", &one, &other));
     assert!(!same(b"HGETALL", &one, &other));
     let (one, other) = (take("%2\r\n+a\r\n+1\r\n+b\r\n+2\r\n"), take("%2\r\n+b\r\n+2\r\n+a\r\n+1\r\n"));
     assert!(same(b"HGETALL", &one, &other));
-    let number = |number: i64| Reply::Line(format!(":{number}").into_bytes());
+    let number = |number: i64| DiffReply::Line(format!(":{number}").into_bytes());
     assert!(same(b"TTL", &number(100), &number(99)));
     assert!(!same(b"TTL", &number(-1), &number(-2)));
     assert!(!same(b"TTL", &number(1), &number(-2)));
@@ -144,19 +146,19 @@ fn order_counts_where_redis_has_one() {
 
 #[test]
 fn the_commands_of_exec_are_compared_one_by_one() {
-    let list = |text: &str| Reply::List(b'*', vec![Reply::take(&mut text.as_bytes())]);
+    let list = |text: &str| DiffReply::List(b'*', vec![DiffReply::take(&mut text.as_bytes())]);
     let (one, other) = (list("%2\r\n+a\r\n+1\r\n+b\r\n+2\r\n"), list("%2\r\n+b\r\n+2\r\n+a\r\n+1\r\n"));
-    let before = |name: &[u8]| Before { queued: vec![name.to_vec()], expired: false };
+    let before = |name: &[u8]| ReplyContext { queued: vec![name.to_vec()], expired: false };
     assert!(same(b"EXEC", &before(b"HGETALL"), &one, &other));
     assert!(!same(b"EXEC", &before(b"CONFIG"), &one, &other));
 }
 
 #[test]
 fn counts_are_open_only_where_a_key_was_written_expired() {
-    let (none, one) = (Reply::Line(b":0".to_vec()), Reply::Line(b":1".to_vec()));
-    let error = Reply::Line(b"-ERR".to_vec());
-    let before = |expired| Before { queued: vec![b"dbsize".to_vec()], expired };
-    let exec = |reply: &Reply| Reply::List(b'*', vec![reply.clone()]);
+    let (none, one) = (DiffReply::Line(b":0".to_vec()), DiffReply::Line(b":1".to_vec()));
+    let error = DiffReply::Line(b"-ERR".to_vec());
+    let before = |expired| ReplyContext { queued: vec![b"dbsize".to_vec()], expired };
+    let exec = |reply: &DiffReply| DiffReply::List(b'*', vec![reply.clone()]);
     for (ours, theirs) in [(&none, &one), (&one, &none)] {
         for expired in [false, true] {
             assert_eq!(same(b"dbsize", &before(expired), ours, theirs), expired);

@@ -11,7 +11,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-pub type Words = Vec<Vec<u8>>;
+pub type CommandWords = Vec<Vec<u8>>;
 
 const ALPHABETS: &[(&str, &[&str])] = &[
     ("key", &["a", "b", "c", "user:1", ""]),
@@ -88,11 +88,11 @@ fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
 }
 
 /// Words that go together.
-fn group(group: &str) -> BoxedStrategy<Words> {
+fn group(group: &str) -> BoxedStrategy<CommandWords> {
     group.split('_').map(word).collect::<Vec<_>>().boxed()
 }
 
-fn part(part: &str) -> BoxedStrategy<Words> {
+fn part(part: &str) -> BoxedStrategy<CommandWords> {
     let (choices, times) = match part.as_bytes().last() {
         Some(b'?') => (&part[..part.len() - 1], 0..=1),
         Some(b'+') if part.len() > 1 => (&part[..part.len() - 1], 1..=3),
@@ -103,12 +103,12 @@ fn part(part: &str) -> BoxedStrategy<Words> {
 }
 
 /// The commands that a template stands for.
-fn template(text: &str) -> BoxedStrategy<Words> {
+fn template(text: &str) -> BoxedStrategy<CommandWords> {
     text.split(' ').map(part).collect::<Vec<_>>().prop_map(|parts| parts.concat()).boxed()
 }
 
 /// The commands of a family.
-pub fn family(templates: &str) -> BoxedStrategy<Words> {
+pub fn family(templates: &str) -> BoxedStrategy<CommandWords> {
     prop::strategy::Union::new(templates.lines().map(str::trim).filter(|line| !line.is_empty()).map(template))
         .boxed()
 }
@@ -138,7 +138,7 @@ fn only_set_writes_what_has_expired() {
 
 /// What is done to a few of the commands, so that arities and arguments are wrong.
 #[derive(Debug, Clone)]
-pub enum Upset {
+pub enum SequenceDefect {
     Nothing,
     /// The last word is missing.
     Shorter,
@@ -148,18 +148,18 @@ pub enum Upset {
     Other(usize, Vec<u8>),
 }
 
-pub fn upset() -> impl Strategy<Value = Upset> {
+pub fn upset() -> impl Strategy<Value = SequenceDefect> {
     prop_oneof![
-        20 => Just(Upset::Nothing),
-        1 => Just(Upset::Shorter),
-        1 => word("<odd>").prop_map(Upset::Longer),
-        1 => (1usize..6, word("<odd>")).prop_map(|(at, word)| Upset::Other(at, word)),
+        20 => Just(SequenceDefect::Nothing),
+        1 => Just(SequenceDefect::Shorter),
+        1 => word("<odd>").prop_map(SequenceDefect::Longer),
+        1 => (1usize..6, word("<odd>")).prop_map(|(at, word)| SequenceDefect::Other(at, word)),
     ]
 }
 
-impl Upset {
+impl SequenceDefect {
     /// The name of a command stays.
-    pub fn apply(&self, words: &mut Words) {
+    pub fn apply(&self, words: &mut CommandWords) {
         self.change(words);
         let cursor = match words[0].to_ascii_uppercase().as_slice() {
             b"SCAN" => words.get_mut(1),
@@ -172,7 +172,7 @@ impl Upset {
         }
     }
 
-    fn change(&self, words: &mut Words) {
+    fn change(&self, words: &mut CommandWords) {
         let even = words.get(1).is_some_and(|key| key == EVEN_KEY.as_bytes());
         match self {
             Self::Shorter if words.len() > 1 => drop(words.pop()),

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::common::{Client, Running, options, start, start_with, trie};
+use crate::common::{TestClient, TestServer, options, start, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-fn user(server: &Running, rules: &str) -> Client {
+fn user(server: &TestServer, rules: &str) -> TestClient {
     let name = rules.split(' ').next().expect("a name");
     let mut admin = server.connect();
     assert_eq!(admin.ask(&format!("ACL SETUSER {rules}")), "+OK|");
@@ -57,7 +57,7 @@ fn rights_that_change_count_at_once_for_who_is_connected() {
     let server = start();
     let mut admin = server.connect();
     // On two workers, so that one of them is another one than the admin's.
-    let mut clients: Vec<Client> = (0..4).map(|_| user(&server, "a on nopass ~* +get")).collect();
+    let mut clients: Vec<TestClient> = (0..4).map(|_| user(&server, "a on nopass ~* +get")).collect();
     for _ in 0..20 {
         assert_eq!(admin.ask("ACL SETUSER a -get"), "+OK|");
         assert!(clients.iter_mut().all(|client| client.ask("GET k").starts_with("-NOPERM")));

@@ -1,7 +1,7 @@
 //! Every command of the table, as COMMAND lists it, by a user who may, one who may not by command, and one who may not by key. A command that is new is
 //! in it at once. (What each does to its keys is held against Redis in `golden/acl.txt`.)
 
-use crate::common::{Client, start, trie};
+use crate::common::{TestClient, start, trie};
 
 /// What the requests are made of that are not just a name and enough arguments.
 const REQUESTS: &[(&str, &str)] = &[
@@ -32,14 +32,14 @@ const NOT_RUN: &[&str] = &["shutdown", "quit", "reset", "auth", "hello"];
 /// They have no key in the table, and yet touch keys, any or those of a range.
 const RANGES: &[&str] = &["sk.count", "sk.delrange", "sk.first", "sk.last", "sk.prefix", "sk.range"];
 
-struct Row {
+struct CommandInfoRow {
     name: String,
     request: String,
     has_keys: bool,
 }
 
 /// The table, by COMMAND INFO's first elements: name, arity, flags, first key.
-fn rows(admin: &mut Client) -> Vec<Row> {
+fn rows(admin: &mut TestClient) -> Vec<CommandInfoRow> {
     let names = admin.ask("COMMAND LIST");
     let names: Vec<String> = names
         .split('|')
@@ -58,16 +58,16 @@ fn rows(admin: &mut Client) -> Vec<Row> {
         let request = special.map_or_else(usual, str::to_owned);
         if admin.ask(&format!("ACL DRYRUN default {request}")).starts_with("-ERR Command") {
             // It has subcommands, and this one at least.
-            return Row { request: format!("{name} HELP"), name, has_keys: false };
+            return CommandInfoRow { request: format!("{name} HELP"), name, has_keys: false };
         }
         let counted = special.is_some_and(|request| request.contains(" 1 key"));
         let has_keys = first > 0 || counted || RANGES.contains(&&*name);
-        Row { name, request, has_keys }
+        CommandInfoRow { name, request, has_keys }
     };
     names.into_iter().map(row).collect()
 }
 
-fn log_in(client: &mut Client, user: &str) {
+fn log_in(client: &mut TestClient, user: &str) {
     assert_eq!(client.ask(&format!("AUTH {user} x")), "+OK|");
 }
 
@@ -76,7 +76,7 @@ fn every_command_is_refused_to_who_may_not() {
     let server = start();
     let (mut admin, mut client) = (server.connect(), server.connect());
     for row in rows(&mut admin) {
-        let Row { name, request, has_keys } = &row;
+        let CommandInfoRow { name, request, has_keys } = &row;
         let denied = format!("-NOPERM this user has no permissions to run the '{name}");
         for rules in [
             "may reset on nopass +@all ~*".to_owned(),
@@ -124,7 +124,7 @@ fn a_user_with_every_command_and_no_key_writes_nothing() {
     let rows = rows(&mut admin);
     log_in(&mut client, "a");
     // All in one pipeline, in which reads and writes make batches.
-    let sent: Vec<&Row> = rows.iter().filter(|row| row.has_keys).collect();
+    let sent: Vec<&CommandInfoRow> = rows.iter().filter(|row| row.has_keys).collect();
     let bytes: Vec<u8> = sent.iter().flat_map(|row| format!("{}\r\n", row.request).into_bytes()).collect();
     client.send(&bytes);
     for row in &sent {

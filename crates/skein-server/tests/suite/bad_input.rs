@@ -5,12 +5,12 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use crate::common::{Client, Running, encode, index, options, show, start, start_with, trie};
+use crate::common::{TestClient, TestServer, encode, index, options, show, start, start_with, trie};
 use proptest::test_runner::{Config, TestRunner};
 use skein_server::{Server, ServerOptions};
 use skein_store::{Durability, KEY_BYTES_MAX};
 
-fn alive(server: &Running) {
+fn alive(server: &TestServer) {
     assert_eq!(server.connect().ask("PING"), "+PONG|");
 }
 
@@ -177,7 +177,7 @@ fn a_storm_of_connections_passes() {
 #[test]
 fn one_client_too_many_is_told_so() {
     let server = start_with(ServerOptions { clients_max: 3, ..options() }, Durability::None);
-    let mut clients: Vec<Client> = (0..3).map(|_| server.connect()).collect();
+    let mut clients: Vec<TestClient> = (0..3).map(|_| server.connect()).collect();
     for client in &mut clients {
         assert_eq!(client.ask("PING"), "+PONG|");
     }
@@ -204,7 +204,7 @@ fn large_values_come_back_as_they_went() {
     let server = start();
     let mut client = server.connect();
     let value: Vec<u8> = (0..20_000_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
-    let mut reader = Client::new(client.stream.try_clone().expect("a second handle"));
+    let mut reader = TestClient::new(client.stream.try_clone().expect("a second handle"));
     client.send(&encode(&[b"SET", b"huge", &value]));
     assert_eq!(show(&reader.reply()), "+OK|");
     client.send(&encode(&[b"GET", b"huge"]));

@@ -1,11 +1,11 @@
 //! CLIENT and CONFIG where Redis's replies are no measure: they name ports and times, and this server has workers.
 
-use crate::common::{Client, Running, encode, options, start, start_with};
+use crate::common::{TestClient, TestServer, encode, options, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 /// The lines of CLIENT LIST.
-fn list(client: &mut Client, request: &str) -> Vec<String> {
+fn list(client: &mut TestClient, request: &str) -> Vec<String> {
     let reply = client.ask(request);
     let text = reply.split_once('|').expect("a bulk string").1.trim_end_matches('|').to_owned();
     text.lines().map(str::to_owned).collect()
@@ -16,12 +16,12 @@ fn field(line: &str, name: &str) -> String {
     value.unwrap_or_else(|| panic!("no {name}: {line}")).to_owned()
 }
 
-fn id(client: &mut Client) -> String {
+fn id(client: &mut TestClient) -> String {
     client.ask("CLIENT ID").trim_matches([':', '|']).to_owned()
 }
 
 /// Clients on both workers.
-fn two(server: &Running) -> (Client, Client) {
+fn two(server: &TestServer) -> (TestClient, TestClient) {
     let (mut one, mut other) = (server.connect(), server.connect());
     assert_eq!(one.ask("PING"), "+PONG|");
     assert_eq!(other.ask("PING"), "+PONG|");
@@ -122,7 +122,7 @@ fn clients_of_any_worker_are_killed() {
     assert_eq!(one.ask(&format!("CLIENT KILL {address}")), "+OK|");
     assert_eq!(other.try_reply(), None);
 
-    let mut others: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    let mut others: Vec<TestClient> = (0..6).map(|_| server.connect()).collect();
     for other in &mut others {
         assert_eq!(other.ask("PING"), "+PONG|");
     }
@@ -157,7 +157,7 @@ fn statistics_are_counted_anew() {
     for _ in 0..100 {
         client.ask("PING");
     }
-    let processed = |client: &mut Client| -> u64 {
+    let processed = |client: &mut TestClient| -> u64 {
         let info = client.ask("INFO stats");
         let line = info.split('|').find_map(|line| line.strip_prefix("total_commands_processed:"));
         line.expect("a line").parse().expect("a number")
@@ -195,7 +195,7 @@ fn times_are_those_of_the_clock() {
     let words: Vec<&str> = reply.split('|').collect();
     assert!(words[2].parse::<u64>().expect("seconds") >= before, "{reply}");
     assert!(words[4].parse::<u64>().expect("microseconds") < 1_000_000, "{reply}");
-    let last = |client: &mut Client| -> u64 {
+    let last = |client: &mut TestClient| -> u64 {
         client.ask("LASTSAVE").trim_matches([':', '|']).parse().expect("a time")
     };
     let start = last(&mut client);

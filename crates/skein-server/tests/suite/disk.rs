@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::common::{Client, Running, encode, options, show, start_on_disk};
-use skein_disk::{DiskOptions, DiskStore, Shape, Values};
+use crate::common::{TestClient, TestServer, encode, options, show, start_on_disk};
+use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 use skein_server::{DiskEngine, Engine, Server};
-use skein_store::{Durability, Limits};
+use skein_store::{Durability, StoreLimits};
 
-const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-fn small(shape: Shape) -> DiskOptions {
+fn small(shape: TrieShape) -> DiskOptions {
     let values = Values::Rows;
     DiskOptions { shape, values, cache_pages: 32, checkpoint_bytes: 200_000, ..DiskOptions::default() }
 }
@@ -23,7 +23,7 @@ fn key(number: u32) -> String {
 
 /// Pipelines a request for each number, and checks the replies.
 fn pipeline(
-    client: &mut Client,
+    client: &mut TestClient,
     numbers: Range<u32>,
     request: impl Fn(u32) -> Vec<String>,
     reply: impl Fn(u32) -> String,
@@ -46,7 +46,7 @@ fn bulk(text: &str) -> String {
     format!("${}|{text}|", text.len())
 }
 
-fn fill(client: &mut Client, numbers: Range<u32>, value: &str) {
+fn fill(client: &mut TestClient, numbers: Range<u32>, value: &str) {
     let set = |number| vec!["SET".to_owned(), key(number), format!("{value}{number}")];
     pipeline(client, numbers, set, |_| "+OK|".to_owned());
 }
@@ -88,7 +88,7 @@ fn pipelines_pass_through_a_small_cache() {
     }
 }
 
-fn engine_of(server: &Running) -> DiskEngine {
+fn engine_of(server: &TestServer) -> DiskEngine {
     match &server.store {
         Engine::Disk(disk) => disk.clone(),
         Engine::Memory(_) => panic!("the server is not over the disk engine"),
@@ -97,7 +97,7 @@ fn engine_of(server: &Running) -> DiskEngine {
 
 #[test]
 fn a_trie_without_order_says_so() {
-    let server = start_on_disk(options(), small(Shape::Hash { n: 16 }));
+    let server = start_on_disk(options(), small(TrieShape::Hash { n: 16 }));
     let mut client = server.connect();
     assert_eq!(client.ask("MSET a 1 b 2 c 3"), "+OK|");
     for request in [
@@ -122,7 +122,7 @@ fn a_trie_without_order_says_so() {
 /// SCAN, KEYS and RANDOMKEY promise no order.
 #[test]
 fn a_trie_without_order_shows_all_of_its_keys() {
-    let server = start_on_disk(options(), small(Shape::Hash { n: 16 }));
+    let server = start_on_disk(options(), small(TrieShape::Hash { n: 16 }));
     let mut client = server.connect();
     assert_eq!(client.ask("RANDOMKEY"), "$-1|");
     assert_eq!(client.ask("SCAN 0"), "*2|$1|0|*0|");
@@ -163,7 +163,7 @@ fn a_trie_without_order_shows_all_of_its_keys() {
 
 #[test]
 fn sorted_sets_are_refused_and_nothing_is_made() {
-    let server = start_on_disk(options(), small(Shape::Linked));
+    let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let refusal =
         "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)|";
@@ -174,14 +174,14 @@ fn sorted_sets_are_refused_and_nothing_is_made() {
 
 #[test]
 fn snapshots_are_refused() {
-    let server = start_on_disk(options(), small(Shape::Linked));
+    let server = start_on_disk(options(), small(TrieShape::Linked));
     let reply = server.connect().ask("SK.RANGE - + SNAPSHOT");
     assert!(reply.starts_with("-ERR the disk engine has no snapshots"), "{reply}");
 }
 
 #[test]
 fn what_does_not_fit_the_cache_is_refused_whole() {
-    let server = start_on_disk(options(), small(Shape::Linked));
+    let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let long = vec![b'v'; 200_000];
     let reply = show(&client.call(&[b"SET", b"long", &long]));
@@ -204,7 +204,7 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
 
 #[test]
 fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
-    let server = start_on_disk(options(), small(Shape::Linked));
+    let server = start_on_disk(options(), small(TrieShape::Linked));
     let engine = engine_of(&server);
     engine.store().set(b"foreign", b"plain bytes").expect("a write");
     let mut client = server.connect();
@@ -224,9 +224,9 @@ fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
 #[test]
 fn a_store_of_plain_bytes_is_not_served() {
     let storage = SimStorage::new();
-    let options = DiskOptions { values: Values::Bytes, ..small(Shape::Linked) };
+    let options = DiskOptions { values: Values::Bytes, ..small(TrieShape::Linked) };
     let store = DiskStore::open_on(storage.share(), "/db", options).expect("a store");
-    let refused = DiskEngine::new(store, Limits::default()).expect_err("it has no rows").to_string();
+    let refused = DiskEngine::new(store, StoreLimits::default()).expect_err("it has no rows").to_string();
     assert!(
         refused.starts_with("the values of the store are plain bytes, and a server serves rows"),
         "{refused}"
@@ -237,7 +237,7 @@ fn a_store_of_plain_bytes_is_not_served() {
 fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     let storage = SimStorage::new();
     let open = || {
-        let options = DiskOptions { durability, segment_bytes: 64 << 10, ..small(Shape::Linked) };
+        let options = DiskOptions { durability, segment_bytes: 64 << 10, ..small(TrieShape::Linked) };
         DiskStore::open_on(storage.share(), "/db", options).expect("a store")
     };
     let store = open();
@@ -250,7 +250,7 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     let is_leaf = |place: u64| {
         let flip = || storage.damage(Path::new("/db/data.skein"), place * 4096 + 100, &[0x40]);
         flip();
-        let store = DiskStore::open_on(storage.share(), "/db", small(Shape::Linked));
+        let store = DiskStore::open_on(storage.share(), "/db", small(TrieShape::Linked));
         let fails = |store: &DiskStore, number| store.get(key(number).as_bytes()).is_err();
         let failing = store.map_or(0, |store| {
             let others = store.get(b"counter").is_err();
@@ -263,7 +263,7 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
         is_one
     };
     assert!((20..1_000).any(is_leaf), "no page can be damaged alone");
-    let engine = DiskEngine::new(open(), Limits::default()).expect("a store of rows");
+    let engine = DiskEngine::new(open(), StoreLimits::default()).expect("a store of rows");
     let server = Server::start(engine.clone(), options()).expect("a server");
     (storage, server, engine)
 }
@@ -275,14 +275,14 @@ fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
     for durability in [Durability::Buffered, Durability::Sync] {
         let (_storage, server, engine) = damaged(durability);
         let mut client =
-            Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+            TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
         let mut bytes = Vec::new();
         for number in 0..2_000 {
             bytes.extend(encode(&[b"GET", key(number).as_bytes()]));
             bytes.extend(encode(&[b"APPEND", key(number).as_bytes(), b"!"]));
             bytes.extend(encode(&[b"INCR", b"counter"]));
         }
-        let mut writer = Client::new(client.stream.try_clone().expect("a clone"));
+        let mut writer = TestClient::new(client.stream.try_clone().expect("a clone"));
         let sender = std::thread::spawn(move || writer.send(&bytes));
         let (mut failed, mut counted) = (0, 0);
         for number in 0..2_000 {
@@ -314,11 +314,12 @@ fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
 #[test]
 fn writes_stop_when_the_log_fails_and_reads_go_on() {
     let storage = SimStorage::new();
-    let options_of = DiskOptions { durability: Durability::Sync, ..small(Shape::Linked) };
+    let options_of = DiskOptions { durability: Durability::Sync, ..small(TrieShape::Linked) };
     let store = DiskStore::open_on(storage.share(), "/db", options_of).expect("a store");
-    let engine = DiskEngine::new(store, Limits::default()).expect("a store of rows");
+    let engine = DiskEngine::new(store, StoreLimits::default()).expect("a store of rows");
     let server = Server::start(engine, options()).expect("a server");
-    let connect = || Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let connect =
+        || TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
     let mut client = connect();
     assert_eq!(client.ask("SET a 1"), "+OK|");
     storage.fail_at(storage.operations() + 1, skein_log::storage::sim::SimError::Io, true);

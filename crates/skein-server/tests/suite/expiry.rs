@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{Client, Running, index, options, run, start, wait_for};
+use crate::common::{TestClient, TestServer, index, options, run, start, wait_for};
 use skein_disk::{DiskOptions, DiskStore, Values};
 use skein_server::DiskEngine;
-use skein_store::{Clock, Limits, Store, StoreOptions};
+use skein_store::{ExpiryClock, Store, StoreLimits, StoreOptions};
 
 const START: u64 = 1_700_000_000_000;
 
-fn in_memory(clock: &Clock) -> Running {
+fn in_memory(clock: &ExpiryClock) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let options_of_store =
         StoreOptions { clock: clock.clone(), index: index(), logs: 2, ..StoreOptions::default() };
@@ -18,20 +18,20 @@ fn in_memory(clock: &Clock) -> Running {
     run(options(), store.into(), folder)
 }
 
-fn disk_engine(path: &Path, clock: &Clock) -> DiskEngine {
+fn disk_engine(path: &Path, clock: &ExpiryClock) -> DiskEngine {
     let store = DiskStore::open(path, DiskOptions { values: Values::Rows, ..DiskOptions::default() });
-    let engine = DiskEngine::new(store.expect("a store"), Limits::default()).expect("a store of rows");
+    let engine = DiskEngine::new(store.expect("a store"), StoreLimits::default()).expect("a store of rows");
     engine.with_clock(clock.clone())
 }
 
-fn on_disk(clock: &Clock) -> Running {
+fn on_disk(clock: &ExpiryClock) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let engine = disk_engine(folder.path(), clock);
     run(options(), engine.into(), folder)
 }
 
 /// Asks and compares, line by line.
-fn talk(client: &mut Client, lines: &[(&str, &str)]) {
+fn talk(client: &mut TestClient, lines: &[(&str, &str)]) {
     for (request, reply) in lines {
         assert_eq!(client.ask(request), *reply, "{request}");
     }
@@ -41,7 +41,7 @@ fn talk(client: &mut Client, lines: &[(&str, &str)]) {
 #[test]
 fn a_clock_that_is_set_back_brings_no_key_back() {
     for start in [in_memory, on_disk] {
-        let clock = Clock::manual(START);
+        let clock = ExpiryClock::manual(START);
         let server = start(&clock);
         let mut client = server.connect();
         talk(&mut client, &[("SET a 1 PX 1000", "+OK|"), ("SET b 1 PX 5000", "+OK|")]);
@@ -57,7 +57,7 @@ fn a_clock_that_is_set_back_brings_no_key_back() {
 #[test]
 fn time_passes_and_keys_go() {
     for start in [in_memory, on_disk] {
-        let clock = Clock::manual(START);
+        let clock = ExpiryClock::manual(START);
         let server = start(&clock);
         let mut client = server.connect();
         talk(
@@ -120,10 +120,10 @@ fn time_passes_and_keys_go() {
 /// What is asked for in one go is of one time, and numbers are exact at any time.
 #[test]
 fn numbers_leave_out_what_has_expired() {
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let server = in_memory(&clock);
     let mut client = server.connect();
-    let keyspace = |client: &mut Client| {
+    let keyspace = |client: &mut TestClient| {
         let info = client.ask("INFO keyspace");
         info.split('|').find(|line| line.starts_with("db0:")).unwrap_or_default().to_owned()
     };
@@ -147,7 +147,7 @@ fn numbers_leave_out_what_has_expired() {
 #[test]
 fn short_lives_end_by_themselves() {
     let server = start();
-    let mut clients: Vec<Client> = (0..4).map(|_| server.connect()).collect();
+    let mut clients: Vec<TestClient> = (0..4).map(|_| server.connect()).collect();
     for (i, client) in clients.iter_mut().enumerate() {
         let reply = client.ask(&format!("SET k{i} v PX 30"));
         assert_eq!(reply, "+OK|");
@@ -169,7 +169,7 @@ fn short_lives_end_by_themselves() {
 #[test]
 fn times_on_disk_come_back_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let session_of = |engine: &DiskEngine| skein_server::Engine::from(engine.clone()).session();
     let engine = disk_engine(folder.path(), &clock);
     let (written, _) = session_of(&engine).write(|writer| writer.put_until(b"k", b"v", START + 5));
@@ -186,7 +186,7 @@ fn times_on_disk_come_back_after_a_restart() {
 /// A sorted set that has expired is absent for the command that writes it anew, whether the thread was there or not.
 #[test]
 fn sorted_sets_expire_whole() {
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let server = in_memory(&clock);
     let mut client = server.connect();
     for overdue in [false, true] {
@@ -227,7 +227,7 @@ fn sorted_sets_expire_whole() {
 /// A transaction is of one time.
 #[test]
 fn a_transaction_keeps_times() {
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let server = in_memory(&clock);
     let mut client = server.connect();
     talk(

@@ -19,8 +19,8 @@ mod golden_file;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Client, options, start_with};
-use golden_file::{Exchange, Section, parse, recorded, request, words};
+use crate::common::{TestClient, options, start_with};
+use golden_file::{GoldenExchange, GoldenSection, parse, recorded, request, words};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -28,8 +28,8 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 const PASSWORD: &str = "secret";
 
 /// Whether a section is about what the disk engine has not: sorted sets, or what its title says.
-fn is_of_memory_alone(section: &Section<'_>) -> bool {
-    let word = |exchange: &Exchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
+fn is_of_memory_alone(section: &GoldenSection<'_>) -> bool {
+    let word = |exchange: &GoldenExchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
     let names_z = section
         .exchanges
         .iter()
@@ -38,12 +38,12 @@ fn is_of_memory_alone(section: &Section<'_>) -> bool {
 }
 
 /// What a server answers to a section, in order.
-fn run(section: &Section<'_>, servers: &Servers, resp3: bool) -> Vec<String> {
+fn run(section: &GoldenSection<'_>, servers: &GoldenServers, resp3: bool) -> Vec<String> {
     let mut client = servers.connect(section.name);
     if resp3 {
         assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
     }
-    let ask = |exchange: &Exchange<'_>| {
+    let ask = |exchange: &GoldenExchange<'_>| {
         client.send(&request(exchange.request).expect("a request"));
         recorded(exchange.request, client.try_reply().as_deref())
     };
@@ -67,16 +67,16 @@ fn files() -> Vec<(PathBuf, String)> {
 }
 
 /// Where the sections run.
-struct Servers {
+struct GoldenServers {
     open: String,
     with_password: String,
 }
 
-impl Servers {
-    fn connect(&self, section: &str) -> Client {
+impl GoldenServers {
+    fn connect(&self, section: &str) -> TestClient {
         let locked = section.contains("password");
         let address = if locked { &self.with_password } else { &self.open };
-        let mut client = Client::new(TcpStream::connect(address).expect("a connection"));
+        let mut client = TestClient::new(TcpStream::connect(address).expect("a connection"));
         if !locked {
             assert_eq!(client.call(&[b"FLUSHALL"]), b"+OK\r\n");
         }
@@ -85,7 +85,12 @@ impl Servers {
 }
 
 /// Runs a section in its versions of the protocol, and notes what differs; how many requests.
-fn compare(servers: &Servers, path: &Path, section: &Section<'_>, failures: &mut Vec<String>) -> usize {
+fn compare(
+    servers: &GoldenServers,
+    path: &Path,
+    section: &GoldenSection<'_>,
+    failures: &mut Vec<String>,
+) -> usize {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     for &resp3 in section.versions() {
         for (exchange, got) in section.exchanges.iter().zip(run(section, servers, resp3)) {
@@ -110,7 +115,7 @@ fn replies_are_those_of_redis() {
         Durability::Buffered,
     );
     let servers =
-        Servers { open: open.address.to_string(), with_password: with_password.address.to_string() };
+        GoldenServers { open: open.address.to_string(), with_password: with_password.address.to_string() };
     let (mut failures, mut asked) = (Vec::new(), 0);
     let on_disk = crate::common::trie().is_some();
     for (path, file) in files() {
@@ -128,7 +133,7 @@ fn replies_are_those_of_redis() {
 #[ignore = "records the replies of a real redis-server, see above"]
 fn record() {
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("set {name} to HOST:PORT"));
-    let servers = Servers {
+    let servers = GoldenServers {
         open: variable("SKEIN_GOLDEN_REDIS"),
         with_password: variable("SKEIN_GOLDEN_REDIS_PASSWORD"),
     };
@@ -138,7 +143,7 @@ fn record() {
 }
 
 /// The file with the replies that the servers give now.
-fn record_file(servers: &Servers, file: &str) -> String {
+fn record_file(servers: &GoldenServers, file: &str) -> String {
     let mut answered = Vec::new();
     for section in parse(file) {
         let by_version: Vec<_> =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Client, options, run, start};
+use crate::common::{TestClient, options, run, start};
 use skein_store::{Store, StoreOptions};
 
 /// The lines of a reply, without their heads; enough for arrays of words.
@@ -16,11 +16,11 @@ fn words(reply: &[u8]) -> Vec<String> {
 }
 
 /// The reply's bytes to a request of plain words.
-fn ask(client: &mut Client, request: &str) -> Vec<u8> {
+fn ask(client: &mut TestClient, request: &str) -> Vec<u8> {
     client.call(&request.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
-fn fill(client: &mut Client, columns: usize) {
+fn fill(client: &mut TestClient, columns: usize) {
     for first in (0..columns).step_by(100) {
         let pairs: Vec<String> =
             (first..(first + 100).min(columns)).map(|i| format!("f{i:05} v{i}")).collect();
@@ -134,7 +134,7 @@ fn commands_on_ranges_know_many_columns() {
 }
 
 /// All fields of a hash, by HGETALL.
-fn all(client: &mut Client) -> BTreeMap<String, String> {
+fn all(client: &mut TestClient) -> BTreeMap<String, String> {
     let words = words(&ask(client, "HGETALL h"));
     words.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }

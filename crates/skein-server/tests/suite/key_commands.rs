@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Running, encode, options, start, start_with};
+use crate::common::{TestServer, encode, options, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-fn fill(server: &Running, keys: impl Iterator<Item = String>) {
+fn fill(server: &TestServer, keys: impl Iterator<Item = String>) {
     let mut client = server.connect();
     for key in keys {
         assert_eq!(client.call(&[b"SET", key.as_bytes(), b"x"]), b"+OK\r\n");

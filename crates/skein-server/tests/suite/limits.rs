@@ -4,11 +4,11 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use crate::common::{Client, Running, encode, options, start, start_with};
+use crate::common::{TestClient, TestServer, encode, options, start, start_with};
 use skein_server::{OutputLimit, ServerOptions};
 use skein_store::Durability;
 
-fn set(server: &Running, name: &str, value: &str) {
+fn set(server: &TestServer, name: &str, value: &str) {
     let reply = server.connect().call(&[b"CONFIG", b"SET", name.as_bytes(), value.as_bytes()]);
     assert_eq!(crate::common::show(&reply), "+OK|", "{name} {value}");
     let told = crate::common::show(&server.connect().call(&[b"CONFIG", b"GET", name.as_bytes()]));
@@ -16,7 +16,7 @@ fn set(server: &Running, name: &str, value: &str) {
 }
 
 /// Whether the server disconnects this client, however much it still sends before that.
-fn is_disconnected(client: &mut Client) -> bool {
+fn is_disconnected(client: &mut TestClient) -> bool {
     let mut piece = vec![0; 1 << 16];
     loop {
         match client.stream.read(&mut piece) {
@@ -50,9 +50,9 @@ fn a_silent_client_is_disconnected_and_one_that_speaks_is_not() {
 }
 
 #[test]
-fn the_idle_timeout_holds_for_those_who_are_connected_when_it_is_set() {
+fn new_idle_timeout_applies_to_connected_clients() {
     let server = start();
-    let mut silent: Vec<Client> = (0..30).map(|_| server.connect()).collect();
+    let mut silent: Vec<TestClient> = (0..30).map(|_| server.connect()).collect();
     for client in &mut silent {
         assert_eq!(client.ask("PING"), "+PONG|");
     }
@@ -76,7 +76,7 @@ fn more_replies_than_the_hard_limit_end_the_connection() {
 
 /// A client that does not read keeps replies waiting; one that reads at its pace, and sometimes has as many waiting, is none.
 #[test]
-fn more_replies_than_the_soft_limit_end_the_connection_after_a_time() {
+fn soft_output_limit_disconnects_after_its_time() {
     let output_limit = OutputLimit { soft_bytes: 1000, ..OutputLimit::default() };
     let server = start_with(ServerOptions { output_limit, ..options() }, Durability::None);
     let (mut client, mut reads) = (server.connect(), server.connect());
@@ -84,7 +84,7 @@ fn more_replies_than_the_soft_limit_end_the_connection_after_a_time() {
     assert_eq!(client.call(&[b"SET", b"big", &value]), b"+OK\r\n");
     // More than the system keeps for a socket.
     client.send(&encode(&[b"GET", b"big"]).repeat(50));
-    let clients = |watcher: &mut Client| watcher.ask("CLIENT LIST").matches("id=").count();
+    let clients = |watcher: &mut TestClient| watcher.ask("CLIENT LIST").matches("id=").count();
     while clients(&mut reads) > 1 {
         assert_eq!(reads.call(&[b"GET", b"big"]).len(), value.len() + 12);
         std::thread::sleep(Duration::from_millis(10));
@@ -97,7 +97,7 @@ fn more_replies_than_the_soft_limit_end_the_connection_after_a_time() {
 fn limits_on_requests_and_replies_bite_when_they_are_set() {
     let server = start();
     let mut client = server.connect();
-    let refused = |client: &mut Client, request: &[&[u8]]| {
+    let refused = |client: &mut TestClient, request: &[&[u8]]| {
         let reply = crate::common::show(&client.call(request));
         if reply.starts_with("-ERR Protocol error") {
             assert_eq!(client.try_reply(), None);
@@ -166,7 +166,7 @@ fn a_silent_connection_is_asked_for() {
 }
 
 /// What CONFIG GET tells of a parameter.
-fn told(client: &mut Client, name: &str) -> String {
+fn told(client: &mut TestClient, name: &str) -> String {
     let reply = client.ask(&format!("CONFIG GET {name}"));
     reply.trim_end_matches('|').rsplit('|').next().unwrap_or_default().to_owned()
 }
@@ -234,7 +234,7 @@ fn lists_and_waits_that_clients_ask_for_have_a_bound() {
     let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::None);
     let mut client = server.connect();
     let percentiles = ["50"; 33].join(" ");
-    let set = |client: &mut Client, value: &str| {
+    let set = |client: &mut TestClient, value: &str| {
         crate::common::show(&client.call(&[
             b"CONFIG",
             b"SET",

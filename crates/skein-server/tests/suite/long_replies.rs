@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Client, Running, encode, index, options, reply_len, show, start_on};
+use crate::common::{TestClient, TestServer, encode, index, options, reply_len, show, start_on};
 use skein_server::ServerOptions;
 use skein_store::StoreOptions;
 
 const MEMBERS: usize = 3000;
 
 /// Sets `z` and `y`, which have members in common, and columns at `h`.
-fn start_filled(options: ServerOptions) -> Running {
+fn start_filled(options: ServerOptions) -> TestServer {
     let server = start_on(options, StoreOptions { index: index(), logs: 2, ..StoreOptions::default() });
     let mut client = server.connect();
     for some in (0..MEMBERS).collect::<Vec<_>>().chunks(500) {
@@ -39,11 +39,11 @@ fn elements(reply: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-fn call(client: &mut Client, words: &str) -> Vec<u8> {
+fn call(client: &mut TestClient, words: &str) -> Vec<u8> {
     client.call(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
-fn list(client: &mut Client, words: &str) -> Vec<Vec<u8>> {
+fn list(client: &mut TestClient, words: &str) -> Vec<Vec<u8>> {
     elements(&call(client, words))
 }
 
@@ -248,7 +248,7 @@ fn long_replies_keep_their_place() {
 fn a_long_reply_is_of_one_moment() {
     let server = start_filled(ServerOptions { workers: 1, ..options() });
     let stop = AtomicBool::new(false);
-    let ends = |client: &mut Client, number: u64| {
+    let ends = |client: &mut TestClient, number: u64| {
         client.ask(&format!("ZADD z -{number} a {} b", number + 10_000));
         client.ask(&format!("HSET h a {number} z {number}"));
     };

@@ -3,27 +3,27 @@
 
 use std::time::Duration;
 
-use crate::common::{Client, Running, encode, options, show, start_on, wait_for};
-use skein_store::{Durability, Eviction, Limits, StoreOptions};
+use crate::common::{TestClient, TestServer, encode, options, show, start_on, wait_for};
+use skein_store::{Durability, Eviction, StoreLimits, StoreOptions};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
 
-fn start(limit: usize, eviction: Eviction) -> Running {
-    let limits = Limits { memory_bytes: Some(limit), eviction, ..Limits::default() };
+fn start(limit: usize, eviction: Eviction) -> TestServer {
+    let limits = StoreLimits { memory_bytes: Some(limit), eviction, ..StoreLimits::default() };
     start_on(
         options(),
         StoreOptions { durability: Durability::Buffered, logs: 2, limits, ..StoreOptions::default() },
     )
 }
 
-fn number(client: &mut Client, section: &str, name: &str) -> usize {
+fn number(client: &mut TestClient, section: &str, name: &str) -> usize {
     let info = client.ask(&format!("INFO {section}"));
     let line = info.split('|').find_map(|line| line.strip_prefix(&format!("{name}:")).map(str::to_owned));
     line.unwrap_or_else(|| panic!("{name} in {info}")).parse().expect("a number")
 }
 
 /// What counts toward the limit.
-fn counted(client: &mut Client) -> usize {
+fn counted(client: &mut TestClient) -> usize {
     let info = client.ask("INFO memory");
     let of = |name: &str| -> usize {
         let found = info.split('|').find_map(|line| line.strip_prefix(name)).expect("a line");
@@ -142,7 +142,7 @@ fn memory_says_what_holds_it() {
     assert_eq!(client.ask("MEMORY PURGE"), "+OK|");
     // Connections count, and what they hold comes back.
     let before = number(&mut client, "memory", "mem_clients_normal");
-    let mut others: Vec<Client> = (0..50).map(|_| server.connect()).collect();
+    let mut others: Vec<TestClient> = (0..50).map(|_| server.connect()).collect();
     for other in &mut others {
         assert_eq!(other.ask("PING"), "+PONG|");
     }
@@ -157,7 +157,7 @@ fn memory_says_what_holds_it() {
 
 /// Once, a request that was larger than the limit, or a pipeline that was, drove out every key before it was refused.
 #[test]
-fn what_is_larger_than_the_limit_drives_out_nothing_and_long_pipelines_only_what_they_replace() {
+fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
     let server = start(16 << 20, Eviction::Lru);
     let mut client = server.connect();
     for i in 0..1_000_u32 {
@@ -219,7 +219,7 @@ fn copies_ask_for_what_they_copy_and_queues_count() {
 }
 
 /// Whether something has come for this client.
-fn has_answer(client: &Client) -> bool {
+fn has_answer(client: &TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
     let came = client.stream.peek(&mut [0]).is_ok();
     client.stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");

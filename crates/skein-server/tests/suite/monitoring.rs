@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::common::{Client, Running, options, start_with};
+use crate::common::{TestClient, TestServer, options, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -13,7 +13,7 @@ fn strict() -> ServerOptions {
     ServerOptions { slowlog_slower_than: Duration::ZERO, debug_command: true, workers: 1, ..options() }
 }
 
-fn start(options: ServerOptions) -> (Running, Client) {
+fn start(options: ServerOptions) -> (TestServer, TestClient) {
     let running = start_with(options, Durability::Buffered);
     let client = running.connect();
     (running, client)
@@ -140,7 +140,7 @@ fn histograms_count_every_call_and_can_be_switched_off() {
 }
 
 /// The arguments of the newest entries, newest first, each as words.
-fn slow(client: &mut Client, count: usize) -> Vec<String> {
+fn slow(client: &mut TestClient, count: usize) -> Vec<String> {
     let reply = client.ask(&format!("SLOWLOG GET {count}"));
     // *n, then of each: *6 :id :time :micros *args ($len arg)* $len address $len name
     let mut words = reply.split('|').skip(1);

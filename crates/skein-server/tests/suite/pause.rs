@@ -3,19 +3,19 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use crate::common::{Client, encode, start, start_with};
+use crate::common::{TestClient, encode, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 /// Whether nothing has come for this client, some time after what it has sent was read.
-fn waits(client: &mut Client) -> bool {
+fn waits(client: &mut TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(30))).expect("a timeout");
     let nothing = client.stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
     client.stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
     nothing
 }
 
-fn send(client: &mut Client, request: &str) {
+fn send(client: &mut TestClient, request: &str) {
     let words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
     client.send(&encode(&words));
 }
@@ -27,7 +27,7 @@ fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
     assert_eq!(admin.ask("SET k old"), "+OK|");
     assert_eq!(admin.ask("CLIENT PAUSE 3600000 WRITE"), "+OK|");
     // Of each kind of write: one that is batched, one that runs by itself, one that runs alone, and what is in a transaction.
-    let mut writers: Vec<Client> = Vec::new();
+    let mut writers: Vec<TestClient> = Vec::new();
     for request in
         ["GET k|SET k new", "DEL none", "MSETNX a 1 b 2", "SK.DELRANGE [no [none", "GET k|INCR n|GET n"]
     {
@@ -110,7 +110,7 @@ fn a_pipeline_behind_a_pause_keeps_its_order() {
 fn no_write_comes_after_the_answer() {
     let server = start_with(ServerOptions { workers: 3, ..crate::common::options() }, Durability::None);
     let mut admin = server.connect();
-    let mut writers: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    let mut writers: Vec<TestClient> = (0..6).map(|_| server.connect()).collect();
     for round in 1..=10 {
         for client in &mut writers {
             client.send(&encode(&[b"INCR", b"n"]).repeat(200));

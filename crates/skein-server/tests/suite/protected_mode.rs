@@ -2,14 +2,14 @@
 
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
-use crate::common::{Client, Running, options, start_with};
+use crate::common::{TestClient, TestServer, options, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 const DENIED: &str = "-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass|";
 const NO_AUTH: &str = "-NOAUTH Authentication required.|";
 
-fn start() -> Running {
+fn start() -> TestServer {
     let listen = ([0, 0, 0, 0], 0).into();
     start_with(ServerOptions { listen, password: Some(b"pw".to_vec()), ..options() }, Durability::Buffered)
 }
@@ -21,9 +21,9 @@ fn outside() -> Option<std::net::IpAddr> {
     socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback())
 }
 
-fn connect(ip: std::net::IpAddr, server: &Running) -> Client {
+fn connect(ip: std::net::IpAddr, server: &TestServer) -> TestClient {
     let address = SocketAddr::new(ip, server.address.port());
-    Client::new(TcpStream::connect(address).expect("a connection"))
+    TestClient::new(TcpStream::connect(address).expect("a connection"))
 }
 
 /// It let in whoever came, as soon as the password was taken away.

@@ -13,12 +13,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A file on a slow disk: says what it is to write, and waits until it may go on.
 #[derive(Debug)]
-struct SlowFile {
+struct SlowOptionsFile {
     begun: Sender<Vec<(&'static str, OptionValue)>>,
     go_on: Mutex<Receiver<()>>,
 }
 
-impl OptionsFile for SlowFile {
+impl OptionsFile for SlowOptionsFile {
     fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String> {
         self.begun.send(options.to_vec()).expect("the test hears");
         let go_on = self.go_on.lock().expect("nobody panicked").recv_timeout(PATIENCE);
@@ -32,7 +32,7 @@ impl OptionsFile for SlowFile {
 fn nobody_who_sets_waits_for_the_file() {
     let (begun, begins) = channel();
     let (go_on, goes_on) = channel();
-    let file = SlowFile { begun, go_on: Mutex::new(goes_on) };
+    let file = SlowOptionsFile { begun, go_on: Mutex::new(goes_on) };
     let options_file: Option<Arc<dyn OptionsFile>> = Some(Arc::new(file));
     let running = start_with(ServerOptions { workers: 2, options_file, ..options() }, Durability::Buffered);
     let (mut one, mut other) = (running.connect(), running.connect());

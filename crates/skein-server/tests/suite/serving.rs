@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{Client, encode, options, show, start, start_with};
+use crate::common::{TestClient, encode, options, show, start, start_with};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_server::ServerOptions;
 use skein_store::{Durability, Store, StoreOptions};
 
 /// A small generator of numbers, so that a failure can be repeated.
-struct Random(u64);
+struct ServingRng(u64);
 
-impl Random {
+impl ServingRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
@@ -20,7 +20,7 @@ impl Random {
 }
 
 /// Random requests over a few keys of one's own, and the replies that a simple model gives.
-fn script(prefix: &str, random: &mut Random, count: usize) -> (Vec<u8>, Vec<String>) {
+fn script(prefix: &str, random: &mut ServingRng, count: usize) -> (Vec<u8>, Vec<String>) {
     let mut model: std::collections::BTreeMap<String, i64> = std::collections::BTreeMap::new();
     let (mut bytes, mut replies) = (Vec::new(), Vec::new());
     for i in 0..count {
@@ -50,8 +50,8 @@ fn script(prefix: &str, random: &mut Random, count: usize) -> (Vec<u8>, Vec<Stri
     (bytes, replies)
 }
 
-fn play(client: &mut Client, prefix: &str, seed: u64, rounds: usize) {
-    let mut random = Random(seed);
+fn play(client: &mut TestClient, prefix: &str, seed: u64, rounds: usize) {
+    let mut random = ServingRng(seed);
     for round in 0..rounds {
         let (bytes, replies) = script(&format!("{prefix}:{round}:"), &mut random, 300);
         let cut = random.below(bytes.len() as u64) as usize;
@@ -124,7 +124,7 @@ fn what_was_acknowledged_at_sync_is_durable() {
 
 /// Writes pipelines, some of them MSET, until the server refuses or goes; the keys that were acknowledged.
 fn write_until_refused(address: std::net::SocketAddr, name: usize) -> Vec<String> {
-    let mut client = Client::new(std::net::TcpStream::connect(address).expect("a connection"));
+    let mut client = TestClient::new(std::net::TcpStream::connect(address).expect("a connection"));
     let mut acknowledged = Vec::new();
     for round in 0.. {
         let keys: Vec<String> = (0..4).map(|i| format!("{name}:{round}:{i}")).collect();
@@ -207,7 +207,8 @@ fn when_the_disk_fails_nothing_is_acknowledged() {
     };
     let store = Store::open("data", store_options).expect("a store");
     let server = skein_server::Server::start(store.clone(), options()).expect("a server");
-    let connect = || Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let connect =
+        || TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
     let mut client = connect();
     assert_eq!(client.ask("SET a 1"), "+OK|");
     disk.fail_at(disk.operations() + 1, SimError::NoSpace, true);
@@ -237,7 +238,8 @@ fn a_stop_answers_what_was_read_and_loses_nothing() {
         || Store::open(folder.path(), StoreOptions { logs: 2, ..StoreOptions::default() }).expect("a store");
     let store = open();
     let server = skein_server::Server::start(store.clone(), options()).expect("a server");
-    let mut client = Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let mut client =
+        TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
     let pipeline: Vec<u8> =
         (0..1000).flat_map(|i| encode(&[b"SET", format!("k{i}").as_bytes(), b"v"])).collect();
     client.send(&pipeline);
@@ -293,7 +295,7 @@ fn saves_run_beside_other_clients() {
 #[test]
 fn many_connections_at_once() {
     let server = start();
-    let mut clients: Vec<Client> = (0..1000).map(|_| server.connect()).collect();
+    let mut clients: Vec<TestClient> = (0..1000).map(|_| server.connect()).collect();
     for (i, client) in clients.iter_mut().enumerate() {
         let key = format!("k{i}");
         client
@@ -309,7 +311,7 @@ fn many_connections_at_once() {
 #[test]
 fn connections_go_to_the_least_loaded_worker() {
     let server = start();
-    let mut clients: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    let mut clients: Vec<TestClient> = (0..6).map(|_| server.connect()).collect();
     for client in &mut clients {
         assert_eq!(client.ask("PING"), "+PONG|");
     }

@@ -1,13 +1,13 @@
 //! The commands that Redis lacks, and what differs from Redis by design: keys in order, cursors, versions.
 
-use crate::common::{Client, Running, encode, options, show, skipped, start, start_with, trie};
+use crate::common::{TestClient, TestServer, encode, options, show, skipped, start, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 /// Versions by name. In memory a key's begin at 1; on disk they are numbers of the store's writes.
-struct Versions(Vec<(&'static str, u64)>);
+struct NamedVersions(Vec<(&'static str, u64)>);
 
-impl Versions {
+impl NamedVersions {
     const NAMES: [&str; 2] = ["v1", "v2"];
 
     fn new() -> Self {
@@ -33,8 +33,8 @@ impl Versions {
     }
 }
 
-fn check(client: &mut Client, script: &[(&str, &str)]) {
-    let mut versions = Versions::new();
+fn check(client: &mut TestClient, script: &[(&str, &str)]) {
+    let mut versions = NamedVersions::new();
     for (request, expected) in script {
         let reply = client.ask(&versions.fill(request));
         versions.learn(expected, &reply);
@@ -42,7 +42,7 @@ fn check(client: &mut Client, script: &[(&str, &str)]) {
     }
 }
 
-fn letters() -> (Running, Client) {
+fn letters() -> (TestServer, TestClient) {
     let server = start();
     let mut client = server.connect();
     check(&mut client, &[("MSET a 1 b 2 c 3 d 4", "+OK|"), ("HSET h x 7 y 8", ":2|")]);
@@ -259,7 +259,7 @@ fn resp3_shapes() {
 }
 
 /// Keys enough for many slices and many SCAN calls, with the bytes that sort oddly.
-fn many_keys(client: &mut Client, count: u32) -> Vec<Vec<u8>> {
+fn many_keys(client: &mut TestClient, count: u32) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = (0..count)
         .map(|i| {
             let mut key = i.wrapping_mul(0x9e37_79b1).to_le_bytes().to_vec();
@@ -337,7 +337,7 @@ fn a_range_may_be_longer_than_the_output_limit() {
 }
 
 #[test]
-fn a_range_over_the_reply_limit_is_an_error_and_the_connection_lives() {
+fn range_over_the_reply_limit_errors_but_keeps_the_connection() {
     let server = start_with(ServerOptions { reply_bytes_max: 10_000, ..options() }, Durability::None);
     let mut client = server.connect();
     many_keys(&mut client, 3000);
@@ -349,7 +349,7 @@ fn a_range_over_the_reply_limit_is_an_error_and_the_connection_lives() {
 }
 
 /// Runs SCAN to its end; every key that came, in order of coming.
-fn scan_all(client: &mut Client, options: &[&[u8]]) -> Vec<Vec<u8>> {
+fn scan_all(client: &mut TestClient, options: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut cursor = b"0".to_vec();
     loop {

@@ -5,19 +5,19 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Client, encode, options, show, start_with};
+use crate::common::{TestClient, encode, options, show, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 /// A number that INFO tells.
-fn told(watcher: &mut Client, name: &str) -> u64 {
+fn told(watcher: &mut TestClient, name: &str) -> u64 {
     let info = watcher.ask("INFO stats");
     let number = info.split('|').find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     number.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {name}: {info}"))
 }
 
 /// How many requests of other clients have run, once some have and no more are run.
-fn run_in_the_end(watcher: &mut Client) -> u64 {
+fn run_in_the_end(watcher: &mut TestClient) -> u64 {
     let (mut count, mut unchanged) = (0, 0);
     for look in 1.. {
         // Every look is a request that counts, too.
@@ -33,7 +33,7 @@ fn run_in_the_end(watcher: &mut Client) -> u64 {
 }
 
 /// A second handle that sends while this client does not read; it gives up, so that a test that failed ends.
-fn patient_writer(client: &Client) -> TcpStream {
+fn patient_writer(client: &TestClient) -> TcpStream {
     let writer = client.stream.try_clone().expect("a second handle");
     writer.set_write_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     writer

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{Client, Running, encode, options, show, start_on, wait_for};
+use crate::common::{TestClient, TestServer, encode, options, show, start_on, wait_for};
 use skein_server::ServerOptions;
-use skein_store::{IndexKind, Limits, StoreOptions};
+use skein_store::{IndexKind, StoreLimits, StoreOptions};
 
-fn start_over(index: IndexKind, options: ServerOptions, snapshots: usize) -> Running {
-    let limits = Limits { snapshots, ..Limits::default() };
+fn start_over(index: IndexKind, options: ServerOptions, snapshots: usize) -> TestServer {
+    let limits = StoreLimits { snapshots, ..StoreLimits::default() };
     start_on(options, StoreOptions { index, limits, logs: 2, ..StoreOptions::default() })
 }
 
-fn start(options: ServerOptions) -> Running {
+fn start(options: ServerOptions) -> TestServer {
     start_over(IndexKind::SkipList, options, 2)
 }
 
 /// Keys whose ranges take many slices.
-fn fill(server: &Running, keys: std::ops::Range<u32>, value: &[u8]) {
+fn fill(server: &TestServer, keys: std::ops::Range<u32>, value: &[u8]) {
     let mut session = server.memory().session();
     for key in keys {
         let key = format!("{key:06}");
@@ -72,9 +72,9 @@ fn other_indexes_say_which_one_can() {
 }
 
 /// Tells a writer to stop when it goes, after a failed assertion too.
-struct Stops<'a>(&'a AtomicBool);
+struct StopWriterOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stops<'_> {
+impl Drop for StopWriterOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ fn a_range_is_of_one_moment_while_others_write() {
     const BATCHED: [&str; 5] = ["000000", "001500", "003000", "004500", "005999"];
     let server = start(options());
     fill(&server, 0..KEYS, b"v");
-    let mset = |client: &mut Client, round: u64| {
+    let mset = |client: &mut TestClient, round: u64| {
         let words: Vec<String> = BATCHED.iter().map(|key| format!("{key} {round}")).collect();
         assert_eq!(client.ask(&format!("MSET {}", words.join(" "))), "+OK|");
     };
@@ -119,7 +119,7 @@ fn a_range_is_of_one_moment_while_others_write() {
                 fill(&server, 1501..3000, b"v");
             }
         });
-        let stops = Stops(&stop);
+        let stops = StopWriterOnDrop(&stop);
         let began = Instant::now();
         for round in 0.. {
             // On a machine that is busy with other things a plain range may often be done before anybody writes.

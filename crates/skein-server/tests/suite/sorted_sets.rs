@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Client, options, start, start_on_disk};
+use crate::common::{TestClient, options, start, start_on_disk};
 use skein_disk::{DiskOptions, Values};
 
 /// The lines of a reply, without their heads; enough for arrays of words.
@@ -17,7 +17,7 @@ fn member(number: usize) -> String {
     format!("m{number:05}")
 }
 
-fn fill(client: &mut Client, members: usize) {
+fn fill(client: &mut TestClient, members: usize) {
     for first in (0..members).step_by(100) {
         let pairs: Vec<String> = (first..(first + 100).min(members))
             .map(|number| format!("{} {}", number * 7919 % 1009, member(number)))
@@ -27,7 +27,7 @@ fn fill(client: &mut Client, members: usize) {
 }
 
 /// All that ZSCAN gives, with what is done between two of its calls.
-fn scan(client: &mut Client, options: &str, mut between: impl FnMut(&mut Client)) -> Vec<String> {
+fn scan(client: &mut TestClient, options: &str, mut between: impl FnMut(&mut TestClient)) -> Vec<String> {
     let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
     loop {
         let request = format!("ZSCAN z {cursor} {options}");
@@ -43,7 +43,7 @@ fn scan(client: &mut Client, options: &str, mut between: impl FnMut(&mut Client)
 }
 
 #[test]
-fn a_scan_of_a_great_set_gives_each_member_once_though_scores_change() {
+fn zscan_returns_each_member_once_while_scores_change() {
     let server = start();
     let mut client = server.connect();
     fill(&mut client, 1000);

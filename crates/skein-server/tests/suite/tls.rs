@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{Running, encode, options, reply_len, start_with};
+use crate::common::{TestServer, encode, options, reply_len, start_with};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -17,18 +17,18 @@ use skein_server::{OptionValue, OptionsFile, Server, ServerOptions, Tls, TlsClie
 use skein_store::{Durability, Store, StoreOptions};
 
 /// Whoever signs certificates.
-struct Authority {
+struct TestAuthority {
     cert: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// A certificate and its key.
-struct Shown {
+struct TestCertificate {
     cert: Certificate,
     key: KeyPair,
 }
 
-impl Authority {
+impl TestAuthority {
     fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -36,21 +36,21 @@ impl Authority {
         Self { cert: params.self_signed(&key).expect("a certificate"), issuer: Issuer::new(params, key) }
     }
 
-    fn sign(&self, years: (i32, i32)) -> Shown {
+    fn sign(&self, years: (i32, i32)) -> TestCertificate {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         params.not_before = date_time_ymd(years.0, 1, 1);
         params.not_after = date_time_ymd(years.1, 1, 1);
         let key = KeyPair::generate().expect("a key");
-        Shown { cert: params.signed_by(&key, &self.issuer).expect("a certificate"), key }
+        TestCertificate { cert: params.signed_by(&key, &self.issuer).expect("a certificate"), key }
     }
 
-    fn good(&self) -> Shown {
+    fn good(&self) -> TestCertificate {
         self.sign((2000, 4000))
     }
 }
 
 /// The files of a server whose certificate, and those of its clients, `authority` has signed.
-fn files(folder: &Path, authority: &Authority, clients: TlsClients) -> Tls {
+fn files(folder: &Path, authority: &TestAuthority, clients: TlsClients) -> Tls {
     let write = |name: &str, text: &str| -> PathBuf {
         let path = folder.join(name);
         fs::write(&path, text).expect("a file");
@@ -66,13 +66,13 @@ fn files(folder: &Path, authority: &Authority, clients: TlsClients) -> Tls {
     }
 }
 
-fn start(authority: &Authority, clients: TlsClients) -> Running {
+fn start(authority: &TestAuthority, clients: TlsClients) -> TestServer {
     let folder = tempfile::tempdir().expect("a folder");
     let tls = Some(files(folder.path(), authority, clients));
     start_with(ServerOptions { tls, ..options() }, Durability::Buffered)
 }
 
-fn port(server: &Running) -> TcpStream {
+fn port(server: &TestServer) -> TcpStream {
     let address = server.server.as_ref().and_then(skein_server::Server::tls_addr).expect("it speaks TLS");
     let stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
@@ -80,14 +80,14 @@ fn port(server: &Running) -> TcpStream {
 }
 
 /// A client that speaks TLS.
-struct Client {
+struct TlsTestClient {
     stream: StreamOwned<ClientConnection, TcpStream>,
     buffer: Vec<u8>,
 }
 
-impl Client {
+impl TlsTestClient {
     /// A client that believes `authority`, and shows a certificate if it has one.
-    fn new(server: &Running, authority: &Authority, shown: Option<&Shown>) -> Self {
+    fn new(server: &TestServer, authority: &TestAuthority, shown: Option<&TestCertificate>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.cert.der().clone()).expect("a root");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -131,9 +131,9 @@ impl Client {
 
 #[test]
 fn it_serves_what_the_port_serves() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
-    let mut client = Client::new(&server, &authority, None);
+    let mut client = TlsTestClient::new(&server, &authority, None);
     assert_eq!(client.ask("SET k v"), "+OK|");
     assert_eq!(server.connect().ask("GET k"), "$1|v|");
     let port = client.stream.sock.peer_addr().expect("an address").port();
@@ -152,9 +152,9 @@ fn it_serves_what_the_port_serves() {
 /// Far more than the buffers of the connection and of the session hold, in both directions, to a client that reads late.
 #[test]
 fn what_is_large_passes_both_ways() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
-    let mut client = Client::new(&server, &authority, None);
+    let mut client = TlsTestClient::new(&server, &authority, None);
     let value: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     client.stream.write_all(&encode(&[b"SET", b"large", &value])).expect("to send");
     assert_eq!(client.try_reply().expect("a reply"), b"+OK\r\n");
@@ -180,11 +180,11 @@ fn what_is_large_passes_both_ways() {
 
 /// The end was read with the last bytes, and forgotten: the connection stayed for ever.
 #[test]
-fn a_client_that_ends_with_its_last_request_is_answered_and_closed() {
-    let authority = Authority::new();
+fn tls_half_close_is_answered_before_the_close() {
+    let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     for ends_socket in [false, true] {
-        let mut client = Client::new(&server, &authority, None);
+        let mut client = TlsTestClient::new(&server, &authority, None);
         assert_eq!(client.ask("PING"), "+PONG|");
         let StreamOwned { conn, sock } = &mut client.stream;
         conn.writer().write_all(b"PING\r\n").expect("to send");
@@ -204,7 +204,7 @@ fn a_client_that_ends_with_its_last_request_is_answered_and_closed() {
 /// Who gets in, by what clients must show: nothing, a good certificate, one of somebody else, an expired one, one that is not valid yet.
 #[test]
 fn certificates_of_clients_decide_who_gets_in() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let shown = [
         ("none", None),
         ("good", Some(authority.good())),
@@ -219,7 +219,7 @@ fn certificates_of_clients_decide_who_gets_in() {
     ] {
         let server = start(&authority, clients);
         for (name, shown) in &shown {
-            let answer = Client::new(&server, &authority, shown.as_ref()).try_ask("PING");
+            let answer = TlsTestClient::new(&server, &authority, shown.as_ref()).try_ask("PING");
             let got_in = answer.as_ref().is_ok_and(|answer| answer == "+PONG|");
             assert_eq!(got_in, welcome.contains(name), "{clients:?}, {name}: {answer:?}");
         }
@@ -233,9 +233,9 @@ fn certificates_of_clients_decide_who_gets_in() {
 /// Of a server whose certificate somebody else has signed, or that has expired, a client hears nothing.
 #[test]
 fn clients_refuse_a_server_that_they_cannot_know() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let server = start(&authority, TlsClients::No);
-    let refused = Client::new(&server, &other, None).try_ask("PING").expect_err("a foreign authority");
+    let refused = TlsTestClient::new(&server, &other, None).try_ask("PING").expect_err("a foreign authority");
     assert!(refused.to_string().starts_with("invalid peer certificate"), "{refused}");
     server.stop();
 
@@ -245,7 +245,8 @@ fn clients_refuse_a_server_that_they_cannot_know() {
     fs::write(&tls.cert, expired.cert.pem()).expect("a file");
     fs::write(&tls.key, expired.key.serialize_pem()).expect("a file");
     let server = start_with(ServerOptions { tls: Some(tls), ..options() }, Durability::Buffered);
-    let refused = Client::new(&server, &authority, None).try_ask("PING").expect_err("an expired certificate");
+    let refused =
+        TlsTestClient::new(&server, &authority, None).try_ask("PING").expect_err("an expired certificate");
     assert!(refused.to_string().contains("expired"), "{refused}");
     server.stop();
 }
@@ -253,7 +254,7 @@ fn clients_refuse_a_server_that_they_cannot_know() {
 /// What is no TLS, half of it, or stops in the middle, disconnects or leaves; the server goes on and stops.
 #[test]
 fn who_speaks_no_tls_is_disconnected() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     for bytes in [
         &b"PING\r\n"[..],
@@ -275,7 +276,7 @@ fn who_speaks_no_tls_is_disconnected() {
     plain.stream.shutdown(Shutdown::Write).expect("to end");
     assert_ne!(plain.try_reply().unwrap_or_default(), b"+PONG\r\n");
     // A request that the end cuts off is not run.
-    let mut client = Client::new(&server, &authority, None);
+    let mut client = TlsTestClient::new(&server, &authority, None);
     assert_eq!(client.ask("SET k v"), "+OK|");
     client.stream.write_all(b"*2\r\n$3\r\nDEL\r\n$1\r\nk").expect("to send");
     client.stream.sock.shutdown(Shutdown::Both).expect("to end");
@@ -290,7 +291,7 @@ fn who_speaks_no_tls_is_disconnected() {
 /// their places for minutes, up to `maxclients`. Fix: the timeouts hold from the start.
 #[test]
 fn timeouts_hold_while_data_is_read_back() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let more = ServerOptions {
         tls: Some(files(folder.path(), &authority, TlsClients::No)),
@@ -316,7 +317,7 @@ fn what_needs_no_data_is_answered_while_it_is_read_back() {
     let bound =
         Server::bind(options(), Arc::default()).expect("it listens").answer_loading().expect("it answers");
     let stream = TcpStream::connect(bound.local_addr()).expect("a connection");
-    let mut early = crate::common::Client::new(stream);
+    let mut early = crate::common::TestClient::new(stream);
     assert!(early.ask("CLIENT ID").starts_with(':'));
     for (request, reply) in [
         ("CLIENT SETNAME early", "+OK|"),
@@ -351,12 +352,12 @@ fn what_needs_no_data_is_answered_while_it_is_read_back() {
 /// Half-open connections stayed for as long as silent ones may: for ever, by default.
 #[test]
 fn a_handshake_that_does_not_end_is_ended() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let tls = Some(files(folder.path(), &authority, TlsClients::No));
     let tls_handshake_timeout = Duration::from_secs(1);
     let server = start_with(ServerOptions { tls, tls_handshake_timeout, ..options() }, Durability::Buffered);
-    let mut client = Client::new(&server, &authority, None);
+    let mut client = TlsTestClient::new(&server, &authority, None);
     assert_eq!(client.ask("PING"), "+PONG|");
     let mut plain = server.connect();
     for begun in [&b""[..], b"\x16\x03\x01"] {
@@ -375,15 +376,15 @@ fn a_handshake_that_does_not_end_is_ended() {
 /// A certificate that is renewed takes no restart.
 #[test]
 fn certificates_are_read_anew_when_they_are_set() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let folder = tempfile::tempdir().expect("a folder");
     let tls = files(folder.path(), &authority, TlsClients::Optional);
     let (cert, key, ca) = (tls.cert.clone(), tls.key.clone(), tls.ca.clone().expect("a file"));
     let server = start_with(ServerOptions { tls: Some(tls), ..options() }, Durability::Buffered);
-    let knows = |authority: &Authority, shown: Option<&Shown>| {
-        Client::new(&server, authority, shown).try_ask("PING").is_ok_and(|answer| answer == "+PONG|")
+    let knows = |authority: &TestAuthority, shown: Option<&TestCertificate>| {
+        TlsTestClient::new(&server, authority, shown).try_ask("PING").is_ok_and(|answer| answer == "+PONG|")
     };
-    let (mut admin, mut before) = (server.connect(), Client::new(&server, &authority, None));
+    let (mut admin, mut before) = (server.connect(), TlsTestClient::new(&server, &authority, None));
     assert_eq!(before.ask("PING"), "+PONG|");
     let set = |names: &[(&str, &Path)]| -> String {
         let words = names.iter().map(|(name, path)| format!(" {name} {}", path.display()));
@@ -445,14 +446,14 @@ fn certificates_are_read_anew_when_they_are_set() {
 }
 
 /// Changes the files of a server.
-type Change<'c> = &'c dyn Fn(&mut Tls);
+type TlsFileChange<'c> = &'c dyn Fn(&mut Tls);
 
 #[test]
 fn files_that_cannot_be_used_are_named() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let good = files(folder.path(), &authority, TlsClients::Required);
-    let refusal = |change: Change<'_>| {
+    let refusal = |change: TlsFileChange<'_>| {
         let mut tls = good.clone();
         change(&mut tls);
         let failed = ServerOptions { tls: Some(tls), ..options() }.check();
@@ -466,7 +467,7 @@ fn files_that_cannot_be_used_are_named() {
     let other = folder.path().join("other.pem");
     fs::write(&other, KeyPair::generate().expect("a key").serialize_pem()).expect("a file");
     let absent = folder.path().join("absent.pem");
-    let cases: [(Change<'_>, &Path, &str); 7] = [
+    let cases: [(TlsFileChange<'_>, &Path, &str); 7] = [
         (&|tls| tls.cert.clone_from(&absent), &absent, "No such file"),
         (&|tls| tls.cert.clone_from(&strange), &strange, "there is no certificate in it"),
         (&|tls| tls.key.clone_from(&strange), &strange, "there is no private key in it"),
@@ -492,8 +493,8 @@ fn files_that_cannot_be_used_are_named() {
 /// Incident: with `TlsClients::No` the file of who signs clients' certificates was not read. Consequence: a wrong one was found when clients were first asked for
 /// theirs, at a restart, maybe years later. Fix: each file that is named is read.
 #[test]
-fn a_file_that_is_named_has_to_be_good_also_where_no_client_shows_a_certificate() {
-    let authority = Authority::new();
+fn ca_file_must_be_valid_even_without_client_certificates() {
+    let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let tls = files(folder.path(), &authority, TlsClients::No);
     let ca = tls.ca.clone().expect("a file");
@@ -512,7 +513,7 @@ fn a_file_that_is_named_has_to_be_good_also_where_no_client_shows_a_certificate(
 fn files_are_regular_and_have_a_greatest_length() {
     const LIMIT: usize = 1 << 20;
 
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let good = files(folder.path(), &authority, TlsClients::Required);
     let fifo = folder.path().join("fifo");
@@ -521,7 +522,7 @@ fn files_are_regular_and_have_a_greatest_length() {
     let mut text = authority.cert.pem().into_bytes();
     text.resize(LIMIT, b'\n');
     fs::write(&long, &text).expect("a file");
-    let check = move |change: Change<'_>| {
+    let check = move |change: TlsFileChange<'_>| {
         let mut tls = good.clone();
         change(&mut tls);
         ServerOptions { tls: Some(tls), ..options() }.check()
@@ -533,7 +534,7 @@ fn files_are_regular_and_have_a_greatest_length() {
     std::thread::spawn(move || {
         for file in named {
             let (cert, key, ca) = (file.clone(), file.clone(), Some(file));
-            let changes: [Change<'_>; 3] =
+            let changes: [TlsFileChange<'_>; 3] =
                 [&|tls| tls.cert.clone_from(&cert), &|tls| tls.key.clone_from(&key), &|tls| {
                     tls.ca.clone_from(&ca);
                 }];
@@ -560,9 +561,9 @@ fn files_are_regular_and_have_a_greatest_length() {
 
 /// A file in memory: what is to be written to it.
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<(&'static str, OptionValue)>>);
+struct MemoryOptionsFile(Mutex<Vec<(&'static str, OptionValue)>>);
 
-impl OptionsFile for Kept {
+impl OptionsFile for MemoryOptionsFile {
     fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String> {
         *self.0.lock().expect("nobody panicked") = options.to_vec();
         Ok(())
@@ -572,8 +573,8 @@ impl OptionsFile for Kept {
 /// Incident: CONFIG REWRITE wrote the name of the file of who signs clients' certificates, and not whether clients must show one. Consequence: without a word about
 /// that, the file alone asks all clients for one, so after a restart another rule was in force. Fix: the rule that is in force is written with it.
 #[test]
-fn who_must_show_a_certificate_is_written_with_the_file_of_who_signs_it() {
-    let authority = Authority::new();
+fn rewrite_keeps_client_certificate_mode_with_the_ca_file() {
+    let authority = TestAuthority::new();
     for (clients, rule, ca) in [
         (TlsClients::No, "no", "ca.pem"),
         (TlsClients::Optional, "optional", "ca.pem"),
@@ -583,7 +584,7 @@ fn who_must_show_a_certificate_is_written_with_the_file_of_who_signs_it() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let tls = Some(files(folder.path(), &authority, clients));
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(MemoryOptionsFile::default());
         let options_file: Option<Arc<dyn OptionsFile>> = Some(kept.clone());
         let server = start_with(ServerOptions { tls, options_file, ..options() }, Durability::Buffered);
         let mut client = server.connect();

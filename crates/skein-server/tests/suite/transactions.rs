@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Client, Running, encode, options, show, start, start_on, start_on_disk, start_with};
+use crate::common::{
+    TestClient, TestServer, encode, options, show, start, start_on, start_on_disk, start_with,
+};
 use skein_disk::{DiskOptions, Values};
 use skein_server::ServerOptions;
 use skein_store::{Durability, IndexKind, StoreOptions};
@@ -13,12 +15,12 @@ const ACCOUNTS: u64 = 5;
 const MOVERS: u64 = 6;
 const MOVES: u64 = 400;
 
-fn start_many() -> Running {
+fn start_many() -> TestServer {
     start_with(ServerOptions { workers: WORKERS, ..options() }, Durability::Buffered)
 }
 
 /// Requests in one pipeline; their replies.
-fn pipeline(client: &mut Client, requests: &[String]) -> Vec<String> {
+fn pipeline(client: &mut TestClient, requests: &[String]) -> Vec<String> {
     let bytes: Vec<u8> = requests
         .iter()
         .flat_map(|words| encode(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>()))
@@ -47,7 +49,7 @@ fn nobody_sees_half_of_a_transfer() {
     let all = (0..ACCOUNTS).map(account).collect::<Vec<_>>();
     let total = 1000 * ACCOUNTS.cast_signed();
     let done = AtomicBool::new(false);
-    let read = |client: &mut Client, way: usize| {
+    let read = |client: &mut TestClient, way: usize| {
         if way == 0 {
             return numbers(&client.ask(&format!("MGET {}", all.join(" "))));
         }
@@ -287,7 +289,7 @@ fn a_lost_connection_drops_its_transaction() {
 
 /// What asks for moments and epochs does not wait for the transaction that it is in.
 #[test]
-fn snapshots_and_checkpoints_do_not_wait_for_their_own_transaction() {
+fn snapshot_and_checkpoint_in_a_transaction_do_not_deadlock() {
     let store = StoreOptions { index: IndexKind::SkipList, logs: 2, ..StoreOptions::default() };
     let server = start_on(options(), store);
     let mut client = server.connect();

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{Running, options, start_with};
+use crate::common::{TestServer, options, start_with};
 use skein_server::{Server, ServerOptions, UnixSocket};
 use skein_store::{Durability, Store, StoreOptions};
 
@@ -14,7 +14,7 @@ fn options_with(path: &Path, mode: u32) -> ServerOptions {
     ServerOptions { unix_socket: Some(UnixSocket { path: path.to_owned(), mode }), ..options() }
 }
 
-fn start(path: &Path, mode: u32) -> Running {
+fn start(path: &Path, mode: u32) -> TestServer {
     start_with(options_with(path, mode), Durability::Buffered)
 }
 
@@ -60,7 +60,7 @@ fn it_serves_what_the_port_serves() {
 }
 
 #[test]
-fn a_socket_that_was_left_behind_is_taken_over_and_no_other_file_is() {
+fn stale_socket_is_replaced_but_no_other_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("skein.sock");
     drop(UnixListener::bind(&path).expect("a socket"));

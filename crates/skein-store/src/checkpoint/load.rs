@@ -10,20 +10,24 @@ use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
-use super::manifest::{Manifest, PartInfo};
+use super::manifest::{CheckpointManifest, PartInfo};
 use super::part::NO_ROW;
 use super::{part, part_name};
-use crate::collection::Members;
-use crate::options::{IndexKind, Limits};
-use crate::row::Rows;
-use crate::store::Inner;
+use crate::collection::MemberIndex;
+use crate::options::{IndexKind, StoreLimits};
+use crate::row::RowAllocator;
+use crate::store::StoreCore;
 use crate::{Error, Result};
 
 /// Rows that are loaded under one guard.
 const ROWS_PER_GUARD: usize = 1024;
 
 /// Loads all parts.
-pub(crate) fn load(inner: &Inner, (manifest, path): (&Manifest, &Path), threads: usize) -> Result<()> {
+pub(crate) fn load(
+    inner: &StoreCore,
+    (manifest, path): (&CheckpointManifest, &Path),
+    threads: usize,
+) -> Result<()> {
     let (folder, index, members) = (&inner.folder, &inner.index, &inner.members);
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
@@ -88,10 +92,10 @@ impl PartProgress<'_> {
 /// Reads all parts and checks them, keeping nothing; for `skein check`.
 pub(crate) fn verify(
     storage: &dyn skein_log::storage::Storage,
-    manifest: &Manifest,
+    manifest: &CheckpointManifest,
     path: &Path,
 ) -> Result<()> {
-    let members = Members::new(IndexKind::default(), &Limits::default(), Rows::new());
+    let members = MemberIndex::new(IndexKind::default(), &StoreLimits::default(), RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
         part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use skein_log::CheckpointEpochs;
-use skein_log::small_file::{self, Kind};
+use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::Storage;
 
 use crate::identity::StoreId;
-use crate::record::Reader;
+use crate::record::ByteReader;
 use crate::{Error, Result};
 
 /// The file's name.
 pub(crate) const NAME: &str = "manifest";
 
-const KIND: Kind = Kind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
 
 /// One part file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct PartInfo {
 
 /// A whole checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manifest {
+pub(crate) struct CheckpointManifest {
     pub(crate) id: StoreId,
     pub(crate) begin: u64,
     pub(crate) end: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Manifest {
     pub(crate) parts: Vec<PartInfo>,
 }
 
-impl Manifest {
+impl CheckpointManifest {
     pub(crate) fn epochs(&self) -> CheckpointEpochs {
         CheckpointEpochs { begin: self.begin, end: self.end }
     }
@@ -65,7 +65,7 @@ impl Manifest {
         let path = folder.join(NAME);
         let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
         let body = file.body;
-        let mut reader = Reader(&body);
+        let mut reader = ByteReader(&body);
         let mut parse = || {
             let id = StoreId(reader.bytes(16)?.try_into().ok()?);
             let [begin, end, floor, unix_s] = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];

@@ -3,7 +3,7 @@
 //! The paper's store kept 72 % of its put rate during a checkpoint (section 5). A checkpoint thread streams all rows through
 //! the caches and the memory bus, and takes a core where there are few; one that works without a pause left a putting
 //! thread 0.72 to 0.77 of its rate on two cores, one that rests half as long as it worked 0.79 to 0.84
-//! (`docs/benchmarks.md`). Nobody gains from a rest while nobody writes, so there is none then.
+//! (`docs/benchmarks/`). Nobody gains from a rest while nobody writes, so there is none then.
 
 use std::time::Instant;
 
@@ -12,12 +12,12 @@ use std::time::Instant;
 const ROWS: u32 = 512;
 
 /// One thread's pace.
-pub(super) struct Pace {
+pub(super) struct CheckpointPace {
     since: Instant,
     rows: u32,
 }
 
-impl Pace {
+impl CheckpointPace {
     pub(super) fn new() -> Self {
         Self { since: Instant::now(), rows: 0 }
     }

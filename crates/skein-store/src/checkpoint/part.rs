@@ -14,9 +14,9 @@ use std::sync::Arc;
 use skein_log::storage::{Storage, StorageFile};
 
 use super::manifest::PartInfo;
-use crate::collection::{Collection, Kind, Members};
+use crate::collection::{Collection, CollectionKind, MemberIndex};
 use crate::identity::StoreId;
-use crate::record::{self, EXPIRES, MEMBER, Reader};
+use crate::record::{self, ByteReader, EXPIRES, MEMBER};
 use crate::row::{Row, RowRef};
 use crate::{Error, Result};
 
@@ -73,8 +73,8 @@ impl PartWriter {
     pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
         let kind = match row.collection().map(Collection::kind) {
-            Some(Kind::SortedSet) => SORTED_SET,
-            Some(Kind::Hash) => HASH,
+            Some(CollectionKind::SortedSet) => SORTED_SET,
+            Some(CollectionKind::Hash) => HASH,
             None if row.has_columns() => COLUMNS,
             None => VALUE,
         };
@@ -142,7 +142,7 @@ pub(crate) struct PartRow<'a> {
 impl PartRow<'_> {
     /// Makes the row; `None` if it is not one.
     #[inline]
-    pub(crate) fn row(&self, members: &Arc<Members>) -> Option<Row> {
+    pub(crate) fn row(&self, members: &Arc<MemberIndex>) -> Option<Row> {
         let rows = &members.rows;
         if self.member && !members.note_key(self.key) {
             return None;
@@ -150,7 +150,7 @@ impl PartRow<'_> {
         let mut row = match self.kind {
             VALUE => rows.value_until(&[self.body], self.expires).ok()?,
             SORTED_SET | HASH => {
-                let kind = if self.kind == HASH { Kind::Hash } else { Kind::SortedSet };
+                let kind = if self.kind == HASH { CollectionKind::Hash } else { CollectionKind::SortedSet };
                 let collection = members.collection(kind, record::id_of(self.body)?);
                 Row::of_collection(rows, collection, self.expires)
             }
@@ -160,7 +160,7 @@ impl PartRow<'_> {
         Some(row)
     }
 
-    fn take<'a>(reader: &mut Reader<'a>) -> Option<PartRow<'a>> {
+    fn take<'a>(reader: &mut ByteReader<'a>) -> Option<PartRow<'a>> {
         let byte = reader.u8()?;
         let member = byte & MEMBER != 0;
         let known = |kind: &u8| matches!((*kind, member), (VALUE, _) | (COLUMNS | SORTED_SET | HASH, false));
@@ -201,7 +201,7 @@ pub(crate) fn read(
     check_head(path, &buffer[..got.min(HEAD)], head(id, begin, part))?;
     let mut block_head: Vec<u8> = buffer[HEAD..got.max(HEAD)].to_vec();
     while offset < len {
-        let mut counts = Reader(&block_head);
+        let mut counts = ByteReader(&block_head);
         let (Some(payload), Some(block_rows), Some(crc)) = (counts.u32(), counts.u32(), counts.u32()) else {
             return Err(Error::damaged(path, offset, "a block ends within its head"));
         };
@@ -217,7 +217,7 @@ pub(crate) fn read(
         if block_crc(&block_head[..8], bytes) != crc {
             return Err(Error::damaged(path, offset, "a block's checksum does not match its contents"));
         }
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         for _ in 0..block_rows {
             let taken = PartRow::take(&mut reader).ok_or_else(|| NO_ROW.into()).and_then(|row| each(&row));
             taken.map_err(|why: String| Error::damaged(path, offset, why))?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::{lock, wait_timeout};
 
-use crate::store::Inner;
+use crate::store::StoreCore;
 use crate::{Error, Result};
 
 /// How often the log's size and the time are looked at.
@@ -17,21 +17,21 @@ const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the thread is told.
 #[derive(Debug, Default)]
-struct Orders {
+struct SchedulerSignal {
     stop: bool,
 }
 
 /// The thread's handle.
 #[derive(Debug)]
-pub(crate) struct Scheduler {
-    shared: Arc<(Mutex<Orders>, Condvar)>,
+pub(crate) struct CheckpointScheduler {
+    shared: Arc<(Mutex<SchedulerSignal>, Condvar)>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Scheduler {
+impl CheckpointScheduler {
     /// Starts the thread. It keeps `inner` alive until it is stopped.
-    pub(crate) fn start(inner: Arc<Inner>) -> Result<Self> {
-        let shared = Arc::new((Mutex::new(Orders::default()), Condvar::new()));
+    pub(crate) fn start(inner: Arc<StoreCore>) -> Result<Self> {
+        let shared = Arc::new((Mutex::new(SchedulerSignal::default()), Condvar::new()));
         let orders = shared.clone();
         let thread = std::thread::Builder::new()
             .name("skein-checkpoint".into())
@@ -41,7 +41,7 @@ impl Scheduler {
     }
 
     /// Asks for a checkpoint; false if one was asked for already and has not begun.
-    pub(crate) fn request(&self, inner: &Inner) -> bool {
+    pub(crate) fn request(&self, inner: &StoreCore) -> bool {
         let (orders, wake) = &*self.shared;
         // The thread looks under this lock, and then waits.
         let held = lock(orders);
@@ -68,7 +68,7 @@ fn inner_path() -> std::path::PathBuf {
     "the checkpoints".into()
 }
 
-fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
+fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
     let mut not_before = Instant::now();
     loop {
         let mut held = lock(orders);

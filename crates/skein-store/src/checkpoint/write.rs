@@ -10,14 +10,14 @@ use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
-use super::manifest::{Manifest, PartInfo};
-use super::pace::Pace;
+use super::manifest::{CheckpointManifest, PartInfo};
+use super::pace::CheckpointPace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
-use crate::index::{Index, View};
-use crate::snapshot::Snapshots;
-use crate::store::Inner;
-use crate::{Direction, Error, Result};
+use crate::index::{IndexView, StoreIndex};
+use crate::snapshot::StoreSnapshots;
+use crate::store::StoreCore;
+use crate::{Error, Result, ScanDirection};
 
 /// Rows that a part should have at least.
 const ROWS_PER_PART_MIN: usize = 10_000;
@@ -26,10 +26,10 @@ const ROWS_PER_PART_MIN: usize = 10_000;
 const PARTS_PER_THREAD: usize = 8;
 
 /// Writes a checkpoint; the caller makes sure that there is one at a time.
-pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
+pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointReport> {
     let started = Instant::now();
     let storage = &*inner.folder.storage;
-    let boundary = Boundary::of(&inner.log)?;
+    let boundary = CheckpointBoundary::of(&inner.log)?;
     let begin = boundary.begin;
     let folder = inner.folder.path.join(folder_name(begin));
     let written = write_counted(inner, &folder, &boundary, threads);
@@ -57,13 +57,13 @@ pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
 }
 
 /// Where a checkpoint begins, and how it ends.
-struct Boundary<'l> {
+struct CheckpointBoundary<'l> {
     begin: u64,
     /// The log's disk is full. Then no epoch becomes durable, and nobody writes until the checkpoint is done, or given up.
     still: Option<Standstill<'l>>,
 }
 
-impl<'l> Boundary<'l> {
+impl<'l> CheckpointBoundary<'l> {
     fn of(log: &'l Log) -> Result<Self> {
         let no_room = match log.commit() {
             Ok(epoch) => return Ok(Self { begin: epoch + 1, still: None }),
@@ -80,7 +80,12 @@ impl<'l> Boundary<'l> {
     }
 }
 
-fn write_counted(inner: &Inner, folder: &Path, boundary: &Boundary<'_>, threads: usize) -> Result<Manifest> {
+fn write_counted(
+    inner: &StoreCore,
+    folder: &Path,
+    boundary: &CheckpointBoundary<'_>,
+    threads: usize,
+) -> Result<CheckpointManifest> {
     let storage = &*inner.folder.storage;
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
     let begin = boundary.begin;
@@ -90,40 +95,50 @@ fn write_counted(inner: &Inner, folder: &Path, boundary: &Boundary<'_>, threads:
     let floor = inner.stripes.greatest_floor();
     let end = boundary.end(&inner.log)?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let manifest = Manifest { id: inner.folder.id, begin, end, floor, unix_s, parts };
+    let manifest = CheckpointManifest { id: inner.folder.id, begin, end, floor, unix_s, parts };
     manifest.write(storage, folder)?;
     Ok(manifest)
 }
 
 /// A range of one of the indexes, for one part.
-struct Range<'i> {
-    view: &'i View<'i>,
+struct PartRange<'i> {
+    view: &'i IndexView<'i>,
     member: bool,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
 }
 
 /// The ranges of an index, each for a part.
-fn ranges<'i>(index: &Index, view: &'i View<'i>, member: bool, threads: usize) -> Vec<Range<'i>> {
+fn ranges<'i>(
+    index: &StoreIndex,
+    view: &'i IndexView<'i>,
+    member: bool,
+    threads: usize,
+) -> Vec<PartRange<'i>> {
     let wanted = (index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
     let mut lower = Bound::Unbounded;
     let mut found = Vec::new();
     for cut in index.split_points(wanted) {
         let upper = Bound::Excluded(cut.clone());
-        found.push(Range { view, member, lower: std::mem::replace(&mut lower, Bound::Included(cut)), upper });
+        found.push(PartRange {
+            view,
+            member,
+            lower: std::mem::replace(&mut lower, Bound::Included(cut)),
+            upper,
+        });
     }
-    found.push(Range { view, member, lower, upper: Bound::Unbounded });
+    found.push(PartRange { view, member, lower, upper: Bound::Unbounded });
     found
 }
 
 /// What a checkpoint shows of an index: a moment, if it has moments.
-fn view<'i>(index: &'i Index, snapshots: Option<&'i Snapshots>) -> Result<View<'i>> {
-    snapshots.map_or(Ok(View::Now(index)), Snapshots::for_checkpoint)
+fn view<'i>(index: &'i StoreIndex, snapshots: Option<&'i StoreSnapshots>) -> Result<IndexView<'i>> {
+    snapshots.map_or(Ok(IndexView::Now(index)), StoreSnapshots::for_checkpoint)
 }
 
 /// Writes the rows of the main index, then those of the members': so where there is no log, a row that stands for a collection has its members, too. What it keeps of the
 /// moments that it shows goes with its end.
-fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
+fn write_parts(inner: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
     let (index, members) = (&inner.index, &inner.members);
     let views = [view(index, inner.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
     let main = ranges(index, &views[0], false, threads);
@@ -137,9 +152,9 @@ fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Resu
 
 /// Lets threads take the ranges in turn, the first of which is part number `first`.
 fn write_ranges(
-    inner: &Inner,
+    inner: &StoreCore,
     (folder, begin, first): (&Path, u64, usize),
-    ranges: &[Range<'_>],
+    ranges: &[PartRange<'_>],
     threads: usize,
 ) -> Result<Vec<PartInfo>> {
     let parts: Vec<Mutex<Option<Result<PartInfo>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
@@ -158,13 +173,19 @@ fn write_ranges(
     parts.into_iter().filter_map(into_inner).collect()
 }
 
-fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, range: &Range<'_>) -> Result<PartInfo> {
+fn write_part(
+    inner: &StoreCore,
+    folder: &Path,
+    begin: u64,
+    part: usize,
+    range: &PartRange<'_>,
+) -> Result<PartInfo> {
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
-    let mut pace = Pace::new();
+    let mut pace = CheckpointPace::new();
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
-    range.view.scan(bounds, Direction::Forward, |key, row| {
+    range.view.scan(bounds, ScanDirection::Forward, |key, row| {
         let looks = pace.row(|| inner.written_since_checkpoint());
         let given_up = inner.gives_up_checkpoints() || (looks && inner.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };

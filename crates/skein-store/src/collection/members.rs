@@ -6,14 +6,14 @@ use skein_index::LocalGuard;
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::{alone, shared};
 
-use super::Order;
-use super::garbage::{Dead, Garbage};
-use super::views::Views;
-use crate::index::Index;
+use super::ScoreIndex;
+use super::sweep_queue::{DeadCollection, SweepQueue};
+use super::views::CollectionViews;
+use crate::index::StoreIndex;
 use crate::memory::NODE_SHARE;
-use crate::options::{IndexKind, KEY_BYTES_MAX, Limits};
-use crate::row::{RowRef, Rows};
-use crate::snapshot::Snapshots;
+use crate::options::{IndexKind, KEY_BYTES_MAX, StoreLimits};
+use crate::row::{RowAllocator, RowRef};
+use crate::snapshot::StoreSnapshots;
 
 /// Bytes of a collection's id before each of its members.
 pub(crate) const ID: usize = size_of::<u64>();
@@ -23,24 +23,24 @@ const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).nex
 
 /// The members of all collections of a store.
 #[derive(Debug)]
-pub(crate) struct Members {
-    pub(crate) index: Index,
+pub(crate) struct MemberIndex {
+    pub(crate) index: StoreIndex,
     /// For the moment of a checkpoint, where the index has moments.
-    pub(crate) snapshots: Option<Snapshots>,
-    pub(crate) rows: Rows,
+    pub(crate) snapshots: Option<StoreSnapshots>,
+    pub(crate) rows: RowAllocator,
     /// Greater than every id that was ever seen.
     next_id: AtomicU64,
     /// Bytes of all orders and of the collections themselves.
     bytes_beside: AtomicUsize,
     /// Bytes that dead collections have left, about: on their way out, and still counted as nodes, keys, rows and orders.
     dying: AtomicUsize,
-    pub(super) garbage: Mutex<Garbage>,
+    pub(super) garbage: Mutex<SweepQueue>,
     pub(super) wake: Condvar,
 }
 
 /// What a collection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CollectionKind {
     SortedSet,
     /// Columns that are too many for a row.
     Hash,
@@ -50,19 +50,19 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(super) id: u64,
-    kind: Kind,
+    kind: CollectionKind,
     /// Whether there are views.
     pub(super) viewed: AtomicBool,
-    pub(super) members: Arc<Members>,
-    state: RwLock<State>,
-    pub(super) views: Mutex<Views>,
+    pub(super) members: Arc<MemberIndex>,
+    state: RwLock<CollectionState>,
+    pub(super) views: Mutex<CollectionViews>,
 }
 
 /// What a collection's lock guards.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct CollectionState {
     /// Of a sorted set; a hash has none.
-    pub(crate) order: Order,
+    pub(crate) order: ScoreIndex,
     /// How many columns a hash has.
     pub(crate) columns: u64,
     /// What its members weigh, with their rows: the sum of [`weight`].
@@ -77,7 +77,7 @@ pub(crate) struct State {
     pub(crate) changes: u64,
 }
 
-impl State {
+impl CollectionState {
     /// How many members there are.
     pub(crate) fn len(&self) -> u64 {
         self.order.len() + self.columns
@@ -105,13 +105,13 @@ pub(crate) fn score_of(row: RowRef<'_>) -> f64 {
     row.value().and_then(|value| value.try_into().ok()).map_or(0.0, f64::from_le_bytes)
 }
 
-impl Members {
+impl MemberIndex {
     /// Of a store whose main index is of this kind. Where that takes short keys alone, the members' is the default.
-    pub(crate) fn new(kind: IndexKind, limits: &Limits, rows: Rows) -> Arc<Self> {
+    pub(crate) fn new(kind: IndexKind, limits: &StoreLimits, rows: RowAllocator) -> Arc<Self> {
         let kind = if kind.key_bytes_max() < KEY_BYTES_MAX { IndexKind::default() } else { kind };
-        let index = Index::new(kind, limits);
+        let index = StoreIndex::new(kind, limits);
         Arc::new(Self {
-            snapshots: Snapshots::of(&index, limits.snapshots),
+            snapshots: StoreSnapshots::of(&index, limits.snapshots),
             index,
             rows,
             next_id: AtomicU64::new(1),
@@ -144,17 +144,17 @@ impl Members {
     }
 
     /// A new collection, which nobody knows yet.
-    pub(crate) fn make(self: &Arc<Self>, kind: Kind) -> Arc<Collection> {
+    pub(crate) fn make(self: &Arc<Self>, kind: CollectionKind) -> Arc<Collection> {
         // Relaxed: all that matters is that no two are the same.
         self.collection(kind, self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The collection of this id, without its members; for recovery.
-    pub(crate) fn collection(self: &Arc<Self>, kind: Kind, id: u64) -> Arc<Collection> {
+    pub(crate) fn collection(self: &Arc<Self>, kind: CollectionKind, id: u64) -> Arc<Collection> {
         self.note(id);
         self.account(0, COLLECTION);
-        let state = State {
-            order: Order::default(),
+        let state = CollectionState {
+            order: ScoreIndex::default(),
             columns: 0,
             bytes: 0,
             rows: 1,
@@ -215,20 +215,20 @@ impl Collection {
         (COLLECTION + state.order.memory() + state.bytes).saturating_add(shares)
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> CollectionKind {
         self.kind
     }
 
-    pub(crate) fn members(&self) -> &Arc<Members> {
+    pub(crate) fn members(&self) -> &Arc<MemberIndex> {
         &self.members
     }
 
-    pub(crate) fn state(&self) -> &RwLock<State> {
+    pub(crate) fn state(&self) -> &RwLock<CollectionState> {
         &self.state
     }
 
     /// Another main row is to stand for it; false if it is dead.
-    pub(crate) fn adopt(&self) -> bool {
+    pub(crate) fn add_main_row(&self) -> bool {
         let mut state = alone(&self.state);
         state.rows += u32::from(!state.dead);
         !state.dead
@@ -238,11 +238,11 @@ impl Collection {
     pub(crate) fn bury(&self) -> usize {
         let mut state = alone(&self.state);
         state.rows = state.rows.saturating_sub(1);
-        if !state.dead && state.rows == 0 { self.end(&mut state) } else { 0 }
+        if !state.dead && state.rows == 0 { self.mark_dead(&mut state) } else { 0 }
     }
 
     /// As [`bury`](Self::bury), by who holds the lock.
-    pub(crate) fn end(&self, state: &mut State) -> usize {
+    pub(crate) fn mark_dead(&self, state: &mut CollectionState) -> usize {
         state.dead = true;
         state.changes += 1;
         let left = std::mem::take(&mut state.columns) + state.order.len();
@@ -251,7 +251,7 @@ impl Collection {
             self.members.account(order.memory(), 0);
             return 0;
         }
-        let dead = Dead::new(&self.members, self.id, order, (left, bytes));
+        let dead = DeadCollection::new(&self.members, self.id, order, (left, bytes));
         let Some(dead) = self.leave(dead) else { return 0 };
         let bytes = dead.bytes();
         self.members.discard(dead);

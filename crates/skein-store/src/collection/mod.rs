@@ -29,21 +29,23 @@
 //!    set begins, and not less than where it ends; so a cut at an epoch's end leaves of a command all, or members without a main row, or a main row
 //!    without members, and recovery drops both of those.
 
-mod columns;
-mod garbage;
+mod columns_reader;
 mod members;
-mod order;
 pub(crate) mod recover;
-mod set;
+mod score_index;
+mod sorted_set;
 pub(crate) mod sweep;
+mod sweep_queue;
 mod views;
 
-pub use columns::ColumnsReader;
-pub(crate) use members::{Collection, ID, Kind, Members, State, member_key, score_of, weight};
-pub use order::Member;
-pub(crate) use order::Order;
-pub use set::{SetReader, SortedSet};
-pub use views::{MembersView, OrderView};
+pub use columns_reader::ColumnsReader;
+pub(crate) use members::{
+    Collection, CollectionKind, CollectionState, ID, MemberIndex, member_key, score_of, weight,
+};
+pub use score_index::Member;
+pub(crate) use score_index::ScoreIndex;
+pub use sorted_set::{SetReader, SortedSet};
+pub use views::{MembersView, ScoreRangeView};
 
 /// The longest member of a sorted set, and the longest name of a column of those that are too many for a row, in bytes: with the collection's id it has to fit the
 /// members' index.

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
-use skein_index::Change;
+use skein_index::ComputeAction;
 use skein_sync::locks::{alone, lock, shared};
 
-use super::members::{Kind, Members, score_of, weight};
-use super::{Collection, ID, Order};
+use super::members::{CollectionKind, MemberIndex, score_of, weight};
+use super::{Collection, ID, ScoreIndex};
 use crate::recovery::ranges;
-use crate::store::Inner;
-use crate::{Direction, Result, RowRef};
+use crate::store::StoreCore;
+use crate::{Result, RowRef, ScanDirection};
 
 /// Collections by id.
-type Found = HashMap<u64, Arc<Collection>>;
+type CollectionsById = HashMap<u64, Arc<Collection>>;
 
 /// Builds all orders; leaves members without a collection to be swept, and removes main rows without members.
-pub(crate) fn rebuild(inner: &Inner, threads: usize) -> Result<()> {
+pub(crate) fn rebuild(inner: &StoreCore, threads: usize) -> Result<()> {
     let members = &inner.members;
     if !members.any() {
         return Ok(());
     }
-    let mut found = Found::new();
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), Direction::Forward, |_, row| {
+    let mut found = CollectionsById::new();
+    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
         found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
         ControlFlow::Continue(())
     });
@@ -33,7 +33,7 @@ pub(crate) fn rebuild(inner: &Inner, threads: usize) -> Result<()> {
 }
 
 /// Where to cut the members so that no collection is cut.
-fn id_cuts(members: &Members, parts: usize) -> Vec<Vec<u8>> {
+fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
     let mut cuts = members.index.split_points(parts);
     for cut in &mut cuts {
         cut.truncate(ID);
@@ -44,7 +44,7 @@ fn id_cuts(members: &Members, parts: usize) -> Vec<Vec<u8>> {
 
 /// Members of one collection, gathered.
 #[derive(Default)]
-struct Gathered<'f> {
+struct GatheredMembers<'f> {
     id: u64,
     /// The collection that they are of; without one they are garbage.
     of: Option<&'f Collection>,
@@ -56,15 +56,15 @@ struct Gathered<'f> {
     entries: Vec<(f64, usize, usize)>,
 }
 
-impl<'f> Gathered<'f> {
-    fn begin(found: &'f Found, id: u64) -> Self {
+impl<'f> GatheredMembers<'f> {
+    fn begin(found: &'f CollectionsById, id: u64) -> Self {
         Self { id, of: found.get(&id).map(|collection| &**collection), ..Self::default() }
     }
 
     fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
         self.count += 1;
         self.weight += weight(member, row);
-        if self.of.is_some_and(|of| of.kind() == Kind::SortedSet) {
+        if self.of.is_some_and(|of| of.kind() == CollectionKind::SortedSet) {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(member);
             self.entries.push((score_of(row), start, self.bytes.len()));
@@ -72,11 +72,11 @@ impl<'f> Gathered<'f> {
     }
 
     /// Gives the order, or the count, to its collection.
-    fn finish(mut self, members: &Members) {
+    fn finish(mut self, members: &MemberIndex) {
         match self.of {
             _ if self.count == 0 => {}
             None => members.discard_members(self.id, (self.count, self.weight)),
-            Some(hash) if hash.kind() == Kind::Hash => {
+            Some(hash) if hash.kind() == CollectionKind::Hash => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
             }
@@ -85,7 +85,7 @@ impl<'f> Gathered<'f> {
                 self.entries.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
                 let entries =
                     self.entries.iter().map(|(score, start, end)| (*score, &self.bytes[*start..*end]));
-                let order = Order::of(entries);
+                let order = ScoreIndex::of(entries);
                 members.account(0, order.memory());
                 let mut state = alone(set.state());
                 (state.order, state.bytes) = (order, self.weight);
@@ -94,13 +94,13 @@ impl<'f> Gathered<'f> {
     }
 }
 
-fn build_range(members: &Members, found: &Found, bounds: (Bound<&[u8]>, Bound<&[u8]>)) {
-    let mut gathered = Gathered::default();
-    members.index.scan(bounds, Direction::Forward, |key, row| {
+fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[u8]>, Bound<&[u8]>)) {
+    let mut gathered = GatheredMembers::default();
+    members.index.scan(bounds, ScanDirection::Forward, |key, row| {
         if let Some((id, member)) = key.split_first_chunk() {
             let id = u64::from_be_bytes(*id);
             if id != gathered.id {
-                std::mem::replace(&mut gathered, Gathered::begin(found, id)).finish(members);
+                std::mem::replace(&mut gathered, GatheredMembers::begin(found, id)).finish(members);
             }
             gathered.add(row, member);
         }
@@ -110,9 +110,9 @@ fn build_range(members: &Members, found: &Found, bounds: (Bound<&[u8]>, Bound<&[
 }
 
 /// Removes main rows whose collection has no members. There is no record of it: the next recovery finds the same, unless something newer is there.
-fn remove_empty(inner: &Inner) -> Result<()> {
+fn remove_empty(inner: &StoreCore) -> Result<()> {
     let empty = Mutex::new(Vec::new());
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), Direction::Forward, |key, row| {
+    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
         if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
             lock(&empty).push(key.to_vec());
         }
@@ -121,9 +121,9 @@ fn remove_empty(inner: &Inner) -> Result<()> {
     let guard = inner.index.collector().enter();
     for key in lock(&empty).iter() {
         let remove = |row: Option<RowRef<'_>>| {
-            row.map_or(Change::Keep, |row| {
+            row.map_or(ComputeAction::Keep, |row| {
                 inner.stripes.raise_floor(key, row.version());
-                Change::Remove
+                ComputeAction::Remove
             })
         };
         inner.index.compute(key, remove, &guard)?;

@@ -7,20 +7,20 @@ use std::thread::JoinHandle;
 
 use skein_sync::locks::{lock, wait};
 
-use super::Members;
-use super::garbage::Next;
+use super::MemberIndex;
+use super::sweep_queue::SweepEnd;
 use crate::{Error, Result};
 
 /// The thread's handle.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
-    members: Arc<Members>,
+    members: Arc<MemberIndex>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Sweeper {
     /// Starts the thread.
-    pub(crate) fn start(members: Arc<Members>) -> Result<Self> {
+    pub(crate) fn start(members: Arc<MemberIndex>) -> Result<Self> {
         let worked_on = members.clone();
         let thread =
             std::thread::Builder::new().name("skein-sweep".into()).spawn(move || run(&worked_on)).map_err(
@@ -39,7 +39,7 @@ impl Sweeper {
     }
 }
 
-impl Members {
+impl MemberIndex {
     /// The thread is to end.
     pub(crate) fn end_sweeps(&self) {
         lock(&self.garbage).stop = true;
@@ -47,7 +47,7 @@ impl Members {
     }
 }
 
-fn run(members: &Members) {
+fn run(members: &MemberIndex) {
     loop {
         let mut garbage = lock(&members.garbage);
         while garbage.dead.is_empty() && !garbage.stop {
@@ -57,7 +57,7 @@ fn run(members: &Members) {
             return;
         }
         drop(garbage);
-        if let Err(error) = members.sweep_slice(Next::First) {
+        if let Err(error) = members.sweep_slice(SweepEnd::First) {
             tracing::debug!("what a collection left stays until the next start: {error}");
             members.leave_first();
         }

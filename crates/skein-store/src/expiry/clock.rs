@@ -39,20 +39,20 @@ const JUMPS: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Clock(Arc<Clocks>);
+pub struct ExpiryClock(Arc<ClockPair>);
 
 /// A pair of clocks: one that somebody may set, and a steady one. What counts is the steady clock, ahead by the greatest lead of the other one that was ever seen.
 #[derive(Debug)]
-struct Clocks {
-    source: Source,
+struct ClockPair {
+    source: ClockSource,
     /// Microseconds. It never falls.
     lead: AtomicU64,
     /// The last jumps of the lead, the oldest first. Locked by whoever makes the lead jump.
-    jumps: Mutex<VecDeque<Jump>>,
+    jumps: Mutex<VecDeque<LeadJump>>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ClockSource {
     /// The system's two clocks; the steady one counts from here.
     System(Instant),
     /// Clocks that stand, in microseconds.
@@ -61,13 +61,13 @@ enum Source {
 
 /// What the lead was before it jumped.
 #[derive(Debug)]
-struct Jump {
+struct LeadJump {
     /// By the steady clock.
     at: u64,
     before: u64,
 }
 
-impl Source {
+impl ClockSource {
     /// Reads the clocks. The steady one last: a pause between the two makes the lead look smaller, which the greatest lead forgives.
     #[inline]
     fn read(&self) -> (u64, u64) {
@@ -82,14 +82,14 @@ impl Source {
     }
 }
 
-impl Default for Clocks {
+impl Default for ClockPair {
     fn default() -> Self {
-        Self::of(Source::System(Instant::now()))
+        Self::of(ClockSource::System(Instant::now()))
     }
 }
 
-impl Clocks {
-    fn of(source: Source) -> Self {
+impl ClockPair {
+    fn of(source: ClockSource) -> Self {
         let (wall, steady) = source.read();
         Self { source, lead: AtomicU64::new(wall.saturating_sub(steady)), jumps: Mutex::default() }
     }
@@ -113,7 +113,7 @@ impl Clocks {
         let before = self.lead.fetch_max(to, Ordering::Relaxed);
         // If there are too many, the oldest count: they are the most careful ones.
         if to.saturating_sub(before) >= JUMP && jumps.len() < JUMPS {
-            jumps.push_back(Jump { at, before });
+            jumps.push_back(LeadJump { at, before });
         }
     }
 
@@ -130,7 +130,7 @@ impl Clocks {
     }
 }
 
-impl Clock {
+impl ExpiryClock {
     /// The system's clock; the default.
     pub fn system() -> Self {
         Self::default()
@@ -139,7 +139,7 @@ impl Clock {
     /// A clock that stands, at `unix_ms` milliseconds after 1970. Its clones are the same clock.
     pub fn manual(unix_ms: u64) -> Self {
         let wall = AtomicU64::new(unix_ms.saturating_mul(MS));
-        Self(Arc::new(Clocks::of(Source::Manual { wall, steady: AtomicU64::new(0) })))
+        Self(Arc::new(ClockPair::of(ClockSource::Manual { wall, steady: AtomicU64::new(0) })))
     }
 
     /// The time, in milliseconds since 1970.
@@ -156,7 +156,7 @@ impl Clock {
 
     /// Lets time go by on a clock that stands; the system's goes on as it does.
     pub fn advance(&self, by: Duration) {
-        if let Source::Manual { wall, steady } = &self.0.source {
+        if let ClockSource::Manual { wall, steady } = &self.0.source {
             // Relaxed: as in `read`.
             wall.fetch_add(microseconds(by), Ordering::Relaxed);
             steady.fetch_add(microseconds(by), Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Clock {
 
     /// Sets a clock that stands, back or forward, as somebody sets the system's clock; that one stays as it is.
     pub fn set(&self, unix_ms: u64) {
-        if let Source::Manual { wall, .. } = &self.0.source {
+        if let ClockSource::Manual { wall, .. } = &self.0.source {
             // So that the time until now has been seen.
             self.0.read();
             // Relaxed: as in `read`.
@@ -180,13 +180,13 @@ fn microseconds(time: Duration) -> u64 {
 
 /// A way to ask for the time: the present one, or one that was frozen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Time<'c> {
-    clock: &'c Clock,
+pub(crate) struct OperationTime<'c> {
+    clock: &'c ExpiryClock,
     frozen: Option<u64>,
 }
 
-impl<'c> Time<'c> {
-    pub(crate) fn new(clock: &'c Clock, frozen: Option<u64>) -> Self {
+impl<'c> OperationTime<'c> {
+    pub(crate) fn new(clock: &'c ExpiryClock, frozen: Option<u64>) -> Self {
         Self { clock, frozen }
     }
 

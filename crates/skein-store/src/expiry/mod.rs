@@ -10,12 +10,12 @@
 //! memory and is built again on recovery. So nothing that is expired is shown, whatever the order and the thread are at.
 
 mod clock;
-pub(crate) mod cycle;
-mod order;
+mod expiry_index;
+pub(crate) mod expiry_thread;
 
-pub use clock::Clock;
-pub(crate) use clock::Time;
-pub(crate) use order::{KEY_BYTES_MAX, Order};
+pub use clock::ExpiryClock;
+pub(crate) use clock::OperationTime;
+pub(crate) use expiry_index::{ExpiryIndex, KEY_BYTES_MAX};
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests;

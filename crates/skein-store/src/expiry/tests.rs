@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::cycle::{GRACE_MS, remove_overdue};
+use super::expiry_thread::{GRACE_MS, remove_overdue};
 use super::*;
 use crate::{
-    Batch, Change, Direction, Durability, Error, IndexKind, RowWriter as _, Rows, Store, StoreOptions,
+    Batch, Durability, Error, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection, Store,
+    StoreOptions,
 };
 
 const START: u64 = 1_700_000_000_000;
 
 /// Nothing is removed by itself, and no checkpoint is written.
-fn options(index: IndexKind, clock: &Clock) -> StoreOptions {
+fn options(index: IndexKind, clock: &ExpiryClock) -> StoreOptions {
     StoreOptions {
         index,
         durability: Durability::Sync,
@@ -29,7 +30,7 @@ fn options(index: IndexKind, clock: &Clock) -> StoreOptions {
     }
 }
 
-fn open(path: &Path, clock: &Clock) -> Store {
+fn open(path: &Path, clock: &ExpiryClock) -> Store {
     Store::open(path, options(IndexKind::default(), clock)).unwrap()
 }
 
@@ -37,7 +38,7 @@ fn open(path: &Path, clock: &Clock) -> Store {
 fn check(store: &Store) -> usize {
     let inner = store.inner();
     let mut rows = BTreeSet::new();
-    inner.index.scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+    inner.index.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         rows.extend(row.expires_at().map(|at| (at, key.to_vec())));
         ControlFlow::Continue(())
     });
@@ -57,7 +58,7 @@ fn check(store: &Store) -> usize {
 #[test]
 fn nobody_sees_what_has_expired() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let store = Store::open(folder.path(), options(IndexKind::SkipList, &clock)).unwrap();
     let mut session = store.session();
     store.put_until(b"a", b"1", START).unwrap();
@@ -71,7 +72,7 @@ fn nobody_sees_what_has_expired() {
     let late = store.session();
     assert!(store.get(b"a").unwrap().is_none() && store.get_entry(b"c").is_none());
     assert_eq!((store.expires_at(b"a"), store.get_columns(b"c", None).unwrap().len()), (None, 0));
-    assert_eq!(store.range((Unbounded, Unbounded), Direction::Backward, 9).len(), 1);
+    assert_eq!(store.range((Unbounded, Unbounded), ScanDirection::Backward, 9).len(), 1);
     assert_eq!((store.len(), store.stats().keys, store.stats().expires), (1, 1, 0));
     let present = |session: &crate::Session| {
         let mut seen = [false; 3];
@@ -83,7 +84,7 @@ fn nobody_sees_what_has_expired() {
             session.get_many_atomic(&[key], |_, row| assert_eq!(row.is_some(), seen[at]));
         }
         let mut scanned = 0;
-        session.scan((Unbounded, Unbounded), Direction::Forward, |_, _| {
+        session.scan((Unbounded, Unbounded), ScanDirection::Forward, |_, _| {
             scanned += 1;
             ControlFlow::Continue(())
         });
@@ -93,7 +94,7 @@ fn nobody_sees_what_has_expired() {
     assert_eq!(present(&late), [false, true, false]);
     assert_eq!(present(&session), [true; 3], "its time is frozen");
     assert!(before.get_entry(b"a").is_some(), "it is of a moment when the key was there");
-    assert_eq!(before.range((Unbounded, Unbounded), Direction::Forward, 9).len(), 3);
+    assert_eq!(before.range((Unbounded, Unbounded), ScanDirection::Forward, 9).len(), 3);
     assert!(store.snapshot().unwrap().get_entry(b"a").is_none());
     let (seen, _) = session.write(|writer| writer.get_with(b"a", |row| row.is_some())).unwrap();
     assert!(seen);
@@ -104,13 +105,13 @@ fn nobody_sees_what_has_expired() {
 /// Such a row stayed visible past its time. Now putting it counts as making it.
 #[test]
 fn a_row_made_elsewhere_expires_too() {
-    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), Rows::new());
-    let clock = Clock::manual(START);
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), RowAllocator::new());
+    let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
     let row = || elsewhere.value_until(&[b"1"], Some(START + 5));
     let put = store
         .session()
-        .write(|writer| writer.update::<Error>(b"a", |_, _| row().map(Change::Put)))
+        .write(|writer| writer.update::<Error>(b"a", |_, _| row().map(RowChange::Put)))
         .unwrap()
         .0;
     assert!(put.unwrap().changed && store.get(b"a").unwrap().is_some());
@@ -122,7 +123,7 @@ fn a_row_made_elsewhere_expires_too() {
 #[test]
 fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
     let mut session = store.session();
     let expired = |key: &[u8]| {
@@ -134,7 +135,7 @@ fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
     assert_eq!(store.put(b"put", b"1").unwrap(), version + 1);
     let version = expired(b"put");
     let (updated, _) = session.write(|w| w.put(b"put", b"1")).unwrap();
-    assert_eq!(updated.unwrap(), crate::Updated { existed: false, changed: true, version: version + 1 });
+    assert_eq!(updated.unwrap(), crate::RowUpdate { existed: false, changed: true, version: version + 1 });
     expired(b"inc");
     assert_eq!(store.increment(b"inc", 1).unwrap(), 1);
     assert_eq!(store.expires_at(b"inc"), None, "the old time is not for the new key");
@@ -163,7 +164,7 @@ fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
 #[test]
 fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path(), &Clock::manual(START));
+    let store = open(folder.path(), &ExpiryClock::manual(START));
     let at = START + 5000;
     store.put_until(b"n", b"5", at).unwrap();
     store.increment(b"n", 1).unwrap();
@@ -179,7 +180,7 @@ fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
     let (changed, _) = session
         .write(|w| {
             w.update::<Error>(b"n", |row, rows| {
-                Ok(Change::Put(rows.until(row.expect("it is there"), Some(at + 1))))
+                Ok(RowChange::Put(rows.until(row.expect("it is there"), Some(at + 1))))
             })
         })
         .unwrap();
@@ -204,7 +205,7 @@ fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
 #[test]
 fn what_is_overdue_is_removed_in_order_and_in_parts() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
     for i in 0..10u64 {
         store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
@@ -226,7 +227,7 @@ fn what_is_overdue_is_removed_in_order_and_in_parts() {
 #[test]
 fn the_thread_removes_what_is_overdue() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let interval = Some(Duration::from_millis(1));
     let options = StoreOptions { expiry_interval: interval, ..options(IndexKind::default(), &clock) };
     let store = Store::open(folder.path(), options).unwrap();
@@ -254,7 +255,7 @@ fn the_thread_removes_what_is_overdue() {
 #[test]
 fn times_come_back_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let large: Vec<u8> = vec![7; 100_000];
     let columns: Vec<Vec<u8>> = (0..2000u32).map(|i| i.to_be_bytes().to_vec()).collect();
     let columns: Vec<(&[u8], &[u8])> = columns.iter().map(|name| (&name[..], &large[..50])).collect();
@@ -278,11 +279,11 @@ fn times_come_back_after_a_restart() {
         if round % 2 == 1 {
             store.checkpoint().unwrap();
         }
-        let state = store.range((Unbounded, Unbounded), Direction::Forward, 9);
+        let state = store.range((Unbounded, Unbounded), ScanDirection::Forward, 9);
         assert_eq!(state.len(), 4);
         drop(store);
         store = open(folder.path(), &clock);
-        assert_eq!(store.range((Unbounded, Unbounded), Direction::Forward, 9), state, "round {round}");
+        assert_eq!(store.range((Unbounded, Unbounded), ScanDirection::Forward, 9), state, "round {round}");
         assert_eq!((check(&store), store.len(), store.recovery().keys), (5, 4, 4));
         let times: Vec<_> = state.iter().map(|entry| entry.expires_at).collect();
         let at = |ms| Some(START + ms + round);
@@ -295,7 +296,7 @@ fn times_come_back_after_a_restart() {
 fn the_order_agrees_with_the_rows_in_the_end() {
     for index in IndexKind::ALL {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Clock::manual(START);
+        let clock = ExpiryClock::manual(START);
         let options = StoreOptions { durability: Durability::None, ..options(index, &clock) };
         let store = Store::open(folder.path(), options).unwrap();
         std::thread::scope(|scope| {
@@ -330,7 +331,7 @@ fn the_order_agrees_with_the_rows_in_the_end() {
 }
 
 /// A key's value and time, as a plain map has them.
-type Model = BTreeMap<u8, (Vec<u8>, Option<u64>)>;
+type ExpiryModel = BTreeMap<u8, (Vec<u8>, Option<u64>)>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
@@ -342,10 +343,10 @@ proptest! {
         steps in prop::collection::vec((0u8..14, 0u8..4, 0u64..2000), 1..120),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Clock::manual(START);
+        let clock = ExpiryClock::manual(START);
         let options = StoreOptions { durability: Durability::Buffered, ..options(IndexKind::ALL[index], &clock) };
         let mut store = Store::open(folder.path(), options.clone()).unwrap();
-        let mut model = Model::new();
+        let mut model = ExpiryModel::new();
         let mut versions: BTreeMap<u8, u64> = BTreeMap::new();
         for (what, key, number) in steps {
             let (name, now) = ([b'k', key], clock.now());
@@ -385,13 +386,13 @@ proptest! {
             }
             let now = clock.now();
             model.retain(|_, (_, at)| at.is_none_or(|at| at >= now));
-            let seen = store.range((Unbounded, Unbounded), Direction::Forward, 99);
+            let seen = store.range((Unbounded, Unbounded), ScanDirection::Forward, 99);
             for entry in &seen {
                 let last = versions.entry(entry.key[1]).or_default();
                 prop_assert!(entry.version >= *last, "a version was used again");
                 *last = entry.version;
             }
-            let seen: Model = seen.into_iter().map(|entry| (entry.key[1], (entry.value.unwrap(), entry.expires_at))).collect();
+            let seen: ExpiryModel = seen.into_iter().map(|entry| (entry.key[1], (entry.value.unwrap(), entry.expires_at))).collect();
             prop_assert_eq!(&seen, &model);
             prop_assert_eq!(store.len(), model.len());
             check(&store);
@@ -404,7 +405,7 @@ proptest! {
 #[test]
 fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
     store.put_until(b"goose", b"grey", START + 10).unwrap();
     clock.advance(Duration::from_millis(11));
@@ -428,7 +429,7 @@ fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
 #[test]
 fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(START);
+    let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
     let mut session = store.session();
     store.put_until(b"goose", b"grey", START + 1_000).unwrap();
@@ -449,7 +450,7 @@ fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
 
 #[test]
 fn the_system_clock_is_what_the_time_is_if_nobody_sets_it() {
-    let clock = Clock::system();
+    let clock = ExpiryClock::system();
     let unix_ms = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
     let mut last = 0;
     for _ in 0..1_000 {

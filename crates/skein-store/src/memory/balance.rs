@@ -1,12 +1,12 @@
 //! What there may be and what there is, at one moment.
 
-use super::{Budget, Eviction};
+use super::{Eviction, MemoryBudget};
 use crate::Error;
-use crate::store::Inner;
+use crate::store::StoreCore;
 
 /// What there may be, and what there is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Balance {
+pub(crate) struct MemoryBalance {
     pub(crate) limit: usize,
     /// What keeps others out.
     pub(crate) used: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Balance {
     pub(crate) evicts: bool,
 }
 
-impl Balance {
+impl MemoryBalance {
     /// As much waits for readers as there may be; evictions would only make it more.
     pub(crate) fn is_stuck(self) -> bool {
         self.evicts && self.waiting > self.limit
@@ -52,20 +52,20 @@ impl Balance {
     }
 }
 
-impl Inner {
+impl StoreCore {
     /// What there is, with `beside` bytes besides the store's, of `limit`. If there is much more room than for `wanted`, it takes a few reads, and what is told is the
     /// spans that the allocators hold; what does not fit beside those may well fit within them, so then live bytes are counted.
-    pub(crate) fn balance(&self, wanted: usize, beside: usize, limit: usize) -> Balance {
+    pub(crate) fn balance(&self, wanted: usize, beside: usize, limit: usize) -> MemoryBalance {
         let taken = self.memory_taken().saturating_add(beside);
         let evicts = self.budget.eviction() != Eviction::None;
-        if taken.saturating_add(wanted) < limit.saturating_sub(Budget::margin(limit)) {
-            return Balance { limit, used: taken, waiting: 0, dying: 0, evicts };
+        if taken.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
+            return MemoryBalance { limit, used: taken, waiting: 0, dying: 0, evicts };
         }
         let memory = self.memory();
         // Logs bound their buffers themselves, and no key that goes makes them smaller.
         let total = (memory.total() - memory.buffers).saturating_add(beside);
         let (waiting, dying) = (memory.unreclaimed, self.members.dying());
         let used = if evicts { (total - waiting).saturating_sub(dying) } else { total };
-        Balance { limit, used, waiting, dying, evicts }
+        MemoryBalance { limit, used, waiting, dying, evicts }
     }
 }

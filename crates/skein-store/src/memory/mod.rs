@@ -13,19 +13,19 @@
 //!
 //! An eviction is a removal as a client's: with a version, a record in the log, and an end in the order by time. So a key that went does not come back after a crash.
 
-pub(crate) mod ages;
+pub(crate) mod age_clock;
 mod balance;
-mod hand;
+mod clock_hand;
 
 use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-pub(crate) use balance::Balance;
-pub(crate) use hand::Hand;
+pub(crate) use balance::MemoryBalance;
+pub(crate) use clock_hand::ClockHand;
 
-use crate::options::Limits;
-use crate::store::Inner;
+use crate::options::StoreLimits;
+use crate::store::StoreCore;
 use crate::{Error, Result};
 
 /// Which keys go when there is no more memory.
@@ -117,7 +117,7 @@ const UNLIMITED: usize = 0;
 
 /// How much there may be.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     limit: AtomicUsize,
     eviction: AtomicU8,
     /// The most that was ever counted.
@@ -125,10 +125,10 @@ pub(crate) struct Budget {
     /// Keys that were evicted.
     pub(crate) evicted: AtomicU64,
     /// One for each log: sessions of different logs do not meet.
-    pub(crate) hands: Box<[Mutex<Hand>]>,
+    pub(crate) hands: Box<[Mutex<ClockHand>]>,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub(crate) fn new(logs: usize) -> Self {
         Self {
             limit: AtomicUsize::new(UNLIMITED),
@@ -158,7 +158,7 @@ impl Budget {
     }
 }
 
-impl Inner {
+impl StoreCore {
     /// Sets the limit and what goes beyond it.
     pub(crate) fn set_limit(&self, limit: Option<usize>, eviction: Eviction) {
         let ages = self.rows.ages();
@@ -171,7 +171,7 @@ impl Inner {
     }
 
     /// The limits that the options give.
-    pub(crate) fn set_limits(&self, limits: &Limits) {
+    pub(crate) fn set_limits(&self, limits: &StoreLimits) {
         self.set_limit(limits.memory_bytes, limits.eviction);
     }
 

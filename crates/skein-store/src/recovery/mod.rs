@@ -9,7 +9,7 @@
 //!
 //! Rows that have expired meanwhile are rows like others: they are hidden, and removed later. Of all rows, the order by time is built at the end.
 
-mod pending;
+mod pending_deltas;
 pub(crate) mod ranges;
 mod replay;
 
@@ -19,19 +19,19 @@ use std::time::Instant;
 
 use skein_log::Recovered;
 
-use crate::checkpoint::{load, manifest::Manifest};
+use crate::checkpoint::{load, manifest::CheckpointManifest};
 use crate::collection;
-use crate::record::Record;
-use crate::store::{Inner, RecoveryReport};
-use crate::{Direction, Error, Result};
+use crate::record::StoreRecord;
+use crate::store::{RecoveryReport, StoreCore};
+use crate::{Error, Result, ScanDirection};
 
 /// Keys that expire and go to the order by time together, sorted, so that they come near each other there.
 const ENTRIES_TOGETHER: usize = 1 << 15;
 
 /// Fills the index of a store that nobody else knows yet.
 pub(crate) fn recover(
-    inner: &Inner,
-    newest: Option<&(Manifest, PathBuf)>,
+    inner: &StoreCore,
+    newest: Option<&(CheckpointManifest, PathBuf)>,
     recovered: &Recovered,
 ) -> Result<RecoveryReport> {
     let threads = inner.options.recovery_threads;
@@ -83,14 +83,14 @@ pub(crate) fn recover(
 }
 
 /// Finds the rows that expire; each range of keys is looked through by one thread.
-fn rebuild_order(inner: &Inner, threads: usize) {
+fn rebuild_order(inner: &StoreCore, threads: usize) {
     if !inner.rows.any_expiring() {
         return;
     }
     let cuts = inner.index.split_points(ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| {
         let mut found = Vec::new();
-        inner.index.scan(bounds, Direction::Forward, |key, row| {
+        inner.index.scan(bounds, ScanDirection::Forward, |key, row| {
             found.extend(row.expires_at().map(|at| (at, key.to_vec())));
             if found.len() == ENTRIES_TOGETHER {
                 inner.order.load(&mut found);
@@ -102,9 +102,9 @@ fn rebuild_order(inner: &Inner, threads: usize) {
 }
 
 /// The error for a record that could not be applied, with its place: batches do not keep places, so it is looked for.
-fn locate(recovered: &Recovered, begin: u64, refused: &replay::Refused) -> Error {
-    let is_it = |record: &Record<'_>| record.key == refused.key && record.version == refused.version;
-    let found = recovered.replay(1, begin, |_, record| match Record::parse(record.payload) {
+fn locate(recovered: &Recovered, begin: u64, refused: &replay::RefusedRecord) -> Error {
+    let is_it = |record: &StoreRecord<'_>| record.key == refused.key && record.version == refused.version;
+    let found = recovered.replay(1, begin, |_, record| match StoreRecord::parse(record.payload) {
         Some(record) if is_it(&record) => Err(refused.why.clone()),
         _ => Ok(()),
     });

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::threads;
 
-use crate::index::Bounds;
+use crate::index::KeyBounds;
 
 /// More than one, so that a slow range does not keep the other threads waiting.
 const RANGES_PER_THREAD: usize = 8;
@@ -16,7 +16,7 @@ pub(crate) fn parts(threads: usize) -> usize {
 }
 
 /// Runs `work` once for each of the ranges between `cuts`, which ascend, on up to so many threads.
-pub(crate) fn share(threads: usize, cuts: &[Vec<u8>], work: impl Fn(Bounds<'_>) + Sync) {
+pub(crate) fn share(threads: usize, cuts: &[Vec<u8>], work: impl Fn(KeyBounds<'_>) + Sync) {
     let next = AtomicUsize::new(0);
     threads::share(threads.min(cuts.len() + 1), |_| {
         loop {

@@ -6,14 +6,14 @@
 use std::sync::Mutex;
 
 use skein_index::memory::CachePadded;
-use skein_index::{Change, Guard};
+use skein_index::{ComputeAction, Guard};
 use skein_sync::locks::{into_inner, lock};
 
-use super::pending::Pending;
-use crate::index::Index;
-use crate::record::{Delta, Effect, NO_MEMBER, Record, row_of_tables};
+use super::pending_deltas::PendingDeltas;
+use crate::index::StoreIndex;
+use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_tables};
 use crate::row::{Row, RowRef};
-use crate::store::Inner;
+use crate::store::StoreCore;
 
 /// Records in a batch.
 const BATCH: usize = 64;
@@ -30,7 +30,7 @@ const NO_BASE: &str = "the record changes columns where there are none, or the t
 
 /// A record that cannot be applied.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RefusedRecord {
     pub(super) key: Vec<u8>,
     pub(super) version: u64,
     pub(super) why: String,
@@ -38,16 +38,16 @@ pub(super) struct Refused {
 
 /// The state of a replay.
 pub(super) struct Replay<'s> {
-    inner: &'s Inner,
-    threads: Box<[CachePadded<Mutex<Batch>>]>,
-    pending: Pending,
+    inner: &'s StoreCore,
+    threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,
+    pending: PendingDeltas,
     /// The first record that was refused; a batch finds it later than it was taken.
-    refused: Mutex<Option<Refused>>,
+    refused: Mutex<Option<RefusedRecord>>,
 }
 
 /// One thread's records that wait, and the keys it has put tombstones at.
 #[derive(Default)]
-struct Batch {
+struct ReplayBatch {
     payloads: Vec<u8>,
     ends: Vec<usize>,
     /// Whether each is one of the members' index.
@@ -55,14 +55,14 @@ struct Batch {
 }
 
 impl<'s> Replay<'s> {
-    pub(super) fn new(inner: &'s Inner, threads: usize) -> Self {
+    pub(super) fn new(inner: &'s StoreCore, threads: usize) -> Self {
         let threads = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { inner, threads, pending: Pending::default(), refused: Mutex::default() }
+        Self { inner, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
     }
 
     /// Takes a record that `thread` read.
     pub(super) fn take(&self, thread: usize, payload: &[u8]) -> Result<(), String> {
-        if Record::parse(payload).is_none() {
+        if StoreRecord::parse(payload).is_none() {
             return Err("the record is whole but not one that this program writes".into());
         }
         let mut batch = lock(&self.threads[thread]);
@@ -73,13 +73,13 @@ impl<'s> Replay<'s> {
     }
 
     /// Applies what waits in a batch.
-    fn apply(&self, batch: &mut Batch) -> Result<(), String> {
+    fn apply(&self, batch: &mut ReplayBatch) -> Result<(), String> {
         let guard = self.inner.index.collector().enter();
         let mut start = 0;
-        let records: Vec<Record<'_>> = batch
+        let records: Vec<StoreRecord<'_>> = batch
             .ends
             .iter()
-            .filter_map(|end| Record::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
+            .filter_map(|end| StoreRecord::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
             .collect();
         let members = self.inner.members.enter();
         let (ours, theirs): (Vec<_>, Vec<_>) = records.iter().partition(|record| !record.member);
@@ -100,30 +100,30 @@ impl<'s> Replay<'s> {
 
     fn refuse(&self, key: &[u8], version: u64, why: &str) {
         let mut refused = lock(&self.refused);
-        refused.get_or_insert_with(|| Refused { key: key.to_vec(), version, why: why.to_owned() });
+        refused.get_or_insert_with(|| RefusedRecord { key: key.to_vec(), version, why: why.to_owned() });
     }
 
     fn apply_one(
         &self,
-        record: &Record<'_>,
+        record: &StoreRecord<'_>,
         tombstones: &mut Vec<(bool, Vec<u8>)>,
         (guard, members): (&impl Guard, &impl Guard),
     ) -> Result<(), String> {
         let rows = &self.inner.rows;
         let row = match record.effect {
-            Effect::Value(value) => {
+            RecordEffect::Value(value) => {
                 rows.value_until(&[value], record.expires).map_err(|error| error.to_string())?
             }
-            Effect::Columns(tables) => row_of_tables(rows, tables, record.expires)
+            RecordEffect::Columns(tables) => row_of_tables(rows, tables, record.expires)
                 .ok_or("the record's columns are not well-formed")?,
-            Effect::Remove => {
+            RecordEffect::Remove => {
                 self.inner.stripes.raise_floor(record.key, record.version);
                 Row::tombstone(rows, record.version)
             }
-            Effect::Collection(kind, id) => {
+            RecordEffect::Collection(kind, id) => {
                 Row::of_collection(rows, self.inner.members.collection(kind, id), record.expires)
             }
-            Effect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
+            RecordEffect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
         };
         let is_tombstone = row.as_ref().is_tombstone();
         let put = if record.member {
@@ -137,16 +137,12 @@ impl<'s> Replay<'s> {
         if put && is_tombstone {
             tombstones.push((record.member, record.key.to_vec()));
         }
-        if put && !record.member {
-            self.change_what_waited(record.key, record.version, guard)
-        } else {
-            Ok(())
-        }
+        if put && !record.member { self.apply_pending(record.key, record.version, guard) } else { Ok(()) }
     }
 
     /// Puts a row unless the key has a version at least as great; returns whether it did.
     fn put_if_newer(
-        index: &Index,
+        index: &StoreIndex,
         key: &[u8],
         version: u64,
         mut row: Row,
@@ -156,10 +152,10 @@ impl<'s> Replay<'s> {
             key,
             |current| {
                 if current.is_some_and(|current| current.version() >= version) {
-                    return Change::Keep;
+                    return ComputeAction::Keep;
                 }
                 row.set_version(version);
-                Change::Put(row)
+                ComputeAction::Put(row)
             },
             guard,
         );
@@ -167,7 +163,13 @@ impl<'s> Replay<'s> {
     }
 
     /// Applies a change, or lets it wait for the version just before it.
-    fn change(&self, key: &[u8], version: u64, delta: Delta<'_>, guard: &impl Guard) -> Result<(), String> {
+    fn change(
+        &self,
+        key: &[u8],
+        version: u64,
+        delta: RowDelta<'_>,
+        guard: &impl Guard,
+    ) -> Result<(), String> {
         let mut waits = false;
         loop {
             let seen = self.inner.index.get(key, guard);
@@ -176,7 +178,7 @@ impl<'s> Replay<'s> {
                 Some(base) if base.version() + 1 == version => {
                     let row = delta.onto(&self.inner.rows, base).ok_or(NO_BASE)?;
                     if Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
-                        return self.change_what_waited(key, version, guard);
+                        return self.apply_pending(key, version, guard);
                     }
                 }
                 _ if waits => return Ok(()),
@@ -189,7 +191,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Applies the changes that waited for `version` of `key`, one after the other.
-    fn change_what_waited(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
+    fn apply_pending(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
         while let Some(delta) = self.pending.take(key, version) {
             version += 1;
             let Some(base) = self.inner.index.get(key, guard).filter(|base| base.version() + 1 == version)
@@ -197,7 +199,7 @@ impl<'s> Replay<'s> {
                 // A newer row came: what it waits for, its own bringer applies.
                 return Ok(());
             };
-            let row = Delta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
+            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
             let row = row.ok_or(NO_BASE).inspect_err(|why| {
                 // Not the record at hand, which brought the row.
                 self.refuse(key, version, why);
@@ -210,7 +212,7 @@ impl<'s> Replay<'s> {
     }
 
     /// The record that was refused, if one was.
-    pub(super) fn refused(self) -> Option<Refused> {
+    pub(super) fn refused(self) -> Option<RefusedRecord> {
         into_inner(self.refused)
     }
 
@@ -235,8 +237,8 @@ impl<'s> Replay<'s> {
             for chunk in tombstones.chunks(BATCH) {
                 for (member, key) in chunk {
                     let remove = |row: Option<RowRef<'_>>| match row {
-                        Some(row) if row.is_tombstone() => Change::Remove,
-                        _ => Change::Keep,
+                        Some(row) if row.is_tombstone() => ComputeAction::Remove,
+                        _ => ComputeAction::Keep,
                     };
                     let removed = if *member {
                         self.inner.members.index.compute(key, remove, &members).map(drop)
@@ -254,7 +256,7 @@ impl<'s> Replay<'s> {
 }
 
 /// Looks the records' keys up, for the cache only. The versions are read, because that is the line that the records need.
-fn fetch(index: &Index, records: &[&Record<'_>], guard: &impl Guard) {
+fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
     index.get_many(&keys, guard, |_, row| {
         std::hint::black_box(row.map(RowRef::version));

@@ -9,26 +9,26 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use skein_index::Guard;
-use skein_index::memory::{Arena, Part};
+use skein_index::memory::{Arena, MemoryPart};
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::table::{self, Column};
 use super::{Row, RowRef};
 use crate::index::weigh_retired;
-use crate::memory::ages::Ages;
+use crate::memory::age_clock::AgeClock;
 use crate::options::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 
 /// Where the rows of one store are made: its memory.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct RowAllocator {
     arena: Arena,
     /// Set before the first row that expires can be seen, and never lowered.
     expiring: Arc<AtomicBool>,
-    ages: Arc<Ages>,
+    ages: Arc<AgeClock>,
 }
 
-impl Rows {
+impl RowAllocator {
     /// Memory with no rows yet.
     pub fn new() -> Self {
         Self::default()
@@ -101,7 +101,7 @@ impl Rows {
 
     /// When rows are used.
     #[inline]
-    pub(crate) fn ages(&self) -> &Ages {
+    pub(crate) fn ages(&self) -> &AgeClock {
         &self.ages
     }
 
@@ -144,7 +144,7 @@ impl Rows {
     /// Takes `size` bytes (not 0), aligned to 8.
     #[inline]
     pub(super) fn take(&self, size: usize) -> NonNull<u8> {
-        self.arena.alloc(size, Part::Rows)
+        self.arena.alloc(size, MemoryPart::Rows)
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn footprint(size: usize) -> usize {
 /// # Safety
 /// `pointer` came from [`Rows::take`] of the same size, is counted as `part`, and is not used again.
 #[inline]
-pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize, part: Part) {
+pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize, part: MemoryPart) {
     // SAFETY: the caller vouches for pointer, size and part.
     unsafe { Arena::free(pointer, size, part) };
 }
@@ -170,5 +170,5 @@ pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize, part: Part) {
 /// `pointer` came from [`Rows::take`] of the same size, is live and is counted as a row.
 pub(super) unsafe fn recount_left(pointer: NonNull<u8>, size: usize) {
     // SAFETY: the caller vouches for all of it.
-    unsafe { Arena::recount(pointer, size, Part::Rows, Part::Retired) };
+    unsafe { Arena::recount(pointer, size, MemoryPart::Rows, MemoryPart::Retired) };
 }

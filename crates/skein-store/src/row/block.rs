@@ -11,20 +11,20 @@
 
 use std::ptr::NonNull;
 
-use skein_index::memory::Part;
+use skein_index::memory::MemoryPart;
 use skein_sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::alloc::{self, Rows};
-use super::table::{self, Column, Table};
+use super::alloc::{self, RowAllocator};
+use super::table::{self, Column, ColumnTable};
 
 /// What stands before a block's table.
 #[repr(C)]
-struct Head {
+struct BlockHeader {
     refs: AtomicU32,
     len: u32,
 }
 
-const HEAD: usize = size_of::<Head>();
+const HEAD: usize = size_of::<BlockHeader>();
 
 /// Handles of a block at most: a count that wraps would free memory in use.
 const REFS_MOST: u32 = u32::MAX / 2;
@@ -32,23 +32,23 @@ const REFS_MOST: u32 = u32::MAX / 2;
 /// One reference to a block.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(super) struct Block(NonNull<Head>);
+pub(super) struct ColumnBlock(NonNull<BlockHeader>);
 
 // SAFETY: the bytes are immutable (invariant 1) and the count is atomic (invariant 2).
-unsafe impl Send for Block {}
+unsafe impl Send for ColumnBlock {}
 // SAFETY: as above.
-unsafe impl Sync for Block {}
+unsafe impl Sync for ColumnBlock {}
 
-impl Block {
+impl ColumnBlock {
     /// A block of these columns, strictly ascending by name.
-    pub(super) fn new(rows: &Rows, columns: &[Column<'_>]) -> Self {
+    pub(super) fn new(rows: &RowAllocator, columns: &[Column<'_>]) -> Self {
         let len = table::size(columns);
         // A block is either a single column, as long as a value at most (or, from disk, as a record), or small.
         assert!(u32::try_from(len).is_ok(), "column blocks are bounded by the store's limits");
-        let head = rows.take(HEAD + len).cast::<Head>();
+        let head = rows.take(HEAD + len).cast::<BlockHeader>();
         // SAFETY: the memory is fresh, large enough for the head and `len` bytes, and aligned to 8.
         let bytes = unsafe {
-            head.write(Head { refs: AtomicU32::new(1), len: len as u32 });
+            head.write(BlockHeader { refs: AtomicU32::new(1), len: len as u32 });
             let start = head.cast::<u8>().add(HEAD).as_ptr();
             start.write_bytes(0, len);
             std::slice::from_raw_parts_mut(start, len)
@@ -57,16 +57,18 @@ impl Block {
         Self(head)
     }
 
-    fn head(&self) -> &Head {
+    fn head(&self) -> &BlockHeader {
         // SAFETY: this handle keeps the block alive (invariant 2).
         unsafe { self.0.as_ref() }
     }
 
     /// The columns.
-    pub(super) fn table(&self) -> Table<'_> {
+    pub(super) fn table(&self) -> ColumnTable<'_> {
         let len = self.head().len as usize;
         // SAFETY: `len` bytes follow the head, initialized and immutable (invariant 1).
-        Table::trusted(unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(HEAD).as_ptr(), len) })
+        ColumnTable::trusted(unsafe {
+            std::slice::from_raw_parts(self.0.cast::<u8>().add(HEAD).as_ptr(), len)
+        })
     }
 
     /// Bytes that the block takes in memory.
@@ -75,7 +77,7 @@ impl Block {
     }
 }
 
-impl Clone for Block {
+impl Clone for ColumnBlock {
     /// # Panics
     /// If there are 2^31 handles. Each is in a row version of its own that is kept, so they have filled tens of GiB.
     fn clone(&self) -> Self {
@@ -90,7 +92,7 @@ impl Clone for Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for ColumnBlock {
     fn drop(&mut self) {
         let size = HEAD + self.head().len as usize;
         // Release: pairs with the Acquire fence below, in the thread that frees.
@@ -98,7 +100,7 @@ impl Drop for Block {
             // Acquire: pairs with the Release above, so that all reads through other handles are over.
             fence(Ordering::Acquire);
             // SAFETY: this was the last handle (invariant 2), and `size` is what `new` took.
-            unsafe { alloc::give_back(self.0.cast(), size, Part::Rows) };
+            unsafe { alloc::give_back(self.0.cast(), size, MemoryPart::Rows) };
         }
     }
 }
@@ -112,8 +114,8 @@ mod tests {
     /// at most.
     #[test]
     fn the_count_of_handles_never_wraps() {
-        let rows = Rows::new();
-        let block = Block::new(&rows, &[(b"plumage", b"grey")]);
+        let rows = RowAllocator::new();
+        let block = ColumnBlock::new(&rows, &[(b"plumage", b"grey")]);
         block.head().refs.store(REFS_MOST - 1, Ordering::Relaxed);
         let last = block.clone();
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block.clone()));

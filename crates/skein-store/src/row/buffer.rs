@@ -12,10 +12,10 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::table::{self, Column, Table};
-use super::{BODY, BODY_LEN_MAX, Kind, RowRef, TAG, tag_of};
-use crate::memory::ages::VERSION_MASK;
-use crate::record::{self, EXPIRES, Reader};
+use super::table::{self, Column, ColumnTable};
+use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
+use crate::memory::age_clock::VERSION_MASK;
+use crate::record::{self, ByteReader, EXPIRES};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -46,13 +46,15 @@ pub struct RowBuffer {
 impl RowBuffer {
     /// The row of these bytes, with a version; `None` if they are not a row.
     pub fn read(&mut self, version: u64, bytes: &[u8]) -> Option<RowRef<'_>> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let byte = reader.u8()?;
         let expires = reader.expiry(byte)?;
         let body = reader.0;
         let kind = match byte & !EXPIRES {
-            VALUE => Kind::Value,
-            COLUMNS => Table::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| Kind::Table)?,
+            VALUE => RowKind::Value,
+            COLUMNS => {
+                ColumnTable::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| RowKind::Table)?
+            }
             _ => return None,
         };
         if body.len() > BODY_LEN_MAX {
@@ -63,12 +65,12 @@ impl RowBuffer {
         Some(RowRef { start: NonNull::from(&mut self.words[..]).cast(), row: PhantomData })
     }
 
-    fn fill(&mut self, version: u64, kind: Kind, body: &[u8], expires: Option<u64>) {
+    fn fill(&mut self, version: u64, kind: RowKind, body: &[u8], expires: Option<u64>) {
         const { assert!(TAG == 8 && BODY == 12) };
         self.words.clear();
         self.words.shrink_to(KEEP_WORDS);
         self.words.push(version & VERSION_MASK);
-        let mut packer = Packer { words: &mut self.words, word: [0; 8], at: 0 };
+        let mut packer = WordPacker { words: &mut self.words, word: [0; 8], at: 0 };
         packer.extend(&tag_of(kind, body.len(), expires).to_ne_bytes());
         packer.extend(body);
         if let Some(expires) = expires {
@@ -79,14 +81,14 @@ impl RowBuffer {
 }
 
 /// Packs bytes into words.
-struct Packer<'w> {
+struct WordPacker<'w> {
     words: &'w mut Vec<u64>,
     /// The word that is being filled, up to `at`.
     word: [u8; 8],
     at: usize,
 }
 
-impl Packer<'_> {
+impl WordPacker<'_> {
     fn extend(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.at == 0 {
@@ -140,7 +142,7 @@ pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rows;
+    use crate::RowAllocator;
     use crate::row::{Row, TABLE_BYTES_MAX};
 
     fn bytes_of(row: &Row) -> Vec<u8> {
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn values_of_all_lengths_come_back() {
-        let (rows, mut buffer) = (Rows::new(), RowBuffer::default());
+        let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for len in (0..40).rev().chain([0, 7, 100_000]) {
             let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
             let bytes = bytes_of(&rows.value(&[&value]).unwrap());
@@ -168,7 +170,7 @@ mod tests {
 
     #[test]
     fn columns_come_back_and_can_be_merged_into() {
-        let (rows, mut buffer) = (Rows::new(), RowBuffer::default());
+        let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for count in [1, 2, 5, 500] {
             let names: Vec<[u8; 2]> = (0..count).map(u16::to_be_bytes).collect();
             let columns: Vec<Column<'_>> = names.iter().map(|name| (&name[..], &b"some value"[..])).collect();

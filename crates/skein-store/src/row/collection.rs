@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use skein_sync::locks::shared;
 
-use super::{BODY, Kind, LEN_MASK, Row, RowRef, Rows};
-use crate::collection::{Collection, ColumnsReader, Kind as Held, SortedSet};
+use super::{BODY, LEN_MASK, Row, RowAllocator, RowKind, RowRef};
+use crate::collection::{Collection, CollectionKind as Held, ColumnsReader, SortedSet};
 
 /// The codes of the kinds of collections.
 const SORTED_SET: u32 = 1;
@@ -22,12 +22,16 @@ pub(super) fn body_len(code: u32) -> usize {
 
 impl Row {
     /// A row that stands for a collection.
-    pub(crate) fn of_collection(rows: &Rows, collection: Arc<Collection>, expires: Option<u64>) -> Self {
+    pub(crate) fn of_collection(
+        rows: &RowAllocator,
+        collection: Arc<Collection>,
+        expires: Option<u64>,
+    ) -> Self {
         let code = match collection.kind() {
             Held::SortedSet => SORTED_SET,
             Held::Hash => HASH,
         };
-        let row = Self::with_body(rows, Kind::Other, code as usize, expires);
+        let row = Self::with_body(rows, RowKind::Other, code as usize, expires);
         // SAFETY: the body of these codes has room for a pointer, at any alignment; the row owns the reference (invariant 6).
         unsafe { row.start.add(BODY).cast::<*const Collection>().write_unaligned(Arc::into_raw(collection)) };
         row
@@ -45,7 +49,7 @@ impl Row {
 impl<'g> RowRef<'g> {
     /// The collection that the row owns a reference to.
     fn pointer(self) -> Option<*const Collection> {
-        let is_set = self.kind() == Kind::Other && is_collection(self.tag() & LEN_MASK);
+        let is_set = self.kind() == RowKind::Other && is_collection(self.tag() & LEN_MASK);
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g` (invariant 5).
         is_set.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
     }

@@ -4,41 +4,44 @@
 
 use std::ptr::NonNull;
 
-use super::block::Block;
-use super::table::Table;
-use super::{BLOCKS, BLOCKS_COUNT, BODY, Kind, RowRef};
+use super::block::ColumnBlock;
+use super::table::ColumnTable;
+use super::{BLOCKS, BLOCKS_COUNT, BODY, RowKind, RowRef};
 
 impl<'g> RowRef<'g> {
     pub(super) fn block_count(self) -> usize {
-        (self.len() + BODY - BLOCKS) / size_of::<Block>()
+        (self.len() + BODY - BLOCKS) / size_of::<ColumnBlock>()
     }
 
-    pub(super) fn block_at(self, i: usize) -> NonNull<Block> {
+    pub(super) fn block_at(self, i: usize) -> NonNull<ColumnBlock> {
         debug_assert!(i < self.block_count());
         // SAFETY: the offset is within the row's allocation (invariant 3).
-        unsafe { self.start.add(BLOCKS).cast::<Block>().add(i) }
+        unsafe { self.start.add(BLOCKS).cast::<ColumnBlock>().add(i) }
     }
 
-    pub(super) fn blocks(self) -> &'g [Block] {
+    pub(super) fn blocks(self) -> &'g [ColumnBlock] {
         // SAFETY: the body ends with that many owned pointers, aligned to 8, which never change (invariant 3).
         unsafe {
-            std::slice::from_raw_parts(self.start.add(BLOCKS).cast::<Block>().as_ptr(), self.block_count())
+            std::slice::from_raw_parts(
+                self.start.add(BLOCKS).cast::<ColumnBlock>().as_ptr(),
+                self.block_count(),
+            )
         }
     }
 
     /// How many tables the columns lie in; 0 if the row has a value.
     pub(crate) fn table_count(self) -> usize {
         match self.kind() {
-            Kind::Table => 1,
-            Kind::Blocks => self.block_count(),
-            Kind::Value | Kind::Other => 0,
+            RowKind::Table => 1,
+            RowKind::Blocks => self.block_count(),
+            RowKind::Value | RowKind::Other => 0,
         }
     }
 
     /// Table `i`; the tables together hold the columns in the order of their names.
-    pub(crate) fn table(self, i: usize) -> Table<'g> {
+    pub(crate) fn table(self, i: usize) -> ColumnTable<'g> {
         match self.kind() {
-            Kind::Table => Table::trusted(self.body()),
+            RowKind::Table => ColumnTable::trusted(self.body()),
             _ => self.blocks()[i].table(),
         }
     }
@@ -46,42 +49,42 @@ impl<'g> RowRef<'g> {
     /// One column of the row itself; `None` if there is none of that name, or the row has none.
     pub fn column(self, name: &[u8]) -> Option<&'g [u8]> {
         let table = match self.kind() {
-            Kind::Table => Table::trusted(self.body()),
-            Kind::Blocks => {
+            RowKind::Table => ColumnTable::trusted(self.body()),
+            RowKind::Blocks => {
                 let after = self.blocks().partition_point(|block| block.table().name(0) <= name);
                 self.blocks()[after.checked_sub(1)?].table()
             }
-            Kind::Value | Kind::Other => return None,
+            RowKind::Value | RowKind::Other => return None,
         };
         table.find(name).ok().map(|i| table.column(i).1)
     }
 
     /// All columns of the row itself, in the order of their names.
-    pub fn columns(self) -> Columns<'g> {
-        Columns { row: self, table: 0, next: 0, left: self.column_count() }
+    pub fn columns(self) -> ColumnIter<'g> {
+        ColumnIter { row: self, table: 0, next: 0, left: self.column_count() }
     }
 
     /// How many columns the row itself has.
     pub fn column_count(self) -> usize {
         match self.kind() {
-            Kind::Table => Table::trusted(self.body()).count(),
+            RowKind::Table => ColumnTable::trusted(self.body()).count(),
             // SAFETY: the body of this kind starts with the count, at a multiple of 4 (invariant 3).
-            Kind::Blocks => unsafe { self.start.add(BLOCKS_COUNT).cast::<u32>().read() as usize },
-            Kind::Value | Kind::Other => 0,
+            RowKind::Blocks => unsafe { self.start.add(BLOCKS_COUNT).cast::<u32>().read() as usize },
+            RowKind::Value | RowKind::Other => 0,
         }
     }
 }
 
 /// The columns of a row, in the order of their names.
 #[derive(Clone, Debug)]
-pub struct Columns<'g> {
+pub struct ColumnIter<'g> {
     row: RowRef<'g>,
     table: usize,
     next: usize,
     left: usize,
 }
 
-impl<'g> Iterator for Columns<'g> {
+impl<'g> Iterator for ColumnIter<'g> {
     type Item = (&'g [u8], &'g [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -100,4 +103,4 @@ impl<'g> Iterator for Columns<'g> {
     }
 }
 
-impl ExactSizeIterator for Columns<'_> {}
+impl ExactSizeIterator for ColumnIter<'_> {}

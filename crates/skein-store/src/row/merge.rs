@@ -5,9 +5,11 @@
 
 use std::ptr::NonNull;
 
-use super::block::Block;
-use super::table::{self, Column, Table};
-use super::{BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Kind, Row, RowRef, Rows, TABLE_BYTES_MAX};
+use super::block::ColumnBlock;
+use super::table::{self, Column, ColumnTable};
+use super::{
+    BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Row, RowAllocator, RowKind, RowRef, TABLE_BYTES_MAX,
+};
 
 /// Aim for the size of a block's table; a single longer column has a block of its own.
 const BLOCK_BYTES: usize = 1 << 10;
@@ -17,7 +19,7 @@ const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {
     pub(super) fn merged(
-        rows: &Rows,
+        rows: &RowAllocator,
         current: Option<RowRef<'_>>,
         set: &[Column<'_>],
         remove: &[&[u8]],
@@ -25,7 +27,7 @@ impl Row {
         let set = sorted(set);
         let mut remove: Vec<&[u8]> = remove.to_vec();
         remove.sort_unstable();
-        let mut packer = Packer::new(rows, current.and_then(RowRef::expires_at));
+        let mut packer = BlockPacker::new(rows, current.and_then(RowRef::expires_at));
         match current {
             Some(row) if row.has_columns() => merge_into(&mut packer, row, &set, &remove),
             _ => packer.run.extend_from_slice(&set),
@@ -34,16 +36,20 @@ impl Row {
     }
 
     /// A row of columns that are strictly ascending by name; `None` if there is none.
-    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>], expires: Option<u64>) -> Option<Self> {
-        let mut packer = Packer::new(rows, expires);
+    pub(crate) fn from_sorted(
+        rows: &RowAllocator,
+        columns: &[Column<'_>],
+        expires: Option<u64>,
+    ) -> Option<Self> {
+        let mut packer = BlockPacker::new(rows, expires);
         packer.run.extend_from_slice(columns);
         packer.flush_if_over(TABLE_BYTES_MAX);
         packer.finish()
     }
 
-    fn from_table(rows: &Rows, columns: &[Column<'_>], expires: Option<u64>) -> Self {
+    fn from_table(rows: &RowAllocator, columns: &[Column<'_>], expires: Option<u64>) -> Self {
         let size = table::size(columns);
-        let row = Self::with_body(rows, Kind::Table, size, expires);
+        let row = Self::with_body(rows, RowKind::Table, size, expires);
         // SAFETY: the body is fresh, `size` bytes long and owned by this row alone.
         let body = unsafe {
             let body = row.start.add(BODY).as_ptr();
@@ -54,17 +60,17 @@ impl Row {
         row
     }
 
-    pub(super) fn from_blocks(rows: &Rows, blocks: Vec<Block>, expires: Option<u64>) -> Self {
-        let len = BLOCKS - BODY + blocks.len() * size_of::<Block>();
-        let row = Self::with_body(rows, Kind::Blocks, len, expires);
+    pub(super) fn from_blocks(rows: &RowAllocator, blocks: Vec<ColumnBlock>, expires: Option<u64>) -> Self {
+        let len = BLOCKS - BODY + blocks.len() * size_of::<ColumnBlock>();
+        let row = Self::with_body(rows, RowKind::Blocks, len, expires);
         let count: usize = blocks.iter().map(|block| block.table().count()).sum();
-        let footprint: usize = blocks.iter().map(Block::footprint).sum();
+        let footprint: usize = blocks.iter().map(ColumnBlock::footprint).sum();
         // SAFETY: the offsets are within the fresh body and aligned for what is written there; every block's
         // handle moves into the row (invariant 3 of the module above).
         unsafe {
             row.start.add(BLOCKS_COUNT).cast::<u32>().write(count as u32);
             row.start.add(BLOCKS_FOOTPRINT).cast::<u64>().write(footprint as u64);
-            let mut at: NonNull<Block> = row.start.add(BLOCKS).cast();
+            let mut at: NonNull<ColumnBlock> = row.start.add(BLOCKS).cast();
             for block in blocks {
                 at.write(block);
                 at = at.add(1);
@@ -88,7 +94,7 @@ fn sorted<'a>(columns: &[Column<'a>]) -> Vec<Column<'a>> {
 }
 
 /// Walks the tables of `row` and hands changed runs and untouched blocks to `packer`, in order.
-fn merge_into<'a>(packer: &mut Packer<'a>, row: RowRef<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
+fn merge_into<'a>(packer: &mut BlockPacker<'a>, row: RowRef<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
     let tables = row.table_count();
     for i in 0..tables {
         let table = row.table(i);
@@ -111,14 +117,19 @@ fn merge_into<'a>(packer: &mut Packer<'a>, row: RowRef<'a>, mut set: &[Column<'a
 }
 
 /// Whether a sorted list of names has one of this table's columns.
-fn removes_any(table: Table<'_>, remove: &[&[u8]]) -> bool {
+fn removes_any(table: ColumnTable<'_>, remove: &[&[u8]]) -> bool {
     let first = remove.partition_point(|name| *name < table.name(0));
     let last = table.name(table.count() - 1);
     remove[first..].iter().take_while(|name| **name <= last).any(|name| table.find(name).is_ok())
 }
 
 /// Appends a table's columns, changed, to `run`.
-fn merge_table<'a>(run: &mut Vec<Column<'a>>, table: Table<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
+fn merge_table<'a>(
+    run: &mut Vec<Column<'a>>,
+    table: ColumnTable<'a>,
+    mut set: &[Column<'a>],
+    remove: &[&[u8]],
+) {
     for old in table.columns() {
         let before = set.partition_point(|column| column.0 < old.0);
         run.extend_from_slice(&set[..before]);
@@ -132,28 +143,28 @@ fn merge_table<'a>(run: &mut Vec<Column<'a>>, table: Table<'a>, mut set: &[Colum
 }
 
 /// Gathers columns in order and packs them.
-struct Packer<'a> {
-    rows: &'a Rows,
+struct BlockPacker<'a> {
+    rows: &'a RowAllocator,
     /// When the row that is made expires.
     expires: Option<u64>,
-    done: Vec<Block>,
+    done: Vec<ColumnBlock>,
     /// Columns after all of `done`, not yet packed.
     run: Vec<Column<'a>>,
 }
 
-impl<'a> Packer<'a> {
-    fn new(rows: &'a Rows, expires: Option<u64>) -> Self {
+impl<'a> BlockPacker<'a> {
+    fn new(rows: &'a RowAllocator, expires: Option<u64>) -> Self {
         Self { rows, expires, done: Vec::new(), run: Vec::new() }
     }
 
     /// Whether an untouched block may be shared: not if it or what waits before it is so small that they
     /// should become one.
-    fn takes_whole(&self, table: Table<'_>) -> bool {
+    fn takes_whole(&self, table: ColumnTable<'_>) -> bool {
         table.bytes().len() >= BLOCK_BYTES_MIN
             && (self.run.is_empty() || table::size(&self.run) >= BLOCK_BYTES_MIN)
     }
 
-    fn share(&mut self, block: Block) {
+    fn share(&mut self, block: ColumnBlock) {
         self.pack();
         self.done.push(block);
     }
@@ -182,7 +193,7 @@ impl<'a> Packer<'a> {
                 })
                 .count();
             let (block, later) = rest.split_at(taken);
-            self.done.push(Block::new(self.rows, block));
+            self.done.push(ColumnBlock::new(self.rows, block));
             rest = later;
         }
         self.run.clear();

@@ -46,14 +46,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use skein_index::Slot;
-use skein_index::memory::{Part, prefetch_lines};
+use skein_index::memory::{MemoryPart, prefetch_lines};
 
-pub use alloc::Rows;
+pub use alloc::RowAllocator;
 pub use buffer::{RowBuffer, encode_value};
-pub use columns::Columns;
+pub use columns::ColumnIter;
 
 use crate::memory::NODE_SHARE;
-use crate::memory::ages::{LEFT, VERSION_MASK};
+use crate::memory::age_clock::{LEFT, VERSION_MASK};
 use crate::options::VALUE_BYTES_MAX;
 
 const VERSION: usize = 0;
@@ -85,7 +85,7 @@ pub(crate) const TABLE_BYTES_MAX: usize = 1 << 10;
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-enum Kind {
+enum RowKind {
     Value = 0,
     Table = 1,
     Blocks = 2,
@@ -93,7 +93,7 @@ enum Kind {
 }
 
 /// The tag of a row.
-fn tag_of(kind: Kind, len: usize, expires: Option<u64>) -> u32 {
+fn tag_of(kind: RowKind, len: usize, expires: Option<u64>) -> u32 {
     (kind as u32) << KIND_SHIFT | if expires.is_some() { EXPIRES } else { 0 } | len as u32
 }
 
@@ -137,10 +137,10 @@ unsafe impl Sync for RowRef<'_> {}
 
 impl Row {
     /// Memory for a row of version 0 with `len` bytes of body, not yet written, and a time of expiry.
-    fn with_body(rows: &Rows, kind: Kind, len: usize, expires: Option<u64>) -> Self {
+    fn with_body(rows: &RowAllocator, kind: RowKind, len: usize, expires: Option<u64>) -> Self {
         // Values are checked by `Rows::value`, tables are small, and what blocks hold is bounded by `Rows::merged`.
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
-        let body = if kind == Kind::Other { collection::body_len(len as u32) } else { len };
+        let body = if kind == RowKind::Other { collection::body_len(len as u32) } else { len };
         let start = rows.take(BODY + body + expires.map_or(0, |_| EXPIRY));
         // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; what expires has its time after the body.
         unsafe {
@@ -155,12 +155,12 @@ impl Row {
     }
 
     /// A row with one value: the parts, one after the other, which are not too long.
-    fn value(rows: &Rows, parts: &[&[u8]], expires: Option<u64>) -> Self {
-        Self::of_bytes(rows, Kind::Value, parts, expires)
+    fn value(rows: &RowAllocator, parts: &[&[u8]], expires: Option<u64>) -> Self {
+        Self::of_bytes(rows, RowKind::Value, parts, expires)
     }
 
     /// A row whose body is the parts, one after the other.
-    fn of_bytes(rows: &Rows, kind: Kind, parts: &[&[u8]], expires: Option<u64>) -> Self {
+    fn of_bytes(rows: &RowAllocator, kind: RowKind, parts: &[&[u8]], expires: Option<u64>) -> Self {
         let row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
         let mut at = BODY;
         for part in parts {
@@ -172,17 +172,17 @@ impl Row {
     }
 
     /// The mark of a removed key, for the time of a recovery.
-    pub(crate) fn tombstone(rows: &Rows, version: u64) -> Self {
-        let mut row = Self::with_body(rows, Kind::Other, TOMBSTONE as usize, None);
+    pub(crate) fn tombstone(rows: &RowAllocator, version: u64) -> Self {
+        let mut row = Self::with_body(rows, RowKind::Other, TOMBSTONE as usize, None);
         row.set_version(version);
         row
     }
 
     /// A row that holds what `row` does, and expires at another time; of version 0.
-    fn until(rows: &Rows, row: RowRef<'_>, expires: Option<u64>) -> Self {
+    fn until(rows: &RowAllocator, row: RowRef<'_>, expires: Option<u64>) -> Self {
         match row.kind() {
-            Kind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
-            Kind::Other => match row.shared_collection() {
+            RowKind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
+            RowKind::Other => match row.shared_collection() {
                 Some(collection) => Self::of_collection(rows, collection, expires),
                 None => Self::tombstone(rows, 0),
             },
@@ -208,13 +208,13 @@ impl Row {
 impl Drop for Row {
     fn drop(&mut self) {
         let row = self.as_ref();
-        if row.kind() == Kind::Blocks {
+        if row.kind() == RowKind::Blocks {
             for i in 0..row.block_count() {
                 // SAFETY: the pointer owns a reference (invariant 3), given up here, once.
                 drop(unsafe { row.block_at(i).read() });
             }
         }
-        let (size, part) = (row.size(), if row.has_left() { Part::Retired } else { Part::Rows });
+        let (size, part) = (row.size(), if row.has_left() { MemoryPart::Retired } else { MemoryPart::Rows });
         self.drop_collection();
         // SAFETY: `size` is what `with_body` took (invariant 1), and `leave` has counted it as that part.
         unsafe { alloc::give_back(self.start, size, part) };
@@ -267,19 +267,19 @@ impl<'g> RowRef<'g> {
     }
 
     #[inline]
-    fn kind(self) -> Kind {
+    fn kind(self) -> RowKind {
         match self.tag() >> KIND_SHIFT {
-            0 => Kind::Value,
-            1 => Kind::Table,
-            2 => Kind::Blocks,
-            _ => Kind::Other,
+            0 => RowKind::Value,
+            1 => RowKind::Table,
+            2 => RowKind::Blocks,
+            _ => RowKind::Other,
         }
     }
 
     /// Bytes of the body.
     fn len(self) -> usize {
         match self.kind() {
-            Kind::Other => collection::body_len(self.tag() & LEN_MASK),
+            RowKind::Other => collection::body_len(self.tag() & LEN_MASK),
             _ => (self.tag() & LEN_MASK) as usize,
         }
     }
@@ -384,21 +384,21 @@ impl<'g> RowRef<'g> {
     /// The value; `None` if the row has columns.
     #[inline]
     pub fn value(self) -> Option<&'g [u8]> {
-        (self.kind() == Kind::Value).then(|| self.body())
+        (self.kind() == RowKind::Value).then(|| self.body())
     }
 
     /// Whether the row itself has columns. Those that are too many for a row lie elsewhere: [`read_columns`](Self::read_columns) knows both.
     pub fn has_columns(self) -> bool {
-        matches!(self.kind(), Kind::Table | Kind::Blocks)
+        matches!(self.kind(), RowKind::Table | RowKind::Blocks)
     }
 
     pub(crate) fn is_tombstone(self) -> bool {
-        self.kind() == Kind::Other && self.tag() & LEN_MASK == TOMBSTONE
+        self.kind() == RowKind::Other && self.tag() & LEN_MASK == TOMBSTONE
     }
 
     /// Whether the columns lie in shared blocks.
     pub(crate) fn is_large(self) -> bool {
-        self.kind() == Kind::Blocks
+        self.kind() == RowKind::Blocks
     }
 
     /// Whether both are the same row, not only equal ones.
@@ -410,19 +410,21 @@ impl<'g> RowRef<'g> {
     /// What the row holds, for messages.
     pub(crate) fn holds(self) -> &'static str {
         match self.kind() {
-            Kind::Table | Kind::Blocks => "columns",
-            Kind::Other if self.is_hash() => "columns",
-            Kind::Other => "a sorted set",
-            Kind::Value => "a value",
+            RowKind::Table | RowKind::Blocks => "columns",
+            RowKind::Other if self.is_hash() => "columns",
+            RowKind::Other => "a sorted set",
+            RowKind::Value => "a value",
         }
     }
 
     /// Bytes of content: the value, or all columns and their names.
     pub fn content_len(self) -> usize {
         match self.kind() {
-            Kind::Value => self.len(),
-            Kind::Table | Kind::Blocks => (0..self.table_count()).map(|i| self.table(i).content_len()).sum(),
-            Kind::Other => 0,
+            RowKind::Value => self.len(),
+            RowKind::Table | RowKind::Blocks => {
+                (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
+            }
+            RowKind::Other => 0,
         }
     }
 
@@ -451,7 +453,7 @@ impl<'g> RowRef<'g> {
     fn blocks_bytes(self) -> usize {
         match self.kind() {
             // SAFETY: the body of this kind has the footprint at a multiple of 8 (invariant 3).
-            Kind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
+            RowKind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
             _ => 0,
         }
     }

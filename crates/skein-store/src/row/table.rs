@@ -17,7 +17,7 @@ pub(crate) type Column<'a> = (&'a [u8], &'a [u8]);
 
 /// A well-formed table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a> {
+pub(crate) struct ColumnTable<'a> {
     bytes: &'a [u8],
     count: usize,
 }
@@ -34,7 +34,7 @@ pub(crate) const fn size_of(count: usize, content: usize) -> usize {
     COUNT + ENDS * count + content
 }
 
-impl<'a> Table<'a> {
+impl<'a> ColumnTable<'a> {
     /// A table that [`write()`] wrote into this process's memory, without checks.
     #[inline]
     pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
@@ -168,7 +168,7 @@ mod tests {
         let columns: &[Column<'_>] = &[(b"", b"empty name"), (b"a", b""), (b"ab", b"2"), (b"b", b"three")];
         let mut bytes = table(columns);
         bytes.extend_from_slice(b"rest");
-        let (table, rest) = Table::parse(&bytes).unwrap();
+        let (table, rest) = ColumnTable::parse(&bytes).unwrap();
         assert_eq!(rest, b"rest");
         assert!(table.columns().eq(columns.iter().copied()));
         for (i, (name, _)) in columns.iter().enumerate() {
@@ -182,14 +182,14 @@ mod tests {
     fn refuses_what_is_not_a_table() {
         let good = table(&[(b"a", b"1"), (b"b", b"2")]);
         for len in 0..good.len() {
-            assert!(Table::parse(&good[..len]).is_none(), "a table cut to {len} bytes");
+            assert!(ColumnTable::parse(&good[..len]).is_none(), "a table cut to {len} bytes");
         }
         for at in 0..COUNT + 2 * ENDS {
             let mut bad = good.clone();
             bad[at] = 0xff;
-            assert!(Table::parse(&bad).is_none(), "byte {at} overwritten");
+            assert!(ColumnTable::parse(&bad).is_none(), "byte {at} overwritten");
         }
-        assert!(Table::parse(&table(&[(b"b", b"1"), (b"a", b"2")])).is_none(), "names out of order");
-        assert!(Table::parse(&table(&[(b"a", b"1"), (b"a", b"2")])).is_none(), "a name twice");
+        assert!(ColumnTable::parse(&table(&[(b"b", b"1"), (b"a", b"2")])).is_none(), "names out of order");
+        assert!(ColumnTable::parse(&table(&[(b"a", b"1"), (b"a", b"2")])).is_none(), "a name twice");
     }
 }

@@ -14,21 +14,21 @@
 
 use std::collections::HashMap;
 
-use skein_log::Operation;
+use skein_log::LogOperation;
 
-use super::columns::{check_columns, decide_put};
-use super::journal::Journal;
+use super::row_writer::{check_columns, decide_put};
+use super::undo_journal::UndoJournal;
 use super::writer::KEYS_PER_PREFETCH;
 use super::{RowWriter as _, Session, Writer};
-use crate::batch::{Batch, Write};
+use crate::batch::{Batch, BatchWrite};
 use crate::row::table::Column;
-use crate::snapshot::Snapshots;
-use crate::store::Inner;
+use crate::snapshot::StoreSnapshots;
+use crate::store::StoreCore;
 use crate::{Error, Result, Ticket};
 
 /// One write of a group, borrowed.
 #[derive(Clone, Copy)]
-pub(super) enum Op<'a> {
+pub(super) enum GroupOp<'a> {
     Put(&'a [u8], Option<u64>),
     PutColumns(&'a [Column<'a>]),
     Remove,
@@ -51,15 +51,15 @@ impl Session {
     /// done then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
-        let writes: Vec<(&[u8], Op<'_>)> = batch
+        let writes: Vec<(&[u8], GroupOp<'_>)> = batch
             .writes
             .iter()
             .zip(&columns)
             .map(|((key, write), columns)| {
                 let op = match write {
-                    Write::Put(value, expires) => Op::Put(value, *expires),
-                    Write::PutColumns(_) => Op::PutColumns(columns),
-                    Write::Remove => Op::Remove,
+                    BatchWrite::Put(value, expires) => GroupOp::Put(value, *expires),
+                    BatchWrite::PutColumns(_) => GroupOp::PutColumns(columns),
+                    BatchWrite::Remove => GroupOp::Remove,
                 };
                 (&key[..], op)
             })
@@ -67,14 +67,14 @@ impl Session {
         self.group(&writes)
     }
 
-    fn group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<Ticket> {
+    fn group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<Ticket> {
         let inner = self.inner();
         let mut writer = self.enter()?;
         for (key, op) in writes {
             match op {
-                Op::Remove => Inner::check_key(key)?,
-                Op::PutColumns(columns) => check_columns(key, columns)?,
-                Op::Put(_, expires) => Inner::check_expiry(key, *expires)?,
+                GroupOp::Remove => StoreCore::check_key(key)?,
+                GroupOp::PutColumns(columns) => check_columns(key, columns)?,
+                GroupOp::Put(_, expires) => StoreCore::check_expiry(key, *expires)?,
             }
         }
         // Before the latches, so that they are held the shorter.
@@ -82,26 +82,28 @@ impl Session {
         // The group comes before the latches, because it may have to wait for an epoch to close; and what closes
         // it waits for groups. The records may follow the group, as long as the operation lasts.
         let done = {
-            let _group = writer.operation.as_ref().map(Operation::group);
+            let _group = writer.operation.as_ref().map(LogOperation::group);
             let _held = inner.stripes.lock(writes.iter().map(|(key, _)| *key));
             // Last, so that who takes a snapshot waits for writes alone.
-            let _whole = inner.snapshots.as_ref().map(Snapshots::group);
-            writer.admit_group(writes).and_then(|()| writer.write_group(writes))
+            let _whole = inner.snapshots.as_ref().map(StoreSnapshots::group);
+            writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;
         writer.finish()
     }
 }
 
-fn puts<'a>(pairs: &[Column<'a>]) -> Vec<(&'a [u8], Op<'a>)> {
-    pairs.iter().map(|(key, value)| (*key, Op::Put(value, None))).collect()
+fn puts<'a>(pairs: &[Column<'a>]) -> Vec<(&'a [u8], GroupOp<'a>)> {
+    pairs.iter().map(|(key, value)| (*key, GroupOp::Put(value, None))).collect()
 }
 
 /// The columns of a batch's write, borrowed.
-fn columns_of(write: &Write) -> Vec<Column<'_>> {
+fn columns_of(write: &BatchWrite) -> Vec<Column<'_>> {
     match write {
-        Write::PutColumns(columns) => columns.iter().map(|(name, value)| (&name[..], &value[..])).collect(),
-        Write::Put(..) | Write::Remove => Vec::new(),
+        BatchWrite::PutColumns(columns) => {
+            columns.iter().map(|(name, value)| (&name[..], &value[..])).collect()
+        }
+        BatchWrite::Put(..) | BatchWrite::Remove => Vec::new(),
     }
 }
 
@@ -109,13 +111,13 @@ impl Writer<'_> {
     /// Sets several keys together within a scope: all of them, or none if one is refused.
     pub(super) fn put_group(&mut self, pairs: &[Column<'_>]) -> Result<()> {
         let writes = puts(pairs);
-        self.admit_group(&writes)?;
+        self.check_group_limits(&writes)?;
         self.prefetch_group(&writes);
         self.write_group(&writes)
     }
 
     /// Looks up the keys of the next writes, for the cache.
-    fn prefetch_group(&mut self, writes: &[(&[u8], Op<'_>)]) {
+    fn prefetch_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) {
         let ahead: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
         if ahead.len() > 1 {
             self.prefetch(&ahead);
@@ -123,8 +125,8 @@ impl Writer<'_> {
     }
 
     /// Does the writes of a group that was admitted and whose stripes are latched; all, or none.
-    fn write_group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
-        self.journal = Some(Journal::default());
+    fn write_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<()> {
+        self.journal = Some(UndoJournal::default());
         let done = self.write_steps(writes, &steps(writes));
         let journal = self.journal.take().unwrap_or_default();
         match done {
@@ -134,7 +136,7 @@ impl Writer<'_> {
         done
     }
 
-    fn write_steps(&mut self, writes: &[(&[u8], Op<'_>)], steps: &[Step]) -> Result<()> {
+    fn write_steps(&mut self, writes: &[(&[u8], GroupOp<'_>)], steps: &[GroupStep]) -> Result<()> {
         for (number, some) in steps.chunks(KEYS_PER_PREFETCH).enumerate() {
             if number > 0 {
                 let ahead: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
@@ -149,16 +151,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn write_one(&mut self, key: &[u8], op: Op<'_>, anew: bool) -> Result<()> {
+    fn write_one(&mut self, key: &[u8], op: GroupOp<'_>, anew: bool) -> Result<()> {
         match op {
-            Op::Put(value, expires) => self.put_now(key, value, expires).map(drop),
-            Op::Remove => self.remove_now(key).map(drop),
-            Op::PutColumns(columns) if anew => self
+            GroupOp::Put(value, expires) => self.put_now(key, value, expires).map(drop),
+            GroupOp::Remove => self.remove_now(key).map(drop),
+            GroupOp::PutColumns(columns) if anew => self
                 .update_recorded(key, |_, rows, recorder| {
                     Ok::<_, Error>(decide_put(key, columns, None, rows, recorder)?.0)
                 })
                 .map(drop),
-            Op::PutColumns(columns) => match self.put_checked_columns(key, columns) {
+            GroupOp::PutColumns(columns) => match self.put_checked_columns(key, columns) {
                 Ok(_) | Err(Error::WrongKind { .. }) => Ok(()),
                 Err(error) => Err(error),
             },
@@ -168,7 +170,7 @@ impl Writer<'_> {
 
 /// One write of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Step {
+struct GroupStep {
     /// Its position in the group.
     write: usize,
     /// Columns of a key that a removal before them has made absent.
@@ -176,7 +178,7 @@ struct Step {
 }
 
 /// What comes later for a key.
-enum Later {
+enum LaterWrite {
     /// A put of a value, or a removal.
     Whole,
     /// Puts of columns, of which the first one has this place among the steps, counted from the last.
@@ -185,31 +187,31 @@ enum Later {
 
 /// The writes that count, in the order in which they are done: what a later one of the same key makes vain is left out, and removals come
 /// last. So a group needs no more places in the index on its way than before it or after it, and undoing it finds them.
-fn steps(writes: &[(&[u8], Op<'_>)]) -> Vec<Step> {
+fn steps(writes: &[(&[u8], GroupOp<'_>)]) -> Vec<GroupStep> {
     let all = 0..writes.len();
-    if writes.iter().all(|(_, op)| matches!(op, Op::Put(..))) {
-        return all.map(|write| Step { write, anew: false }).collect();
+    if writes.iter().all(|(_, op)| matches!(op, GroupOp::Put(..))) {
+        return all.map(|write| GroupStep { write, anew: false }).collect();
     }
     let (mut puts, mut removals, mut later) = (Vec::new(), Vec::new(), HashMap::new());
     for write in all.rev() {
         let (key, op) = &writes[write];
         match (op, later.get(key)) {
-            (_, Some(Later::Whole)) => {}
-            (Op::Put(..), _) => {
-                puts.push(Step { write, anew: false });
-                later.insert(*key, Later::Whole);
+            (_, Some(LaterWrite::Whole)) => {}
+            (GroupOp::Put(..), _) => {
+                puts.push(GroupStep { write, anew: false });
+                later.insert(*key, LaterWrite::Whole);
             }
-            (Op::PutColumns(_), _) => {
-                later.insert(*key, Later::Columns { first: puts.len() });
-                puts.push(Step { write, anew: false });
+            (GroupOp::PutColumns(_), _) => {
+                later.insert(*key, LaterWrite::Columns { first: puts.len() });
+                puts.push(GroupStep { write, anew: false });
             }
-            (Op::Remove, Some(Later::Columns { first })) => {
+            (GroupOp::Remove, Some(LaterWrite::Columns { first })) => {
                 puts[*first].anew = true;
-                later.insert(*key, Later::Whole);
+                later.insert(*key, LaterWrite::Whole);
             }
-            (Op::Remove, None) => {
-                removals.push(Step { write, anew: false });
-                later.insert(*key, Later::Whole);
+            (GroupOp::Remove, None) => {
+                removals.push(GroupStep { write, anew: false });
+                later.insert(*key, LaterWrite::Whole);
             }
         }
     }

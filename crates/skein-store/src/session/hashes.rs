@@ -12,21 +12,21 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::columns::{Recorder, check_columns, decide_put, decide_removal, decide_update};
-use super::members::MemberWriter;
+use super::member_writer::MemberWriter;
+use super::row_writer::{Recorder, check_columns, decide_put, decide_removal, decide_update};
 use super::whole_rows::replace_row;
-use super::writer::{Change, Updated};
+use super::writer::{RowChange, RowUpdate};
 use super::{RowWriter as _, Writer};
-use crate::collection::{Collection, Kind, MEMBER_BYTES_MAX};
+use crate::collection::{Collection, CollectionKind, MEMBER_BYTES_MAX};
 use crate::row::table::{self, Column};
-use crate::row::{Row, RowRef, Rows};
+use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// Columns of a row, at most, where writes spread those that are more; see [`Session::spread_columns`](crate::Session::spread_columns).
 pub const ROW_COLUMNS_MAX: usize = 64;
 
 /// Why a write to columns is not done to a row.
-enum Elsewhere<E> {
+enum ColumnsElsewhere<E> {
     /// The row, of this version, stands for them.
     Hash(Arc<Collection>, u64),
     /// They would be too many: the row that they would make of the one of that version.
@@ -34,7 +34,7 @@ enum Elsewhere<E> {
     Failed(E),
 }
 
-impl<E: From<Error>> From<Error> for Elsewhere<E> {
+impl<E: From<Error>> From<Error> for ColumnsElsewhere<E> {
     fn from(error: Error) -> Self {
         Self::Failed(error.into())
     }
@@ -55,19 +55,23 @@ impl Writer<'_> {
     fn change_columns<E: From<Error>>(
         &mut self,
         key: &[u8],
-        mut in_row: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
+        mut in_row: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
         mut elsewhere: impl FnMut(&mut HashWriter<'_>) -> std::result::Result<bool, E>,
-    ) -> std::result::Result<Updated, E> {
+    ) -> std::result::Result<RowUpdate, E> {
         let spreads = self.spreads();
         loop {
             let updated = self.update_recorded(key, |current, rows, recorder| {
                 let hash = current.filter(|row| row.is_hash());
                 if let Some((collection, row)) = hash.and_then(RowRef::shared_collection).zip(current) {
-                    return Err(Elsewhere::Hash(collection, row.version()));
+                    return Err(ColumnsElsewhere::Hash(collection, row.version()));
                 }
-                match in_row(current, rows, recorder).map_err(Elsewhere::Failed)? {
-                    Change::Put(row) if spreads(row.as_ref()) => {
-                        Err(Elsewhere::Spread(row, current.map(RowRef::version)))
+                match in_row(current, rows, recorder).map_err(ColumnsElsewhere::Failed)? {
+                    RowChange::Put(row) if spreads(row.as_ref()) => {
+                        Err(ColumnsElsewhere::Spread(row, current.map(RowRef::version)))
                     }
                     change => Ok(change),
                 }
@@ -75,12 +79,12 @@ impl Writer<'_> {
             // Without an answer the collection died, or the row changed, meanwhile.
             let done = match updated {
                 Ok(updated) => Some(updated),
-                Err(Elsewhere::Failed(error)) => return Err(error),
-                Err(Elsewhere::Spread(row, base)) => self.spread_row(key, &row, base)?,
-                Err(Elsewhere::Hash(collection, version)) => {
+                Err(ColumnsElsewhere::Failed(error)) => return Err(error),
+                Err(ColumnsElsewhere::Spread(row, base)) => self.spread_row(key, &row, base)?,
+                Err(ColumnsElsewhere::Hash(collection, version)) => {
                     let change = |members: MemberWriter<'_>| elsewhere(&mut HashWriter { members });
                     let changed = self.change_collection(key, &collection, change)?;
-                    changed.map(|changed| Updated { existed: true, changed, version })
+                    changed.map(|changed| RowUpdate { existed: true, changed, version })
                 }
             };
             if let Some(updated) = done {
@@ -90,13 +94,13 @@ impl Writer<'_> {
     }
 
     /// Puts a row that stands for the columns of `row`, if the key still has version `base`.
-    fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<Updated>> {
+    fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<RowUpdate>> {
         let row = row.as_ref();
-        let made = self.make_collection(key, Kind::Hash, base, row.expires_at(), |members| {
+        let made = self.make_collection(key, CollectionKind::Hash, base, row.expires_at(), |members| {
             let mut hash = HashWriter { members };
             row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))
         })?;
-        Ok(made.map(|((), version)| Updated { existed: base.is_some(), changed: true, version }))
+        Ok(made.map(|((), version)| RowUpdate { existed: base.is_some(), changed: true, version }))
     }
 
     /// As [`put_columns`](super::RowWriter::put_columns), of columns that were checked.
@@ -139,7 +143,7 @@ impl Writer<'_> {
             self.inner.check_sizes(key, table::content_len(column))?;
         }
         self.turn()?;
-        self.replace_by_collection(key, Kind::Hash, expires, |members| {
+        self.replace_by_collection(key, CollectionKind::Hash, expires, |members| {
             let mut hash = HashWriter { members };
             hash.admit(columns)?;
             columns.iter().try_for_each(|(name, value)| hash.put(name, value).map(drop))
@@ -175,7 +179,7 @@ impl Writer<'_> {
         key: &[u8],
         column: &[u8],
         decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<Updated, E> {
+    ) -> std::result::Result<RowUpdate, E> {
         let (inner, decide) = (self.inner, RefCell::new(decide));
         self.change_columns(
             key,

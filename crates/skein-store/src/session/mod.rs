@@ -7,33 +7,33 @@
 //! The epoch of a record is read under the latch of its key, so it never falls along a key's versions; the
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
-mod ahead;
-mod changed;
-mod columns;
-mod expected;
+pub(crate) mod active_writes;
+mod eviction;
+mod expected_contents;
 mod group;
 mod hashes;
-pub(crate) mod inside;
-mod journal;
-mod members;
-mod room;
-mod scope;
+mod member_changes;
+mod member_writer;
+mod open_batch;
+mod prefetched_places;
+mod row_writer;
 mod sorted_sets;
+mod undo_journal;
 mod whole_rows;
 mod writer;
 
 use std::ops::ControlFlow;
 
-pub use columns::{Recorder, RowWriter};
 pub use hashes::ROW_COLUMNS_MAX;
-pub use scope::Scope;
+pub use open_batch::OpenBatch;
+pub use row_writer::{Recorder, RowWriter};
 pub use sorted_sets::SetWriter;
-pub use writer::{Change, Updated, Writer};
+pub use writer::{RowChange, RowUpdate, Writer};
 
-use crate::expiry::Time;
-use crate::index::Bounds;
-use crate::store::Inner;
-use crate::{Direction, Result, RowRef, Store, Ticket};
+use crate::expiry::OperationTime;
+use crate::index::KeyBounds;
+use crate::store::StoreCore;
+use crate::{Result, RowRef, ScanDirection, Store, Ticket};
 
 /// Keys of one batch that are looked up under one guard.
 const LOOKUPS_PER_GUARD: usize = 4096;
@@ -81,23 +81,23 @@ pub struct Session {
     spread: bool,
     /// See [`Session::admit_all`].
     admits: bool,
-    room: room::Room,
+    room: eviction::RoomEstimate,
     not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
 }
 
 impl Session {
     pub(crate) fn new(store: Store, lane: usize) -> Self {
-        let (admits, room) = (false, room::Room::default());
+        let (admits, room) = (false, eviction::RoomEstimate::default());
         Self { store, lane, frozen: None, spread: false, admits, room, not_sync: std::marker::PhantomData }
     }
 
-    fn inner(&self) -> &Inner {
+    fn inner(&self) -> &StoreCore {
         self.store.inner()
     }
 
     /// The time of this session.
     #[inline]
-    fn time(&self) -> Time<'_> {
+    fn time(&self) -> OperationTime<'_> {
         self.inner().time(self.frozen)
     }
 
@@ -198,7 +198,7 @@ impl Session {
     /// assert!(session.departures(b"goose") > before);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn departures(&self, key: &[u8]) -> u64 {
+    pub fn removal_count(&self, key: &[u8]) -> u64 {
         let inner = self.inner();
         let guard = inner.index.collector().enter();
         // What has expired is as good as gone, and its removal no departure.
@@ -250,8 +250,8 @@ impl Session {
     /// seen exactly once, one that comes or goes meanwhile maybe.
     pub fn scan(
         &self,
-        bounds: Bounds<'_>,
-        direction: Direction,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
         self.inner().scan(self.time(), bounds, direction, each);
@@ -281,13 +281,13 @@ impl Session {
     ///
     /// # Errors
     /// Closed or stopped; part of the keys may be gone then.
-    pub fn remove_range(&mut self, bounds: Bounds<'_>) -> Result<(usize, Ticket)> {
+    pub fn remove_range(&mut self, bounds: KeyBounds<'_>) -> Result<(usize, Ticket)> {
         let (mut removed, mut ticket) = (0, Ticket::default());
         let mut start = bounds.0.map(<[u8]>::to_vec);
         loop {
             let mut keys = Vec::new();
             let from = start.as_ref().map(Vec::as_slice);
-            self.inner().index.scan((from, bounds.1), Direction::Forward, |key, _| {
+            self.inner().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
                 keys.push(key.to_vec());
                 if keys.len() < REMOVALS_PER_SCAN {
                     ControlFlow::Continue(())

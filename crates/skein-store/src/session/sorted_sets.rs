@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Writer;
-use super::members::MemberWriter;
-use crate::collection::{Collection, Kind, MEMBER_BYTES_MAX, Member, score_of};
-use crate::{Direction, Error, Result};
+use super::member_writer::MemberWriter;
+use crate::collection::{Collection, CollectionKind, MEMBER_BYTES_MAX, Member, score_of};
+use crate::{Error, Result, ScanDirection};
 
 /// What a write finds at its key.
-enum Found {
+enum FoundSet {
     Set(Arc<Collection>),
     Nothing,
 }
@@ -52,16 +52,17 @@ impl Writer<'_> {
         self.inner.check_sizes(key, 0)?;
         loop {
             let done = match self.find_set(key)? {
-                Found::Set(collection) => {
+                FoundSet::Set(collection) => {
                     self.change_collection(key, &collection, |members| change(&mut SetWriter { members }))?
                 }
-                Found::Nothing if make => {
-                    let made = self.make_collection(key, Kind::SortedSet, None, None, |members| {
-                        change(&mut SetWriter { members })
-                    })?;
+                FoundSet::Nothing if make => {
+                    let made =
+                        self.make_collection(key, CollectionKind::SortedSet, None, None, |members| {
+                            change(&mut SetWriter { members })
+                        })?;
                     made.map(|(answer, _)| answer)
                 }
-                Found::Nothing => return Ok(None),
+                FoundSet::Nothing => return Ok(None),
             };
             // Without an answer the set died, or came to be, meanwhile.
             if done.is_some() {
@@ -98,20 +99,22 @@ impl Writer<'_> {
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         self.turn()?;
-        self.replace_by_collection(key, Kind::SortedSet, expires, |members| {
+        self.replace_by_collection(key, CollectionKind::SortedSet, expires, |members| {
             change(&mut SetWriter { members })
         })
     }
 
-    fn find_set(&self, key: &[u8]) -> Result<Found> {
+    fn find_set(&self, key: &[u8]) -> Result<FoundSet> {
         let found = self.time().live(self.inner.index.get(key, &self.guard));
         self.inner.used(found);
         match found {
-            None => Ok(Found::Nothing),
-            Some(row) => match row.shared_collection().filter(|found| found.kind() == Kind::SortedSet) {
-                Some(collection) => Ok(Found::Set(collection)),
-                None => Err(Error::WrongKind { found: row.holds(), needed: "a sorted set" }),
-            },
+            None => Ok(FoundSet::Nothing),
+            Some(row) => {
+                match row.shared_collection().filter(|found| found.kind() == CollectionKind::SortedSet) {
+                    Some(collection) => Ok(FoundSet::Set(collection)),
+                    None => Err(Error::WrongKind { found: row.holds(), needed: "a sorted set" }),
+                }
+            }
         }
     }
 }
@@ -151,7 +154,7 @@ impl SetWriter<'_> {
     pub fn walk(
         &self,
         rank: u64,
-        direction: Direction,
+        direction: ScanDirection,
         each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) {
         self.members.state.order.walk(rank, direction, each);
@@ -213,7 +216,7 @@ impl SetWriter<'_> {
     fn clear_now(&mut self) -> Result<()> {
         if std::mem::take(&mut self.members.state.cleared) {
             let mut members = Vec::new();
-            self.walk(0, Direction::Forward, |_, member| {
+            self.walk(0, ScanDirection::Forward, |_, member| {
                 members.push(member.to_vec());
                 ControlFlow::Continue(())
             });

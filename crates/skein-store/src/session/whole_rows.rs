@@ -1,9 +1,9 @@
 //! Writes that replace all that a key holds, of any engine.
 
-use super::columns::{RowWriter, check_columns};
-use super::writer::Change;
+use super::row_writer::{RowWriter, check_columns};
+use super::writer::RowChange;
 use crate::row::table::{self, Column};
-use crate::row::{RowRef, Rows};
+use crate::row::{RowAllocator, RowRef};
 
 /// See [`RowWriter::replace_columns`]; the columns lie in a row.
 pub(super) fn replace_row<W: RowWriter + ?Sized>(
@@ -15,8 +15,8 @@ pub(super) fn replace_row<W: RowWriter + ?Sized>(
     writer.check_sizes(key, table::content_len(columns))?;
     check_columns(key, columns)?;
     writer.update::<W::Error>(key, |_, rows| {
-        let Some(row) = rows.merged(None, columns, &[])? else { return Ok(Change::Remove) };
-        Ok(Change::Put(if expires.is_none() { row } else { rows.until(row.as_ref(), expires) }))
+        let Some(row) = rows.merged(None, columns, &[])? else { return Ok(RowChange::Remove) };
+        Ok(RowChange::Put(if expires.is_none() { row } else { rows.until(row.as_ref(), expires) }))
     })?;
     Ok(())
 }
@@ -28,11 +28,11 @@ pub(super) fn rename_row<W: RowWriter + ?Sized>(
     to: &[u8],
     replace: bool,
 ) -> std::result::Result<Option<bool>, W::Error> {
-    let twin = |rows: &Rows, row: RowRef<'_>| rows.until(row, row.expires_at());
+    let twin = |rows: &RowAllocator, row: RowRef<'_>| rows.until(row, row.expires_at());
     let mut found = None;
     writer.update::<W::Error>(from, |row, rows| {
         found = row.map(|row| twin(rows, row));
-        Ok(Change::Keep)
+        Ok(RowChange::Keep)
     })?;
     let Some(row) = found else { return Ok(None) };
     if from == to {
@@ -40,10 +40,10 @@ pub(super) fn rename_row<W: RowWriter + ?Sized>(
     }
     let put = writer.update::<W::Error>(to, |present, rows| {
         let refused = present.is_some() && !replace;
-        Ok(if refused { Change::Keep } else { Change::Put(twin(rows, row.as_ref())) })
+        Ok(if refused { RowChange::Keep } else { RowChange::Put(twin(rows, row.as_ref())) })
     })?;
     if put.changed {
-        writer.update::<W::Error>(from, |_, _| Ok(Change::Remove))?;
+        writer.update::<W::Error>(from, |_, _| Ok(RowChange::Remove))?;
     }
     Ok(Some(put.changed))
 }

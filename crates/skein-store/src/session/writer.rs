@@ -9,20 +9,20 @@ mod update;
 
 use std::sync::Arc;
 
-use skein_index::{Change as Verdict, Guard as _, LocalGuard};
-use skein_log::Operation;
+use skein_index::{ComputeAction as Verdict, Guard as _, LocalGuard};
+use skein_log::LogOperation;
 
 use crate::collection::Collection;
-use crate::expiry::Time;
+use crate::expiry::OperationTime;
 use crate::record;
-use crate::records::Records;
+use crate::record_buffer::RecordBuffer;
 use crate::row::{Row, RowRef};
-use crate::store::Inner;
+use crate::store::StoreCore;
 use crate::{Error, Result, Ticket};
 
-use super::ahead::Ahead;
-use super::inside::Inside;
-use super::journal::{Journal, Replaced};
+use super::active_writes::ActiveWrite;
+use super::prefetched_places::PrefetchedPlaces;
+use super::undo_journal::{ReplacedRow, UndoJournal};
 
 pub(super) use update::{Exchanged, exchange};
 
@@ -39,7 +39,7 @@ pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
 /// What the closure of [`update`](super::RowWriter::update) decides.
 #[derive(Debug)]
-pub enum Change {
+pub enum RowChange {
     /// Leave the key as it is.
     Keep,
     /// Set the key to this row.
@@ -52,7 +52,7 @@ pub enum Change {
 
 /// What [`update`](super::RowWriter::update) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Updated {
+pub struct RowUpdate {
     /// Whether the key was present before.
     pub existed: bool,
     /// Whether anything was changed.
@@ -67,17 +67,17 @@ pub struct Updated {
     reason = "each is a choice of its own; together they are no state machine"
 )]
 pub struct Writer<'s> {
-    pub(super) inner: &'s Inner,
+    pub(super) inner: &'s StoreCore,
     pub(super) lane: usize,
     #[expect(dead_code, reason = "kept for its drop")]
-    inside: Inside,
+    inside: ActiveWrite,
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
-    pub(super) records: Records,
+    pub(super) records: RecordBuffer,
     /// Where keys that were looked up ahead belong.
-    ahead: Ahead,
+    ahead: PrefetchedPlaces,
     /// Inside the epoch; `None` only while a long scope goes out and in again.
-    pub(super) operation: Option<Operation<'s>>,
+    pub(super) operation: Option<LogOperation<'s>>,
     pub(super) guard: LocalGuard<'s>,
     /// The last epoch of any write.
     epoch: u64,
@@ -87,7 +87,7 @@ pub struct Writer<'s> {
     /// Whether the budget was used up when it was last looked at.
     pub(super) over_budget: Option<Error>,
     /// What a group replaces, while its writes are done, which were admitted together.
-    pub(super) journal: Option<Journal>,
+    pub(super) journal: Option<UndoJournal>,
     /// All writes are one group (`scope`), so the epoch is not left between them.
     pub(super) whole: bool,
     /// A key is getting another name, to which its row may go with what it stands for.
@@ -101,7 +101,7 @@ pub struct Writer<'s> {
 }
 
 impl<'s> Writer<'s> {
-    pub(crate) fn enter(inner: &'s Inner, lane: usize, frozen: Option<u64>) -> Result<Self> {
+    pub(crate) fn enter(inner: &'s StoreCore, lane: usize, frozen: Option<u64>) -> Result<Self> {
         let mut writer = Self::enter_unasked(inner, lane)?;
         writer.frozen = frozen;
         writer.look_at_budget();
@@ -109,18 +109,18 @@ impl<'s> Writer<'s> {
     }
 
     /// As [`enter`](Self::enter), and does not ask whether memory is used up.
-    pub(super) fn enter_unasked(inner: &'s Inner, lane: usize) -> Result<Self> {
-        let inside = Inside::enter(inner)?;
+    pub(super) fn enter_unasked(inner: &'s StoreCore, lane: usize) -> Result<Self> {
+        let inside = ActiveWrite::enter(inner)?;
         let operation = Some(inner.enter(lane)?);
         let guard = inner.index.collector().enter();
-        let records = Records::take();
+        let records = RecordBuffer::take();
         Ok(Self {
             inner,
             lane,
             inside,
             frozen: None,
             records,
-            ahead: Ahead::take(),
+            ahead: PrefetchedPlaces::take(),
             operation,
             guard,
             epoch: 0,
@@ -229,7 +229,7 @@ impl<'s> Writer<'s> {
     /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
     /// longer than records can be. The row may have been made elsewhere, so whether it expires is noted here, too.
     fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
-        Inner::check_expiry(key, row.as_ref().expires_at())?;
+        StoreCore::check_expiry(key, row.as_ref().expires_at())?;
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)?;
         if row.as_ref().expires_at().is_some() {
@@ -255,13 +255,13 @@ impl<'s> Writer<'s> {
     #[inline]
     pub(super) fn settle(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
-            self.inner.order.settle(&self.inner.index, key, replaced, &self.guard);
+            self.inner.order.refresh(&self.inner.index, key, replaced, &self.guard);
         }
     }
 
     /// The time of the writes.
     #[inline]
-    pub(super) fn time(&self) -> Time<'s> {
+    pub(super) fn time(&self) -> OperationTime<'s> {
         self.inner.time(self.frozen)
     }
 
@@ -297,14 +297,14 @@ impl<'s> Writer<'s> {
         &mut self,
         key: &[u8],
         change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
-    ) -> Result<(bool, Replaced)> {
+    ) -> Result<(bool, ReplacedRow)> {
         let place = self.ahead.place_of(key);
         // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
         let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
         self.left += self.inner.rows.left(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
-        Ok((done.changed, Replaced { row: before.map(RowRef::pin), collection }))
+        Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
 
     /// Sets several keys, each on its own, in batches whose memory reads overlap.
@@ -330,7 +330,7 @@ impl<'s> Writer<'s> {
     /// # Errors
     /// Key or value over its limit, or memory over the budget.
     #[inline]
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<RowUpdate> {
         self.turn()?;
         self.put_now(key, value, None)
     }
@@ -340,13 +340,13 @@ impl<'s> Writer<'s> {
     /// # Errors
     /// As for [`put`](Self::put); the key has 8 bytes less.
     #[inline]
-    pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<Updated> {
-        Inner::check_expiry(key, Some(expires))?;
+    pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<RowUpdate> {
+        StoreCore::check_expiry(key, Some(expires))?;
         self.turn()?;
         self.put_now(key, value, Some(expires))
     }
 
-    pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<Updated> {
+    pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
         // What is there matters, and is looked up, only over the budget.
         let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
@@ -371,19 +371,19 @@ impl<'s> Writer<'s> {
         self.recorded(start, version, epoch);
         self.settle(key, replaced, expires);
         self.gave_way(replaced_row, version, false);
-        Ok(Updated { existed, changed: true, version })
+        Ok(RowUpdate { existed, changed: true, version })
     }
 
     /// Removes a key; `existed` says whether it was there.
     ///
     /// # Errors
     /// The key is over its limit.
-    pub fn remove(&mut self, key: &[u8]) -> Result<Updated> {
+    pub fn remove(&mut self, key: &[u8]) -> Result<RowUpdate> {
         self.turn()?;
         self.remove_now(key)
     }
 
-    pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<Updated> {
+    pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<RowUpdate> {
         let time = self.time();
         let mut existed = false;
         let removal = self.remove_if(key, |row| {
@@ -395,7 +395,7 @@ impl<'s> Writer<'s> {
             self.gave_way(removal.replaced, version, true);
         }
         // What had expired goes, too, but was not there.
-        Ok(Updated { existed, changed: existed, version })
+        Ok(RowUpdate { existed, changed: existed, version })
     }
 
     /// Removes a key of the order, by which it expires at `at`, if its row says a time before `end`; whether it did.
@@ -417,7 +417,7 @@ impl<'s> Writer<'s> {
         key: &[u8],
         wanted: impl FnOnce(RowRef<'_>) -> bool,
     ) -> Result<Option<Removal>> {
-        Inner::check_key(key)?;
+        StoreCore::check_key(key)?;
         let inner = self.inner;
         if key.len() > inner.options.index.key_bytes_max() {
             // It cannot be there, and reads do not find it.
@@ -448,7 +448,7 @@ impl<'s> Writer<'s> {
 pub(super) struct Removal {
     pub(super) version: u64,
     /// What the key held; the caller buries the collection.
-    pub(super) replaced: Replaced,
+    pub(super) replaced: ReplacedRow,
 }
 
 impl Removal {

@@ -1,28 +1,28 @@
 //! The store: opening, waiting, checkpoints, statistics; the simple methods are in `read` and `write`.
 
-mod inner;
 mod read;
+mod store_core;
 mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inner::Handle;
-pub(crate) use inner::Inner;
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
+use store_core::RunningStore;
+pub(crate) use store_core::StoreCore;
 
-use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
+use crate::checkpoint::{CheckpointReport, schedule::CheckpointScheduler};
 use crate::collection::sweep::Sweeper;
-use crate::expiry::cycle::Cycle;
-use crate::session::inside;
-use crate::snapshot::Snapshots;
+use crate::expiry::expiry_thread::ExpiryThread;
+use crate::session::active_writes;
+use crate::snapshot::StoreSnapshots;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
 pub(crate) use read::gather;
-pub use read::{ColumnFound, Entry};
+pub use read::{ColumnFound, KeyEntry};
 
 /// A durable ordered map from keys to rows. Cloning is cheap and gives the same store; dropping the last
 /// clone closes it, as [`close`](Store::close) does (sessions and snapshots are clones too).
@@ -45,7 +45,7 @@ pub use read::{ColumnFound, Entry};
 /// ```
 #[derive(Clone)]
 pub struct Store {
-    handle: Arc<Handle>,
+    handle: Arc<RunningStore>,
 }
 
 impl std::fmt::Debug for Store {
@@ -167,9 +167,9 @@ impl Store {
     /// An option that cannot work, a folder that is a file or in use or another store's or the disk engine's, a failed file operation,
     /// an unknown format, damage.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
-        let inner = Arc::new(Inner::open(path.as_ref(), options)?);
-        let scheduler = Scheduler::start(inner.clone())?;
-        let cycle = match Cycle::start(inner.clone()) {
+        let inner = Arc::new(StoreCore::open(path.as_ref(), options)?);
+        let scheduler = CheckpointScheduler::start(inner.clone())?;
+        let cycle = match ExpiryThread::start(inner.clone()) {
             Ok(cycle) => cycle,
             Err(error) => {
                 scheduler.stop();
@@ -184,10 +184,10 @@ impl Store {
                 return Err(error);
             }
         };
-        Ok(Self { handle: Arc::new(Handle { inner, scheduler, cycle, sweeper }) })
+        Ok(Self { handle: Arc::new(RunningStore { inner, scheduler, cycle, sweeper }) })
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &StoreCore {
         &self.handle.inner
     }
 
@@ -256,7 +256,7 @@ impl Store {
         if self.durability() == Durability::None || self.durable_epoch() >= ticket.epoch {
             return Ok(());
         }
-        inside::check(self.inner(), "waiting for durability")?;
+        active_writes::check(self.inner(), "waiting for durability")?;
         Ok(self.inner().log.wait_durable(ticket.epoch)?)
     }
 
@@ -294,7 +294,7 @@ impl Store {
     /// # Errors
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
-        inside::check(self.inner(), "`flush`")?;
+        active_writes::check(self.inner(), "`flush`")?;
         self.inner().log.commit()?;
         Ok(())
     }
@@ -320,7 +320,7 @@ impl Store {
         if self.inner().is_closed() {
             return Err(Error::Closed);
         }
-        inside::check(self.inner(), "`checkpoint`")?;
+        active_writes::check(self.inner(), "`checkpoint`")?;
         self.inner().checkpoint(self.options().checkpoint_threads)
     }
 
@@ -348,7 +348,7 @@ impl Store {
         let (log, memory) = (inner.log.stats(), inner.memory());
         let time = inner.time(None).fixed();
         let expiring = inner.order.numbers(time.now());
-        let snapshots = inner.snapshots.as_ref().map(Snapshots::numbers).unwrap_or_default();
+        let snapshots = inner.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
         let checkpoints = &inner.checkpoints;
         StoreStats {
             keys: inner.len(time),
@@ -415,7 +415,7 @@ impl Store {
     /// # Errors
     /// As for [`close`](Self::close).
     pub fn close_within(&self, time: Duration) -> Result<CloseReport> {
-        inside::check(self.inner(), "`close`")?;
+        active_writes::check(self.inner(), "`close`")?;
         self.handle.close(time)
     }
 }

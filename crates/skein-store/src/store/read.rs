@@ -3,14 +3,14 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::Store;
-use crate::expiry::Time;
-use crate::index::Bounds;
+use crate::expiry::OperationTime;
+use crate::index::KeyBounds;
 use crate::row::RowRef;
-use crate::{Direction, Error, Result};
+use crate::{Error, Result, ScanDirection};
 
 /// A key with what it holds, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeyEntry {
     /// The key.
     pub key: Vec<u8>,
     /// The row's version.
@@ -26,7 +26,7 @@ pub struct Entry {
 /// A column's name, and its value if it is there.
 pub type ColumnFound = (Vec<u8>, Option<Vec<u8>>);
 
-impl Entry {
+impl KeyEntry {
     pub(crate) fn new(key: &[u8], row: RowRef<'_>) -> Self {
         Self {
             key: key.to_vec(),
@@ -42,11 +42,11 @@ impl Entry {
 pub(crate) fn gather(
     limit: usize,
     scan: impl FnOnce(&mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
-) -> Vec<Entry> {
+) -> Vec<KeyEntry> {
     let mut entries = Vec::new();
     if limit > 0 {
         scan(&mut |key, row| {
-            entries.push(Entry::new(key, row));
+            entries.push(KeyEntry::new(key, row));
             if entries.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
@@ -55,7 +55,7 @@ pub(crate) fn gather(
 
 impl Store {
     /// The time of the simple methods: the present.
-    fn time(&self) -> Time<'_> {
+    fn time(&self) -> OperationTime<'_> {
         self.inner().time(None)
     }
 
@@ -114,10 +114,10 @@ impl Store {
     /// assert_eq!((entry.version, entry.value.as_deref()), (2, Some(&b"grey"[..])));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_entry(&self, key: &[u8]) -> Option<Entry> {
+    pub fn get_entry(&self, key: &[u8]) -> Option<KeyEntry> {
         let index = &self.inner().index;
         let guard = index.collector().enter();
-        self.time().live(index.get(key, &guard)).map(|row| Entry::new(key, row))
+        self.time().live(index.get(key, &guard)).map(|row| KeyEntry::new(key, row))
     }
 
     /// Columns of `key` with their names: those that are named, in that order and `None` for one that is not there, or all
@@ -178,7 +178,7 @@ impl Store {
     /// assert_eq!(last[0].key, b"swan");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
+    pub fn range(&self, bounds: KeyBounds<'_>, direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
         gather(limit, |each| self.inner().scan(self.time(), bounds, direction, each))
     }
 
@@ -195,7 +195,7 @@ impl Store {
     /// assert_eq!(geese.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"goose:grey"[..], b"goose:bean"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prefix(&self, prefix: &[u8], direction: Direction, limit: usize) -> Vec<Entry> {
+    pub fn prefix(&self, prefix: &[u8], direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
         let end = skein_index::successor(prefix);
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         self.range((Bound::Included(prefix), end), direction, limit)

@@ -1,13 +1,13 @@
 //! The simple methods that write, usable from any thread; at `Sync` one returns when it is durable.
 
 use super::Store;
-use crate::index::Bounds;
+use crate::index::KeyBounds;
 use crate::row::table::Column;
 use crate::{Batch, Durability, Result, RowWriter, Session, Ticket, Writer};
 
 impl Store {
     /// The log of the calling thread.
-    fn own_lane(&self) -> usize {
+    fn own_log_shard(&self) -> usize {
         use std::cell::Cell;
         use std::sync::atomic::{AtomicUsize, Ordering};
         // Not the façade's atomics: a ticket shared by all stores of the process, and no part of any protocol.
@@ -20,7 +20,7 @@ impl Store {
 
     /// A session of the calling thread's log, for one call.
     fn own_session(&self) -> Session {
-        Session::new(self.clone(), self.own_lane())
+        Session::new(self.clone(), self.own_log_shard())
     }
 
     /// At `Sync`, waits until the ticket's writes are durable.
@@ -29,7 +29,7 @@ impl Store {
     }
 
     fn write<R>(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<R>) -> Result<R> {
-        let mut writer = Writer::enter(self.inner(), self.own_lane(), None)?;
+        let mut writer = Writer::enter(self.inner(), self.own_log_shard(), None)?;
         let answer = write(&mut writer);
         let ticket = writer.finish()?;
         let answer = answer?;
@@ -301,7 +301,7 @@ impl Store {
     ///
     /// # Errors
     /// Closed or stopped; part of the keys may be gone then.
-    pub fn remove_range(&self, bounds: Bounds<'_>) -> Result<usize> {
+    pub fn remove_range(&self, bounds: KeyBounds<'_>) -> Result<usize> {
         let (removed, ticket) = self.own_session().remove_range(bounds)?;
         self.acknowledge(ticket)?;
         Ok(removed)

@@ -78,9 +78,9 @@ pub fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// A small generator of numbers, the same ones for the same seed.
-pub struct Random(pub u64);
+pub struct StoreTestRng(pub u64);
 
-impl Random {
+impl StoreTestRng {
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{LEVELS, index, open, options};
 use skein_store::{
-    Batch, Change, Direction, Durability, Error, IndexKind, KEY_BYTES_MAX, RowWriter as _, Store,
+    Batch, Durability, Error, IndexKind, KEY_BYTES_MAX, RowChange, RowWriter as _, ScanDirection, Store,
     VALUE_BYTES_MAX,
 };
 
@@ -138,11 +138,12 @@ fn ranges_and_prefixes_in_both_directions() {
         for i in 0..3000 {
             store.inner_put(&key(i));
         }
-        let keys =
-            |entries: Vec<skein_store::Entry>| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
-        let all = keys(store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX));
+        let keys = |entries: Vec<skein_store::KeyEntry>| {
+            entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()
+        };
+        let all = keys(store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX));
         assert_eq!(all, (0..3000).map(key).collect::<Vec<_>>());
-        let back = keys(store.range((Unbounded, Unbounded), Direction::Backward, usize::MAX));
+        let back = keys(store.range((Unbounded, Unbounded), ScanDirection::Backward, usize::MAX));
         assert_eq!(back, (0..3000).rev().map(key).collect::<Vec<_>>());
         let (from, to) = (key(10), key(13));
         for (bounds, expected) in [
@@ -151,18 +152,18 @@ fn ranges_and_prefixes_in_both_directions() {
             ((Included(&from[..]), Excluded(&to[..])), 10..13),
         ] {
             let expected: Vec<_> = expected.map(key).collect();
-            assert_eq!(keys(store.range(bounds, Direction::Forward, usize::MAX)), expected);
+            assert_eq!(keys(store.range(bounds, ScanDirection::Forward, usize::MAX)), expected);
             let back: Vec<_> = expected.into_iter().rev().collect();
-            assert_eq!(keys(store.range(bounds, Direction::Backward, usize::MAX)), back);
+            assert_eq!(keys(store.range(bounds, ScanDirection::Backward, usize::MAX)), back);
         }
-        assert!(store.range((Included(&to), Included(&from)), Direction::Forward, 9).is_empty());
+        assert!(store.range((Included(&to), Included(&from)), ScanDirection::Forward, 9).is_empty());
         assert_eq!(
-            keys(store.prefix(b"k 0012", Direction::Forward, 3)),
+            keys(store.prefix(b"k 0012", ScanDirection::Forward, 3)),
             (120..123).map(key).collect::<Vec<_>>()
         );
-        assert_eq!(store.prefix(b"k 0012", Direction::Backward, usize::MAX).len(), 10);
-        assert_eq!(store.prefix(b"", Direction::Backward, 1)[0].key, key(2999));
-        assert!(store.range((Unbounded, Unbounded), Direction::Forward, 0).is_empty());
+        assert_eq!(store.prefix(b"k 0012", ScanDirection::Backward, usize::MAX).len(), 10);
+        assert_eq!(store.prefix(b"", ScanDirection::Backward, 1)[0].key, key(2999));
+        assert!(store.range((Unbounded, Unbounded), ScanDirection::Forward, 0).is_empty());
 
         assert_eq!(store.remove_range((Included(&from), Unbounded)).unwrap(), 2990);
         assert_eq!(store.len(), 10);
@@ -170,11 +171,11 @@ fn ranges_and_prefixes_in_both_directions() {
 }
 
 /// A put that waits for nothing, so that many of them are quick at every level.
-trait InnerPut {
+trait QuickPut {
     fn inner_put(&self, key: &[u8]);
 }
 
-impl InnerPut for Store {
+impl QuickPut for Store {
     fn inner_put(&self, key: &[u8]) {
         self.session().write(|w| w.put(key, b"v")).unwrap().0.unwrap();
     }
@@ -234,7 +235,7 @@ fn a_session_reads_in_place_and_writes_together() {
         assert_eq!(order, (0..20).map(|i| (i, i != 7)).collect::<Vec<_>>());
 
         let mut seen = 0;
-        session.scan((Unbounded, Unbounded), Direction::Forward, |_, row| {
+        session.scan((Unbounded, Unbounded), ScanDirection::Forward, |_, row| {
             assert_eq!(row.value(), Some(&b"v"[..]));
             seen += 1;
             if seen == 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -255,18 +256,18 @@ fn an_update_may_keep_put_remove_or_fail() {
             .write(|w| {
                 let absent = w.update::<Error>(b"k", |row, _| {
                     assert!(row.is_none());
-                    Ok(Change::Remove)
+                    Ok(RowChange::Remove)
                 });
                 assert!(matches!(absent, Ok(done) if !done.existed && !done.changed && done.version == 0));
-                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])?))).unwrap();
+                w.update::<Error>(b"k", |_, rows| Ok(RowChange::Put(rows.value(&[b"a", b"b"])?))).unwrap();
                 let failed = w.update(b"k", |_, _| Err(Error::NotAnInteger));
                 assert!(matches!(failed, Err(Error::NotAnInteger)));
                 let kept = w.update::<Error>(b"k", |row, _| {
                     assert_eq!(row.unwrap().value(), Some(&b"ab"[..]));
-                    Ok(Change::Keep)
+                    Ok(RowChange::Keep)
                 });
                 assert!(matches!(kept, Ok(done) if done.existed && !done.changed && done.version == 1));
-                w.update::<Error>(b"k", |_, _| Ok(Change::Remove)).unwrap()
+                w.update::<Error>(b"k", |_, _| Ok(RowChange::Remove)).unwrap()
             })
             .unwrap();
         assert!(done.existed && done.changed && done.version == 2);

@@ -6,10 +6,10 @@ use std::ops::Bound::Unbounded;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Random, index, options};
+use crate::common::{StoreTestRng, index, options};
 use skein_log::storage::OsStorage;
 use skein_store::{
-    CloseCheckpoint, Direction, Durability, Error, RowWriter as _, Store, StoreOptions, inspect,
+    CloseCheckpoint, Durability, Error, RowWriter as _, ScanDirection, Store, StoreOptions, inspect,
 };
 use std::time::Duration;
 
@@ -54,11 +54,11 @@ fn fill(store: &Store) {
 }
 
 /// All keys with versions and contents.
-type State = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
+type RowsByKey = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
 
-fn state(store: &Store) -> State {
-    let mut state = State::new();
-    store.session().scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+fn state(store: &Store) -> RowsByKey {
+    let mut state = RowsByKey::new();
+    store.session().scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         let columns = row.columns().flat_map(|(name, value)| [name, value].concat());
         let contents = row.value().map_or_else(|| columns.collect(), <[u8]>::to_vec);
         assert!(state.insert(key.to_vec(), (row.version(), contents)).is_none(), "{key:?} comes twice");
@@ -111,7 +111,7 @@ fn writers_run_while_parts_are_written() {
             for writer in 0..2u32 {
                 let (mut session, stop) = (store.session(), &stop);
                 scope.spawn(move || {
-                    let mut random = Random(u64::from(writer) + 99);
+                    let mut random = StoreTestRng(u64::from(writer) + 99);
                     while !stop.load(Ordering::Relaxed) {
                         let write = session.write(|w| {
                             for _ in 0..50 {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Random, open};
+use crate::common::{StoreTestRng, open};
 use skein_store::{Batch, Durability, RowWriter as _};
 
 const ROUNDS: u64 = 20_000;
@@ -89,7 +89,7 @@ fn a_batch_is_all_or_nothing_for_readers_of_several_keys() {
             let (store, keys, done) = (&store, &keys, &done);
             scope.spawn(move || {
                 let mut session = store.session();
-                let mut random = Random(thread + 1);
+                let mut random = StoreTestRng(thread + 1);
                 for i in 0..ROUNDS / 4 {
                     let mut batch = Batch::new();
                     let value = format!("{thread} {i}");
@@ -130,7 +130,8 @@ fn a_checkpoint_under_load_loses_nothing() {
                     let store = &store;
                     scope.spawn(move || {
                         let mut session = store.session();
-                        let (mut random, mut model) = (Random(thread + 9), std::collections::BTreeMap::new());
+                        let (mut random, mut model) =
+                            (StoreTestRng(thread + 9), std::collections::BTreeMap::new());
                         for i in 0..ROUNDS {
                             // The threads' keys lie between each other's.
                             let key = format!("{:04} {thread}", random.below(2000)).into_bytes();

@@ -1,7 +1,9 @@
 //! What goes when memory is at its limit: which keys, how many, and that they do not come back.
 
-use crate::common::{Random, options, skipped};
-use skein_store::{Clock, Durability, Error, Eviction, IndexKind, Limits, Session, Store, StoreOptions};
+use crate::common::{StoreTestRng, options, skipped};
+use skein_store::{
+    Durability, Error, Eviction, ExpiryClock, IndexKind, Session, Store, StoreLimits, StoreOptions,
+};
 
 const LIMIT: usize = 4 << 20;
 
@@ -9,7 +11,7 @@ const LIMIT: usize = 4 << 20;
 const SHARE: usize = LIMIT / 64;
 
 fn limited(durability: Durability, limit: usize, eviction: Eviction) -> StoreOptions {
-    let limits = Limits { memory_bytes: Some(limit), eviction, ..Limits::default() };
+    let limits = StoreLimits { memory_bytes: Some(limit), eviction, ..StoreLimits::default() };
     StoreOptions { limits, ..options(durability) }
 }
 
@@ -109,7 +111,7 @@ fn threads_stay_within_the_limit(largest: u64) {
             scope.spawn(move || {
                 let mut session = store.session();
                 session.admit_all();
-                let mut random = Random(0x9e37_79b9 + thread);
+                let mut random = StoreTestRng(0x9e37_79b9 + thread);
                 for _ in 0..4_000 {
                     let len = if random.below(20) == 0 { random.below(largest) } else { random.below(2_000) };
                     put(&mut session, &random.next().to_be_bytes(), &vec![1; len as usize]);
@@ -209,11 +211,11 @@ fn of_keys_that_expire_the_first_go_and_no_others() {
 }
 
 /// The share of lookups that find their key, of a skewed trace whose favourites move, in a cache of about a third of the keys.
-fn hits(evict: impl Fn(&mut Session, &mut Random, &mut Vec<u64>, u64) -> bool) -> f64 {
+fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> bool) -> f64 {
     let (_folder, store) = open(LIMIT, Eviction::Lru);
     let mut session = store.session();
     session.admit_all();
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = StoreTestRng(0x2545_f491_4f6c_dd1d);
     let (mut found, mut present, keys) = (0, Vec::new(), 60_000);
     let rounds = 400_000_u32;
     for i in 0..rounds {
@@ -266,7 +268,7 @@ fn what_was_evicted_does_not_come_back() {
     // As a kill leaves it.
     let copy = tempfile::tempdir().unwrap();
     crate::common::copy(folder.path(), copy.path());
-    let clock = Clock::system();
+    let clock = ExpiryClock::system();
     let again = Store::open(copy.path(), StoreOptions { clock, ..options(Durability::Sync) }).unwrap();
     assert_eq!(there(&again), before);
 }

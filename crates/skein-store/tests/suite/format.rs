@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
-use skein_store::{Batch, Direction, Durability, Entry, Error, RowWriter as _, Store, inspect};
+use skein_store::{Batch, Durability, Error, KeyEntry, RowWriter as _, ScanDirection, Store, inspect};
 
 /// A store with every kind of row and of record: some in a checkpoint, some in two logs after it.
 fn write(folder: &Path) {
@@ -88,14 +88,14 @@ fn write_kinds(folder: &Path) {
 }
 
 /// A key's entry, and the members in order if it is a sorted set.
-type Found = (Entry, Vec<(Vec<u8>, u64)>);
+type FormatEntry = (KeyEntry, Vec<(Vec<u8>, u64)>);
 
-fn entries(store: &Store) -> Vec<Found> {
-    let members = |entry: &Entry| {
+fn entries(store: &Store) -> Vec<FormatEntry> {
+    let members = |entry: &KeyEntry| {
         store.session().get_with(&entry.key, |row| {
             let mut found = Vec::new();
             if let Some(set) = row.and_then(skein_store::RowRef::sorted_set) {
-                set.read().walk(0, Direction::Forward, |score, member| {
+                set.read().walk(0, ScanDirection::Forward, |score, member| {
                     found.push((member.to_vec(), score.to_bits()));
                     ControlFlow::Continue(())
                 });
@@ -103,7 +103,7 @@ fn entries(store: &Store) -> Vec<Found> {
             found
         })
     };
-    let entries = store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+    let entries = store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX);
     entries.into_iter().map(|entry| (entry.clone(), members(&entry))).collect()
 }
 

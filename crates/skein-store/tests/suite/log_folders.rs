@@ -12,11 +12,11 @@ use skein_log::storage::OsStorage;
 use skein_store::{Durability, Error, Store, StoreOptions, inspect};
 
 /// A data folder and two folders for logs beside it.
-struct Place {
+struct LogFolderTree {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl LogFolderTree {
     fn new() -> Self {
         Self { root: tempfile::tempdir().unwrap() }
     }
@@ -78,12 +78,12 @@ fn relative(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_relative_log_folder_is_found_again_without_the_option() {
-    let place = Place::new();
+    let place = LogFolderTree::new();
     let typed = relative(&place.at("logs"));
     assert!(typed.is_relative());
     for run in 0..4u8 {
         let names = if run % 2 == 0 { vec![typed.clone()] } else { Vec::new() };
-        let store = Store::open(place.at("data"), Place::options(&names)).unwrap();
+        let store = Store::open(place.at("data"), LogFolderTree::options(&names)).unwrap();
         assert_eq!(store.len(), usize::from(run) * 10, "run {run}");
         put(&store, run * 10..run * 10 + 10);
         drop(store);
@@ -104,7 +104,7 @@ fn a_relative_log_folder_is_found_again_without_the_option() {
 /// A folder in the data folder is named relative to it, so the data folder may move.
 #[test]
 fn a_data_folder_may_move_with_the_logs_in_it() {
-    let place = Place::new();
+    let place = LogFolderTree::new();
     put(&place.open(&["data/a", "data/b"]), 0..10);
     std::fs::rename(place.at("data"), place.at("moved")).unwrap();
     std::fs::rename(place.at("moved"), place.at("data")).unwrap();
@@ -116,7 +116,7 @@ fn a_data_folder_may_move_with_the_logs_in_it() {
 }
 
 #[test]
-fn a_log_folder_that_is_not_there_is_an_error_with_and_without_the_option() {
+fn a_missing_log_folder_is_an_error_named_or_not() {
     let gone: [fn(&Path); 3] = [
         |folder| std::fs::remove_dir_all(folder).unwrap(),
         |folder| {
@@ -127,7 +127,7 @@ fn a_log_folder_that_is_not_there_is_an_error_with_and_without_the_option() {
     ];
     for (case, go) in gone.into_iter().enumerate() {
         for names in [&["disk 1", "disk 2"][..], &["data/log"], &[]] {
-            let place = Place::new();
+            let place = LogFolderTree::new();
             put(&place.open(names), 0..20);
             let lost = place.at(names.last().unwrap_or(&"data/log"));
             let kept = place.at("kept");
@@ -152,11 +152,11 @@ fn a_log_folder_that_is_not_there_is_an_error_with_and_without_the_option() {
 #[test]
 fn a_segment_that_is_gone_is_damage() {
     for names in [Some(&[][..]), Some(&["disk 1", "disk 2"]), None] {
-        let place = Place::new();
+        let place = LogFolderTree::new();
         // In the last round the folder is as a kill leaves it.
         let folder = if names.is_some() { "data" } else { "running" };
         let named: Vec<PathBuf> = names.iter().copied().flatten().map(|name| place.at(name)).collect();
-        let store = Store::open(place.at(folder), Place::options(&named)).unwrap();
+        let store = Store::open(place.at(folder), LogFolderTree::options(&named)).unwrap();
         put(&store, 0..20);
         if names.is_none() {
             crate::common::copy(&place.at(folder), &place.at("data"));
@@ -191,7 +191,7 @@ fn a_segment_that_is_gone_is_damage() {
 #[test]
 fn a_checkpoint_that_is_gone_is_damage() {
     for level in crate::common::LEVELS {
-        let place = Place::new();
+        let place = LogFolderTree::new();
         let store = Store::open(place.at("data"), options(level)).unwrap();
         store.put(b"k", b"v").unwrap();
         store.checkpoint().unwrap();
@@ -216,7 +216,7 @@ fn a_checkpoint_that_is_gone_is_damage() {
 
 #[test]
 fn folders_are_added_moved_and_removed() {
-    let place = Place::new();
+    let place = LogFolderTree::new();
     put(&place.open(&[]), 0..10);
     // Added: the first is still read, and gets no new segments.
     let before = place.segments("data/log");
@@ -251,7 +251,7 @@ fn folders_are_added_moved_and_removed() {
 /// Giving up a lost folder leaves what the checkpoint holds, and a store that works.
 #[test]
 fn a_lost_folder_can_be_given_up() {
-    let place = Place::new();
+    let place = LogFolderTree::new();
     let store = place.open(&["disk 1", "disk 2"]);
     put(&store, 0..10);
     store.checkpoint().unwrap();
@@ -284,13 +284,13 @@ fn a_lost_folder_can_be_given_up() {
 
 #[test]
 fn a_folder_named_twice_or_of_another_store_is_refused() {
-    let place = Place::new();
+    let place = LogFolderTree::new();
     for names in [&["a", "a"], &["a", "./a"]] {
         let error = place.try_open(names).unwrap_err();
         assert!(matches!(error, Error::BadOption { name: "log_folders", .. }), "{error}");
     }
     put(&place.open(&["a"]), 0..1);
-    let error = Store::open(place.at("other"), Place::options(&[place.at("a")])).unwrap_err();
+    let error = Store::open(place.at("other"), LogFolderTree::options(&[place.at("a")])).unwrap_err();
     assert!(matches!(error, Error::Foreign { .. }), "{error}");
     assert_eq!(place.open(&[]).len(), 1);
 }

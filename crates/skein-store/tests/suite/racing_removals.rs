@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::options;
 use skein_store::{
-    Change, Durability, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions, Updated,
+    Durability, Error, IndexKind, RowChange, RowUpdate, RowWriter as _, Session, Store, StoreOptions,
 };
 
 /// Keys on which two threads meet: before the fix one in five showed the incident.
@@ -74,11 +74,11 @@ fn race<A: Send, B: Send>(
 }
 
 /// Takes a key's value out, as GETDEL does; returns whether there was one, and what was done.
-fn take(session: &mut Session, key: &[u8]) -> (bool, Updated) {
+fn take(session: &mut Session, key: &[u8]) -> (bool, RowUpdate) {
     let mut was_there = false;
     let decide = |row: Option<skein_store::RowRef<'_>>, _: &_| {
         was_there = row.is_some();
-        Ok::<_, Error>(if was_there { Change::Remove } else { Change::Keep })
+        Ok::<_, Error>(if was_there { RowChange::Remove } else { RowChange::Keep })
     };
     let done = session.write(|w| w.update(key, decide)).unwrap().0.unwrap();
     (was_there, done)

@@ -5,7 +5,7 @@ use std::ops::Bound::Unbounded;
 
 use crate::common::{LEVELS, copy, index, open, options};
 use proptest::prelude::*;
-use skein_store::{Batch, Direction, Durability, Error, RowWriter as _, Store, StoreOptions};
+use skein_store::{Batch, Durability, Error, RowWriter as _, ScanDirection, Store, StoreOptions};
 
 #[test]
 fn a_clean_close_and_a_drop_lose_nothing_at_any_level() {
@@ -78,8 +78,8 @@ fn an_acknowledged_write_is_there_after_a_kill() {
     copy(&folder.path().join("store"), killed.path());
     let after = open(killed.path(), Durability::Sync);
     assert_eq!(
-        after.range((Unbounded, Unbounded), Direction::Forward, 1000),
-        store.range((Unbounded, Unbounded), Direction::Forward, 1000)
+        after.range((Unbounded, Unbounded), ScanDirection::Forward, 1000),
+        store.range((Unbounded, Unbounded), ScanDirection::Forward, 1000)
     );
     assert_eq!(after.len(), 51);
 }
@@ -187,7 +187,7 @@ fn checkpoints_start_by_log_size_and_by_time() {
 /// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
 /// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
 #[test]
-fn a_checkpoint_takes_the_place_of_one_that_was_asked_for_and_has_not_begun() {
+fn a_checkpoint_replaces_a_requested_one() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     for number in 0..50_u8 {
@@ -227,7 +227,7 @@ fn the_logs_of_earlier_runs_count_towards_a_checkpoint_by_size() {
 }
 
 #[test]
-fn a_folder_of_the_disk_engine_is_refused_and_nothing_is_made_in_it() {
+fn a_disk_engine_folder_is_refused_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("data.skein"), b"pages").unwrap();
     std::fs::write(folder.path().join("lock"), b"").unwrap();
@@ -255,7 +255,7 @@ fn a_file_in_the_place_of_the_folder_is_refused() {
 
 /// What a step of the property test does.
 #[derive(Debug, Clone)]
-enum Step {
+enum ReopenStep {
     Put(u8, u16),
     PutColumns(u8, u8, u16),
     RemoveColumn(u8, u8),
@@ -266,22 +266,22 @@ enum Step {
     Reopen(u8),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ReopenStep> {
     let key = || any::<u8>().prop_map(|key| key % 40);
     prop_oneof![
-        8 => (key(), any::<u16>()).prop_map(|(key, value)| Step::Put(key, value)),
-        8 => (key(), any::<u8>(), any::<u16>()).prop_map(|(key, column, value)| Step::PutColumns(key, column % 20, value)),
-        3 => (key(), any::<u8>()).prop_map(|(key, column)| Step::RemoveColumn(key, column % 20)),
-        4 => key().prop_map(Step::Remove),
-        1 => (key(), key()).prop_map(|(from, to)| Step::RemoveRange(from, to)),
-        2 => prop::collection::vec((key(), any::<Option<u16>>()), 0..10).prop_map(Step::Apply),
-        1 => Just(Step::Checkpoint),
-        1 => (0u8..3).prop_map(Step::Reopen),
+        8 => (key(), any::<u16>()).prop_map(|(key, value)| ReopenStep::Put(key, value)),
+        8 => (key(), any::<u8>(), any::<u16>()).prop_map(|(key, column, value)| ReopenStep::PutColumns(key, column % 20, value)),
+        3 => (key(), any::<u8>()).prop_map(|(key, column)| ReopenStep::RemoveColumn(key, column % 20)),
+        4 => key().prop_map(ReopenStep::Remove),
+        1 => (key(), key()).prop_map(|(from, to)| ReopenStep::RemoveRange(from, to)),
+        2 => prop::collection::vec((key(), any::<Option<u16>>()), 0..10).prop_map(ReopenStep::Apply),
+        1 => Just(ReopenStep::Checkpoint),
+        1 => (0u8..3).prop_map(ReopenStep::Reopen),
     ]
 }
 
 /// A key's contents in the model: a value or columns.
-type Contents = (Option<Vec<u8>>, BTreeMap<Vec<u8>, Vec<u8>>);
+type KeyContents = (Option<Vec<u8>>, BTreeMap<Vec<u8>, Vec<u8>>);
 
 /// A key: some share prefixes, as long ones as the index takes, some are short.
 fn key_of(key: u8) -> Vec<u8> {
@@ -294,13 +294,13 @@ fn value_of(value: u16) -> Vec<u8> {
     vec![value as u8; if value.is_multiple_of(4) { 400 } else { usize::from(value % 9) }]
 }
 
-fn run(store: &Store, model: &mut BTreeMap<Vec<u8>, Contents>, step: &Step) {
+fn run(store: &Store, model: &mut BTreeMap<Vec<u8>, KeyContents>, step: &ReopenStep) {
     match step {
-        Step::Put(key, value) => {
+        ReopenStep::Put(key, value) => {
             store.put(&key_of(*key), &value_of(*value)).unwrap();
             model.insert(key_of(*key), (Some(value_of(*value)), BTreeMap::new()));
         }
-        Step::PutColumns(key, column, value) => {
+        ReopenStep::PutColumns(key, column, value) => {
             let put = store.put_columns(&key_of(*key), &[(&[*column], &value_of(*value))]);
             let entry = model.entry(key_of(*key)).or_default();
             match put {
@@ -308,7 +308,7 @@ fn run(store: &Store, model: &mut BTreeMap<Vec<u8>, Contents>, step: &Step) {
                 Err(error) => assert!(matches!(error, Error::WrongKind { .. }) && entry.0.is_some()),
             }
         }
-        Step::RemoveColumn(key, column) => {
+        ReopenStep::RemoveColumn(key, column) => {
             let removed = store.remove_columns(&key_of(*key), &[&[*column]]);
             let Some(entry) = model.get_mut(&key_of(*key)) else { return assert_eq!(removed.unwrap(), 0) };
             match removed {
@@ -319,17 +319,17 @@ fn run(store: &Store, model: &mut BTreeMap<Vec<u8>, Contents>, step: &Step) {
                 model.remove(&key_of(*key));
             }
         }
-        Step::Remove(key) => {
+        ReopenStep::Remove(key) => {
             assert_eq!(store.remove(&key_of(*key)).unwrap(), model.remove(&key_of(*key)).is_some());
         }
-        Step::RemoveRange(from, to) => {
+        ReopenStep::RemoveRange(from, to) => {
             let (from, to) = (key_of(*from), key_of(*to));
             let before = model.len();
             model.retain(|key, _| !(&from <= key && key < &to));
             let range = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
             assert_eq!(store.remove_range(range).unwrap(), before - model.len());
         }
-        Step::Apply(writes) => {
+        ReopenStep::Apply(writes) => {
             let mut batch = Batch::new();
             for (key, value) in writes {
                 if let Some(value) = value {
@@ -342,13 +342,13 @@ fn run(store: &Store, model: &mut BTreeMap<Vec<u8>, Contents>, step: &Step) {
             }
             store.apply(&batch).unwrap();
         }
-        Step::Checkpoint => drop(store.checkpoint().unwrap()),
-        Step::Reopen(_) => unreachable!("the caller reopens"),
+        ReopenStep::Checkpoint => drop(store.checkpoint().unwrap()),
+        ReopenStep::Reopen(_) => unreachable!("the caller reopens"),
     }
 }
 
-fn check(store: &Store, model: &BTreeMap<Vec<u8>, Contents>) {
-    let entries = store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+fn check(store: &Store, model: &BTreeMap<Vec<u8>, KeyContents>) {
+    let entries = store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX);
     assert_eq!(entries.len(), model.len());
     for (entry, (key, (value, columns))) in entries.iter().zip(model) {
         assert_eq!((&entry.key, &entry.value), (key, value));
@@ -370,14 +370,14 @@ proptest! {
         let level = |n: u8| if n == 0 { Durability::None } else { Durability::Buffered };
         let mut store = open(folder.path(), level(1));
         for step in &steps {
-            if let Step::Reopen(n) = step {
+            if let ReopenStep::Reopen(n) = step {
                 drop(store);
                 store = open(folder.path(), level(*n));
                 check(&store, &model);
             } else {
                 run(&store, &mut model, step);
             }
-            for entry in store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX) {
+            for entry in store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX) {
                 let last = versions.entry(entry.key).or_insert(0);
                 prop_assert!(entry.version >= *last);
                 *last = entry.version;

@@ -4,8 +4,8 @@
 
 use std::ops::Bound::Unbounded;
 
-use crate::common::{Random, options, skip_list};
-use skein_store::{Durability, Error, IndexKind, Limits, SNAPSHOTS_MAX, Snapshot, Store, StoreOptions};
+use crate::common::{StoreTestRng, options, skip_list};
+use skein_store::{Durability, Error, IndexKind, SNAPSHOTS_MAX, Snapshot, Store, StoreLimits, StoreOptions};
 
 fn open(path: &std::path::Path, durability: Durability) -> Store {
     Store::open(path, skip_list(durability)).unwrap()
@@ -28,7 +28,7 @@ fn is_refused(store: &Store, live: usize, limit: usize) {
 #[test]
 fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { snapshots: 2, ..Limits::default() };
+    let limits = StoreLimits { snapshots: 2, ..StoreLimits::default() };
     let path = folder.path().join("two");
     let store = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
     store.put(b"goose", b"grey").unwrap();
@@ -46,7 +46,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
     assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
 
     for (snapshots, fine) in [(0, false), (1, true), (SNAPSHOTS_MAX, true), (SNAPSHOTS_MAX + 1, false)] {
-        let limits = Limits { snapshots, ..Limits::default() };
+        let limits = StoreLimits { snapshots, ..StoreLimits::default() };
         let path = folder.path().join(snapshots.to_string());
         let opened = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) });
         match (opened, fine) {
@@ -69,13 +69,13 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
 #[test]
 fn the_limit_holds_for_many_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { snapshots: 3, ..Limits::default() };
+    let limits = StoreLimits { snapshots: 3, ..StoreLimits::default() };
     let store = Store::open(folder.path(), StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
     std::thread::scope(|scope| {
         for thread in 1..=6 {
             let store = &store;
             scope.spawn(move || {
-                let mut random = Random(thread);
+                let mut random = StoreTestRng(thread);
                 let mut held = Vec::new();
                 for _ in 0..500 {
                     match store.snapshot() {

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{LEVELS, copy, options, skip_list};
 use skein_store::{
-    Batch, Direction, Durability, Entry, IndexKind, RowRef, RowWriter as _, Snapshot, Store, StoreOptions,
+    Batch, Durability, IndexKind, KeyEntry, RowRef, RowWriter as _, ScanDirection, Snapshot, Store,
+    StoreOptions,
 };
 
 fn open(path: &Path, durability: Durability) -> Store {
@@ -22,15 +23,15 @@ fn open(path: &Path, durability: Durability) -> Store {
 const fn is_for_threads<T: Send + Sync>() {}
 const _: () = is_for_threads::<Snapshot>();
 
-fn all(snapshot: &Snapshot) -> Vec<Entry> {
-    snapshot.range((Unbounded, Unbounded), Direction::Forward, usize::MAX)
+fn all(snapshot: &Snapshot) -> Vec<KeyEntry> {
+    snapshot.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX)
 }
 
 /// Writes of all kinds, from within a scan: the scan of a snapshot shows none of them, a plain one does.
 #[test]
 fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
-    for direction in [Direction::Forward, Direction::Backward] {
+    for direction in [ScanDirection::Forward, ScanDirection::Backward] {
         for of_snapshot in [true, false] {
             let store =
                 open(&folder.path().join(format!("{direction:?} {of_snapshot}")), Durability::Buffered);
@@ -73,14 +74,14 @@ fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
                     (entry.key.clone(), entry.version, entry.value.clone().or(column))
                 })
                 .collect();
-            if direction == Direction::Backward {
+            if direction == ScanDirection::Backward {
                 expected.reverse();
             }
             assert_eq!(seen == expected, of_snapshot, "{direction:?}");
             assert_eq!(all(&snapshot), then, "it stays as it was");
             assert_eq!(snapshot.get_entry(b"b").unwrap().value.as_deref(), Some(&b"before"[..]));
             assert!(snapshot.get_entry(b"a").is_none() && snapshot.get_entry(b"f").is_some());
-            let some = snapshot.range((Included(&b"b"[..]), Excluded(&b"d"[..])), Direction::Backward, 1);
+            let some = snapshot.range((Included(&b"b"[..]), Excluded(&b"d"[..])), ScanDirection::Backward, 1);
             assert!(some.len() == 1 && some[0].key == b"bb");
         }
     }
@@ -128,9 +129,9 @@ fn take_turns(store: &Store, stop: &AtomicBool) {
 }
 
 /// Tells the writers to stop when it goes, after a failed assertion too.
-struct Stops<'a>(&'a AtomicBool);
+struct StopWritersOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stops<'_> {
+impl Drop for StopWritersOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -142,13 +143,13 @@ fn under_load(store: &Store, watch: impl FnOnce()) {
     std::thread::scope(|scope| {
         scope.spawn(|| write_batches(store, &stop));
         scope.spawn(|| take_turns(store, &stop));
-        let _stops = Stops(&stop);
+        let _stops = StopWritersOnDrop(&stop);
         watch();
     });
 }
 
 /// Why this is no moment of what `under_load` writes.
-fn torn(entries: &[Entry]) -> Option<String> {
+fn torn(entries: &[KeyEntry]) -> Option<String> {
     let held: BTreeMap<&[u8], &[u8]> =
         entries.iter().filter_map(|entry| Some((&entry.key[..], entry.value.as_deref()?))).collect();
     let batched = BATCHED.map(|key| held.get(key));
@@ -173,7 +174,7 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
             if round >= 400 && (torn_scans > 0 || began.elapsed() > Duration::from_mins(1)) {
                 break;
             }
-            let direction = if round % 2 == 0 { Direction::Forward } else { Direction::Backward };
+            let direction = if round % 2 == 0 { ScanDirection::Forward } else { ScanDirection::Backward };
             let snapshot = store.snapshot().unwrap();
             let seen = snapshot.range(range, direction, usize::MAX);
             assert_eq!(torn(&seen), None, "round {round}");
@@ -199,17 +200,17 @@ fn a_checkpoint_under_load_is_one_moment() {
                 copy(&path, &copied);
                 let after = open(&copied, durability);
                 assert!(after.recovery().checkpoint_rows >= FILLERS);
-                let entries = after.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+                let entries = after.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX);
                 assert_eq!(torn(&entries), None, "{durability:?}, round {round}");
             }
         });
         assert_eq!((store.stats().snapshots, store.stats().checkpoints), (0, 8));
         // Nothing is lost by a clean close and another index.
-        let entries = || store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+        let entries = || store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX);
         let expected = entries();
         store.close().unwrap();
         let reopened =
             Store::open(&path, StoreOptions { index: IndexKind::Masstree, ..options(durability) }).unwrap();
-        assert!(reopened.range((Unbounded, Unbounded), Direction::Forward, usize::MAX) == expected);
+        assert!(reopened.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX) == expected);
     }
 }

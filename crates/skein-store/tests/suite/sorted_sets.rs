@@ -7,17 +7,17 @@ use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{LEVELS, Random, copy, open};
-use crate::power_cuts::{History, cut_everywhere};
+use crate::common::{LEVELS, StoreTestRng, copy, open};
+use crate::power_cut_harness::{CutHistory, cut_everywhere};
 use skein_store::{
-    Change, Direction, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _, Session, SetReader,
-    SetWriter, Store,
+    Durability, Error, MEMBER_BYTES_MAX, RowChange, RowRef, RowWriter as _, ScanDirection, Session,
+    SetReader, SetWriter, Store,
 };
 
-type Set = BTreeMap<Vec<u8>, f64>;
+type SetModel = BTreeMap<Vec<u8>, f64>;
 
 /// The members in the order of scores.
-fn by_score(set: &Set) -> Vec<(f64, Vec<u8>)> {
+fn by_score(set: &SetModel) -> Vec<(f64, Vec<u8>)> {
     let mut entries: Vec<(f64, Vec<u8>)> =
         set.iter().map(|(member, score)| (*score, member.clone())).collect();
     entries.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
@@ -26,7 +26,7 @@ fn by_score(set: &Set) -> Vec<(f64, Vec<u8>)> {
 
 fn entries(set: &SetReader<'_>) -> Vec<(f64, Vec<u8>)> {
     let mut found = Vec::new();
-    set.walk(0, Direction::Forward, |score, member| {
+    set.walk(0, ScanDirection::Forward, |score, member| {
         found.push((score, member.to_vec()));
         ControlFlow::Continue(())
     });
@@ -34,7 +34,7 @@ fn entries(set: &SetReader<'_>) -> Vec<(f64, Vec<u8>)> {
 }
 
 /// A set as the store has it, after a look that both orders say the same; `None` if the key is absent.
-fn read(session: &Session, key: &[u8]) -> Option<Set> {
+fn read(session: &Session, key: &[u8]) -> Option<SetModel> {
     session.get_with(key, |row| {
         let set = row?.sorted_set().expect("a sorted set").read();
         let found = entries(&set);
@@ -72,7 +72,7 @@ fn a_set_begins_with_its_first_member_and_ends_with_its_last() {
     assert_eq!(remove(&mut session, b"s", b"a"), None);
     assert_eq!(read(&session, b"s"), None);
     put(&mut session, b"s", &[(b"a", 1.0), (b"b", 1.0), (b"a", 2.0), (b"", -0.5)]);
-    let expected = Set::from([(b"a".to_vec(), 2.0), (b"b".to_vec(), 1.0), (Vec::new(), -0.5)]);
+    let expected = SetModel::from([(b"a".to_vec(), 2.0), (b"b".to_vec(), 1.0), (Vec::new(), -0.5)]);
     assert_eq!(read(&session, b"s"), Some(expected));
     assert_eq!(store.len(), 1);
     for (member, score) in [(&b"b"[..], 1.0), (b"", -0.5), (b"a", 2.0)] {
@@ -83,26 +83,26 @@ fn a_set_begins_with_its_first_member_and_ends_with_its_last() {
     put(&mut session, b"s", &[]);
     assert_eq!(store.len(), 0);
     put(&mut session, b"s", &[(b"a", 7.0)]);
-    assert_eq!(read(&session, b"s"), Some(Set::from([(b"a".to_vec(), 7.0)])));
+    assert_eq!(read(&session, b"s"), Some(SetModel::from([(b"a".to_vec(), 7.0)])));
 }
 
 /// Ends a set by a write to its key.
-type End = fn(&mut skein_store::Writer<'_>) -> Result<(), Error>;
+type EndSetWrite = fn(&mut skein_store::Writer<'_>) -> Result<(), Error>;
 
 #[test]
 fn whoever_replaces_or_removes_the_key_ends_the_set() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
-    let ends: [End; 4] = [
+    let ends: [EndSetWrite; 4] = [
         |writer| writer.put(b"s", b"value").map(drop),
         |writer| writer.remove(b"s").map(drop),
         |writer| {
             writer
-                .update::<Error>(b"s", |_, rows| Ok(skein_store::Change::Put(rows.value(&[b"v"])?)))
+                .update::<Error>(b"s", |_, rows| Ok(skein_store::RowChange::Put(rows.value(&[b"v"])?)))
                 .map(drop)
         },
-        |writer| writer.update::<Error>(b"s", |_, _| Ok(skein_store::Change::Remove)).map(drop),
+        |writer| writer.update::<Error>(b"s", |_, _| Ok(skein_store::RowChange::Remove)).map(drop),
     ];
     for end in ends {
         put(&mut session, b"s", &[(b"a", 1.0), (b"b", 2.0)]);
@@ -117,7 +117,7 @@ fn whoever_replaces_or_removes_the_key_ends_the_set() {
         } else {
             assert_eq!(
                 read(&session, b"s"),
-                Some(Set::from([(b"c".to_vec(), 1.0)])),
+                Some(SetModel::from([(b"c".to_vec(), 1.0)])),
                 "nothing of the old set"
             );
         }
@@ -155,11 +155,16 @@ fn limits_are_told() {
     );
     assert!(matches!(change(b"a", f64::NAN), Err(Error::NotANumber)));
     assert_eq!(change(&long[1..], f64::INFINITY).unwrap(), Some(None));
-    assert_eq!(read(&session, b"s"), Some(Set::from([(long[1..].to_vec(), f64::INFINITY)])));
+    assert_eq!(read(&session, b"s"), Some(SetModel::from([(long[1..].to_vec(), f64::INFINITY)])));
 }
 
-/// Random changes to some sets, and the same to a model.
-fn churn(session: &mut Session, random: &mut Random, model: &mut BTreeMap<Vec<u8>, Set>, steps: u32) {
+/// StoreTestRng changes to some sets, and the same to a model.
+fn churn(
+    session: &mut Session,
+    random: &mut StoreTestRng,
+    model: &mut BTreeMap<Vec<u8>, SetModel>,
+    steps: u32,
+) {
     for _ in 0..steps {
         let key = vec![b's', random.below(3) as u8];
         let member = format!("member {}", random.below(200)).into_bytes();
@@ -195,7 +200,7 @@ fn churn(session: &mut Session, random: &mut Random, model: &mut BTreeMap<Vec<u8
     }
 }
 
-fn same(session: &Session, model: &BTreeMap<Vec<u8>, Set>) {
+fn same(session: &Session, model: &BTreeMap<Vec<u8>, SetModel>) {
     for key in 0..3 {
         let key = vec![b's', key];
         let expected = model.get(&key);
@@ -209,7 +214,7 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, Set>) {
 fn sets_are_there_again_after_a_start() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
-        let (mut random, mut model) = (Random(7), BTreeMap::new());
+        let (mut random, mut model) = (StoreTestRng(7), BTreeMap::new());
         for round in 0..6 {
             let store = open(folder.path(), durability);
             let mut session = store.session();
@@ -282,7 +287,7 @@ fn readers_never_see_the_orders_differ() {
         for writer in 0..2u64 {
             let (store, stop) = (&store, &stop);
             scope.spawn(move || {
-                let (mut session, mut random) = (store.session(), Random(writer + 1));
+                let (mut session, mut random) = (store.session(), StoreTestRng(writer + 1));
                 while !stop.load(Ordering::Relaxed) {
                     let key = [b's', random.below(2) as u8];
                     let (one, two) = (random.below(90).to_string(), random.below(90).to_string());
@@ -333,16 +338,16 @@ fn a_set_may_expire_and_keeps_its_members_when_its_time_changes() {
     session.write(|writer| writer.expire(b"s", Some(1))).unwrap().0.unwrap();
     assert_eq!(read(&session, b"s"), None);
     put(&mut session, b"s", &[(b"c", 3.0)]);
-    assert_eq!(read(&session, b"s"), Some(Set::from([(b"c".to_vec(), 3.0)])));
+    assert_eq!(read(&session, b"s"), Some(SetModel::from([(b"c".to_vec(), 3.0)])));
 }
 
 /// All sets and values of a store.
-type State = BTreeMap<Vec<u8>, Option<Set>>;
+type SetsByKey = BTreeMap<Vec<u8>, Option<SetModel>>;
 
-fn state_of(store: &Store) -> State {
+fn state_of(store: &Store) -> SetsByKey {
     let session = store.session();
     let mut keys = Vec::new();
-    session.scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+    session.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         keys.push((key.to_vec(), row.value().is_some()));
         ControlFlow::Continue(())
     });
@@ -360,7 +365,7 @@ fn unless_wrong_kind<R>(done: Result<R, Error>) -> Result<(), Error> {
 }
 
 /// Sets that come, change, are replaced and go, with checkpoints in between. Stops at the first error.
-fn workload(store: &Store, history: &mut History<State>) -> Result<(), Error> {
+fn workload(store: &Store, history: &mut CutHistory<SetsByKey>) -> Result<(), Error> {
     let mut sessions = [store.session(), store.session()];
     for step in 0..26u32 {
         let key = [b'k', (step % 3) as u8];
@@ -377,7 +382,7 @@ fn workload(store: &Store, history: &mut History<State>) -> Result<(), Error> {
                         return Ok(());
                     }
                     let mut all = Vec::new();
-                    set.walk(0, Direction::Forward, |_, member| {
+                    set.walk(0, ScanDirection::Forward, |_, member| {
                         all.push(member.to_vec());
                         ControlFlow::Continue(())
                     });
@@ -471,7 +476,7 @@ fn a_set_belongs_to_one_key_of_one_store() {
                     from.session().get_with(key, |row| {
                         let row = row.expect("it was put");
                         writer.update::<Error>(other, |_, rows| {
-                            Ok(Change::Put(rows.until(row, Some(u64::MAX / 4))))
+                            Ok(RowChange::Put(rows.until(row, Some(u64::MAX / 4))))
                         })
                     })
                 })

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{LEVELS, Random, copy, open, options};
-use crate::power_cuts::{History, cut_everywhere};
+use crate::common::{LEVELS, StoreTestRng, copy, open, options};
+use crate::power_cut_harness::{CutHistory, cut_everywhere};
 use skein_store::{
-    Batch, Change, Direction, Durability, Error, Limits, MEMBER_BYTES_MAX, ROW_COLUMNS_MAX, RowWriter as _,
-    Session, Store, StoreOptions, Writer,
+    Batch, Durability, Error, MEMBER_BYTES_MAX, ROW_COLUMNS_MAX, RowChange, RowWriter as _, ScanDirection,
+    Session, Store, StoreLimits, StoreOptions, Writer,
 };
 
-type Columns = BTreeMap<Vec<u8>, Vec<u8>>;
+type ColumnMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A session whose writes spread columns.
 fn session(store: &Store) -> Session {
@@ -27,7 +27,7 @@ fn write<R>(session: &mut Session, write: impl FnOnce(&mut Writer<'_>) -> Result
 }
 
 /// The columns of a key, and whether they lie in its row; `None` if it is absent. All ways to read them say the same.
-fn read(session: &Session, key: &[u8]) -> Option<(Columns, bool)> {
+fn read(session: &Session, key: &[u8]) -> Option<(ColumnMap, bool)> {
     session.get_with(key, |row| {
         let columns = row?.read_columns().expect("columns");
         let found = columns.to_vec();
@@ -54,11 +54,11 @@ fn name(number: u64) -> Vec<u8> {
 }
 
 /// Columns of these numbers, which all hold `value`.
-fn columns(numbers: std::ops::Range<u64>, value: &[u8]) -> Columns {
+fn columns(numbers: std::ops::Range<u64>, value: &[u8]) -> ColumnMap {
     numbers.map(|number| (name(number), value.to_vec())).collect()
 }
 
-fn put(session: &mut Session, key: &[u8], columns: &Columns) -> usize {
+fn put(session: &mut Session, key: &[u8], columns: &ColumnMap) -> usize {
     let columns: Vec<(&[u8], &[u8])> = columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
     write(session, |writer| writer.put_columns(key, &columns))
 }
@@ -161,7 +161,7 @@ fn batches_and_updates_know_them() {
     write(&mut session, |writer| writer.put(b"k", b"value"));
     assert_eq!(store.get(b"k").unwrap().unwrap(), b"value");
     write(&mut session, |writer| {
-        writer.update::<Error>(b"k", |_, _| Ok(Change::Remove))?;
+        writer.update::<Error>(b"k", |_, _| Ok(RowChange::Remove))?;
         writer.expire(b"k", Some(1))
     });
     put(&mut session, b"k", &columns(0..100, b"v"));
@@ -180,7 +180,7 @@ fn limits_are_told() {
     let mut session = session(&store);
     let long = vec![b'x'; MEMBER_BYTES_MAX + 1];
     // A row with a name that is too long stays a row.
-    put(&mut session, b"row", &Columns::from([(long.clone(), b"1".to_vec())]));
+    put(&mut session, b"row", &ColumnMap::from([(long.clone(), b"1".to_vec())]));
     put(&mut session, b"row", &columns(0..100, b"v"));
     assert_eq!(read(&session, b"row").map(|(columns, in_row)| (columns.len(), in_row)), Some((101, true)));
     remove(&mut session, b"row", std::slice::from_ref(&long));
@@ -193,13 +193,13 @@ fn limits_are_told() {
          shorten it or hash its tail"
     );
     assert_eq!(read(&session, b"row"), Some((columns(0..100, b"v"), false)));
-    assert_eq!(put(&mut session, b"row", &Columns::from([(long[1..].to_vec(), b"1".to_vec())])), 1);
+    assert_eq!(put(&mut session, b"row", &ColumnMap::from([(long[1..].to_vec(), b"1".to_vec())])), 1);
 }
 
 #[test]
 fn a_full_store_takes_what_does_not_add() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { memory_bytes: Some(64 << 20), ..Limits::default() };
+    let limits = StoreLimits { memory_bytes: Some(64 << 20), ..StoreLimits::default() };
     let store = Store::open(folder.path(), StoreOptions { limits, ..options(Durability::Buffered) }).unwrap();
     let mut session = session(&store);
     put(&mut session, b"spread", &columns(0..100, b"value"));
@@ -226,8 +226,13 @@ fn a_full_store_takes_what_does_not_add() {
     assert_eq!(read(&session, b"row"), Some((columns(0..99, b"value"), true)));
 }
 
-/// Random changes to some keys, and the same to a model. Columns come and go, so that keys cross the limit both ways.
-fn churn(session: &mut Session, random: &mut Random, model: &mut BTreeMap<Vec<u8>, Columns>, steps: u32) {
+/// StoreTestRng changes to some keys, and the same to a model. Columns come and go, so that keys cross the limit both ways.
+fn churn(
+    session: &mut Session,
+    random: &mut StoreTestRng,
+    model: &mut BTreeMap<Vec<u8>, ColumnMap>,
+    steps: u32,
+) {
     for _ in 0..steps {
         let key = vec![b'k', random.below(3) as u8];
         let first = random.below(150);
@@ -269,7 +274,7 @@ fn churn(session: &mut Session, random: &mut Random, model: &mut BTreeMap<Vec<u8
     }
 }
 
-fn same(session: &Session, model: &BTreeMap<Vec<u8>, Columns>) {
+fn same(session: &Session, model: &BTreeMap<Vec<u8>, ColumnMap>) {
     for key in 0..3 {
         let key = vec![b'k', key];
         assert_eq!(read(session, &key).map(|(columns, _)| columns).as_ref(), model.get(&key));
@@ -280,7 +285,7 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, Columns>) {
 fn columns_are_there_again_after_a_start() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
-        let (mut random, mut model) = (Random(11), BTreeMap::new());
+        let (mut random, mut model) = (StoreTestRng(11), BTreeMap::new());
         for round in 0..6 {
             let store = open(folder.path(), durability);
             // Every third run is of a program that spreads none.
@@ -303,7 +308,7 @@ proptest::proptest! {
     #[test]
     fn spread_columns_are_a_map(seed in 1u64.., rounds in 1u32..4) {
         let folder = tempfile::tempdir().unwrap();
-        let (mut random, mut model) = (Random(seed), BTreeMap::new());
+        let (mut random, mut model) = (StoreTestRng(seed), BTreeMap::new());
         for _ in 0..rounds {
             let store = open(folder.path(), Durability::Buffered);
             let mut session = session(&store);
@@ -316,7 +321,7 @@ proptest::proptest! {
 
 /// Writes columns that all hold one value, beside readers that look whether they do, until `stop`.
 fn write_whole(store: &Store, writer: u64, stop: &AtomicBool) {
-    let (mut session, mut random) = (session(store), Random(writer + 1));
+    let (mut session, mut random) = (session(store), StoreTestRng(writer + 1));
     while !stop.load(Ordering::Relaxed) {
         let key = [b'k', random.below(2) as u8];
         let value = random.below(1 << 40).to_be_bytes();
@@ -334,7 +339,7 @@ fn write_whole(store: &Store, writer: u64, stop: &AtomicBool) {
 }
 
 /// The value that the first hundred columns hold, if the key has them.
-fn whole(columns: &Columns) -> Option<Vec<u8>> {
+fn whole(columns: &ColumnMap) -> Option<Vec<u8>> {
     let first = columns.get(&name(0))?;
     assert!((0..100).all(|number| columns.get(&name(number)) == Some(first)), "a part of a write");
     Some(first.clone())
@@ -401,11 +406,11 @@ fn read_copy(path: &Path, durability: Durability) {
 }
 
 /// All keys of a store; a value is no columns.
-type State = BTreeMap<Vec<u8>, Columns>;
+type ColumnsByKey = BTreeMap<Vec<u8>, ColumnMap>;
 
-fn state_of(store: &Store) -> State {
-    let mut state = State::new();
-    store.session().scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+fn state_of(store: &Store) -> ColumnsByKey {
+    let mut state = ColumnsByKey::new();
+    store.session().scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
         state.insert(key.to_vec(), columns.into_iter().collect());
         ControlFlow::Continue(())
@@ -414,7 +419,7 @@ fn state_of(store: &Store) -> State {
 }
 
 /// Rows that are spread, change, are replaced and go, with checkpoints in between. Stops at the first error.
-fn workload(store: &Store, history: &mut History<State>) -> Result<(), Error> {
+fn workload(store: &Store, history: &mut CutHistory<ColumnsByKey>) -> Result<(), Error> {
     let mut sessions = [session(store), session(store)];
     for step in 0..16u64 {
         let key = [b'k', (step % 2) as u8];
@@ -435,7 +440,7 @@ fn workload(store: &Store, history: &mut History<State>) -> Result<(), Error> {
         // That one is two writes.
         if step % 9 == 8 {
             let mut between = history.states[history.states.len() - 1].clone();
-            between.insert(key.to_vec(), Columns::new());
+            between.insert(key.to_vec(), ColumnMap::new());
             history.states.push(between);
         }
         history.note(store, state_of(store), done.map(|(_, ticket)| ticket))?;
@@ -457,7 +462,7 @@ fn power_cuts_leave_commands_whole() {
 
 /// At level `none` a checkpoint is all that is left. Were members read before or beside their keys, it could have a key that stands for columns and none of them.
 #[test]
-fn a_checkpoint_without_a_log_loses_no_row_that_is_spread_meanwhile() {
+fn a_checkpoint_without_a_log_keeps_rows_spread_meanwhile() {
     const KEYS: u32 = 4_000;
     for round in 0..3 {
         let (folder, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{Random, options};
+use crate::common::{StoreTestRng, options};
 use skein_store::{Durability, IndexKind, Session, Store, StoreOptions};
 
 /// One key in so many stays.
@@ -37,12 +37,13 @@ fn fill(session: &mut Session, numbers: impl Iterator<Item = usize>) {
 }
 
 /// The order in which keys are removed, from the ascending one.
-type Order = (&'static str, fn(&mut [usize]));
+type RemovalOrder = (&'static str, fn(&mut [usize]));
 
-const ORDERS: [Order; 3] = [("ascending", |_| ()), ("descending", <[usize]>::reverse), ("random", shuffle)];
+const ORDERS: [RemovalOrder; 3] =
+    [("ascending", |_| ()), ("descending", <[usize]>::reverse), ("random", shuffle)];
 
 fn shuffle(numbers: &mut [usize]) {
-    let mut random = Random(7);
+    let mut random = StoreTestRng(7);
     for last in (1..numbers.len()).rev() {
         numbers.swap(last, (random.next() % (last as u64 + 1)) as usize);
     }

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Random, open};
+use crate::common::{StoreTestRng, open};
 use skein_store::{
-    Direction, Durability, Error, MembersView, OrderView, RowRef, RowWriter as _, Session, Writer,
+    Durability, Error, MembersView, RowRef, RowWriter as _, ScanDirection, ScoreRangeView, Session, Writer,
 };
 
 /// Members, and the scores among which they choose: few, so that many are the same.
 const MEMBERS: u64 = 60;
 const SCORES: u64 = 5;
 
-fn member(random: &mut Random) -> Vec<u8> {
+fn member(random: &mut StoreTestRng) -> Vec<u8> {
     format!("goose:{:02}", random.below(MEMBERS)).into_bytes()
 }
 
@@ -24,7 +24,7 @@ fn write(session: &mut Session, writes: impl FnOnce(&mut Writer<'_>) -> Result<(
 }
 
 /// One write to the set: mostly of one member, now and then the end of the set.
-fn change_set(session: &mut Session, key: &[u8], random: &mut Random) {
+fn change_set(session: &mut Session, key: &[u8], random: &mut StoreTestRng) {
     let (name, score) = (member(random), random.below(SCORES) as f64);
     write(session, |writer| match random.below(200) {
         0 => writer.remove(key).map(drop),
@@ -38,7 +38,7 @@ fn members_of(session: &Session, key: &[u8]) -> Vec<(f64, Vec<u8>)> {
     let mut found = Vec::new();
     session.get_with(key, |row| {
         if let Some(set) = row.and_then(RowRef::sorted_set) {
-            set.read().walk(0, Direction::Forward, |score, member| {
+            set.read().walk(0, ScanDirection::Forward, |score, member| {
                 found.push((score, member.to_vec()));
                 ControlFlow::Continue(())
             });
@@ -48,25 +48,25 @@ fn members_of(session: &Session, key: &[u8]) -> Vec<(f64, Vec<u8>)> {
 }
 
 /// A name and a value.
-type Column = (Vec<u8>, Vec<u8>);
+type OwnedColumn = (Vec<u8>, Vec<u8>);
 
 /// A view that is being read, beside what it has to show.
-struct Reading<V, E> {
+struct ViewReading<V, E> {
     view: V,
     wanted: Vec<E>,
     shown: Vec<E>,
 }
 
-fn step_order(reading: &mut Reading<OrderView, (f64, Vec<u8>)>, most: usize) -> bool {
-    let Reading { view, shown, .. } = reading;
+fn step_order(reading: &mut ViewReading<ScoreRangeView, (f64, Vec<u8>)>, most: usize) -> bool {
+    let ViewReading { view, shown, .. } = reading;
     view.step(most, |score, member| {
         shown.push((score, member.to_vec()));
         ControlFlow::Continue(())
     })
 }
 
-fn step_members(reading: &mut Reading<MembersView, Column>, most: usize) -> bool {
-    let Reading { view, shown, .. } = reading;
+fn step_members(reading: &mut ViewReading<MembersView, OwnedColumn>, most: usize) -> bool {
+    let ViewReading { view, shown, .. } = reading;
     view.step(most, |name, value| {
         shown.push((name.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
@@ -76,8 +76,8 @@ fn step_members(reading: &mut Reading<MembersView, Column>, most: usize) -> bool
 fn order_view(
     session: &Session,
     key: &[u8],
-    random: &mut Random,
-) -> Option<Reading<OrderView, (f64, Vec<u8>)>> {
+    random: &mut StoreTestRng,
+) -> Option<ViewReading<ScoreRangeView, (f64, Vec<u8>)>> {
     let all = members_of(session, key);
     let len = all.len() as u64;
     if len == 0 {
@@ -85,7 +85,7 @@ fn order_view(
     }
     let (first, count) = (random.below(len), random.below(len + 10));
     let backward = random.below(2) == 0;
-    let direction = if backward { Direction::Backward } else { Direction::Forward };
+    let direction = if backward { ScanDirection::Backward } else { ScanDirection::Forward };
     let view = session.get_with(key, |row| row?.sorted_set()?.read().view(first, count, direction))?;
     let first = usize::try_from(first).expect("small");
     let count = usize::try_from(count).expect("small");
@@ -94,7 +94,7 @@ fn order_view(
     } else {
         all[first..].iter().take(count).cloned().collect()
     };
-    Some(Reading { view, wanted, shown: Vec::new() })
+    Some(ViewReading { view, wanted, shown: Vec::new() })
 }
 
 /// Many views of one set, begun and read while it is written to, dies and begins again: each shows what was there when it was taken.
@@ -102,7 +102,7 @@ fn order_view(
 fn a_view_of_a_set_is_of_one_moment() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), Durability::Buffered);
-    let (mut session, mut random) = (store.session(), Random(7));
+    let (mut session, mut random) = (store.session(), StoreTestRng(7));
     let mut readings = Vec::new();
     let mut finished = 0;
     for _ in 0..40_000 {
@@ -128,7 +128,7 @@ fn a_view_of_a_set_is_of_one_moment() {
 fn members_are_looked_up_as_of_one_moment() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), Durability::Buffered);
-    let (mut session, mut random) = (store.session(), Random(8));
+    let (mut session, mut random) = (store.session(), StoreTestRng(8));
     for _ in 0..300 {
         let at_once = members_of(&session, b"geese");
         let view = session.get_with(b"geese", |row| row?.sorted_set()?.read().view_members());
@@ -154,7 +154,7 @@ fn members_are_looked_up_as_of_one_moment() {
     }
 }
 
-fn columns_of(session: &Session) -> Vec<Column> {
+fn columns_of(session: &Session) -> Vec<OwnedColumn> {
     session.get_with(b"flock", |row| {
         row.and_then(RowRef::read_columns).map(|columns| columns.to_vec()).unwrap_or_default()
     })
@@ -164,16 +164,16 @@ fn columns_of(session: &Session) -> Vec<Column> {
 fn a_view_of_columns_is_of_one_moment() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), Durability::Buffered);
-    let (mut session, mut random) = (store.session(), Random(9));
+    let (mut session, mut random) = (store.session(), StoreTestRng(9));
     session.spread_columns(true);
-    let mut readings: Vec<Reading<MembersView, Column>> = Vec::new();
+    let mut readings: Vec<ViewReading<MembersView, OwnedColumn>> = Vec::new();
     let mut finished = 0;
     for turn in 0..20_000u32 {
         match random.below(20) {
             0 if readings.len() < 8 => {
                 let view = session.get_with(b"flock", |row| row?.read_columns()?.view());
                 let wanted = columns_of(&session);
-                readings.extend(view.map(|view| Reading { view, wanted, shown: Vec::new() }));
+                readings.extend(view.map(|view| ViewReading { view, wanted, shown: Vec::new() }));
             }
             0..6 if !readings.is_empty() => {
                 let at = random.below(readings.len() as u64) as usize;
@@ -225,10 +225,10 @@ fn a_view_has_each_write_whole() {
             }
         });
         for _ in 0..500 {
-            let view =
-                session.get_with(b"pairs", |row| row?.sorted_set()?.read().view(0, 21, Direction::Forward));
+            let view = session
+                .get_with(b"pairs", |row| row?.sorted_set()?.read().view(0, 21, ScanDirection::Forward));
             let mut reading =
-                Reading { view: view.expect("it is there"), wanted: Vec::new(), shown: Vec::new() };
+                ViewReading { view: view.expect("it is there"), wanted: Vec::new(), shown: Vec::new() };
             while step_order(&mut reading, 2) {}
             let scores: Vec<f64> = reading.shown.iter().map(|(score, _)| *score).collect();
             assert_eq!(scores.len(), 21);

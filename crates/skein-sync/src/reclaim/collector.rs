@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Once;
 
-use super::abandoned::Class;
+use super::abandoned_guards::CollectorClass;
 use super::guards::{LocalGuard, OwnedGuard};
 
 /// Keeps retired objects until no guard protects them any more, then frees them.
@@ -12,7 +12,7 @@ use super::guards::{LocalGuard, OwnedGuard};
 #[derive(Debug)]
 pub struct Collector {
     pub(super) seize: seize::Collector,
-    pub(super) class: Class,
+    pub(super) class: CollectorClass,
     /// Whether a reservation is active for ever.
     pinned: Once,
 }
@@ -31,7 +31,7 @@ impl Default for Collector {
 impl Collector {
     /// A collector without guards.
     pub fn new() -> Self {
-        Self { seize: seize::Collector::new(), class: Class::next(), pinned: Once::new() }
+        Self { seize: seize::Collector::new(), class: CollectorClass::next(), pinned: Once::new() }
     }
 
     /// How many objects a thread retires before it hands them over together; rounded up to a power of two.

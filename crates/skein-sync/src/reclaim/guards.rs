@@ -5,7 +5,7 @@ use std::mem::{self, ManuallyDrop};
 
 use seize::Guard as _;
 
-use super::abandoned;
+use super::abandoned_guards;
 use super::collector::{Collector, GracePeriod};
 use super::{Guard, sealed};
 
@@ -20,10 +20,10 @@ fn reclaimer<T>(reclaim: unsafe fn(*mut T, &GracePeriod)) -> Reclaimer<T> {
 /// A guard of the current thread.
 pub struct LocalGuard<'a> {
     collector: &'a Collector,
-    kind: Kind<'a>,
+    kind: LocalGuardKind<'a>,
 }
 
-enum Kind<'a> {
+enum LocalGuardKind<'a> {
     /// Dropped by hand, if at all (invariant 2).
     Local(ManuallyDrop<seize::LocalGuard<'a>>),
     /// The thread ends (invariant 5).
@@ -33,24 +33,24 @@ enum Kind<'a> {
 impl<'a> LocalGuard<'a> {
     #[inline(always)]
     pub(super) fn enter(collector: &'a Collector) -> Self {
-        if !abandoned::is_counted(&collector.seize) {
+        if !abandoned_guards::is_counted(&collector.seize) {
             return Self::enter_at_the_end(collector);
         }
         collector.class.count();
-        Self { collector, kind: Kind::Local(ManuallyDrop::new(collector.seize.enter())) }
+        Self { collector, kind: LocalGuardKind::Local(ManuallyDrop::new(collector.seize.enter())) }
     }
 
     #[cold]
     #[inline(never)]
     fn enter_at_the_end(collector: &'a Collector) -> Self {
-        Self { collector, kind: Kind::Owned(OwnedGuard::enter(collector)) }
+        Self { collector, kind: LocalGuardKind::Owned(OwnedGuard::enter(collector)) }
     }
 }
 
 impl Drop for LocalGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Kind::Local(guard) = &mut self.kind {
+        if let LocalGuardKind::Local(guard) = &mut self.kind {
             self.collector.class.uncount();
             if !self.collector.class.is_frozen() {
                 // SAFETY: this is its last use.
@@ -66,17 +66,17 @@ impl Guard for LocalGuard<'_> {
     #[inline]
     fn refresh(&mut self) {
         match &mut self.kind {
-            Kind::Local(guard) if !self.collector.class.is_frozen() => guard.refresh(),
-            Kind::Local(_) => {}
-            Kind::Owned(guard) => guard.refresh(),
+            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => guard.refresh(),
+            LocalGuardKind::Local(_) => {}
+            LocalGuardKind::Owned(guard) => guard.refresh(),
         }
     }
 
     fn flush(&self) {
         match &self.kind {
-            Kind::Local(guard) if !self.collector.class.is_frozen() => guard.flush(),
-            Kind::Local(_) => {}
-            Kind::Owned(guard) => guard.flush(),
+            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => guard.flush(),
+            LocalGuardKind::Local(_) => {}
+            LocalGuardKind::Owned(guard) => guard.flush(),
         }
     }
 
@@ -88,22 +88,22 @@ impl Guard for LocalGuard<'_> {
     #[inline]
     fn thread_id(&self) -> usize {
         match &self.kind {
-            Kind::Local(guard) => guard.thread_id(),
-            Kind::Owned(guard) => guard.thread_id(),
+            LocalGuardKind::Local(guard) => guard.thread_id(),
+            LocalGuardKind::Owned(guard) => guard.thread_id(),
         }
     }
 
     #[inline]
     unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
         match &self.kind {
-            Kind::Local(guard) if !self.collector.class.is_frozen() => {
+            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => {
                 // SAFETY: passed on to the caller. The batch is that of the thread's number, which is still its own: it has not
                 // ended, or the class would be frozen.
                 unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
             }
-            Kind::Local(_) => {}
+            LocalGuardKind::Local(_) => {}
             // SAFETY: passed on to the caller.
-            Kind::Owned(guard) => unsafe { guard.defer_retire(pointer, reclaim) },
+            LocalGuardKind::Owned(guard) => unsafe { guard.defer_retire(pointer, reclaim) },
         }
     }
 }
@@ -173,7 +173,11 @@ impl Guard for OwnedGuard<'_> {
 
     fn thread_id(&self) -> usize {
         // `seize` would panic where the thread has given its number back.
-        if abandoned::has_ended() { 0 } else { self.guard.as_ref().map_or(0, |guard| guard.thread_id()) }
+        if abandoned_guards::has_ended() {
+            0
+        } else {
+            self.guard.as_ref().map_or(0, |guard| guard.thread_id())
+        }
     }
 
     unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {

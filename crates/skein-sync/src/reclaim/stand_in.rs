@@ -5,12 +5,12 @@ use std::sync::Mutex;
 
 use super::{Guard, sealed};
 
-type Retired = (*mut (), unsafe fn(*mut (), &GracePeriod));
+type ModelRetired = (*mut (), unsafe fn(*mut (), &GracePeriod));
 
 /// Stands in for the collector over `seize`.
 #[derive(Default)]
 pub struct Collector {
-    retired: Mutex<Vec<Retired>>,
+    retired: Mutex<Vec<ModelRetired>>,
 }
 
 // SAFETY: the pointers are only handed to their reclaimers, by the one thread that drops the collector.

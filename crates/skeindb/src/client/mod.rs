@@ -93,7 +93,7 @@ impl Client {
         name: rustls::pki_types::ServerName<'static>,
         config: Arc<rustls::ClientConfig>,
     ) -> io::Result<Self> {
-        Self::over(Stream::Tls(tls::TlsStream::handshake(stream::tcp(address)?, name, config)?))
+        Self::over(Stream::Tls(tls::TlsClientStream::handshake(stream::tcp(address)?, name, config)?))
     }
 
     /// Connects as [`connect_tls`](Self::connect_tls) does, and waits at most `timeout` for each of
@@ -109,7 +109,7 @@ impl Client {
         timeout: Duration,
     ) -> io::Result<Self> {
         let socket = stream::tcp_within(address, timeout)?;
-        Self::over(Stream::Tls(tls::TlsStream::handshake(socket, name, config)?))
+        Self::over(Stream::Tls(tls::TlsClientStream::handshake(socket, name, config)?))
     }
 
     fn over(stream: Stream) -> io::Result<Self> {

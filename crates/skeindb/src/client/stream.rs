@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 #[cfg(feature = "tls")]
-use super::tls::TlsStream;
+use super::tls::TlsClientStream;
 
 /// One of the two handles of a connection: one thread reads by one of them, and one writes by the other.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
     #[cfg(feature = "tls")]
-    Tls(TlsStream),
+    Tls(TlsClientStream),
 }
 
 /// Does the same with whatever it is.

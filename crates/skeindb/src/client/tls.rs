@@ -25,7 +25,7 @@ const READ_BYTES: usize = (16 << 10) + 256;
 
 /// A handle of a connection over TLS.
 #[derive(Debug)]
-pub(super) struct TlsStream {
+pub(super) struct TlsClientStream {
     socket: TcpStream,
     session: Arc<Mutex<ClientConnection>>,
     /// What was read from the socket; from `taken` on the session has not seen it.
@@ -38,12 +38,12 @@ pub(super) struct TlsStream {
 }
 
 /// A socket with one deadline for all that is read and written.
-struct Timed<'s> {
+struct DeadlineSocket<'s> {
     socket: &'s TcpStream,
     deadline: Instant,
 }
 
-impl Timed<'_> {
+impl DeadlineSocket<'_> {
     /// The time that is left; none is an error like that of a socket whose time is over.
     fn left(&self) -> io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -51,14 +51,14 @@ impl Timed<'_> {
     }
 }
 
-impl Read for Timed<'_> {
+impl Read for DeadlineSocket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.socket.set_read_timeout(Some(self.left()?))?;
         self.socket.read(buffer)
     }
 }
 
-impl Write for Timed<'_> {
+impl Write for DeadlineSocket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(Some(self.left()?))?;
         self.socket.write(bytes)
@@ -69,7 +69,7 @@ impl Write for Timed<'_> {
     }
 }
 
-impl TlsStream {
+impl TlsClientStream {
     /// Shakes hands with the server at the other end.
     pub(super) fn handshake(
         socket: TcpStream,
@@ -86,7 +86,7 @@ impl TlsStream {
         config: Arc<ClientConfig>,
     ) -> io::Result<Self> {
         let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
-        let mut timed = Timed { socket: &socket, deadline: Instant::now() + patience };
+        let mut timed = DeadlineSocket { socket: &socket, deadline: Instant::now() + patience };
         while session.is_handshaking() {
             session.complete_io(&mut timed)?;
         }
@@ -156,7 +156,7 @@ fn take(session: &mut ClientConnection, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-impl Read for TlsStream {
+impl Read for TlsClientStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match lock(&self.session).reader().read(buffer) {
@@ -170,7 +170,7 @@ impl Read for TlsStream {
     }
 }
 
-impl Write for TlsStream {
+impl Write for TlsClientStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut session = lock(&self.session);
         let count = session.writer().write(bytes)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::options::Options;
+use super::options::ClusterOptions;
 
 /// The reason why a request to a cluster failed. The text names the node, the slots and the way
 /// out.
@@ -75,8 +75,8 @@ impl Setback {
 
 /// Repeats an attempt until it succeeds, fails for good, or the patience is over.
 #[derive(Debug)]
-pub(super) struct Trial {
-    options: Arc<Options>,
+pub(super) struct RetryLoop {
+    options: Arc<ClusterOptions>,
     began: Instant,
     pause: Duration,
 }
@@ -86,8 +86,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
-impl Trial {
-    pub(super) fn begin(options: &Arc<Options>) -> Self {
+impl RetryLoop {
+    pub(super) fn begin(options: &Arc<ClusterOptions>) -> Self {
         Self { options: Arc::clone(options), began: Instant::now(), pause: PAUSE_MIN }
     }
 
@@ -119,10 +119,10 @@ impl Trial {
 mod tests {
     use super::*;
 
-    fn trial(patience: Duration) -> Trial {
-        let mut options = Options::default();
+    fn trial(patience: Duration) -> RetryLoop {
+        let mut options = ClusterOptions::default();
         options.patience = patience;
-        Trial::begin(&Arc::new(options))
+        RetryLoop::begin(&Arc::new(options))
     }
 
     #[test]
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_caller_ends_the_waiting() {
-        let mut options = Options::default();
+        let mut options = ClusterOptions::default();
         options.stop = Some(Arc::new(true.into()));
-        let mut trial = Trial::begin(&Arc::new(options));
+        let mut trial = RetryLoop::begin(&Arc::new(options));
         let error = trial.after(Setback::passing("slot 7 has no primary", "")).expect_err("it is stopped");
         assert_eq!(error.kind(), ErrorKind::Stopped);
         assert_eq!(error.to_string(), "interrupted while waiting: slot 7 has no primary");

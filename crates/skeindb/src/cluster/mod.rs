@@ -51,43 +51,43 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::Direction;
+use crate::ScanDirection;
 use crate::client::Reply;
 
-mod command;
+mod connections;
 mod error;
-mod links;
 mod map;
 mod options;
 mod page;
+mod page_request;
 mod route;
 mod scan;
 mod window;
 
-pub use command::Shown;
 pub use error::{Error, ErrorKind};
-pub use options::{Login, Options};
-pub use page::Entry;
-pub use scan::Scan;
+pub use options::{ClusterLogin, ClusterOptions};
+pub use page::ClusterEntry;
+pub use page_request::Projection;
+pub use scan::ClusterScan;
 
-use command::RangeRequest;
-use error::{Setback, Trial};
-use links::Links;
-use route::Table;
+use connections::NodeConnections;
+use error::{RetryLoop, Setback};
+use page_request::RangeRequest;
+use route::RoutingTable;
 
 /// Bounds of a range of keys.
-pub type Bounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+pub type RangeBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
 /// A client for a cluster.
 #[derive(Debug)]
 pub struct Cluster {
-    links: Links,
+    links: NodeConnections,
     /// Nodes that know the slot map: those that the caller named, and the primaries of the first
     /// map.
     seeds: BTreeSet<String>,
     /// The ids of all nodes.
     ids: BTreeSet<String>,
-    table: Table,
+    table: RoutingTable,
     /// The connection that answered the last call.
     connection: u64,
 }
@@ -98,12 +98,12 @@ impl Cluster {
     ///
     /// # Errors
     /// None of `seeds` answers, one of them is not a node of a cluster, or a node rejects the user.
-    pub fn connect<S: AsRef<str>>(seeds: &[S], options: Options) -> Result<Self, Error> {
-        let mut links = Links::new(Arc::new(options));
+    pub fn connect<S: AsRef<str>>(seeds: &[S], options: ClusterOptions) -> Result<Self, Error> {
+        let mut links = NodeConnections::new(Arc::new(options));
         let mut seeds: BTreeSet<String> = seeds.iter().map(|seed| seed.as_ref().to_owned()).collect();
         let map = links.map(seeds.clone()).map_err(at_once)?;
         seeds.extend(map.addresses());
-        Ok(Self { table: Table::from(&map), ids: map.ids, connection: 0, links, seeds })
+        Ok(Self { table: RoutingTable::from(&map), ids: map.ids, connection: 0, links, seeds })
     }
 
     /// Begins a range: the keys within `bounds`, from the smallest or from the greatest. `shown`
@@ -132,9 +132,14 @@ impl Cluster {
     ///
     /// # Errors
     /// No node answers a slot map for the whole patience.
-    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, shown: Shown) -> Result<Scan, Error> {
-        let mut links = Links::new(self.links.options.clone());
-        let mut trial = Trial::begin(&self.links.options);
+    pub fn range(
+        &self,
+        bounds: RangeBounds<'_>,
+        direction: ScanDirection,
+        shown: Projection,
+    ) -> Result<ClusterScan, Error> {
+        let mut links = NodeConnections::new(self.links.options.clone());
+        let mut trial = RetryLoop::begin(&self.links.options);
         let nodes = loop {
             match links.map(self.seeds.clone()) {
                 Ok(map) => break map.addresses(),
@@ -142,7 +147,7 @@ impl Cluster {
             }
         };
         let (min, max) = (bounds.0.map(<[u8]>::to_vec), bounds.1.map(<[u8]>::to_vec));
-        Ok(Scan::new(
+        Ok(ClusterScan::new(
             links,
             self.seeds.clone(),
             nodes,
@@ -164,8 +169,8 @@ impl Cluster {
     ///
     /// # Errors
     /// Those of [`range`](Self::range) and [`Scan::next`].
-    pub fn count(&self, bounds: Bounds<'_>) -> Result<u64, Error> {
-        let mut scan = self.range(bounds, Direction::Forward, Shown::Names)?;
+    pub fn count(&self, bounds: RangeBounds<'_>) -> Result<u64, Error> {
+        let mut scan = self.range(bounds, ScanDirection::Forward, Projection::Names)?;
         let mut keys = 0;
         while scan.next()?.is_some() {
             keys += 1;

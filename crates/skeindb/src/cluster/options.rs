@@ -13,7 +13,7 @@ type Connector = dyn Fn(&str) -> io::Result<Client> + Send + Sync;
 
 /// The user and the password for every node.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Login {
+pub struct ClusterLogin {
     /// The user; `default` is the one that has the name.
     pub user: String,
     /// The password.
@@ -21,7 +21,7 @@ pub struct Login {
 }
 
 /// Leaves out the password.
-impl fmt::Debug for Login {
+impl fmt::Debug for ClusterLogin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
     }
@@ -40,9 +40,9 @@ impl fmt::Debug for Login {
 /// ```
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Options {
+pub struct ClusterOptions {
     /// The user and the password, if the nodes ask for one.
-    pub login: Option<Login>,
+    pub login: Option<ClusterLogin>,
     /// How long one request to one node may take, the connection included. 5 seconds unless set.
     pub page_timeout: Duration,
     /// How long a window, or a command, is repeated before the client returns an error. 30 seconds
@@ -57,7 +57,7 @@ pub struct Options {
     connector: Option<Arc<Connector>>,
 }
 
-impl Default for Options {
+impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
             login: None,
@@ -70,7 +70,7 @@ impl Default for Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for ClusterOptions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Options")
             .field("login", &self.login)
@@ -81,7 +81,7 @@ impl fmt::Debug for Options {
     }
 }
 
-impl Options {
+impl ClusterOptions {
     /// Connects to nodes by `connector`, which is given host and port: for TLS, or another way to
     /// log in. Without one the client connects over TCP.
     ///
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_password_is_not_shown() {
-        let login = Some(Login { user: "ann".to_owned(), password: b"hunter2".to_vec() });
-        let text = format!("{:?}", Options { login, ..Options::default() });
+        let login = Some(ClusterLogin { user: "ann".to_owned(), password: b"hunter2".to_vec() });
+        let text = format!("{:?}", ClusterOptions { login, ..ClusterOptions::default() });
         assert!(text.contains("ann") && !text.contains("hunter2") && !text.contains("104"), "{text}");
     }
 }

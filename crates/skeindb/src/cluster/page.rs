@@ -4,13 +4,13 @@ use std::ops::Bound;
 
 use skein_syntax::slots::SlotSet;
 
-use super::command::RangeRequest;
-use crate::Direction;
+use super::page_request::RangeRequest;
+use crate::ScanDirection;
 use crate::client::Reply;
 
 /// A key of a cluster, and the value that it holds if it was asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ClusterEntry {
     /// The key.
     pub key: Vec<u8>,
     /// The value: a [`Reply::Bulk`] for a string, a [`Reply::Map`] for a hash or a sorted set
@@ -21,7 +21,7 @@ pub struct Entry {
 
 /// The keys that a node has, up to some name, and the slots that they are of.
 #[derive(Debug, Clone)]
-pub(super) struct Page {
+pub(super) struct NodePage {
     /// The slots that the node owns.
     pub owned: SlotSet,
     /// The slots whose keys are arriving at the node.
@@ -31,10 +31,10 @@ pub(super) struct Page {
     /// The last name that the node looked at; `None` if the page reaches the end of the range.
     pub last: Option<Vec<u8>>,
     /// In the order of the range, each name once.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ClusterEntry>,
 }
 
-impl Page {
+impl NodePage {
     /// Reads a node's answer to `request`.
     ///
     /// # Errors
@@ -89,13 +89,13 @@ impl Page {
 }
 
 /// Returns whether a name lies behind a bound, in the direction of the range.
-fn follows(begin: &Bound<Vec<u8>>, name: &[u8], direction: Direction) -> bool {
+fn follows(begin: &Bound<Vec<u8>>, name: &[u8], direction: ScanDirection) -> bool {
     match (begin, direction) {
         (Bound::Unbounded, _) => true,
-        (Bound::Included(begin), Direction::Forward) => name >= begin.as_slice(),
-        (Bound::Excluded(begin), Direction::Forward) => name > begin.as_slice(),
-        (Bound::Included(begin), Direction::Backward) => name <= begin.as_slice(),
-        (Bound::Excluded(begin), Direction::Backward) => name < begin.as_slice(),
+        (Bound::Included(begin), ScanDirection::Forward) => name >= begin.as_slice(),
+        (Bound::Excluded(begin), ScanDirection::Forward) => name > begin.as_slice(),
+        (Bound::Included(begin), ScanDirection::Backward) => name <= begin.as_slice(),
+        (Bound::Excluded(begin), ScanDirection::Backward) => name < begin.as_slice(),
     }
 }
 
@@ -104,11 +104,11 @@ fn slots(reply: &Reply) -> Result<SlotSet, String> {
     text.parse().map_err(|error| format!("a page with bad slots: {error}"))
 }
 
-fn entry(item: Reply, names_only: bool) -> Result<Entry, String> {
+fn entry(item: Reply, names_only: bool) -> Result<ClusterEntry, String> {
     match item {
-        Reply::Bulk(key) if names_only => Ok(Entry { key, held: None }),
+        Reply::Bulk(key) if names_only => Ok(ClusterEntry { key, held: None }),
         Reply::Array(pair) if !names_only => match <[Reply; 2]>::try_from(pair) {
-            Ok([Reply::Bulk(key), held]) => Ok(Entry { key, held: Some(held) }),
+            Ok([Reply::Bulk(key), held]) => Ok(ClusterEntry { key, held: Some(held) }),
             _ => Err("a page with an entry that is no name and value".to_owned()),
         },
         other => Err(format!("a page with an entry of another form: {other}")),
@@ -117,7 +117,7 @@ fn entry(item: Reply, names_only: bool) -> Result<Entry, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::Shown;
+    use super::super::page_request::Projection;
     use super::*;
 
     fn bulk(text: &str) -> Reply {
@@ -133,28 +133,28 @@ mod tests {
         RangeRequest {
             min,
             max: Bound::Unbounded,
-            direction: Direction::Forward,
-            shown: Shown::Names,
+            direction: ScanDirection::Forward,
+            shown: Projection::Names,
             limit: None,
         }
     }
 
     #[test]
     fn a_page_is_read() {
-        let read = Page::parse(page(bulk("d"), vec![bulk("b"), bulk("c")]), &names()).unwrap();
+        let read = NodePage::parse(page(bulk("d"), vec![bulk("b"), bulk("c")]), &names()).unwrap();
         assert_eq!(read.owned.to_string(), "0-99");
         assert_eq!((read.importing.to_string(), read.migrating.to_string()), ("100".into(), "7".into()));
         assert_eq!(read.last.as_deref(), Some(&b"d"[..]));
         assert_eq!(read.entries.len(), 2);
         assert!(
-            Page::parse(page(bulk("c"), vec![bulk("c")]), &names()).is_ok(),
+            NodePage::parse(page(bulk("c"), vec![bulk("c")]), &names()).is_ok(),
             "the last name is an entry's"
         );
-        assert!(Page::parse(page(bulk("b"), vec![]), &names()).is_ok(), "a page without entries");
+        assert!(NodePage::parse(page(bulk("b"), vec![]), &names()).is_ok(), "a page without entries");
 
-        let whole = RangeRequest { shown: Shown::Whole, ..names() };
+        let whole = RangeRequest { shown: Projection::Whole, ..names() };
         let pair = Reply::Array(vec![bulk("b"), Reply::Set(vec![bulk("x")])]);
-        let read = Page::parse(page(Reply::Null, vec![pair]), &whole).unwrap();
+        let read = NodePage::parse(page(Reply::Null, vec![pair]), &whole).unwrap();
         assert_eq!(read.entries[0].held, Some(Reply::Set(vec![bulk("x")])));
     }
 
@@ -172,12 +172,12 @@ mod tests {
             (Reply::Null, vec![Reply::Integer(1)], "another form"),
             (Reply::Null, vec![Reply::Array(vec![bulk("b"), bulk("c")])], "another form"),
         ] {
-            let error = Page::parse(page(last, entries), &names()).expect_err(word);
+            let error = NodePage::parse(page(last, entries), &names()).expect_err(word);
             assert!(error.contains(word), "{error}");
         }
-        assert!(Page::parse(Reply::Array(vec![]), &names()).is_err());
+        assert!(NodePage::parse(Reply::Array(vec![]), &names()).is_err());
         let bad = Reply::Array(vec![bulk("x"), bulk(""), bulk(""), Reply::Null, Reply::Array(vec![])]);
-        assert!(Page::parse(bad, &names()).unwrap_err().contains("slots"));
+        assert!(NodePage::parse(bad, &names()).unwrap_err().contains("slots"));
     }
 
     #[test]
@@ -185,10 +185,10 @@ mod tests {
         let request = RangeRequest {
             min: Bound::Unbounded,
             max: Bound::Included(b"m".to_vec()),
-            direction: Direction::Backward,
+            direction: ScanDirection::Backward,
             ..names()
         };
-        assert!(Page::parse(page(bulk("b"), vec![bulk("m"), bulk("c")]), &request).is_ok());
-        assert!(Page::parse(page(Reply::Null, vec![bulk("b"), bulk("c")]), &request).is_err());
+        assert!(NodePage::parse(page(bulk("b"), vec![bulk("m"), bulk("c")]), &request).is_ok());
+        assert!(NodePage::parse(page(Reply::Null, vec![bulk("b"), bulk("c")]), &request).is_err());
     }
 }

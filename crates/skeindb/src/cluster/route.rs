@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use skein_syntax::slots::{SLOTS, slot_of_key};
 
-use super::error::{Error, Setback, Trial};
-use super::links::Links;
+use super::connections::NodeConnections;
+use super::error::{Error, RetryLoop, Setback};
 use super::map::{SlotMap, redirected};
 use crate::client::Reply;
 
@@ -18,13 +18,13 @@ const HOPS: usize = 8;
 
 /// The primary of each slot, as far as the client knows.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct RoutingTable {
     nodes: Vec<String>,
     /// The place of each slot's primary in `nodes`.
     of_slot: Vec<Option<usize>>,
 }
 
-impl From<&SlotMap> for Table {
+impl From<&SlotMap> for RoutingTable {
     fn from(map: &SlotMap) -> Self {
         let mut table = Self { nodes: Vec::new(), of_slot: vec![None; usize::from(SLOTS)] };
         for primary in &map.primaries {
@@ -37,7 +37,7 @@ impl From<&SlotMap> for Table {
     }
 }
 
-impl Table {
+impl RoutingTable {
     fn node(&self, slot: u16) -> Option<&str> {
         self.of_slot[usize::from(slot)].map(|place| self.nodes[place].as_str())
     }
@@ -60,14 +60,14 @@ impl Table {
 
 /// A reply, and the number of the connection that it was read from.
 #[derive(Debug)]
-pub(super) struct Routed {
+pub(super) struct RoutedReply {
     pub reply: Reply,
     pub connection: u64,
 }
 
 /// A command without a reply.
 #[derive(Debug)]
-struct Pending {
+struct PendingCommand {
     /// The command's place in the pipeline.
     place: usize,
     slot: u16,
@@ -77,7 +77,7 @@ struct Pending {
 
 /// What a node's answer means for the client.
 #[derive(Debug, PartialEq)]
-enum Answer {
+enum RoutedAnswer {
     /// A reply for the caller.
     Done(Reply),
     /// The slot is at this node.
@@ -88,7 +88,7 @@ enum Answer {
     Later(String),
 }
 
-impl Answer {
+impl RoutedAnswer {
     fn of(reply: Reply, node: &str) -> Self {
         let Reply::Error(text) = &reply else { return Self::Done(reply) };
         let mut words = text.split(' ');
@@ -112,22 +112,22 @@ impl Answer {
 
 /// Runs commands, each at the primary of its key. `key_of` finds the key of a command.
 pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
-    links: &mut Links,
-    table: &mut Table,
+    links: &mut NodeConnections,
+    table: &mut RoutingTable,
     commands: &[C],
     key_of: impl Fn(&C) -> Vec<u8>,
-) -> Result<Vec<Routed>, Error> {
-    let mut replies: Vec<Option<Routed>> = commands.iter().map(|_| None).collect();
-    let mut pending: Vec<Pending> = (commands.iter().enumerate())
-        .map(|(place, command)| Pending { place, slot: slot_of_key(&key_of(command)), ask: None })
+) -> Result<Vec<RoutedReply>, Error> {
+    let mut replies: Vec<Option<RoutedReply>> = commands.iter().map(|_| None).collect();
+    let mut pending: Vec<PendingCommand> = (commands.iter().enumerate())
+        .map(|(place, command)| PendingCommand { place, slot: slot_of_key(&key_of(command)), ask: None })
         .collect();
-    let mut trial = Trial::begin(&links.options);
+    let mut trial = RetryLoop::begin(&links.options);
     let mut hops = 0;
     while !pending.is_empty() {
         let (count, mut setback) = (pending.len(), None);
         pending = pass(links, table, commands, pending, &mut replies, &mut setback)?;
         if pending.len() < count {
-            trial = Trial::begin(&links.options);
+            trial = RetryLoop::begin(&links.options);
         }
         hops = if setback.is_none() { hops + 1 } else { 0 };
         if setback.is_none() && hops > HOPS {
@@ -138,7 +138,7 @@ pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
             trial.after(setback)?;
             let nodes = table.nodes.iter().cloned().collect();
             match links.map(nodes) {
-                Ok(map) => *table = Table::from(&map),
+                Ok(map) => *table = RoutingTable::from(&map),
                 Err(Setback::Final(error)) => return Err(error),
                 // The old map is judged by the next pass.
                 Err(Setback::Passing(..)) => {}
@@ -151,14 +151,15 @@ pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
 
 /// Sends each command once, and returns those that have to be sent again.
 fn pass<C: AsRef<[A]>, A: AsRef<[u8]>>(
-    links: &mut Links,
-    table: &mut Table,
+    links: &mut NodeConnections,
+    table: &mut RoutingTable,
     commands: &[C],
-    pending: Vec<Pending>,
-    replies: &mut [Option<Routed>],
+    pending: Vec<PendingCommand>,
+    replies: &mut [Option<RoutedReply>],
     setback: &mut Option<Setback>,
-) -> Result<Vec<Pending>, Error> {
-    let (mut by_node, mut again): (BTreeMap<String, Vec<Pending>>, Vec<Pending>) = Default::default();
+) -> Result<Vec<PendingCommand>, Error> {
+    let (mut by_node, mut again): (BTreeMap<String, Vec<PendingCommand>>, Vec<PendingCommand>) =
+        Default::default();
     for one in pending {
         if let Some(node) = one.ask.as_deref().or_else(|| table.node(one.slot)) {
             by_node.entry(node.to_owned()).or_default().push(one);
@@ -176,9 +177,9 @@ fn pass<C: AsRef<[A]>, A: AsRef<[u8]>>(
         for mut one in batch {
             let reply = outcome.and_then(|()| receive(links, &node, &one));
             one.ask = None;
-            outcome = match reply.map(|reply| Answer::of(reply, &node)) {
-                Ok(Answer::Done(reply)) => {
-                    replies[one.place] = Some(Routed { reply, connection: links.id(&node) });
+            outcome = match reply.map(|reply| RoutedAnswer::of(reply, &node)) {
+                Ok(RoutedAnswer::Done(reply)) => {
+                    replies[one.place] = Some(RoutedReply { reply, connection: links.id(&node) });
                     Ok(())
                 }
                 Ok(answer) => {
@@ -211,20 +212,27 @@ fn no_primary(slot: u16) -> Setback {
     )
 }
 
-fn follow(answer: Answer, one: &mut Pending, table: &mut Table, setback: &mut Option<Setback>) {
+fn follow(
+    answer: RoutedAnswer,
+    one: &mut PendingCommand,
+    table: &mut RoutingTable,
+    setback: &mut Option<Setback>,
+) {
     match answer {
-        Answer::Moved(slot, to) => table.set(slot, &to),
-        Answer::Ask(to) => one.ask = Some(to),
-        Answer::Later(what) => *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node")),
-        Answer::Done(_) => {}
+        RoutedAnswer::Moved(slot, to) => table.set(slot, &to),
+        RoutedAnswer::Ask(to) => one.ask = Some(to),
+        RoutedAnswer::Later(what) => {
+            *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node"))
+        }
+        RoutedAnswer::Done(_) => {}
     }
 }
 
 fn send<C: AsRef<[A]>, A: AsRef<[u8]>>(
-    links: &mut Links,
+    links: &mut NodeConnections,
     node: &str,
     commands: &[C],
-    batch: &[Pending],
+    batch: &[PendingCommand],
 ) -> Result<(), Setback> {
     let asking: &[&[u8]] = &[b"ASKING"];
     let mut words: Vec<Vec<&[u8]>> = Vec::new();
@@ -237,7 +245,7 @@ fn send<C: AsRef<[A]>, A: AsRef<[u8]>>(
     links.send(node, &words)
 }
 
-fn receive(links: &mut Links, node: &str, one: &Pending) -> Result<Reply, Setback> {
+fn receive(links: &mut NodeConnections, node: &str, one: &PendingCommand) -> Result<Reply, Setback> {
     if one.ask.is_some() {
         // The reply to ASKING.
         links.receive(node, links.deadline())?;
@@ -251,20 +259,20 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart() {
-        let answer = |text: &str| Answer::of(Reply::Error(text.to_owned()), "a:1");
-        assert_eq!(answer("MOVED 12182 b:2"), Answer::Moved(12182, "b:2".to_owned()));
-        assert_eq!(answer("MOVED 1 :2"), Answer::Moved(1, "a:2".to_owned()));
-        assert_eq!(answer("ASK 1 b:2"), Answer::Ask("b:2".to_owned()));
-        assert!(matches!(answer("CLUSTERDOWN The cluster is down"), Answer::Later(_)));
+        let answer = |text: &str| RoutedAnswer::of(Reply::Error(text.to_owned()), "a:1");
+        assert_eq!(answer("MOVED 12182 b:2"), RoutedAnswer::Moved(12182, "b:2".to_owned()));
+        assert_eq!(answer("MOVED 1 :2"), RoutedAnswer::Moved(1, "a:2".to_owned()));
+        assert_eq!(answer("ASK 1 b:2"), RoutedAnswer::Ask("b:2".to_owned()));
+        assert!(matches!(answer("CLUSTERDOWN The cluster is down"), RoutedAnswer::Later(_)));
         for text in ["MOVED", "MOVED x b:2", "ASK 1", "WRONGTYPE no", ""] {
-            assert_eq!(answer(text), Answer::Done(Reply::Error(text.to_owned())));
+            assert_eq!(answer(text), RoutedAnswer::Done(Reply::Error(text.to_owned())));
         }
-        assert_eq!(Answer::of(Reply::ok(), "a:1"), Answer::Done(Reply::ok()));
+        assert_eq!(RoutedAnswer::of(Reply::ok(), "a:1"), RoutedAnswer::Done(Reply::ok()));
     }
 
     #[test]
     fn slots_lead_to_nodes() {
-        let mut table = Table::from(&SlotMap::default());
+        let mut table = RoutingTable::from(&SlotMap::default());
         table.set(u16::MAX, "c:1");
         table.set(5, "a:1");
         table.set(6, "b:1");

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use skein_syntax::slots::SlotSet;
 
-use super::command::RangeRequest;
-use super::error::{Error, Setback, Trial};
-use super::links::{Links, Round, answered};
-use super::page::{Entry, Page};
-use super::window::{self, Next, Window};
+use super::connections::{NodeConnections, RequestRound, answered};
+use super::error::{Error, RetryLoop, Setback};
+use super::page::{ClusterEntry, NodePage};
+use super::page_request::RangeRequest;
+use super::window::{self, MergeWindow, NextRequests};
 use crate::client::Reply;
 
 /// After this time the round before says nothing about the slots that are in motion.
@@ -24,17 +24,17 @@ const RECENT: Duration = Duration::from_secs(1);
 ///
 /// It has connections of its own, and ends with them when it is dropped.
 #[derive(Debug)]
-pub struct Scan {
-    links: Links,
+pub struct ClusterScan {
+    links: NodeConnections,
     /// Nodes that know the slot map.
     seeds: BTreeSet<String>,
     /// The primaries.
     nodes: BTreeSet<String>,
     /// The range behind the present window.
     request: RangeRequest,
-    window: Window,
+    window: MergeWindow,
     /// The round of the next window, if it was asked for, and when.
-    ahead: Option<(Instant, Round)>,
+    ahead: Option<(Instant, RequestRound)>,
     /// When the round before was asked for, and the slots that were in motion then.
     recent: Option<(Instant, SlotSet)>,
     at_end: bool,
@@ -44,9 +44,9 @@ pub struct Scan {
     left: Option<u64>,
 }
 
-impl Scan {
+impl ClusterScan {
     pub(super) fn new(
-        links: Links,
+        links: NodeConnections,
         seeds: BTreeSet<String>,
         nodes: BTreeSet<String>,
         request: RangeRequest,
@@ -56,7 +56,7 @@ impl Scan {
             seeds,
             nodes,
             request,
-            window: Window::default(),
+            window: MergeWindow::default(),
             ahead: None,
             recent: None,
             at_end: false,
@@ -78,7 +78,7 @@ impl Scan {
     /// No window could be read for the whole patience, or a node answered an error that does not
     /// pass. The range stands where it stood, so the caller may call again.
     #[expect(clippy::should_implement_trait, reason = "an iterator that failed ends; this goes on")]
-    pub fn next(&mut self) -> Result<Option<Entry>, Error> {
+    pub fn next(&mut self) -> Result<Option<ClusterEntry>, Error> {
         loop {
             if self.left == Some(0) {
                 return Ok(None);
@@ -102,7 +102,7 @@ impl Scan {
     }
 
     fn read_window(&mut self) -> Result<(), Error> {
-        let mut trial = Trial::begin(&self.links.options);
+        let mut trial = RetryLoop::begin(&self.links.options);
         let window = loop {
             match self.attempt() {
                 Ok(window) => break window,
@@ -135,13 +135,13 @@ impl Scan {
         Ok(changed)
     }
 
-    fn ask(&mut self) -> Round {
+    fn ask(&mut self) -> RequestRound {
         let wanted = self.left.map(|left| left.saturating_sub(self.window.entries.len() as u64));
         let words = RangeRequest { limit: wanted, ..self.request.clone() }.words();
         self.links.ask(self.nodes.iter().cloned(), &words)
     }
 
-    fn attempt(&mut self) -> Result<Window, Setback> {
+    fn attempt(&mut self) -> Result<MergeWindow, Setback> {
         let (asked, round) = match self.ahead.take() {
             Some(ahead) => ahead,
             None => (Instant::now(), self.ask()),
@@ -151,7 +151,7 @@ impl Scan {
         let mut moving = window::in_motion(&firsts);
         let before = before.as_ref().map(|(_, slots)| slots);
         let window = window::read(firsts, before, self.request.direction, |next| {
-            if next == Next::MapAndSecondPages && self.read_map()? {
+            if next == NextRequests::MapAndSecondPages && self.read_map()? {
                 return Err(Setback::passing(
                     "the primaries of the cluster changed",
                     "wait for the end of the change",
@@ -168,14 +168,16 @@ impl Scan {
 
     /// Reads the pages of a round. All replies are read even if one is an error, so the connections
     /// stay usable.
-    fn pages(&mut self, round: Round) -> Result<Vec<Page>, Setback> {
+    fn pages(&mut self, round: RequestRound) -> Result<Vec<NodePage>, Setback> {
         let replies = self.links.replies(round);
         let mut pages = Vec::with_capacity(replies.len());
         let mut setback = None;
         for (node, reply) in replies {
             let page = reply.and_then(|reply| match reply {
                 Reply::Error(text) => Err(answered(&node, &text)),
-                reply => Page::parse(reply, &self.request).map_err(|what| Setback::malformed(&node, what)),
+                reply => {
+                    NodePage::parse(reply, &self.request).map_err(|what| Setback::malformed(&node, what))
+                }
             });
             match page {
                 Ok(page) => pages.push(page),

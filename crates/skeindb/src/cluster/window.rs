@@ -14,21 +14,21 @@ use std::collections::VecDeque;
 use skein_syntax::slots::SlotSet;
 
 use super::error::Setback;
-use super::page::{Entry, Page};
-use crate::Direction;
+use super::page::{ClusterEntry, NodePage};
+use crate::ScanDirection;
 
 /// The keys of one round.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct MergeWindow {
     /// In the order of the range, each key once.
-    pub entries: VecDeque<Entry>,
+    pub entries: VecDeque<ClusterEntry>,
     /// The name that the window reaches; `None` if it reaches the end of the range.
     pub end: Option<Vec<u8>>,
 }
 
 /// What to ask for after the first pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextRequests {
     /// Nothing: no slot is in motion.
     Nothing,
     /// A second page of every node.
@@ -48,14 +48,14 @@ pub(super) enum Next {
 /// # Errors
 /// The pages do not prove that no key is missing: the client has to repeat the window.
 pub(super) fn read(
-    firsts: Vec<Page>,
+    firsts: Vec<NodePage>,
     before: Option<&SlotSet>,
-    direction: Direction,
-    second_pages: impl FnOnce(Next) -> Result<Vec<Page>, Setback>,
-) -> Result<Window, Setback> {
+    direction: ScanDirection,
+    second_pages: impl FnOnce(NextRequests) -> Result<Vec<NodePage>, Setback>,
+) -> Result<MergeWindow, Setback> {
     check_ownership(&firsts)?;
     let next = next(&firsts, before);
-    if next == Next::Nothing {
+    if next == NextRequests::Nothing {
         return Ok(merge(firsts, direction));
     }
     let mut pages = second_pages(next)?;
@@ -66,7 +66,7 @@ pub(super) fn read(
 }
 
 /// Rule 1: the pages own every slot exactly once.
-fn check_ownership(pages: &[Page]) -> Result<(), Setback> {
+fn check_ownership(pages: &[NodePage]) -> Result<(), Setback> {
     let (mut once, mut twice) = (SlotSet::EMPTY, SlotSet::EMPTY);
     for page in pages {
         twice = twice.union(&once.intersection(&page.owned));
@@ -96,20 +96,20 @@ fn slots_have(slots: &SlotSet) -> String {
 }
 
 /// Returns the slots that some page names as imported or as migrating.
-pub(super) fn in_motion(pages: &[Page]) -> SlotSet {
+pub(super) fn in_motion(pages: &[NodePage]) -> SlotSet {
     pages.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing).union(&page.migrating))
 }
 
 /// Which pages rule 2 asks for.
-fn next(firsts: &[Page], before: Option<&SlotSet>) -> Next {
+fn next(firsts: &[NodePage], before: Option<&SlotSet>) -> NextRequests {
     let importing = firsts.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing));
     let moving = in_motion(firsts);
     if !moving.difference(&importing).is_empty() {
-        Next::MapAndSecondPages
+        NextRequests::MapAndSecondPages
     } else if moving.is_empty() && before.is_some_and(SlotSet::is_empty) {
-        Next::Nothing
+        NextRequests::Nothing
     } else {
-        Next::SecondPages
+        NextRequests::SecondPages
     }
 }
 
@@ -117,7 +117,7 @@ fn next(firsts: &[Page], before: Option<&SlotSet>) -> Next {
 ///
 /// - A node that imported the slot still imports it, or owns it and gives it to nobody.
 /// - A node that had no part in it does not own it and give it away.
-fn check_second(firsts: &[Page], before: Option<&SlotSet>, seconds: &[Page]) -> Result<(), Setback> {
+fn check_second(firsts: &[NodePage], before: Option<&SlotSet>, seconds: &[NodePage]) -> Result<(), Setback> {
     let moving = in_motion(firsts).union(before.unwrap_or(&SlotSet::ALL));
     for (first, second) in firsts.iter().zip(seconds) {
         let settled = second.owned.difference(&second.migrating);
@@ -137,25 +137,26 @@ fn check_second(firsts: &[Page], before: Option<&SlotSet>, seconds: &[Page]) -> 
 
 /// Merges pages up to the nearest of their last names: rule 3, and the definition of a window. Of a
 /// key that several pages have, the entry of the first page counts.
-fn merge(pages: Vec<Page>, direction: Direction) -> Window {
+fn merge(pages: Vec<NodePage>, direction: ScanDirection) -> MergeWindow {
     let nearest = |one: Vec<u8>, other: Vec<u8>| match direction {
-        Direction::Forward => one.min(other),
-        Direction::Backward => one.max(other),
+        ScanDirection::Forward => one.min(other),
+        ScanDirection::Backward => one.max(other),
     };
     let end = pages.iter().filter_map(|page| page.last.clone()).reduce(nearest);
-    let within = |entry: &Entry| match (&end, direction) {
+    let within = |entry: &ClusterEntry| match (&end, direction) {
         (None, _) => true,
-        (Some(end), Direction::Forward) => entry.key <= *end,
-        (Some(end), Direction::Backward) => entry.key >= *end,
+        (Some(end), ScanDirection::Forward) => entry.key <= *end,
+        (Some(end), ScanDirection::Backward) => entry.key >= *end,
     };
-    let mut entries: Vec<Entry> = pages.into_iter().flat_map(|page| page.entries).filter(within).collect();
+    let mut entries: Vec<ClusterEntry> =
+        pages.into_iter().flat_map(|page| page.entries).filter(within).collect();
     // Stable: entries of one key stay in the order of the pages.
     entries.sort_by(|one, other| match direction {
-        Direction::Forward => one.key.cmp(&other.key),
-        Direction::Backward => other.key.cmp(&one.key),
+        ScanDirection::Forward => one.key.cmp(&other.key),
+        ScanDirection::Backward => other.key.cmp(&one.key),
     });
     entries.dedup_by(|later, earlier| later.key == earlier.key);
-    Window { entries: entries.into(), end }
+    MergeWindow { entries: entries.into(), end }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
 use skein_log::storage::{OsStorage, Storage as _};
-use skein_log::{RecoveryReport, TornTail};
-use skein_store::{Error, Inspection, inspect};
+use skein_log::{LogRecoveryReport, TornTail};
+use skein_store::{Error, StoreInspection, inspect};
 
 mod disk;
 
@@ -35,14 +35,14 @@ A folder of the disk engine is read in the same way: every page of its file, eve
 /// Read a data folder and say what it holds; change nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CheckArgs {
     /// The data folder.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
 /// Runs `skein check`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let folder = &args.folder;
     if is_disk_folder(folder) {
         let _lock = lock(folder)?;
@@ -79,7 +79,7 @@ fn lock(folder: &Path) -> Result<Option<File>, Failure> {
     }
 }
 
-fn describe(folder: &Path, found: &Inspection) -> String {
+fn describe(folder: &Path, found: &StoreInspection) -> String {
     let mut lines = vec![format!("{}: store {}", folder.display(), found.store_id)];
     lines.extend(found.log_folders.iter().map(|folder| format!("log folder: {}", folder.display())));
     for checkpoint in &found.checkpoints {
@@ -106,7 +106,7 @@ fn describe(folder: &Path, found: &Inspection) -> String {
 }
 
 /// A log, or logs, and the records since the checkpoint.
-fn describe_log(name: &str, log: &RecoveryReport, records: u64) -> Vec<String> {
+fn describe_log(name: &str, log: &LogRecoveryReport, records: u64) -> Vec<String> {
     let all = format!(
         "{name}: {} in {}, durable up to epoch {}; {} since the checkpoint",
         show_size(log.bytes),

@@ -20,14 +20,14 @@ the end of its file move to free places before them, and the file is cut off beh
 /// Shorten a disk store's file to what it needs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CompactArgs {
     /// The data folder of a disk store.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
 /// Runs `skein compact`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &CompactArgs) -> Result<Exit, Failure> {
     let folder = &args.folder;
     let name = folder.display();
     if !is_disk_folder(folder) {

@@ -17,14 +17,14 @@ Examples:
 /// Print a configuration file for `skein serve --config`: all options, what they are and their defaults.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ConfigArgs {
     /// Print nothing: say whether a server would start with this file, and those that it names. Exit code 2 if not.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
 
 /// Runs `skein config`; `skein` is the whole command line's definition.
-pub fn run(args: &Args, mut skein: Command) -> Result<Exit, Failure> {
+pub fn run(args: &ConfigArgs, mut skein: Command) -> Result<Exit, Failure> {
     if let Some(file) = &args.check {
         crate::check_file(file).map_err(Failure::into_usage)?;
         console::print(&format!("{}: fine\n", file.display()))?;

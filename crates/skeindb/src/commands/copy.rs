@@ -20,11 +20,11 @@ use skeindb::client::Reply;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::progress::{self, Keys, by_type};
-use crate::remote::{Answers, ClusterTarget, FromArgs, Peer, ServerTarget, ToArgs};
+use crate::progress::{self, KeyProgress, by_type};
+use crate::remote::{ClusterTarget, CommandPeer, FromArgs, ServerPeer, ServerTarget, ToArgs};
 use crate::target::DEFAULT_ADDRESS;
 
-mod same;
+mod same_server;
 
 /// Keys of a page.
 const PAGE: &[u8] = b"500";
@@ -49,7 +49,7 @@ that there were some. A source that is the target by another name, or a node of 
 /// Copy all keys of a Redis server into a running server, or into a cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CopyArgs {
     /// The server to read: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:PATH.
     #[arg(long, value_name = "SERVER")]
     from: String,
@@ -76,21 +76,21 @@ pub struct Args {
 }
 
 /// Runs `skein copy`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &CopyArgs) -> Result<Exit, Failure> {
     let mut from = ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?;
     if args.to_cluster.is_empty() {
         let mut to = ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?;
-        same::refuse(&mut from, &mut to)?;
+        same_server::refuse(&mut from, &mut to)?;
         return copy_into(to, from, args);
     }
     let to = ClusterTarget { nodes: &args.to_cluster, access: args.to_access.access() }.connect()?;
-    same::refuse_member(&mut from, &to)?;
+    same_server::refuse_member(&mut from, &to)?;
     copy_into(to, from, args)
 }
 
-fn copy_into(to: impl Answers, mut from: Peer, args: &Args) -> Result<Exit, Failure> {
-    let mut copy = Copy {
-        progress: Keys::start(total(&mut from, &args.pattern)?, args.quiet),
+fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Result<Exit, Failure> {
+    let mut copy = ServerCopy {
+        progress: KeyProgress::start(total(&mut from, &args.pattern)?, args.quiet),
         from,
         to,
         named_most: args.show_refused,
@@ -99,7 +99,7 @@ fn copy_into(to: impl Answers, mut from: Peer, args: &Args) -> Result<Exit, Fail
         interrupt: Interrupt::noted()?,
     };
     let done = copy.all(args.pattern.as_bytes());
-    let Copy { progress, copied, refused, .. } = copy;
+    let ServerCopy { progress, copied, refused, .. } = copy;
     let how_far = progress.words();
     let took = progress.finish();
     let refusals = by_type(&refused);
@@ -117,7 +117,7 @@ fn copy_into(to: impl Answers, mut from: Peer, args: &Args) -> Result<Exit, Fail
 
 /// How many keys there are to copy, if that is known: of a pattern it is not, nor to who may not
 /// ask.
-fn total(from: &mut Peer, pattern: &str) -> Result<Option<u64>, Failure> {
+fn total(from: &mut ServerPeer, pattern: &str) -> Result<Option<u64>, Failure> {
     if pattern != "*" {
         return Ok(None);
     }
@@ -126,17 +126,17 @@ fn total(from: &mut Peer, pattern: &str) -> Result<Option<u64>, Failure> {
 }
 
 /// What there is to know of a key before it is read.
-struct Found {
+struct SourceKey {
     key: Vec<u8>,
     kind: String,
     /// Milliseconds that it has left, if it expires.
     left: Option<i64>,
 }
 
-struct Copy<T> {
-    from: Peer,
+struct ServerCopy<T> {
+    from: ServerPeer,
     to: T,
-    progress: Keys,
+    progress: KeyProgress,
     named_most: u64,
     copied: u64,
     /// By type.
@@ -144,7 +144,7 @@ struct Copy<T> {
     interrupt: Interrupt,
 }
 
-impl<T: Answers> Copy<T> {
+impl<T: CommandPeer> ServerCopy<T> {
     fn all(&mut self, pattern: &[u8]) -> Result<(), Failure> {
         let mut cursor = b"0".to_vec();
         loop {
@@ -168,7 +168,7 @@ impl<T: Answers> Copy<T> {
             else {
                 return Err(Failure::new(format!("{} answered TYPE or PTTL strangely", self.from.address)));
             };
-            let found = Found { key, kind, left: (left >= 0).then_some(left.max(1)) };
+            let found = SourceKey { key, kind, left: (left >= 0).then_some(left.max(1)) };
             self.interrupt.check()?;
             match &*found.kind {
                 "string" => strings.push(found),
@@ -182,7 +182,7 @@ impl<T: Answers> Copy<T> {
         self.strings(&strings)
     }
 
-    fn strings(&mut self, strings: &[Found]) -> Result<(), Failure> {
+    fn strings(&mut self, strings: &[SourceKey]) -> Result<(), Failure> {
         let asked: Vec<[&[u8]; 2]> = strings.iter().map(|found| [b"GET".as_slice(), &found.key]).collect();
         let values = self.from.ask(&asked)?;
         let mut sets: Vec<Vec<Vec<u8>>> = Vec::new();
@@ -202,7 +202,7 @@ impl<T: Answers> Copy<T> {
     }
 
     /// Copies what lies below a key, so many at a time. A scan of a sorted set gives a member before its score, and ZADD takes it after.
-    fn pieces(&mut self, found: &Found, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
+    fn pieces(&mut self, found: &SourceKey, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
         self.to.one(&[b"DEL", &found.key])?;
         let mut cursor = b"0".to_vec();
         loop {
@@ -228,7 +228,7 @@ impl<T: Answers> Copy<T> {
         Ok(())
     }
 
-    fn refuse(&mut self, found: &Found) {
+    fn refuse(&mut self, found: &SourceKey) {
         *self.refused.entry(found.kind.clone()).or_default() += 1;
         self.progress.advance(1);
         if self.refused.values().sum::<u64>() <= self.named_most {

@@ -1,16 +1,16 @@
 //! `skein count`: how many keys a server or a cluster has between two bounds.
 
-use skeindb::Direction;
+use skeindb::ScanDirection;
 use skeindb::client::{Reply, bound};
 
 use super::range::BoundArgs;
-use super::range::source::{Source, SourceArgs};
-use crate::bounds::Range;
+use super::range::source::{RangeSource, SourceArgs};
+use crate::bounds::OwnedBounds;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress;
-use crate::remote::{Answers, Peer};
+use crate::remote::{CommandPeer, ServerPeer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +27,7 @@ once, also while slots migrate and primaries fail over.";
 /// Count keys, of a server or of a whole cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct CountArgs {
     #[command(flatten)]
     bounds: BoundArgs,
     #[command(flatten)]
@@ -38,17 +38,17 @@ pub struct Args {
 }
 
 /// Runs `skein count`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &CountArgs) -> Result<Exit, Failure> {
     let range = args.bounds.range()?;
     let keys = match args.source.connect()? {
-        Source::Server(peer) => count_at(peer, &range)?,
-        cluster @ Source::Cluster(_) => count_names(cluster, range, args.quiet)?,
+        RangeSource::Server(peer) => count_at(peer, &range)?,
+        cluster @ RangeSource::Cluster(_) => count_names(cluster, range, args.quiet)?,
     };
     console::print(&format!("{keys}\n"))?;
     Ok(Exit::Ok)
 }
 
-fn count_at(mut peer: Peer, range: &Range) -> Result<u64, Failure> {
+fn count_at(mut peer: ServerPeer, range: &OwnedBounds) -> Result<u64, Failure> {
     let (min, max) = (bound(&range.0, b"-"), bound(&range.1, b"+"));
     match peer.one(&[b"SK.COUNT", &min, &max])? {
         Reply::Integer(keys) => Ok(keys.unsigned_abs()),
@@ -56,10 +56,10 @@ fn count_at(mut peer: Peer, range: &Range) -> Result<u64, Failure> {
     }
 }
 
-fn count_names(source: Source, range: Range, quiet: bool) -> Result<u64, Failure> {
+fn count_names(source: RangeSource, range: OwnedBounds, quiet: bool) -> Result<u64, Failure> {
     let interrupt = Interrupt::noted()?;
-    let mut names = source.range(range, Direction::Forward, false, u64::MAX)?;
-    let mut bar = progress::Keys::start(None, quiet);
+    let mut names = source.range(range, ScanDirection::Forward, false, u64::MAX)?;
+    let mut bar = progress::KeyProgress::start(None, quiet);
     let mut keys = 0;
     while names.next()?.is_some() {
         keys += 1;

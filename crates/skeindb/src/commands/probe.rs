@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use skein_bench::probe::{self, Plan, Report};
+use skein_bench::probe::{self, ProbePlan, ProbeReport};
 use skein_bench::{Error, machine};
 
 use crate::exit::{Exit, Failure};
-use crate::progress::Parts;
+use crate::progress::PercentProgress;
 use crate::units::parse_size;
 
 const EXAMPLES: &str = "\
@@ -26,12 +26,12 @@ Examples:
 
 It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and \
 changes nothing on the machine. Other programs make the figures worse: run it while the machine is idle.
-docs/benchmarks.md says how each figure is measured and how to read it.";
+docs/benchmarks/ says how each figure is measured and how to read it.";
 
 /// Measure this machine's memory, and say what follows for SkeinDB.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ProbeArgs {
     /// The size of each of the two arrays; at most a quarter of the free memory [default: 1g, or an eighth of it].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     footprint: Option<u64>,
@@ -44,16 +44,16 @@ pub struct Args {
 }
 
 /// Runs `skein probe`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     let free = machine::free_memory().map_err(failure)?;
-    let plan = if args.quick { Plan::quick } else { Plan::full };
+    let plan = if args.quick { ProbePlan::quick } else { ProbePlan::full };
     let plan = plan(args.footprint, free).map_err(failure)?;
     // Before the measuring, so that a path that cannot be written does not cost a minute.
     let file = match args.json.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => Some((File::create(path).map_err(|error| cannot_write(path, &error))?, path)),
         None => None,
     };
-    let bar = Parts::start();
+    let bar = PercentProgress::start();
     let report = probe::run(&plan, &mut |doing, done| bar.update(doing, done)).map_err(failure)?;
     bar.finish();
     if let Some((file, path)) = file {
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-fn write_json(report: &Report, mut out: impl Write) -> io::Result<()> {
+fn write_json(report: &ProbeReport, mut out: impl Write) -> io::Result<()> {
     let text = serde_json::to_string(report)?;
     writeln!(out, "{text}")?;
     out.flush()

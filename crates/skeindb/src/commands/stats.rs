@@ -8,8 +8,8 @@ use skeindb::client::Reply;
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
-use crate::remote::{Answers, ServerTarget};
-use crate::target::{self, FolderTarget, Target, TargetArgs};
+use crate::remote::{CommandPeer, ServerTarget};
+use crate::target::{self, DataTarget, FolderTarget, TargetArgs};
 use crate::units::{parse_duration, show_size};
 
 mod info;
@@ -39,7 +39,7 @@ log tail. `skein check` changes nothing.";
 /// Show a server or a data folder in numbers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct StatsArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Show what the server does, again and again, until Ctrl-C.
@@ -54,9 +54,9 @@ pub struct Args {
 }
 
 /// Runs `skein stats`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let text = match args.target.target() {
-        Target::Server(server) if args.watch => {
+        DataTarget::Server(server) if args.watch => {
             if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&args.interval) {
                 let interval = args.interval;
                 return Err(Failure::usage(format!(
@@ -66,8 +66,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             watch::run(&server, args.interval, args.ticks)?;
             return Ok(Exit::Ok);
         }
-        Target::Folder(folder) => of_folder(&folder)?,
-        Target::Server(server) => of_server(&server)?,
+        DataTarget::Folder(folder) => of_folder(&folder)?,
+        DataTarget::Server(server) => of_server(&server)?,
     };
     console::print(&text)?;
     Ok(Exit::Ok)

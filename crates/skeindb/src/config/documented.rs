@@ -69,7 +69,9 @@ fn refusal(name: &str, value: &str) -> Option<String> {
         };
         match cli.command {
             // The files of TLS are not there to be read.
-            crate::Command::Serve(args) if !is_tls => args.options().err().map(|failure| failure.message),
+            crate::SkeinCommand::Serve(args) if !is_tls => {
+                args.options().err().map(|failure| failure.message)
+            }
             _ => None,
         }
     });

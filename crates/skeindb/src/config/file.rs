@@ -10,18 +10,18 @@ use toml_writer::{ToTomlValue, TomlStringBuilder};
 
 /// An entry of the file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ConfigEntry {
     /// The option's long name.
     pub key: String,
     /// Where it stands, from 1.
     pub line: usize,
     /// What it is to be.
-    pub value: Value,
+    pub value: ConfigValue,
 }
 
 /// What an option is to be.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ConfigValue {
     /// `true` or `false`.
     Switch(bool),
     /// A text or a number.
@@ -32,14 +32,14 @@ pub enum Value {
 
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where, from 1.
     pub line: usize,
     /// What, and what would be right.
     pub what: String,
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ConfigValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch(on) => on.fmt(out),
@@ -70,9 +70,9 @@ pub fn quoted(text: &str) -> String {
 ///
 /// # Errors
 /// It is no TOML, has tables, or a value that no option can have.
-pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
+pub fn parse(text: &str) -> Result<Vec<ConfigEntry>, ConfigProblem> {
     let line = |at: usize| text.as_bytes()[..at.min(text.len())].split(|byte| *byte == b'\n').count();
-    let table = DeTable::parse(text).map_err(|error| Problem {
+    let table = DeTable::parse(text).map_err(|error| ConfigProblem {
         line: line(error.span().map_or(0, |span| span.start)),
         what: error.message().to_owned(),
     })?;
@@ -80,23 +80,23 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
     for (key, value) in table.into_inner() {
         let line = line(key.span().start);
         let key = key.into_inner().into_owned();
-        let value =
-            value_of(value.get_ref()).map_err(|what| Problem { line, what: format!("{key} is {what}") })?;
-        entries.push(Entry { key, line, value });
+        let value = value_of(value.get_ref())
+            .map_err(|what| ConfigProblem { line, what: format!("{key} is {what}") })?;
+        entries.push(ConfigEntry { key, line, value });
     }
     entries.sort_by_key(|entry| entry.line);
     Ok(entries)
 }
 
-fn value_of(value: &DeValue<'_>) -> Result<Value, String> {
+fn value_of(value: &DeValue<'_>) -> Result<ConfigValue, String> {
     match value {
-        DeValue::Boolean(on) => Ok(Value::Switch(*on)),
+        DeValue::Boolean(on) => Ok(ConfigValue::Switch(*on)),
         DeValue::Array(items) => {
             let items: Result<_, String> = items.iter().map(|item| one(item.get_ref())).collect();
-            Ok(Value::Many(items.map_err(|what| format!("a list with {what} in it"))?))
+            Ok(ConfigValue::Many(items.map_err(|what| format!("a list with {what} in it"))?))
         }
         DeValue::Table(_) => Err("a table; options have no groups: write all keys at the top".to_owned()),
-        other => one(other).map(Value::One),
+        other => one(other).map(ConfigValue::One),
     }
 }
 
@@ -125,12 +125,12 @@ mod tests {
     #[test]
     fn entries_come_with_their_lines() {
         let text = "# a comment\nb = 5\n\na = \"x\"  # more\nlist = [\"p\", 1_000]\non = true\n";
-        let entry = |key: &str, line, value| Entry { key: key.to_owned(), line, value };
+        let entry = |key: &str, line, value| ConfigEntry { key: key.to_owned(), line, value };
         let expected = [
-            entry("b", 2, Value::One("5".to_owned())),
-            entry("a", 4, Value::One("x".to_owned())),
-            entry("list", 5, Value::Many(vec!["p".to_owned(), "1000".to_owned()])),
-            entry("on", 6, Value::Switch(true)),
+            entry("b", 2, ConfigValue::One("5".to_owned())),
+            entry("a", 4, ConfigValue::One("x".to_owned())),
+            entry("list", 5, ConfigValue::Many(vec!["p".to_owned(), "1000".to_owned()])),
+            entry("on", 6, ConfigValue::Switch(true)),
         ];
         assert_eq!(parse(text).expect("entries"), expected);
         assert_eq!(parse(""), Ok(Vec::new()));

@@ -23,7 +23,7 @@ pub mod file;
 pub mod rewrite;
 pub mod template;
 
-use file::{Entry, Value};
+use file::{ConfigEntry, ConfigValue};
 
 /// The command that reads a file.
 const SERVE: &str = "serve";
@@ -33,7 +33,7 @@ const NOT_IN_FILES: [&str; 3] = ["config", "help", "version"];
 
 /// Which options came from a file, for messages about them.
 #[derive(Debug, Clone, Default)]
-pub struct Origins {
+pub struct OptionOrigins {
     file: PathBuf,
     /// All of it, with the file's name.
     command_line: Vec<OsString>,
@@ -41,7 +41,7 @@ pub struct Origins {
     lines: Vec<(String, usize)>,
 }
 
-impl Origins {
+impl OptionOrigins {
     /// The file, for CONFIG REWRITE; `None` without one.
     pub fn options_file(&self) -> Option<Arc<dyn OptionsFile>> {
         if self.file.as_os_str().is_empty() {
@@ -74,11 +74,11 @@ pub fn options(serve: &Command) -> impl Iterator<Item = &Arg> {
 ///
 /// # Errors
 /// The file cannot be read or says something that no option takes.
-pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, Origins), Failure> {
+pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, OptionOrigins), Failure> {
     let matches = command.clone().get_matches_from(&args);
-    let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, Origins::default())) };
+    let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, OptionOrigins::default())) };
     let Some(file) = given.get_one::<PathBuf>("config").cloned() else {
-        return Ok((matches, Origins::default()));
+        return Ok((matches, OptionOrigins::default()));
     };
     let text = file::read(&file)
         .map_err(|error| Failure::usage(format!("cannot read --config {}: {error}", file.display())))?;
@@ -95,7 +95,7 @@ pub fn with_file(
     given: &ArgMatches,
     file: &Path,
     text: &str,
-) -> Result<(ArgMatches, Origins), Failure> {
+) -> Result<(ArgMatches, OptionOrigins), Failure> {
     let command_line = args.clone();
     let entries = file::parse(text).map_err(|problem| wrong(file, problem.line, &problem.what))?;
     command.build();
@@ -114,7 +114,7 @@ pub fn with_file(
     let at = args.iter().position(|arg| arg == SERVE).map_or(args.len(), |at| at + 1);
     args.splice(at..at, more);
     let lines = entries.into_iter().map(|entry| (entry.key, entry.line)).collect();
-    let origins = Origins { file: file.to_owned(), command_line, lines };
+    let origins = OptionOrigins { file: file.to_owned(), command_line, lines };
     match command.try_get_matches_from(args) {
         Ok(matches) => Ok((matches, origins)),
         Err(error) => Err(origins.explain(Failure::usage(in_one_line(&error)))),
@@ -137,16 +137,16 @@ fn is_overridden(serve: &Command, option: &Arg, given: &ArgMatches) -> bool {
 }
 
 /// An entry as it would stand on the command line.
-fn as_arguments(entry: &Entry, option: &Arg) -> Result<Vec<OsString>, String> {
-    let Entry { key, value, .. } = entry;
+fn as_arguments(entry: &ConfigEntry, option: &Arg) -> Result<Vec<OsString>, String> {
+    let ConfigEntry { key, value, .. } = entry;
     let with = |text: &String| OsString::from(format!("--{key}={text}"));
     match (option.get_action(), value) {
-        (ArgAction::SetTrue, Value::Switch(on)) => {
+        (ArgAction::SetTrue, ConfigValue::Switch(on)) => {
             Ok(if *on { vec![format!("--{key}").into()] } else { Vec::new() })
         }
         (ArgAction::SetTrue, _) => Err(format!("{key} is {value}; write true or false")),
-        (_, Value::One(text)) => Ok(vec![with(text)]),
-        (ArgAction::Append, Value::Many(texts)) => Ok(texts.iter().map(with).collect()),
+        (_, ConfigValue::One(text)) => Ok(vec![with(text)]),
+        (ArgAction::Append, ConfigValue::Many(texts)) => Ok(texts.iter().map(with).collect()),
         _ => Err(format!("{key} is {value}; write one text or one number")),
     }
 }

@@ -163,14 +163,14 @@ mod tests {
             let line = edited("", &[("tls-key", OptionValue::Text(text.to_owned()))]).expect("an option");
             assert_eq!(line.lines().count(), 1, "{line}");
             let entries = crate::config::file::parse(&line).expect(&line);
-            assert_eq!(entries[0].value, crate::config::file::Value::One(text.to_owned()), "{line}");
+            assert_eq!(entries[0].value, crate::config::file::ConfigValue::One(text.to_owned()), "{line}");
         }
         assert_eq!(written(&OptionValue::Text("u\u{308}".to_owned())), "\"u\u{308}\"");
     }
 
     /// Incident: a server of root left a file of another owner as root's, whom its people could not change any more.
     #[test]
-    fn the_file_stays_with_its_owner_and_group_or_is_written_all_the_same() {
+    fn rewriting_keeps_the_owner_where_it_can() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("skein.toml");
         fs::write(&file, "max-clients = 5\n").unwrap();

@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use clap::{CommandFactory, FromArgMatches};
 
 use super::*;
-use crate::{Cli, Command as Sub};
+use crate::{Cli, SkeinCommand as Sub};
 
 /// What `skein serve` with these arguments makes of a file with this text.
-fn read(text: &str, line: &str) -> Result<crate::commands::serve::Args, Failure> {
+fn read(text: &str, line: &str) -> Result<crate::commands::serve::ServeArgs, Failure> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("skein.toml");
     std::fs::write(&file, text).expect("a file");
@@ -46,7 +46,7 @@ fn a_file_sets_options_and_the_command_line_wins() {
 }
 
 #[test]
-fn lists_are_replaced_as_a_whole_and_what_is_excluded_is_left_out() {
+fn lists_are_replaced_whole_and_exclusions_are_left_out() {
     let folders = |line| read("log-dir = [\"a\", \"b\"]", line).expect("arguments").log_dir;
     assert_eq!(folders(""), ["a", "b"].map(PathBuf::from));
     assert_eq!(folders("--log-dir c"), [PathBuf::from("c")]);
@@ -118,7 +118,8 @@ fn the_printed_file_is_what_holds_without_it() {
     let entries: String = text.lines().filter(is_entry).flat_map(|line| [&line[1..], "\n"]).collect();
     let entries = file::parse(&entries).expect("entries");
     let names: Vec<&str> = options(serve).filter_map(Arg::get_long).collect();
-    let keys: BTreeMap<&str, &Value> = entries.iter().map(|entry| (&*entry.key, &entry.value)).collect();
+    let keys: BTreeMap<&str, &ConfigValue> =
+        entries.iter().map(|entry| (&*entry.key, &entry.value)).collect();
     assert_eq!(
         keys.keys().copied().collect::<std::collections::BTreeSet<_>>(),
         names.iter().copied().collect()

@@ -2,25 +2,25 @@
 
 use std::io::{self, BufRead};
 
-use super::{LineReader, MAX_RECORD_LEN, Text};
+use super::{LineReader, MAX_RECORD_LEN, RecordText};
 
 /// Appends the text of the next record, which goes on over line ends inside quotes.
-pub(super) fn read_text<R: BufRead>(lines: &mut LineReader<R>, text: &mut Vec<u8>) -> io::Result<Text> {
+pub(super) fn read_text<R: BufRead>(lines: &mut LineReader<R>, text: &mut Vec<u8>) -> io::Result<RecordText> {
     let mut quoted = false;
     let mut scanned = 0;
     loop {
         match lines.read(text)? {
             // Within quotes, the end of the input ends the record; `parse` then says that a quote is open.
-            Text::End => return Ok(if scanned == 0 { Text::End } else { Text::Whole }),
-            Text::TooLong => return Ok(Text::TooLong),
-            Text::Whole => {}
+            RecordText::End => return Ok(if scanned == 0 { RecordText::End } else { RecordText::Whole }),
+            RecordText::TooLong => return Ok(RecordText::TooLong),
+            RecordText::Whole => {}
         }
         quoted = ends_quoted(&text[scanned..], quoted);
         if !quoted {
-            return Ok(Text::Whole);
+            return Ok(RecordText::Whole);
         }
         if text.len() >= MAX_RECORD_LEN {
-            return Ok(Text::TooLong);
+            return Ok(RecordText::TooLong);
         }
         text.push(b'\n');
         scanned = text.len();
@@ -87,9 +87,9 @@ pub(super) fn write_field(field: &[u8], text: &mut Vec<u8>) {
 }
 
 /// A field and what follows its comma; no comma, no more fields.
-type Split<'a> = (Vec<u8>, Option<&'a [u8]>);
+type CsvField<'a> = (Vec<u8>, Option<&'a [u8]>);
 
-fn plain_field(text: &[u8]) -> Result<Split<'_>, String> {
+fn plain_field(text: &[u8]) -> Result<CsvField<'_>, String> {
     let comma = text.iter().position(|&byte| byte == b',');
     let field = &text[..comma.unwrap_or(text.len())];
     if field.contains(&b'"') {
@@ -100,7 +100,7 @@ fn plain_field(text: &[u8]) -> Result<Split<'_>, String> {
     Ok((field.to_vec(), comma.map(|at| &text[at + 1..])))
 }
 
-fn quoted_field(inside: &[u8]) -> Result<Split<'_>, String> {
+fn quoted_field(inside: &[u8]) -> Result<CsvField<'_>, String> {
     let mut field = Vec::new();
     let mut rest = inside;
     loop {

@@ -11,7 +11,7 @@
 
 use skein_server::{parse_double, write_double};
 
-use super::{Body, Record};
+use super::{RecordBody, TextRecord};
 
 /// The last field of a sorted set.
 const SORTED_SET: &[u8] = b"zset";
@@ -20,41 +20,41 @@ const SORTED_SET: &[u8] = b"zset";
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<Record, String> {
+pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, String> {
     let mut fields = fields;
     let key = if fields.is_empty() { Vec::new() } else { fields.remove(0) };
     let (body, expires) = match &fields[..] {
         [] => return Err("a key without a value; use --format lines for keys alone".to_owned()),
-        [_] => (Body::Value(fields.swap_remove(0)), None),
+        [_] => (RecordBody::Value(fields.swap_remove(0)), None),
         [_, time, end] if end.is_empty() => {
             let expires = time_of(time).ok_or_else(|| neither(fields.len()))?;
-            (Body::Value(fields.swap_remove(0)), Some(expires))
+            (RecordBody::Value(fields.swap_remove(0)), Some(expires))
         }
         [.., end] if fields.len() % 2 == 1 && end.starts_with(SORTED_SET) => {
             let expires = set_time(&end[SORTED_SET.len()..])?;
             fields.pop();
-            (Body::Members(members(fields)?), expires)
+            (RecordBody::Members(members(fields)?), expires)
         }
         [.., end] if fields.len() % 2 == 1 => {
             let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
             fields.pop();
-            (Body::Columns(pairs(fields)), Some(expires))
+            (RecordBody::Columns(pairs(fields)), Some(expires))
         }
-        _ => (Body::Columns(pairs(fields)), None),
+        _ => (RecordBody::Columns(pairs(fields)), None),
     };
-    Ok(Record { line, key, body, expires })
+    Ok(TextRecord { line, key, body, expires })
 }
 
 /// Gives `add` the fields of a body, and when its key expires.
-pub(super) fn write(body: &Body, expires: Option<u64>, add: &mut impl FnMut(&[u8])) {
+pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMut(&[u8])) {
     let time = expires.map(|time| time.to_string());
     match body {
-        Body::Value(value) => add(value),
-        Body::Columns(columns) => columns.iter().for_each(|(name, value)| {
+        RecordBody::Value(value) => add(value),
+        RecordBody::Columns(columns) => columns.iter().for_each(|(name, value)| {
             add(name);
             add(value);
         }),
-        Body::Members(members) => {
+        RecordBody::Members(members) => {
             let mut text = Vec::new();
             for (member, score) in members {
                 add(member);
@@ -68,7 +68,7 @@ pub(super) fn write(body: &Body, expires: Option<u64>, add: &mut impl FnMut(&[u8
     }
     if let Some(time) = time {
         add(time.as_bytes());
-        if matches!(body, Body::Value(_)) {
+        if matches!(body, RecordBody::Value(_)) {
             add(b"");
         }
     }

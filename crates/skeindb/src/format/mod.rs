@@ -50,7 +50,7 @@ pub enum LineValue {
 
 /// What a key has.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum RecordBody {
     /// One value.
     Value(Vec<u8>),
     /// Columns: names and values.
@@ -61,13 +61,13 @@ pub enum Body {
 
 /// A record of the input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct TextRecord {
     /// The line on which it begins, from 1.
     pub line: u64,
     /// The key.
     pub key: Vec<u8>,
     /// What the key has.
-    pub body: Body,
+    pub body: RecordBody,
     /// When it expires, in milliseconds since 1970, if it does.
     pub expires: Option<u64>,
 }
@@ -96,14 +96,14 @@ pub struct ReadOptions {
 
 /// Reads records one by one, in bounded memory.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TextReader<R> {
     lines: LineReader<R>,
     options: ReadOptions,
     text: Vec<u8>,
     header_pending: bool,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> TextReader<R> {
     /// A reader of `input`.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
@@ -123,14 +123,14 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// The input could not be read.
-    pub fn next(&mut self) -> io::Result<Option<Result<Record, BadLine>>> {
+    pub fn next(&mut self) -> io::Result<Option<Result<TextRecord, BadLine>>> {
         if std::mem::take(&mut self.header_pending) && self.read()?.is_none() {
             return Ok(None);
         }
         self.read()
     }
 
-    fn read(&mut self) -> io::Result<Option<Result<Record, BadLine>>> {
+    fn read(&mut self) -> io::Result<Option<Result<TextRecord, BadLine>>> {
         self.text.clear();
         let line = self.lines.line + 1;
         let whole = match self.options.format {
@@ -138,12 +138,19 @@ impl<R: BufRead> Reader<R> {
             _ => self.lines.read(&mut self.text)?,
         };
         let fields = match whole {
-            Text::End => return Ok(None),
-            Text::TooLong => Err(format!("longer than the limit of {MAX_RECORD_LEN} bytes for a record")),
-            Text::Whole => match self.options.format {
+            RecordText::End => return Ok(None),
+            RecordText::TooLong => {
+                Err(format!("longer than the limit of {MAX_RECORD_LEN} bytes for a record"))
+            }
+            RecordText::Whole => match self.options.format {
                 Format::Lines => {
                     let (key, value) = lines::parse(&self.text, self.options.line_value, line);
-                    return Ok(Some(Ok(Record { line, key, body: Body::Value(value), expires: None })));
+                    return Ok(Some(Ok(TextRecord {
+                        line,
+                        key,
+                        body: RecordBody::Value(value),
+                        expires: None,
+                    })));
                 }
                 Format::Tsv => tsv::parse(&self.text, self.options.raw),
                 Format::Csv => csv::parse(&self.text),
@@ -163,7 +170,7 @@ pub fn write(
     out: &mut impl Write,
     format: Format,
     key: &[u8],
-    body: &Body,
+    body: &RecordBody,
     expires: Option<u64>,
 ) -> io::Result<bool> {
     let (field, separator): (FieldWriter, u8) = match format {
@@ -188,7 +195,7 @@ type FieldWriter = fn(&[u8], &mut Vec<u8>);
 
 /// What a read of a record's text came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Text {
+enum RecordText {
     /// The input is at its end.
     End,
     /// The text is there, without its newline.
@@ -207,7 +214,7 @@ struct LineReader<R> {
 
 impl<R: BufRead> LineReader<R> {
     /// Appends the next line, without its newline, to `text`.
-    fn read(&mut self, text: &mut Vec<u8>) -> io::Result<Text> {
+    fn read(&mut self, text: &mut Vec<u8>) -> io::Result<RecordText> {
         let mut too_long = false;
         let mut any = false;
         loop {
@@ -235,9 +242,9 @@ impl<R: BufRead> LineReader<R> {
         }
         self.line += u64::from(any);
         Ok(match (any, too_long) {
-            (false, _) => Text::End,
-            (true, true) => Text::TooLong,
-            (true, false) => Text::Whole,
+            (false, _) => RecordText::End,
+            (true, true) => RecordText::TooLong,
+            (true, false) => RecordText::Whole,
         })
     }
 }

@@ -6,18 +6,18 @@ fn options(format: Format) -> ReadOptions {
     ReadOptions { format, line_value: LineValue::Number, raw: false, header: false }
 }
 
-fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<Record, BadLine>> {
+fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<TextRecord, BadLine>> {
     // A tiny buffer, so that lines cross its ends.
-    let mut reader = Reader::new(io::BufReader::with_capacity(3, text), options);
+    let mut reader = TextReader::new(io::BufReader::with_capacity(3, text), options);
     std::iter::from_fn(|| reader.next().expect("memory reads")).collect()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as the reader gives it")]
-fn value(line: u64, key: &str, value: &str) -> Result<Record, BadLine> {
-    Ok(Record { line, key: key.into(), body: Body::Value(value.into()), expires: None })
+fn value(line: u64, key: &str, value: &str) -> Result<TextRecord, BadLine> {
+    Ok(TextRecord { line, key: key.into(), body: RecordBody::Value(value.into()), expires: None })
 }
 
-fn bad(result: &Result<Record, BadLine>, line: u64, why: &str) {
+fn bad(result: &Result<TextRecord, BadLine>, line: u64, why: &str) {
     let bad = result.as_ref().expect_err("should be refused");
     assert_eq!(bad.line, line);
     assert!(bad.why.contains(why), "{:?} does not say {why:?}", bad.why);
@@ -75,7 +75,10 @@ fn a_stray_csv_quote_spoils_only_its_line() {
 #[test]
 fn hex_refuses_odd_and_foreign_digits() {
     let read = read_all(b"00fF\t\n\t61\n616\t61\nxx\t61\n61 62\n", options(Format::Hex));
-    assert_eq!(read[0], Ok(Record { line: 1, key: vec![0, 255], body: Body::Value(vec![]), expires: None }));
+    assert_eq!(
+        read[0],
+        Ok(TextRecord { line: 1, key: vec![0, 255], body: RecordBody::Value(vec![]), expires: None })
+    );
     assert_eq!(read[1], value(2, "", "a"));
     bad(&read[2], 3, "3 hexadecimal digits");
     bad(&read[3], 4, "'x' is not a hexadecimal digit");
@@ -94,12 +97,12 @@ fn times_stand_at_the_end() {
     let text =
         "a\tv\t1700\t\nb\tname\tv\t1700\nc\tname\t\t1700\nd\tv\tx\t\ne\tname\tv\t\nf\t1\t2\t3\t4\t17 \n";
     let read = read_all(text.as_bytes(), options(Format::Tsv));
-    assert_eq!(read[0], value(1, "a", "v").map(|record| Record { expires: Some(1700), ..record }));
-    let columns = |value: &str| Body::Columns(vec![("name".into(), value.into())]);
+    assert_eq!(read[0], value(1, "a", "v").map(|record| TextRecord { expires: Some(1700), ..record }));
+    let columns = |value: &str| RecordBody::Columns(vec![("name".into(), value.into())]);
     for (line, key, body) in [(2, "b", columns("v")), (3, "c", columns(""))] {
         assert_eq!(
             read[line - 1],
-            Ok(Record { line: line as u64, key: key.into(), body, expires: Some(1700) })
+            Ok(TextRecord { line: line as u64, key: key.into(), body, expires: Some(1700) })
         );
     }
     for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
@@ -113,7 +116,7 @@ fn sorted_sets_say_so_at_the_end() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let set = |line, key: &str, members: &[(&str, f64)], expires| {
         let members = members.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
-        Ok(Record { line, key: key.into(), body: Body::Members(members), expires })
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::Members(members), expires })
     };
     assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
     assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
@@ -126,7 +129,7 @@ fn sorted_sets_say_so_at_the_end() {
 #[test]
 fn lines_cannot_hold_a_newline() {
     let mut out = Vec::new();
-    assert!(!write(&mut out, Format::Lines, b"a\nb", &Body::Value(vec![]), None).unwrap());
+    assert!(!write(&mut out, Format::Lines, b"a\nb", &RecordBody::Value(vec![]), None).unwrap());
     assert!(out.is_empty());
 }
 
@@ -147,9 +150,9 @@ proptest! {
             (
                 bytes(),
                 prop_oneof![
-                    bytes().prop_map(Body::Value),
-                    prop::collection::vec((bytes(), bytes()), 1..4).prop_map(Body::Columns),
-                    prop::collection::vec((bytes(), score()), 1..4).prop_map(Body::Members),
+                    bytes().prop_map(RecordBody::Value),
+                    prop::collection::vec((bytes(), bytes()), 1..4).prop_map(RecordBody::Columns),
+                    prop::collection::vec((bytes(), score()), 1..4).prop_map(RecordBody::Members),
                 ],
                 any::<Option<u64>>(),
             ),

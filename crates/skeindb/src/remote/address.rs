@@ -2,8 +2,8 @@
 
 /// An address, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Address<'a> {
-    pub place: Place<'a>,
+pub struct ServerAddress<'a> {
+    pub place: ServerEndpoint<'a>,
     /// The scheme says TLS.
     pub tls: bool,
     pub user: Option<&'a str>,
@@ -11,7 +11,7 @@ pub struct Address<'a> {
 
 /// What to connect to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum ServerEndpoint<'a> {
     /// Host and port.
     Tcp(&'a str),
     /// The path of a Unix socket.
@@ -25,7 +25,7 @@ const FORMS: &str =
 /// What is said of a host alone.
 const NO_PORT: &str = "the server's address names no port; SkeinDB's is 6380 and Redis's 6379, unless they were told another: write HOST:PORT";
 
-impl<'a> Address<'a> {
+impl<'a> ServerAddress<'a> {
     /// Takes an address apart. What is wrong with it is said without repeating it: it may have a password in it.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
@@ -33,7 +33,7 @@ impl<'a> Address<'a> {
             return if path.is_empty() {
                 Err(format!("the server's address names no socket; {FORMS}"))
             } else {
-                Ok(Self { place: Place::Unix(path), tls: false, user: None })
+                Ok(Self { place: ServerEndpoint::Unix(path), tls: false, user: None })
             };
         }
         let (scheme, rest) = match text.split_once("://") {
@@ -41,7 +41,7 @@ impl<'a> Address<'a> {
             // What is before the @ is not the host: it may be a password.
             None if text.contains('@') => ("redis", text),
             None if !text.contains(':') => return Err(NO_PORT.to_owned()),
-            None => return Ok(Self { place: Place::Tcp(text), tls: false, user: None }),
+            None => return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None }),
         };
         let tls = match scheme {
             "redis" => false,
@@ -68,7 +68,7 @@ impl<'a> Address<'a> {
         {
             return Err(format!("the server's address names no port, or no host; {FORMS}"));
         }
-        Ok(Self { place: Place::Tcp(place), tls, user: user.filter(|user| !user.is_empty()) })
+        Ok(Self { place: ServerEndpoint::Tcp(place), tls, user: user.filter(|user| !user.is_empty()) })
     }
 }
 
@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn every_form_is_taken_apart() {
-        let tcp = |place, tls, user| Ok(Address { place: Place::Tcp(place), tls, user });
-        let unix = |path| Ok(Address { place: Place::Unix(path), tls: false, user: None });
-        assert_eq!(Address::parse("geese:6380"), tcp("geese:6380", false, None));
-        assert_eq!(Address::parse("redis://geese:6380"), tcp("geese:6380", false, None));
-        assert_eq!(Address::parse("rediss://ann@[::1]:6381/0"), tcp("[::1]:6381", true, Some("ann")));
-        assert_eq!(Address::parse("ann@geese:6380"), tcp("geese:6380", false, Some("ann")));
-        assert_eq!(Address::parse("redis://@geese:1/"), tcp("geese:1", false, None));
-        assert_eq!(Address::parse("unix:/run/s"), unix("/run/s"));
-        assert_eq!(Address::parse("unix:///run/s"), unix("/run/s"));
-        assert_eq!(Address::parse("unix:s"), unix("s"));
+        let tcp = |place, tls, user| Ok(ServerAddress { place: ServerEndpoint::Tcp(place), tls, user });
+        let unix = |path| Ok(ServerAddress { place: ServerEndpoint::Unix(path), tls: false, user: None });
+        assert_eq!(ServerAddress::parse("geese:6380"), tcp("geese:6380", false, None));
+        assert_eq!(ServerAddress::parse("redis://geese:6380"), tcp("geese:6380", false, None));
+        assert_eq!(ServerAddress::parse("rediss://ann@[::1]:6381/0"), tcp("[::1]:6381", true, Some("ann")));
+        assert_eq!(ServerAddress::parse("ann@geese:6380"), tcp("geese:6380", false, Some("ann")));
+        assert_eq!(ServerAddress::parse("redis://@geese:1/"), tcp("geese:1", false, None));
+        assert_eq!(ServerAddress::parse("unix:/run/s"), unix("/run/s"));
+        assert_eq!(ServerAddress::parse("unix:///run/s"), unix("/run/s"));
+        assert_eq!(ServerAddress::parse("unix:s"), unix("s"));
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             ("127.0.0.1", "6380"),
             ("localhost", "6379"),
         ] {
-            let error = Address::parse(text).expect_err(text);
+            let error = ServerAddress::parse(text).expect_err(text);
             assert!(error.contains(word) && !error.contains("hunter2"), "{text}: {error}");
         }
     }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::address::{Address, Place};
+use super::address::{ServerAddress, ServerEndpoint};
 use crate::exit::Failure;
 
 /// How to get into a server.
 #[derive(Clone, Copy)]
-pub struct Access<'a> {
+pub struct AccessOptions<'a> {
     /// What is before the options' names.
     pub prefix: &'static str,
     /// The environment's variables that may have the password, at least one.
@@ -83,8 +83,8 @@ macro_rules! server_args {
 
         impl $name {
             /// What the options say.
-            pub fn access(&self) -> Access<'_> {
-                Access {
+            pub fn access(&self) -> AccessOptions<'_> {
+                AccessOptions {
                     prefix: $prefix,
                     variables: $variables,
                     user: self.user.as_deref(),
@@ -117,21 +117,21 @@ server_args!(
     "The file with the password [default: the environment's SKEIN_TO_PASSWORD, if there is one]"
 );
 
-impl Access<'_> {
+impl AccessOptions<'_> {
     /// Whether to speak TLS.
-    pub(super) fn wants_tls(&self, address: &Address<'_>) -> bool {
+    pub(super) fn wants_tls(&self, address: &ServerAddress<'_>) -> bool {
         self.tls || address.tls
     }
 
     /// Refuses options that would do nothing.
-    pub(super) fn check(&self, address: &Address<'_>) -> Result<(), Failure> {
+    pub(super) fn check(&self, address: &ServerAddress<'_>) -> Result<(), Failure> {
         let prefix = self.prefix;
         if self.wants_tls(address) {
             return match address.place {
-                Place::Unix(_) => {
+                ServerEndpoint::Unix(_) => {
                     Err(Failure::usage(format!("--{prefix}tls: a Unix socket has none; leave it out")))
                 }
-                Place::Tcp(_) => Ok(()),
+                ServerEndpoint::Tcp(_) => Ok(()),
             };
         }
         let given = [

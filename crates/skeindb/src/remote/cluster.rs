@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skeindb::client::{Client, Reply};
-use skeindb::cluster::{Cluster, Error, ErrorKind, Login, Options};
+use skeindb::cluster::{Cluster, ClusterLogin, ClusterOptions, Error, ErrorKind};
 
-use super::address::{Address, Place};
-use super::answers::{Answers, way_out};
-use super::args::Access;
+use super::address::{ServerAddress, ServerEndpoint};
+use super::args::AccessOptions;
+use super::peer::{CommandPeer, way_out};
 use super::{ServerTarget, tls};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -21,7 +21,7 @@ pub struct ClusterTarget<'a> {
     /// Some of its nodes.
     pub nodes: &'a [String],
     /// How to get in.
-    pub access: Access<'a>,
+    pub access: AccessOptions<'a>,
 }
 
 /// A cluster that has let us in.
@@ -36,7 +36,8 @@ impl ClusterTarget<'_> {
     pub fn connect(&self) -> Result<ClusterPeer, Failure> {
         self.probe()?;
         let prefix = self.access.prefix;
-        let addresses = self.nodes.iter().map(|node| Address::parse(node)).collect::<Result<Vec<_>, _>>();
+        let addresses =
+            self.nodes.iter().map(|node| ServerAddress::parse(node)).collect::<Result<Vec<_>, _>>();
         let addresses = addresses.map_err(Failure::usage)?;
         let places: Vec<&str> = addresses.iter().filter_map(tcp).collect();
         let options = self.options(&addresses)?;
@@ -66,10 +67,10 @@ impl ClusterTarget<'_> {
         Err(failed)
     }
 
-    fn options(&self, addresses: &[Address<'_>]) -> Result<Options, Failure> {
-        let mut options = Options::default();
+    fn options(&self, addresses: &[ServerAddress<'_>]) -> Result<ClusterOptions, Failure> {
+        let mut options = ClusterOptions::default();
         let user = addresses.iter().find_map(|address| address.user);
-        options.login = self.access.login(user)?.map(|login| Login {
+        options.login = self.access.login(user)?.map(|login| ClusterLogin {
             user: login.user.clone().unwrap_or_else(|| "default".to_owned()),
             password: login.password,
         });
@@ -87,10 +88,10 @@ impl ClusterTarget<'_> {
     }
 }
 
-fn tcp<'a>(address: &Address<'a>) -> Option<&'a str> {
+fn tcp<'a>(address: &ServerAddress<'a>) -> Option<&'a str> {
     match address.place {
-        Place::Tcp(place) => Some(place),
-        Place::Unix(_) => None,
+        ServerEndpoint::Tcp(place) => Some(place),
+        ServerEndpoint::Unix(_) => None,
     }
 }
 
@@ -103,7 +104,7 @@ pub fn cluster_failure(prefix: &'static str) -> impl Fn(Error) -> Failure {
     }
 }
 
-impl Answers for ClusterPeer {
+impl CommandPeer for ClusterPeer {
     fn address(&self) -> &str {
         &self.address
     }

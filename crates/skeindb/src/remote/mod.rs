@@ -17,30 +17,30 @@ use skeindb::client::{Client, Receiver, Reply, Sender};
 use crate::exit::Failure;
 
 mod address;
-mod answers;
 mod args;
 mod cluster;
 mod password;
+mod peer;
 mod tls;
 
-pub use answers::Answers;
-pub use args::{Access, FromArgs, ServerArgs, ToArgs};
+pub use args::{AccessOptions, FromArgs, ServerArgs, ToArgs};
 pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
 pub use password::read_password;
+pub use peer::CommandPeer;
 
-use address::{Address, Place};
-use password::Login;
+use address::{ServerAddress, ServerEndpoint};
+use password::Credentials;
 
 /// A server, as the command line names it.
 pub struct ServerTarget<'a> {
     /// Host and port, or a URL.
     pub address: &'a str,
     /// How to get in.
-    pub access: Access<'a>,
+    pub access: AccessOptions<'a>,
 }
 
 /// A server that has let us in.
-pub struct Peer {
+pub struct ServerPeer {
     client: Client,
     /// As the command line names it.
     pub address: String,
@@ -49,12 +49,12 @@ pub struct Peer {
 
 impl ServerTarget<'_> {
     /// Connects and presents user and password.
-    pub fn connect(&self) -> Result<Peer, Failure> {
-        let address = Address::parse(self.address).map_err(Failure::usage)?;
+    pub fn connect(&self) -> Result<ServerPeer, Failure> {
+        let address = ServerAddress::parse(self.address).map_err(Failure::usage)?;
         self.access.check(&address)?;
         let login = self.access.login(address.user)?;
         let client = self.open(&address)?;
-        let mut peer = Peer { client, address: self.address.to_owned(), prefix: self.access.prefix };
+        let mut peer = ServerPeer { client, address: self.address.to_owned(), prefix: self.access.prefix };
         if let Some(login) = login {
             self.log_in(&mut peer.client, &login)?;
         }
@@ -62,14 +62,14 @@ impl ServerTarget<'_> {
         Ok(peer)
     }
 
-    fn open(&self, address: &Address<'_>) -> Result<Client, Failure> {
+    fn open(&self, address: &ServerAddress<'_>) -> Result<Client, Failure> {
         let opened = match address.place {
-            Place::Unix(path) => Client::connect_unix(Path::new(path)),
-            Place::Tcp(place) if self.access.wants_tls(address) => {
+            ServerEndpoint::Unix(path) => Client::connect_unix(Path::new(path)),
+            ServerEndpoint::Tcp(place) if self.access.wants_tls(address) => {
                 let (name, config) = (self.access.server_name(place)?, self.access.config(self.address)?);
                 Client::connect_tls(place, name, config)
             }
-            Place::Tcp(place) => Client::connect(place),
+            ServerEndpoint::Tcp(place) => Client::connect(place),
         };
         opened.map_err(|error| {
             let named = self.address;
@@ -84,7 +84,7 @@ impl ServerTarget<'_> {
         })
     }
 
-    fn log_in(&self, client: &mut Client, login: &Login) -> Result<(), Failure> {
+    fn log_in(&self, client: &mut Client, login: &Credentials) -> Result<(), Failure> {
         let Reply::Error(text) = client.call(&login.command()).map_err(|error| self.at_once(&error))? else {
             return Ok(());
         };
@@ -134,14 +134,14 @@ impl ServerTarget<'_> {
     }
 }
 
-impl Peer {
+impl ServerPeer {
     /// The two directions, for two threads.
     pub fn split(self) -> (Sender, Receiver) {
         self.client.split()
     }
 }
 
-impl Answers for Peer {
+impl CommandPeer for ServerPeer {
     fn address(&self) -> &str {
         &self.address
     }

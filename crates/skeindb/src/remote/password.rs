@@ -5,30 +5,30 @@ use std::path::Path;
 
 use skein_server::read_at_most;
 
-use super::args::Access;
+use super::args::AccessOptions;
 use crate::exit::Failure;
 
 /// The longest file with a password, in bytes.
 const PASSWORD_BYTES_MAX: u64 = 1 << 20;
 
 /// What AUTH is given.
-pub struct Login {
+pub struct Credentials {
     pub user: Option<String>,
     pub(super) password: Vec<u8>,
     /// Where the password is from, for people.
     pub source: String,
 }
 
-impl Login {
+impl Credentials {
     pub fn command(&self) -> Vec<&[u8]> {
         let user = self.user.as_deref().map(str::as_bytes);
         [Some(&b"AUTH"[..]), user, Some(&self.password)].into_iter().flatten().collect()
     }
 }
 
-impl Access<'_> {
+impl AccessOptions<'_> {
     /// User and password, if any are given; `named` is the user in the server's address.
-    pub(super) fn login(&self, named: Option<&str>) -> Result<Option<Login>, Failure> {
+    pub(super) fn login(&self, named: Option<&str>) -> Result<Option<Credentials>, Failure> {
         let prefix = self.prefix;
         if let (Some(user), Some(named)) = (self.user, named)
             && user != named
@@ -46,7 +46,7 @@ impl Access<'_> {
             }),
         };
         match (found, &user) {
-            (Some((password, source)), _) => Ok(Some(Login { user, password, source })),
+            (Some((password, source)), _) => Ok(Some(Credentials { user, password, source })),
             (None, None) => Ok(None),
             (None, Some(user)) => Err(Failure::usage(format!(
                 "the user {user:?} needs a password; name its file with --{prefix}password-file, or put it into {}",

@@ -13,11 +13,11 @@ use rustls::{
 };
 use skein_server::{certificates, private_key};
 
-use super::args::Access;
+use super::args::AccessOptions;
 use crate::console;
 use crate::exit::Failure;
 
-impl Access<'_> {
+impl AccessOptions<'_> {
     /// The name that the certificate of `place`, a host and a port, has to be for.
     pub(super) fn server_name(&self, place: &str) -> Result<ServerName<'static>, Failure> {
         name_for(self.server_name, place).map_err(|error| {
@@ -42,7 +42,7 @@ impl Access<'_> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let unusable = |error: &dyn std::error::Error| Failure::new(format!("cannot speak TLS: {error}"));
         let verifier: Arc<dyn ServerCertVerifier> = if self.insecure {
-            Arc::new(Nobody(provider.clone()))
+            Arc::new(NoVerifier(provider.clone()))
         } else {
             let roots = Arc::new(self.roots()?);
             WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
@@ -167,9 +167,9 @@ pub(super) fn name_for(name: Option<&str>, place: &str) -> io::Result<ServerName
 
 /// Looks at no certificate: `--insecure`. That the other end has the key of the one it shows is still checked.
 #[derive(Debug)]
-struct Nobody(Arc<CryptoProvider>);
+struct NoVerifier(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Nobody {
+impl ServerCertVerifier for NoVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

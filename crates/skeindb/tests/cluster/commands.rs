@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use skein_syntax::slots::slot_of_key;
 
-use crate::fake::{Fake, Fault, Value};
+use crate::fake::{FakeCluster, FakeValue, NodeFault};
 
 fn skein(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_skein")).args(args).stdin(Stdio::null()).output().expect("skein runs")
@@ -20,7 +20,7 @@ fn said(args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn range_and_count_read_all_nodes() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(100);
     let node = fake.address(1);
     let lines = String::from_utf8(keys.join(&b'\n')).expect("text") + "\n";
@@ -36,10 +36,10 @@ fn range_and_count_read_all_nodes() {
 
 #[test]
 fn values_are_records_and_other_types_are_counted() {
-    let fake = Fake::start(2, 0);
-    fake.put(b"a", Value::Text(b"1\t2".to_vec()));
-    fake.put(b"b", Value::Hash(BTreeMap::from([(b"f".to_vec(), b"v".to_vec())])));
-    fake.put(b"c", Value::List);
+    let fake = FakeCluster::start(2, 0);
+    fake.put(b"a", FakeValue::Text(b"1\t2".to_vec()));
+    fake.put(b"b", FakeValue::Hash(BTreeMap::from([(b"f".to_vec(), b"v".to_vec())])));
+    fake.put(b"c", FakeValue::List);
     let node = fake.address(0);
     for args in [&["range", "--values", "--cluster", &node][..], &["dump", "--cluster", &node]] {
         let (code, out, errors) = said(args);
@@ -51,9 +51,9 @@ fn values_are_records_and_other_types_are_counted() {
 /// A cursor of one node means another field at another node: the hash is read from its start.
 #[test]
 fn a_hash_that_moves_while_it_is_dumped_is_whole() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let fields = (0..9).map(|field| (format!("f{field}").into_bytes(), b"v".to_vec()));
-    fake.put(b"hash", Value::Hash(fields.collect()));
+    fake.put(b"hash", FakeValue::Hash(fields.collect()));
     let slot = slot_of_key(b"hash");
     let from = fake.world().owner(slot).unwrap();
     fake.world().open_slot(slot, from, 1 - from);
@@ -74,9 +74,9 @@ fn a_hash_that_moves_while_it_is_dumped_is_whole() {
 
 #[test]
 fn mistakes_have_their_exit_codes() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let node = fake.address(0);
-    fake.world().nodes[1].fault = Fault::NoModule;
+    fake.world().nodes[1].fault = NodeFault::NoModule;
     let (code, _, errors) = said(&["count", "--cluster", &node]);
     assert!(code == Some(1) && errors.contains("libskein.so"), "{errors}");
     let (code, _, errors) = said(&["range", "--cluster", "127.0.0.1:1"]);
@@ -100,8 +100,8 @@ fn mistakes_have_their_exit_codes() {
 /// Ctrl-C ends a command that waits for a node.
 #[test]
 fn an_interrupt_ends_the_waiting() {
-    let fake = Fake::start(2, 0);
-    fake.world().nodes[1].fault = Fault::Fails("LOADING 43% done".to_owned());
+    let fake = FakeCluster::start(2, 0);
+    fake.world().nodes[1].fault = NodeFault::Fails("LOADING 43% done".to_owned());
     let mut command = Command::new(env!("CARGO_BIN_EXE_skein"));
     command.args(["range", "--cluster", &fake.address(0)]).stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("skein runs");
@@ -118,12 +118,12 @@ fn an_interrupt_ends_the_waiting() {
 
 #[test]
 fn a_copy_writes_to_the_nodes_of_the_keys() {
-    let source = Fake::start(1, 0);
+    let source = FakeCluster::start(1, 0);
     let keys = source.fill(120);
-    source.put(b"list", Value::List);
+    source.put(b"list", FakeValue::List);
     let fields = (0..5).map(|field| (format!("f{field}").into_bytes(), b"v".to_vec()));
-    source.put(b"hash", Value::Hash(fields.collect()));
-    let fake = Fake::start(3, 0);
+    source.put(b"hash", FakeValue::Hash(fields.collect()));
+    let fake = FakeCluster::start(3, 0);
     let slot = slot_of_key(b"hash");
     let from = fake.world().owner(slot).unwrap();
     fake.world().open_slot(slot, from, (from + 1) % 3);
@@ -147,7 +147,7 @@ fn a_copy_writes_to_the_nodes_of_the_keys() {
 
 #[test]
 fn a_load_writes_to_the_nodes_of_the_keys() {
-    let (fake, folder) = (Fake::start(3, 0), tempfile::tempdir().unwrap());
+    let (fake, folder) = (FakeCluster::start(3, 0), tempfile::tempdir().unwrap());
     let path = folder.path().join("table.tsv");
     let records: Vec<String> = (0..1_500).map(|number| format!("key:{number:04}\t{number}\n")).collect();
     let mut text = records.concat();
@@ -165,7 +165,7 @@ fn a_load_writes_to_the_nodes_of_the_keys() {
 
 #[test]
 fn a_node_is_not_copied_into_its_own_cluster() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     fake.fill(3);
     let (code, _, errors) = said(&["copy", "--from", &fake.address(0), "--to-cluster", &fake.address(2)]);
     assert!(code == Some(2) && errors.contains("is a node of the cluster"), "{errors}");
@@ -175,7 +175,7 @@ fn a_node_is_not_copied_into_its_own_cluster() {
 /// A reader that has enough is no failure; a full disk is one.
 #[test]
 fn range_writes_as_dump_does() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     fake.fill(900);
     fake.world().page_names = 1000;
     let node = fake.address(0);

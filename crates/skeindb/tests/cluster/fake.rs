@@ -14,11 +14,11 @@ mod resp;
 
 use resp::{bulk, error, read_command};
 
-use crate::fake::Fault::{Closes, Fails, NoModule, Silent};
+use crate::fake::NodeFault::{Closes, Fails, NoModule, Silent};
 
 /// What a key holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum FakeValue {
     Text(Vec<u8>),
     Hash(BTreeMap<Vec<u8>, Vec<u8>>),
     List,
@@ -26,7 +26,7 @@ pub enum Value {
 
 /// What a node does instead of its work.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Fault {
+pub enum NodeFault {
     #[default]
     Well,
     /// It answers nothing.
@@ -40,14 +40,14 @@ pub enum Fault {
 }
 
 #[derive(Debug, Default)]
-pub struct Node {
+pub struct FakeNode {
     pub address: String,
-    pub keys: BTreeMap<Vec<u8>, Value>,
-    pub owned: SlotSet0,
-    pub importing: SlotSet0,
+    pub keys: BTreeMap<Vec<u8>, FakeValue>,
+    pub owned: FakeSlots,
+    pub importing: FakeSlots,
     /// Slots that leave, and where to.
     pub migrating: BTreeMap<u16, usize>,
-    pub fault: Fault,
+    pub fault: NodeFault,
     pub is_replica: bool,
     /// Primaries and their slots, if the node sees something else than what is.
     pub view: Option<Vec<(usize, SlotSet)>>,
@@ -55,15 +55,15 @@ pub struct Node {
 
 /// A set of slots that is empty by default.
 #[derive(Debug, Clone)]
-pub struct SlotSet0(pub SlotSet);
+pub struct FakeSlots(pub SlotSet);
 
-impl Default for SlotSet0 {
+impl Default for FakeSlots {
     fn default() -> Self {
         Self(SlotSet::EMPTY)
     }
 }
 
-impl SlotSet0 {
+impl FakeSlots {
     pub fn remove(&mut self, slot: u16) {
         let mut one = SlotSet::EMPTY;
         one.insert(slot);
@@ -72,12 +72,12 @@ impl SlotSet0 {
 }
 
 /// Is called before each page, with the node that is asked.
-pub type Hook = Box<dyn FnMut(&mut World, usize) + Send>;
+pub type PageHook = Box<dyn FnMut(&mut FakeWorld, usize) + Send>;
 
 #[derive(Default)]
-pub struct World {
-    pub nodes: Vec<Node>,
-    pub hook: Option<Hook>,
+pub struct FakeWorld {
+    pub nodes: Vec<FakeNode>,
+    pub hook: Option<PageHook>,
     /// Names that a page looks at.
     pub page_names: usize,
     pub password: Option<String>,
@@ -88,17 +88,17 @@ pub struct World {
 }
 
 #[derive(Clone)]
-pub struct Fake(Arc<Mutex<World>>);
+pub struct FakeCluster(Arc<Mutex<FakeWorld>>);
 
-impl Fake {
+impl FakeCluster {
     /// Starts a cluster whose slots are divided among `owners` nodes; `others` have none.
     pub fn start(owners: usize, others: usize) -> Self {
-        let fake = Self(Arc::new(Mutex::new(World { page_names: 7, ..World::default() })));
+        let fake = Self(Arc::new(Mutex::new(FakeWorld { page_names: 7, ..FakeWorld::default() })));
         let listeners: Vec<TcpListener> =
             (0..owners + others).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         for listener in &listeners {
             let address = listener.local_addr().unwrap().to_string();
-            fake.world().nodes.push(Node { address, ..Node::default() });
+            fake.world().nodes.push(FakeNode { address, ..FakeNode::default() });
         }
         for slot in 0..SLOTS {
             let owner = usize::from(slot) * owners / usize::from(SLOTS);
@@ -116,7 +116,7 @@ impl Fake {
         fake
     }
 
-    pub fn world(&self) -> MutexGuard<'_, World> {
+    pub fn world(&self) -> MutexGuard<'_, FakeWorld> {
         self.0.lock().unwrap()
     }
 
@@ -128,18 +128,18 @@ impl Fake {
     pub fn fill(&self, keys: usize) -> Vec<Vec<u8>> {
         let names: Vec<Vec<u8>> = (0..keys).map(|key| format!("key:{key:03}").into_bytes()).collect();
         for name in &names {
-            self.put(name, Value::Text(name.clone()));
+            self.put(name, FakeValue::Text(name.clone()));
         }
         names
     }
 
-    pub fn put(&self, key: &[u8], value: Value) {
+    pub fn put(&self, key: &[u8], value: FakeValue) {
         let mut world = self.world();
         let owner = world.owner(slot_of_key(key)).expect("the slot has an owner");
         world.nodes[owner].keys.insert(key.to_vec(), value);
     }
 
-    pub fn hook(&self, hook: impl FnMut(&mut World, usize) + Send + 'static) {
+    pub fn hook(&self, hook: impl FnMut(&mut FakeWorld, usize) + Send + 'static) {
         self.world().hook = Some(Box::new(hook));
     }
 
@@ -208,7 +208,7 @@ impl Fake {
     }
 }
 
-impl World {
+impl FakeWorld {
     pub fn owner(&self, slot: u16) -> Option<usize> {
         self.nodes.iter().position(|node| !node.is_replica && node.owned.0.contains(slot))
     }
@@ -322,20 +322,20 @@ impl World {
     }
 }
 
-fn id_of(world: &World, node: usize) -> String {
+fn id_of(world: &FakeWorld, node: usize) -> String {
     format!("id-{}", world.nodes[node].address)
 }
 
-fn held(value: &Value) -> Vec<u8> {
+fn held(value: &FakeValue) -> Vec<u8> {
     match value {
-        Value::Text(text) => bulk(text),
-        Value::Hash(hash) => {
+        FakeValue::Text(text) => bulk(text),
+        FakeValue::Hash(hash) => {
             let mut out = format!("%{}\r\n", hash.len()).into_bytes();
             for (field, value) in hash {
                 out.extend([bulk(field), bulk(value)].concat());
             }
             out
         }
-        Value::List => b"*1\r\n$1\r\nx\r\n".to_vec(),
+        FakeValue::List => b"*1\r\n$1\r\nx\r\n".to_vec(),
     }
 }

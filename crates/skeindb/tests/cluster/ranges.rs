@@ -4,34 +4,34 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use skein_syntax::slots::{SlotSet, slot_of_key};
-use skeindb::Direction;
+use skeindb::ScanDirection;
 use skeindb::client::Reply;
-use skeindb::cluster::{Cluster, Error, ErrorKind, Login, Options, Scan, Shown};
+use skeindb::cluster::{Cluster, ClusterLogin, ClusterOptions, ClusterScan, Error, ErrorKind, Projection};
 
-use crate::fake::{Fake, Fault, Value};
+use crate::fake::{FakeCluster, FakeValue, NodeFault};
 
 pub const ALL: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
 
 /// Of tests that end well, also on a busy machine: only silent nodes are waited for.
-pub fn patient() -> Options {
-    let mut options = Options::default();
+pub fn patient() -> ClusterOptions {
+    let mut options = ClusterOptions::default();
     options.page_timeout = Duration::from_millis(300);
     options.patience = Duration::from_secs(20);
     options
 }
 
 /// Of tests that end with an error.
-pub fn impatient() -> Options {
-    let mut options = Options::default();
+pub fn impatient() -> ClusterOptions {
+    let mut options = ClusterOptions::default();
     options.patience = Duration::from_millis(700);
     options
 }
 
-pub fn connect(fake: &Fake, options: Options) -> Cluster {
+pub fn connect(fake: &FakeCluster, options: ClusterOptions) -> Cluster {
     Cluster::connect(&[fake.address(0)], options).unwrap()
 }
 
-fn rest(scan: &mut Scan) -> Result<Vec<Vec<u8>>, Error> {
+fn rest(scan: &mut ClusterScan) -> Result<Vec<Vec<u8>>, Error> {
     let mut keys = Vec::new();
     while let Some(entry) = scan.next()? {
         keys.push(entry.key);
@@ -39,52 +39,53 @@ fn rest(scan: &mut Scan) -> Result<Vec<Vec<u8>>, Error> {
     Ok(keys)
 }
 
-fn names_within(fake: &Fake, options: Options) -> Result<Vec<Vec<u8>>, Error> {
-    rest(&mut connect(fake, options).range(ALL, Direction::Forward, Shown::Names)?)
+fn names_within(fake: &FakeCluster, options: ClusterOptions) -> Result<Vec<Vec<u8>>, Error> {
+    rest(&mut connect(fake, options).range(ALL, ScanDirection::Forward, Projection::Names)?)
 }
 
-fn names(fake: &Fake) -> Result<Vec<Vec<u8>>, Error> {
+fn names(fake: &FakeCluster) -> Result<Vec<Vec<u8>>, Error> {
     names_within(fake, patient())
 }
 
 /// The error of a range, and how long it took.
-fn failure(fake: &Fake) -> (Error, Duration) {
+fn failure(fake: &FakeCluster) -> (Error, Duration) {
     let began = Instant::now();
     (names_within(fake, impatient()).expect_err("it cannot be read"), began.elapsed())
 }
 
 #[test]
 fn keys_of_all_nodes_come_in_order() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(200);
     assert_eq!(names(&fake).unwrap(), keys);
     let cluster = connect(&fake, patient());
-    let mut backward = rest(&mut cluster.range(ALL, Direction::Backward, Shown::Names).unwrap()).unwrap();
+    let mut backward =
+        rest(&mut cluster.range(ALL, ScanDirection::Backward, Projection::Names).unwrap()).unwrap();
     backward.reverse();
     assert_eq!(backward, keys);
 
     let bounds = (Bound::Excluded(&b"key:010"[..]), Bound::Included(&b"key:150"[..]));
     assert_eq!(cluster.count(bounds).unwrap(), 140);
-    let mut scan = cluster.range(bounds, Direction::Forward, Shown::Whole).unwrap().limit(30);
+    let mut scan = cluster.range(bounds, ScanDirection::Forward, Projection::Whole).unwrap().limit(30);
     let first = scan.next().unwrap().expect("an entry");
     assert_eq!(first.held, Some(Reply::Bulk(b"key:011".to_vec())));
     assert_eq!(scan.resume_key(), Some(&b"key:011"[..]));
     assert_eq!(rest(&mut scan).unwrap(), keys[12..41]);
     let resumed = (Bound::Excluded(scan.resume_key().unwrap()), bounds.1);
-    let mut scan = cluster.range(resumed, Direction::Forward, Shown::Names).unwrap();
+    let mut scan = cluster.range(resumed, ScanDirection::Forward, Projection::Names).unwrap();
     assert_eq!(rest(&mut scan).unwrap(), keys[41..=150]);
 }
 
 #[test]
 fn a_page_may_have_a_last_name_and_no_entries() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(20);
     // Names of slots that the node does not have, as a user's patterns leave names out.
     for key in 0..50 {
         let key = format!("a:{key}").into_bytes();
         let mut world = fake.world();
         let other = 1 - world.owner(slot_of_key(&key)).unwrap();
-        world.nodes[other].keys.insert(key, Value::List);
+        world.nodes[other].keys.insert(key, FakeValue::List);
     }
     assert_eq!(names(&fake).unwrap(), keys);
 }
@@ -95,7 +96,7 @@ fn a_page_may_have_a_last_name_and_no_entries() {
 fn a_key_that_moves_between_two_pages_is_found() {
     // B is a node with slots, or one without any, which CLUSTER SLOTS would not name.
     for (to, others) in [(1, 0), (2, 1)] {
-        let fake = Fake::start(2, others);
+        let fake = FakeCluster::start(2, others);
         let keys = fake.fill(5);
         let slot = slot_of_key(&keys[0]);
         let from = fake.world().owner(slot).unwrap();
@@ -115,7 +116,7 @@ fn a_key_that_moves_between_two_pages_is_found() {
 /// A migration that begins between two pages: no page says that the slot is imported.
 #[test]
 fn a_migration_that_begins_between_two_pages_is_noticed() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(30);
     let slot = slot_of_key(&keys[3]);
     let from = fake.world().owner(slot).unwrap();
@@ -134,7 +135,7 @@ fn a_migration_that_begins_between_two_pages_is_noticed() {
 /// The keys of a migration that was given up go back, and the import ends between two pages.
 #[test]
 fn a_migration_that_is_given_up_hides_nothing() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(60);
     let slots: Vec<u16> = keys.iter().step_by(5).map(|key| slot_of_key(key)).collect();
     let owners: Vec<usize> = slots.iter().map(|slot| fake.world().owner(*slot).unwrap()).collect();
@@ -161,7 +162,7 @@ fn a_migration_that_is_given_up_hides_nothing() {
 /// A node that joined after the map was read takes a slot.
 #[test]
 fn a_new_node_is_found_by_the_slot_that_it_takes() {
-    let fake = Fake::start(2, 1);
+    let fake = FakeCluster::start(2, 1);
     let keys = fake.fill(60);
     let known: Vec<(usize, SlotSet)> =
         (0..2).map(|node| (node, fake.world().nodes[node].owned.0.clone())).collect();
@@ -186,7 +187,7 @@ fn a_new_node_is_found_by_the_slot_that_it_takes() {
 /// Whole slots change hands again and again, in every order of the nodes.
 #[test]
 fn slots_that_migrate_all_the_time_hide_nothing() {
-    let fake = Fake::start(3, 1);
+    let fake = FakeCluster::start(3, 1);
     let keys = fake.fill(300);
     let (mut state, mut open, mut asked) = (7_u64, None, 0);
     fake.hook(move |world, _| {
@@ -219,7 +220,7 @@ fn slots_that_migrate_all_the_time_hide_nothing() {
 
 #[test]
 fn a_slot_without_a_primary_is_named() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     fake.fill(5);
     (100..200).for_each(|slot| fake.world().nodes[0].owned.remove(slot));
     let (error, took) = failure(&fake);
@@ -230,7 +231,7 @@ fn a_slot_without_a_primary_is_named() {
 
 #[test]
 fn two_owners_are_waited_for() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(10);
     fake.world().nodes[1].owned.0.insert(7);
     assert!(failure(&fake).0.to_string().starts_with("slot 7 has two primaries for "));
@@ -246,30 +247,30 @@ fn two_owners_are_waited_for() {
 
 #[test]
 fn errors_that_pass_are_waited_for() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(40);
     for text in ["LOADING the order of the keys is being made: 43% done", "CLUSTERDOWN The cluster is down"] {
-        fake.world().nodes[1].fault = Fault::Fails(text.to_owned());
+        fake.world().nodes[1].fault = NodeFault::Fails(text.to_owned());
         let healed = fake.clone();
         let healer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
-            healed.world().nodes[1].fault = Fault::Well;
+            healed.world().nodes[1].fault = NodeFault::Well;
         });
         assert_eq!(names(&fake).unwrap(), keys);
         healer.join().unwrap();
     }
-    fake.world().nodes[1].fault = Fault::Fails("LOADING 43% done".to_owned());
+    fake.world().nodes[1].fault = NodeFault::Fails("LOADING 43% done".to_owned());
     let (error, _) = failure(&fake);
     assert!(error.to_string().contains(&fake.address(1)) && error.to_string().contains("LOADING"), "{error}");
 }
 
 #[test]
 fn errors_that_do_not_pass_end_the_range_at_once() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     for (fault, kind, word) in [
-        (Fault::NoModule, ErrorKind::NoModule, "libskein.so"),
-        (Fault::Fails("NOPERM no permissions to run 'sk.page'".to_owned()), ErrorKind::Refused, "NOPERM"),
-        (Fault::Fails("ERR syntax error".to_owned()), ErrorKind::Malformed, "syntax"),
+        (NodeFault::NoModule, ErrorKind::NoModule, "libskein.so"),
+        (NodeFault::Fails("NOPERM no permissions to run 'sk.page'".to_owned()), ErrorKind::Refused, "NOPERM"),
+        (NodeFault::Fails("ERR syntax error".to_owned()), ErrorKind::Malformed, "syntax"),
     ] {
         fake.world().nodes[1].fault = fault;
         let (error, took) = failure(&fake);
@@ -281,25 +282,26 @@ fn errors_that_do_not_pass_end_the_range_at_once() {
 
 #[test]
 fn users_need_their_password() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(10);
     fake.world().password = Some("hunter2".to_owned());
     let error = Cluster::connect(&[fake.address(0)], impatient()).expect_err("no password");
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     let login = |password: &str| {
         let mut options = impatient();
-        options.login = Some(Login { user: "default".to_owned(), password: password.as_bytes().to_vec() });
+        options.login =
+            Some(ClusterLogin { user: "default".to_owned(), password: password.as_bytes().to_vec() });
         Cluster::connect(&[fake.address(0)], options)
     };
     assert!(login("wrong").expect_err("a wrong password").to_string().contains("WRONGPASS"));
-    let mut scan = login("hunter2").unwrap().range(ALL, Direction::Forward, Shown::Names).unwrap();
+    let mut scan = login("hunter2").unwrap().range(ALL, ScanDirection::Forward, Projection::Names).unwrap();
     assert_eq!(rest(&mut scan).unwrap(), keys);
 }
 
 #[test]
 fn a_primary_that_fails_over_is_followed() {
-    for fault in [Fault::Silent, Fault::Closes] {
-        let fake = Fake::start(3, 1);
+    for fault in [NodeFault::Silent, NodeFault::Closes] {
+        let fake = FakeCluster::start(3, 1);
         let keys = fake.fill(100);
         fake.world().nodes[3].is_replica = true;
         let (mut asked, broken) = (0, fault.clone());
@@ -315,7 +317,7 @@ fn a_primary_that_fails_over_is_followed() {
         });
         assert_eq!(names(&fake).unwrap(), keys, "{fault:?}");
         // Its old primary is a replica of the new one.
-        fake.world().nodes[1].fault = Fault::Well;
+        fake.world().nodes[1].fault = NodeFault::Well;
         fake.world().hook = None;
         assert_eq!(names(&fake).unwrap(), keys);
     }
@@ -324,7 +326,7 @@ fn a_primary_that_fails_over_is_followed() {
 /// The old primary comes back with its old map: it and the new one own the same slots.
 #[test]
 fn a_primary_that_comes_back_with_an_old_map_is_not_believed() {
-    let fake = Fake::start(3, 1);
+    let fake = FakeCluster::start(3, 1);
     let keys = fake.fill(50);
     let before: Vec<(usize, SlotSet)> =
         (0..3).map(|node| (node, fake.world().nodes[node].owned.0.clone())).collect();
@@ -351,11 +353,11 @@ fn a_primary_that_comes_back_with_an_old_map_is_not_believed() {
 
 #[test]
 fn a_range_goes_on_where_it_failed() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(60);
-    let mut scan = connect(&fake, impatient()).range(ALL, Direction::Forward, Shown::Names).unwrap();
+    let mut scan = connect(&fake, impatient()).range(ALL, ScanDirection::Forward, Projection::Names).unwrap();
     let mut found: Vec<Vec<u8>> = (0..10).map(|_| scan.next().unwrap().expect("a key").key).collect();
-    fake.world().nodes[1].fault = Fault::Fails("CLUSTERDOWN".to_owned());
+    fake.world().nodes[1].fault = NodeFault::Fails("CLUSTERDOWN".to_owned());
     let error = loop {
         match scan.next() {
             Ok(entry) => found.push(entry.expect("the range does not end").key),
@@ -363,7 +365,7 @@ fn a_range_goes_on_where_it_failed() {
         }
     };
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    fake.world().nodes[1].fault = Fault::Well;
+    fake.world().nodes[1].fault = NodeFault::Well;
     found.extend(rest(&mut scan).unwrap());
     assert_eq!(found, keys);
 }
@@ -372,9 +374,9 @@ fn a_range_goes_on_where_it_failed() {
 /// further one. (The first window of a range has second pages.)
 #[test]
 fn one_window_is_asked_for_ahead() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     fake.fill(100);
-    let mut scan = connect(&fake, patient()).range(ALL, Direction::Forward, Shown::Names).unwrap();
+    let mut scan = connect(&fake, patient()).range(ALL, ScanDirection::Forward, Projection::Names).unwrap();
     scan.next().unwrap().expect("a key");
     let began = Instant::now();
     while fake.world().pages < 6 {
@@ -387,7 +389,7 @@ fn one_window_is_asked_for_ahead() {
 
 #[test]
 fn a_server_that_is_no_cluster_is_refused() {
-    let fake = Fake::start(1, 0);
+    let fake = FakeCluster::start(1, 0);
     let error = Cluster::connect(&["127.0.0.1:1"], impatient()).expect_err("nobody listens");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("127.0.0.1:1"), "{error}");

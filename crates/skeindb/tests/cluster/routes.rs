@@ -6,7 +6,7 @@ use skein_syntax::slots::slot_of_key;
 use skeindb::client::Reply;
 use skeindb::cluster::ErrorKind;
 
-use crate::fake::{Fake, Fault, Value};
+use crate::fake::{FakeCluster, FakeValue, NodeFault};
 use crate::ranges::{connect, impatient, patient};
 
 fn sets(keys: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
@@ -14,17 +14,17 @@ fn sets(keys: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
 }
 
 /// Each key's value, and that it is at one node alone.
-fn assert_written(fake: &Fake, keys: &[Vec<u8>]) {
+fn assert_written(fake: &FakeCluster, keys: &[Vec<u8>]) {
     let world = fake.world();
     for key in keys {
-        let found: Vec<&Value> = world.nodes.iter().filter_map(|node| node.keys.get(key)).collect();
-        assert_eq!(found, [&Value::Text(b"new".to_vec())], "{}", key.escape_ascii());
+        let found: Vec<&FakeValue> = world.nodes.iter().filter_map(|node| node.keys.get(key)).collect();
+        assert_eq!(found, [&FakeValue::Text(b"new".to_vec())], "{}", key.escape_ascii());
     }
 }
 
 #[test]
 fn a_pipeline_goes_to_all_nodes() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(100);
     let mut cluster = connect(&fake, patient());
     let replies = cluster.pipeline(&sets(&keys)).unwrap();
@@ -36,7 +36,7 @@ fn a_pipeline_goes_to_all_nodes() {
 
 #[test]
 fn redirections_are_followed() {
-    let fake = Fake::start(3, 0);
+    let fake = FakeCluster::start(3, 0);
     let keys = fake.fill(40);
     let mut cluster = connect(&fake, patient());
     for (n, key) in keys.iter().enumerate() {
@@ -60,8 +60,8 @@ fn redirections_are_followed() {
 
 #[test]
 fn a_failover_is_followed_by_writes() {
-    for fault in [Fault::Silent, Fault::Closes, Fault::Fails("LOADING".to_owned())] {
-        let fake = Fake::start(2, 1);
+    for fault in [NodeFault::Silent, NodeFault::Closes, NodeFault::Fails("LOADING".to_owned())] {
+        let fake = FakeCluster::start(2, 1);
         fake.world().nodes[2].is_replica = true;
         let keys = fake.fill(30);
         let mut cluster = connect(&fake, patient());
@@ -81,7 +81,7 @@ fn a_failover_is_followed_by_writes() {
 
 #[test]
 fn a_slot_that_nobody_has_is_named() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let mut cluster = connect(&fake, impatient());
     let slot = slot_of_key(b"goose");
     let owner = fake.world().owner(slot).unwrap();
@@ -95,11 +95,11 @@ fn a_slot_that_nobody_has_is_named() {
 /// Two nodes that each say that the other has the slot.
 #[test]
 fn redirections_end() {
-    let fake = Fake::start(2, 0);
+    let fake = FakeCluster::start(2, 0);
     let mut cluster = connect(&fake, impatient());
     for node in 0..2 {
         let other = fake.address(1 - node);
-        fake.world().nodes[node].fault = Fault::Fails(format!("MOVED 5 {other}"));
+        fake.world().nodes[node].fault = NodeFault::Fails(format!("MOVED 5 {other}"));
     }
     let error = cluster.call(b"goose", &[b"GET", b"goose"]).expect_err("it goes round");
     assert!(error.to_string().starts_with("the nodes redirect without an end"), "{error}");

@@ -169,7 +169,7 @@ fn what_weighs_an_index_takes_nothing_but_keys() {
 }
 
 #[test]
-fn who_is_left_out_of_a_loop_is_noted_and_threads_stand_beside_processes() {
+fn skipped_contenders_are_noted_and_threads_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let output = tiny(folder.path(), &["lookup", "masstree-fig10"], &["--keys", "decimal"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -203,7 +203,7 @@ fn tiny_systems(folder: &Path, names: &[&str], only: &str) -> Output {
 }
 
 #[test]
-fn every_experiment_on_stores_and_servers_runs_and_leaves_nothing_behind() {
+fn store_and_server_experiments_run_and_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let names = ["store", "store-levels", "masstree-sec5", "server", "server-neighbour", "masstree-fig13"];
     let output = tiny_systems(folder.path(), &names, "skein,no-op");
@@ -235,7 +235,7 @@ fn every_experiment_on_stores_and_servers_runs_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn servers_that_are_not_installed_are_named_and_those_that_fail_end_the_run() {
+fn missing_servers_are_named_and_failing_ones_end_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let (out, dir) = (folder.path().join("results.jsonl"), folder.path().join("disk"));
     let with_path = |path: &Path| {

@@ -27,7 +27,7 @@ fn assert_answered(verdicts: &[&Value], but_for: &[&str]) {
 }
 
 #[test]
-fn every_figure_of_mlpindex_and_of_the_skip_list_runs_and_has_verdicts() {
+fn figures_of_mlpindex_and_the_skip_list_have_verdicts() {
     let folder = tempfile::tempdir().unwrap();
     assert!(run_all_of(folder.path(), "mlpindex-", "none of these is a server's") >= 6);
     let folder = tempfile::tempdir().unwrap();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Server, assert_refused, run, stdout_of};
+use crate::common::{ServerProcess, assert_refused, run, stdout_of};
 
 /// A folder in which a server wrote a checkpoint and, after it, a log, and ended without warning.
 fn folder_with_data() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -68,7 +68,7 @@ fn a_sound_folder_is_described_and_not_changed() {
 
 /// Checks that all that the two halves of the test data hold is there.
 fn assert_complete(folder: &Path) {
-    let server = Server::start(folder, &[]);
+    let server = ServerProcess::start(folder, &[]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -96,7 +96,7 @@ fn a_flipped_bit_is_damage_and_nothing_is_lost() {
         assert!(String::from_utf8_lossy(&check.stdout).contains("1 place is damaged"));
         assert!(contents(folder.path()) == before, "{key}: check changed the folder");
 
-        let server = Server::try_start(folder.path(), &[]).expect_err("no server starts on damage");
+        let server = ServerProcess::try_start(folder.path(), &[]).expect_err("no server starts on damage");
         assert_refused(&server, 3, &[name, "damaged", "byte"]);
         assert!(fs::read(&path).unwrap() == before[&path], "{key}: the damaged file was changed");
         flip(&path, at);
@@ -114,8 +114,8 @@ fn an_unknown_format_version_is_refused_and_kept() {
         // Every file opens with eight bytes of magic and a four-byte version.
         foreign[8..12].copy_from_slice(&99u32.to_le_bytes());
         fs::write(&path, &foreign).unwrap();
-        let server =
-            Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
+        let server = ServerProcess::try_start(folder.path(), &[])
+            .expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(fs::read(&path).unwrap() == foreign, "{key}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();
@@ -142,7 +142,7 @@ fn a_torn_tail_is_cut_off() {
 #[test]
 fn check_leaves_a_folder_alone_that_is_in_use() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     assert_refused(&run([Path::new("check"), folder.path()]), 1, &["in use"]);
     server.stop();
 }

@@ -115,7 +115,7 @@ pub fn interrupt(process: u32) {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerProcess {
     child: Child,
     stdout: BufReader<ChildStdout>,
     /// What it printed up to where it listens.
@@ -124,7 +124,7 @@ pub struct Server {
     pub address: String,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts a server on a free port with its data in `folder`.
     pub fn start(folder: &Path, options: &[&str]) -> Self {
         Self::try_start(folder, options).expect("the server starts")
@@ -273,7 +273,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // A test that failed must not leave its server behind.
         drop(self.child.kill());
@@ -292,9 +292,9 @@ pub fn real_paths() -> (PathBuf, Vec<Vec<u8>>) {
 
 /// A small generator of random numbers; the seed is printed by the tests that use it.
 #[derive(Debug)]
-pub struct Random(u64);
+pub struct E2eRandom(u64);
 
-impl Random {
+impl E2eRandom {
     /// From the environment's `SKEIN_SEED`, or from the clock.
     pub fn seeded() -> Self {
         let seed = std::env::var("SKEIN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {

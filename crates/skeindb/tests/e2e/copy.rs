@@ -3,17 +3,17 @@
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{PATIENCE, Server, assert_refused, interrupt, run, stdout_of};
+use crate::common::{PATIENCE, ServerProcess, assert_refused, interrupt, run, stdout_of};
 use skeindb::client::{Client, Reply};
 
 /// A real Redis, which ends with the value.
-struct Redis {
+struct RedisProcess {
     child: Child,
     address: String,
     _folder: tempfile::TempDir,
 }
 
-impl Redis {
+impl RedisProcess {
     /// `None` if tests with a Redis are to be left out.
     fn start() -> Option<Self> {
         if std::env::var("SKEIN_TEST_REDIS").is_ok_and(|value| value == "none") {
@@ -37,7 +37,7 @@ impl Redis {
     }
 }
 
-impl Drop for Redis {
+impl Drop for RedisProcess {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to do.
         let _ = self.child.kill();
@@ -89,10 +89,10 @@ fn assert_same(from: &str, to: &str) {
 
 #[test]
 fn everything_but_lists_comes_over_from_redis() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = RedisProcess::start() else { return };
     fill(&redis.address);
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     // Of an earlier try: it is replaced, and not added to.
     let mut client = Client::connect(&server.address).unwrap();
     client.call(&[b"HSET", b"hash", b"old", b"1"]).unwrap();
@@ -120,7 +120,7 @@ fn a_server_that_is_not_there_is_named() {
 fn a_server_is_not_copied_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let server = Server::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
+    let server = ServerProcess::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
     let mut client = server.client();
     client.call(&[b"HSET", b"hash", b"f", b"v"]).unwrap();
     let port = server.address.rsplit_once(':').unwrap().1;
@@ -134,7 +134,7 @@ fn a_server_is_not_copied_onto_itself() {
 
 #[test]
 fn refused_keys_are_counted_by_type() {
-    let Some(redis) = Redis::start() else { return };
+    let Some(redis) = RedisProcess::start() else { return };
     let mut theirs = Client::connect(&redis.address).unwrap();
     for command in [
         &[&b"RPUSH"[..], b"l1", b"x"][..],
@@ -145,7 +145,7 @@ fn refused_keys_are_counted_by_type() {
         theirs.call(command).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let output = run(["copy", "--from", &redis.address, "--to", &server.address, "--show-refused", "1"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 set) refused, in "), "{said}");
@@ -162,7 +162,7 @@ fn refused_keys_are_counted_by_type() {
 #[test]
 fn an_interrupted_copy_says_how_far_it_came() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [from, to] = folders.each_ref().map(|folder| Server::start(folder.path(), &[]));
+    let [from, to] = folders.each_ref().map(|folder| ServerProcess::start(folder.path(), &[]));
     let mut source = from.client();
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();

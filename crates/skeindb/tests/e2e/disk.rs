@@ -5,15 +5,15 @@ use std::path::Path;
 
 use skeindb::client::Reply;
 
-use crate::common::{Server, assert_refused, run, skein, stdout_of};
+use crate::common::{ServerProcess, assert_refused, run, skein, stdout_of};
 
 const DISK: [&str; 6] = ["--engine", "disk", "--trie", "linked", "--cache", "1m"];
 
 /// Starts a server with these options alone, whatever the environment says.
-fn start(folder: &Path, options: &[&str]) -> Server {
+fn start(folder: &Path, options: &[&str]) -> ServerProcess {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder).args(options);
-    Server::launch(command).expect("the server starts")
+    ServerProcess::launch(command).expect("the server starts")
 }
 
 /// Names and contents of all files of a folder but its lock's.

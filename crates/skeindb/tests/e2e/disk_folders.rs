@@ -4,18 +4,18 @@ use std::fs;
 use std::ops::Bound::Unbounded;
 use std::path::Path;
 
-use skein_disk::{DiskOptions, DiskStore, Shape};
+use skein_disk::{DiskOptions, DiskStore, TrieShape};
 
 use crate::common::{assert_refused, run, stdout_of};
 
 /// A folder with a store of this shape, whose file is longer than it need be.
-fn folder_with_data(shape: Shape) -> tempfile::TempDir {
+fn folder_with_data(shape: TrieShape) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::open(folder.path(), DiskOptions { shape, ..DiskOptions::default() }).unwrap();
     for number in 0..1_500 {
         store.set(format!("goose {number:04}").as_bytes(), number.to_string().as_bytes()).unwrap();
     }
-    if shape == Shape::Linked {
+    if shape == TrieShape::Linked {
         for number in 0..6 {
             store.set(format!("long {number}").as_bytes(), &vec![7; 1 << 20]).unwrap();
         }
@@ -34,7 +34,7 @@ fn said(command: &str, folder: &Path) -> String {
 
 #[test]
 fn check_describes_a_sound_folder_and_names_a_damaged_page() {
-    for shape in [Shape::Linked, Shape::Hash { n: 16 }, Shape::FixedClassical { n: 16 }] {
+    for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }, TrieShape::FixedClassical { n: 16 }] {
         let folder = folder_with_data(shape);
         let file = folder.path().join("data.skein");
         let before = fs::read(&file).unwrap();
@@ -62,7 +62,7 @@ fn check_describes_a_sound_folder_and_names_a_damaged_page() {
 
 #[test]
 fn compact_shortens_the_file() {
-    let folder = folder_with_data(Shape::Linked);
+    let folder = folder_with_data(TrieShape::Linked);
     let length = || fs::metadata(folder.path().join("data.skein")).unwrap().len();
     let before = length();
     let text = said("compact", folder.path());
@@ -75,8 +75,8 @@ fn compact_shortens_the_file() {
 
 #[test]
 fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
-    let folder = folder_with_data(Shape::Linked);
-    let other = folder_with_data(Shape::FixedLinked { k: 12 });
+    let folder = folder_with_data(TrieShape::Linked);
+    let other = folder_with_data(TrieShape::FixedLinked { k: 12 });
     let dump = |folder: &Path, more: &[&str]| {
         let arguments = ["dump", "--data", folder.to_str().unwrap()];
         stdout_of(run(arguments.iter().chain(more)))
@@ -112,9 +112,9 @@ fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
 /// trie's own order.
 #[test]
 fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
-    let ordered = folder_with_data(Shape::Classical { n: 16 });
+    let ordered = folder_with_data(TrieShape::Classical { n: 16 });
     let all = stdout_of(run(["dump", "--data", ordered.path().to_str().unwrap()]));
-    for shape in [Shape::Hash { n: 16 }, Shape::FixedHash { n: 16 }] {
+    for shape in [TrieShape::Hash { n: 16 }, TrieShape::FixedHash { n: 16 }] {
         let folder = folder_with_data(shape);
         let name = folder.path().to_str().unwrap();
         let text = tempfile::NamedTempFile::new().unwrap();
@@ -125,7 +125,7 @@ fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
         let mut lines: Vec<&[u8]> = dumped.split_inclusive(|byte| *byte == b'\n').collect();
         lines.sort_unstable();
         assert!(lines.concat() == all, "{shape}");
-        let other = folder_with_data(Shape::Linked);
+        let other = folder_with_data(TrieShape::Linked);
         let store = DiskStore::open(other.path(), DiskOptions::default()).unwrap();
         store.write(|transaction| transaction.remove_range((Unbounded, Unbounded), usize::MAX)).unwrap();
         assert!(store.is_empty());

@@ -5,16 +5,16 @@ use std::process::Stdio;
 use skein_disk::{DiskOptions, DiskStore, Values};
 
 use crate::common::{
-    Random, Server, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
+    E2eRandom, ServerProcess, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
 };
 use skeindb::client::Reply;
 
 /// Rows with awkward bytes: as TSV, in the order of their keys.
 fn awkward_rows() -> Vec<u8> {
-    let mut random = Random::new(7);
+    let mut random = E2eRandom::new(7);
     let mut rows = std::collections::BTreeMap::new();
     for row in 0..300u64 {
-        let bytes = |random: &mut Random, longest: u64| -> Vec<u8> {
+        let bytes = |random: &mut E2eRandom, longest: u64| -> Vec<u8> {
             (0..random.below(longest)).map(|_| b"\t\n\r\\\",\0\xff ab"[random.below(11) as usize]).collect()
         };
         let key = bytes(&mut random, 20);
@@ -69,12 +69,12 @@ fn every_format_gives_back_what_went_in() {
     if is_memory {
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", &path("first")], &rows));
     } else {
-        let server = Server::start(path("first").as_ref(), &[]);
+        let server = ServerProcess::start(path("first").as_ref(), &[]);
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], &rows));
         server.stop();
     }
     for format in ["tsv", "csv", "hex"] {
-        let server = Server::start(path("first").as_ref(), &[]);
+        let server = ServerProcess::start(path("first").as_ref(), &[]);
         let over_network = stdout_of(run(["dump", "--from", &server.address, "--format", format]));
         server.stop();
         if is_memory {
@@ -82,7 +82,7 @@ fn every_format_gives_back_what_went_in() {
             assert!(over_network == from_folder, "{format}: server and folder differ");
         }
 
-        let server = Server::start(path(format).as_ref(), &[]);
+        let server = ServerProcess::start(path(format).as_ref(), &[]);
         let load = ["load", "-", "--format", format, "--to", &server.address, "--batch", "7"];
         stdout_of(run_with_input(load, &over_network));
         let back = stdout_of(run(["dump", "--from", &server.address]));
@@ -94,7 +94,7 @@ fn every_format_gives_back_what_went_in() {
 #[test]
 fn bounds_and_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let keys = "a\nab\nabc\nb\nc\n";
     stdout_of(run_with_input(["load", "-", "--to", &server.address, "--value", "key"], keys.as_bytes()));
     let dump = |options: &[&str]| -> String {
@@ -128,7 +128,7 @@ fn of_two_records_of_a_key_the_last_wins() {
 #[test]
 fn bad_lines_are_named_and_the_others_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let long = "k".repeat(65_536);
     let text = format!("a\t1\nno value\n{long}\t2\nb\\x\t3\nc\t4\n");
     for target in ["server", "folder"] {
@@ -180,7 +180,7 @@ fn lines_cannot_hold_newlines_and_dump_says_so() {
 #[test]
 fn large_values_pass_both_ways() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let text: String =
         (0..40).map(|n| format!("k{n:02}\t{}\n", "v".repeat(200_000 + n))).collect::<Vec<_>>().concat();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
@@ -213,7 +213,7 @@ fn collections() -> Vec<Vec<String>> {
 }
 
 /// What a server must answer when it has all of them.
-fn assert_collections(server: &Server, before: &Server) {
+fn assert_collections(server: &ServerProcess, before: &ServerProcess) {
     let questions: [&[&str]; 9] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
@@ -241,7 +241,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let server = Server::start(path("first").as_ref(), &[]);
+    let server = ServerProcess::start(path("first").as_ref(), &[]);
     let mut client = server.client();
     for command in collections() {
         let command: Vec<&[u8]> = command.iter().map(String::as_bytes).collect();
@@ -258,7 +258,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
         let from_folder = stdout_of(run(["dump", "--data", &path(format), "--format", format]));
         assert!(from_folder == dump, "{format}: server and folder differ");
 
-        let again = Server::start(path(&format!("{format} again")).as_ref(), &[]);
+        let again = ServerProcess::start(path(&format!("{format} again")).as_ref(), &[]);
         let to_server = ["load", "-", "--format", format, "--to", &again.address];
         stdout_of(run_with_input(to_server, &dump));
         assert_collections(&again, &server);
@@ -317,7 +317,7 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
 fn an_interrupted_dump_leaves_the_old_file() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [data, target] = folders.each_ref().map(tempfile::TempDir::path);
-    let server = Server::start(data, &[]);
+    let server = ServerProcess::start(data, &[]);
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
     server.client().pipeline(&sets).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Server, assert_refused, run, scan_values, skein, stdout_of};
+use crate::common::{ServerProcess, assert_refused, run, scan_values, skein, stdout_of};
 use skeindb::client::{Client, Reply};
 
 fn set(client: &mut Client, keys: std::ops::Range<u32>) {
@@ -13,26 +13,26 @@ fn set(client: &mut Client, keys: std::ops::Range<u32>) {
     }
 }
 
-fn count(server: &Server) -> usize {
+fn count(server: &ServerProcess) -> usize {
     scan_values(&mut server.client(), b"").len()
 }
 
 /// Two folders beside the data folder, named relative to the folder in which the server is started or in full.
-struct Place {
+struct LogDirSetup {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl LogDirSetup {
     fn at(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
     /// A server that is started in `self.root`, with everything named as a user would there.
-    fn start_within(&self, log_dirs: &[&str]) -> Server {
+    fn start_within(&self, log_dirs: &[&str]) -> ServerProcess {
         let mut command =
             skein(["serve", "--listen", "127.0.0.1:0", "--data", "data", "--durability", "sync"]);
         command.args(log_dirs.iter().flat_map(|dir| ["--log-dir", dir])).current_dir(self.root.path());
-        Server::launch(command).expect("the server starts")
+        ServerProcess::launch(command).expect("the server starts")
     }
 }
 
@@ -40,13 +40,13 @@ impl Place {
 #[test]
 fn a_restart_without_the_option_has_everything() {
     for full in [false, true] {
-        let place = Place { root: tempfile::tempdir().unwrap() };
+        let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
         let names = ["disk 1", "disk 2"].map(|name| if full { place.at(name) } else { name.into() });
         let names = [names[0].to_str().unwrap(), names[1].to_str().unwrap()];
         for run in 0..4u32 {
             let server = match run {
                 0 | 2 => place.start_within(&names),
-                _ => Server::start(&place.at("data"), &["--durability", "sync", "--workers", "3"]),
+                _ => ServerProcess::start(&place.at("data"), &["--durability", "sync", "--workers", "3"]),
             };
             assert_eq!(count(&server), run as usize * 100, "full names {full}, run {run}");
             let mut client = server.client();
@@ -76,7 +76,7 @@ fn run_check(folder: &Path) -> std::process::Output {
 /// A disk that is not mounted, and one that is lost.
 #[test]
 fn a_missing_log_folder_is_named_with_the_ways_out() {
-    let place = Place { root: tempfile::tempdir().unwrap() };
+    let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
     let (data, lost) = (place.at("data"), place.at("disk 2"));
     let server = place.start_within(&["disk 1", "disk 2"]);
     set(&mut server.client(), 0..100);
@@ -90,7 +90,7 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     fs::create_dir(&lost).unwrap();
     let words = [lost.to_str().unwrap(), "is missing", "mount its disk", "--give-up-log-dir"];
     for options in [&[][..], &["--log-dir", place.at("disk 1").to_str().unwrap(), "--log-dir", words[0]]] {
-        let refused = Server::try_start(&data, options).expect_err("a log folder is missing");
+        let refused = ServerProcess::try_start(&data, options).expect_err("a log folder is missing");
         assert_refused(&refused, 1, &words);
         assert!(fs::read_dir(&lost).unwrap().next().is_none(), "something was made in the mount point");
     }
@@ -100,19 +100,19 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     // Mounted.
     fs::remove_dir(&lost).unwrap();
     fs::rename(place.at("away"), &lost).unwrap();
-    let server = Server::start(&data, &[]);
+    let server = ServerProcess::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.kill();
     // Lost for good.
     let give_up = ["--give-up-log-dir", lost.to_str().unwrap()];
-    let refused = Server::try_start(&data, &give_up).expect_err("it is there");
+    let refused = ServerProcess::try_start(&data, &give_up).expect_err("it is there");
     assert_refused(&refused, 2, &["--give-up-log-dir", "is there"]);
     fs::remove_dir_all(&lost).unwrap();
-    let server = Server::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
+    let server = ServerProcess::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
     assert_eq!(count(&server), 100, "what the checkpoint has");
     set(&mut server.client(), 500..600);
     server.kill();
-    let server = Server::start(&data, &[]);
+    let server = ServerProcess::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.stop();
 }
@@ -145,11 +145,11 @@ fn open_to_others(folder: &Path) -> Vec<String> {
 fn what_is_written_is_for_the_owner_alone() {
     let engines: [&[&str]; 2] = [&["--log-dir", "logs/deep"], &["--engine", "disk", "--trie", "linked"]];
     for options in engines {
-        let place = Place { root: tempfile::tempdir().unwrap() };
+        let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
         for run in 0..2 {
             let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
             command.args(options).current_dir(place.root.path());
-            let server = Server::launch(command).expect("the server starts");
+            let server = ServerProcess::launch(command).expect("the server starts");
             let folders = [place.at("data"), place.at("logs")];
             let open = || folders.iter().flat_map(|folder| open_to_others(folder)).collect::<Vec<_>>();
             assert!(open().is_empty(), "{options:?}, run {run}: {:#?}", open());
@@ -165,8 +165,8 @@ fn what_is_written_is_for_the_owner_alone() {
             }
         }
     }
-    let place = Place { root: tempfile::tempdir().unwrap() };
-    let server = Server::start(&place.at("data"), &[]);
+    let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
+    let server = ServerProcess::start(&place.at("data"), &[]);
     set(&mut server.client(), 0..10);
     server.stop();
     let copy = place.at("copy.tsv");

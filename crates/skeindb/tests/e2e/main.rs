@@ -1,6 +1,7 @@
 //! End to end: the real binary, started with a folder of its own, spoken to over the network and the command line.
 //! One program, so that it is linked once.
 
+mod access;
 mod bad_input;
 mod bench;
 mod bench_bitbase;
@@ -11,11 +12,10 @@ mod check;
 mod common;
 mod copy;
 mod disk;
+mod disk_contents;
 mod disk_folders;
-mod getting_in;
 mod kill;
 mod load_dump;
-mod loading;
 mod log_dirs;
 mod open_files;
 mod operations;
@@ -24,8 +24,8 @@ mod probe;
 mod range;
 mod readme;
 mod real_keys;
-mod rows;
 mod short_keys;
+mod slow_start;
 mod snapshots;
 mod soak;
 mod stats;

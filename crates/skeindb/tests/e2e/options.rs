@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::common::{PATIENCE, Server, assert_refused, run};
+use crate::common::{PATIENCE, ServerProcess, assert_refused, run};
 use skeindb::client::{Client, Reply};
 
 /// The reply to words.
@@ -74,8 +74,8 @@ fn options_out_of_range_make_no_folder() {
 }
 
 /// A server with these options, and a client of it.
-fn serve(folder: &Path, options: &str) -> (Server, Client) {
-    let server = Server::start(folder, &options.split(' ').collect::<Vec<_>>());
+fn serve(folder: &Path, options: &str) -> (ServerProcess, Client) {
+    let server = ServerProcess::start(folder, &options.split(' ').collect::<Vec<_>>());
     let client = server.client();
     (server, client)
 }

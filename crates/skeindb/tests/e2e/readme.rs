@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::Server;
+use crate::common::ServerProcess;
 
 const PROMPT: &str = "127.0.0.1:6380> ";
 
@@ -48,7 +48,7 @@ fn the_readme_session_is_what_the_server_answers() {
     let session = session();
     assert!(session.len() > 10, "the README's session was not found");
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let mut client = server.client();
     for (command, expected) in session {
         let words = words(&command);

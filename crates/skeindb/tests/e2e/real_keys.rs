@@ -1,6 +1,8 @@
 //! Real keys: file paths through `skein load`, in order over the network, through `kill -9` and back.
 
-use crate::common::{Random, Server, assert_refused, disk_trie, real_paths, run, run_with_input, stdout_of};
+use crate::common::{
+    E2eRandom, ServerProcess, assert_refused, disk_trie, real_paths, run, run_with_input, stdout_of,
+};
 use skeindb::client::{Client, Reply};
 
 /// The keys in order, as the server gives them over the network.
@@ -40,12 +42,12 @@ fn first_of(reply: Reply) -> Option<Reply> {
 fn real_paths_load_scan_and_survive() {
     let (_, sorted) = real_paths();
     let mut shuffled = sorted.clone();
-    Random::seeded().shuffle(&mut shuffled);
+    E2eRandom::seeded().shuffle(&mut shuffled);
     let text = [shuffled.join(&b'\n'), b"\n".to_vec()].concat();
 
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync"];
-    let server = Server::start(folder.path(), &options);
+    let server = ServerProcess::start(folder.path(), &options);
     let said = stdout_of(run_with_input(["load", "-", "--to", &server.address], &text));
     let said = String::from_utf8(said).unwrap();
     assert!(said.starts_with("25000 records read, 25000 loaded, 0 refused"), "{said}");
@@ -55,7 +57,7 @@ fn real_paths_load_scan_and_survive() {
     assert!(scan_keys_backward(&mut server.client()) == sorted, "the way back differs");
     server.kill();
 
-    let server = Server::start(folder.path(), &options);
+    let server = ServerProcess::start(folder.path(), &options);
     let mut client = server.client();
     assert!(scan_keys(&mut client) == sorted, "kill -9 changed the keys");
     assert_eq!(client.call(&[b"DBSIZE"]).unwrap(), Reply::Integer(25_000));
@@ -86,7 +88,7 @@ fn real_paths_straight_into_a_folder() {
         // It is a folder of the engine in memory.
         return;
     }
-    let server = Server::start(data.as_ref(), &[]);
+    let server = ServerProcess::start(data.as_ref(), &[]);
     assert!(scan_keys(&mut server.client()) == sorted, "the server sees other keys");
     // The folder is the server's now.
     assert_refused(&run(["dump", "--data", data]), 1, &["in use"]);

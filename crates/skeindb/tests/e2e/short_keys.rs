@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::common::{Server, assert_refused, skein};
+use crate::common::{ServerProcess, assert_refused, skein};
 use skeindb::client::{Client, Reply};
 
 /// A server on an index, whatever the others of this run are on.
-fn start(folder: &Path, index: &str) -> Result<Server, std::process::Output> {
+fn start(folder: &Path, index: &str) -> Result<ServerProcess, std::process::Output> {
     let mut command =
         skein(["serve", "--listen", "127.0.0.1:0", "--durability", "sync", "--index", index, "--data"]);
     command.arg(folder);
-    Server::launch(command)
+    ServerProcess::launch(command)
 }
 
 fn ask(client: &mut Client, request: &str) -> Reply {
@@ -19,7 +19,7 @@ fn ask(client: &mut Client, request: &str) -> Reply {
 }
 
 #[test]
-fn counters_are_kept_in_order_over_a_kill_and_long_keys_are_refused() {
+fn counters_survive_a_kill_and_long_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "mlp").unwrap();
     let mut client = server.client();

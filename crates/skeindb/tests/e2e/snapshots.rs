@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Server, skein};
+use crate::common::{ServerProcess, skein};
 use skeindb::client::{Client, Reply};
 
 /// A server on an index, whatever the others of this run are on; without a log, so that a kill leaves the last checkpoint.
-fn start(folder: &Path, index: &str) -> Server {
+fn start(folder: &Path, index: &str) -> ServerProcess {
     let mut command =
         skein(["serve", "--listen", "127.0.0.1:0", "--durability", "none", "--max-snapshots", "1"]);
     command.args(["--index", index, "--data"]).arg(folder);
-    Server::launch(command).expect("it starts")
+    ServerProcess::launch(command).expect("it starts")
 }
 
 fn ask(client: &mut Client, request: &str) -> Reply {
@@ -36,9 +36,9 @@ fn values(client: &mut Client, range: &str) -> BTreeSet<String> {
 }
 
 /// Tells a writer to stop when it goes, after a failed assertion too.
-struct Stops<'a>(&'a AtomicBool);
+struct StopWriterGuard<'a>(&'a AtomicBool);
 
-impl Drop for Stops<'_> {
+impl Drop for StopWriterGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ fn ranges_and_what_a_kill_leaves_have_msets_whole() {
                 }
             }
         });
-        let _stops = Stops(&stop);
+        let _stops = StopWriterGuard(&stop);
         for _ in 0..20 {
             let seen = values(&mut client, "SK.RANGE - + SNAPSHOT");
             assert_eq!(seen.len(), 1, "{seen:?}");

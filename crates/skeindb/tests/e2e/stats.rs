@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Server, run, stdout_of};
+use crate::common::{ServerProcess, run, stdout_of};
 
 /// What stands behind a name.
 fn line<'a>(text: &'a str, name: &str) -> &'a str {
@@ -21,7 +21,7 @@ fn stats(args: &[&str]) -> String {
 fn a_server_and_its_folder_show_the_same_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync", "--workers", "1"];
-    let server = Server::start(folder.path(), &options);
+    let server = ServerProcess::start(folder.path(), &options);
     let mut client = server.client();
     for (first, last) in [(0, 100), (50, 150)] {
         for n in first..last {
@@ -38,7 +38,7 @@ fn a_server_and_its_folder_show_the_same_numbers() {
     assert!(line(&before, "keys").parse::<u64>().is_ok_and(|keys| keys == 150), "{before}");
     server.kill();
 
-    let server = Server::start(folder.path(), &options);
+    let server = ServerProcess::start(folder.path(), &options);
     assert_eq!(log_bytes(&stats(&["--from", &server.address])), log_bytes(&before), "after a restart");
     server.kill();
 
@@ -56,7 +56,7 @@ fn a_server_and_its_folder_show_the_same_numbers() {
 #[test]
 fn a_watched_server_is_a_table_where_there_is_no_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     server.client().call(&[b"SET", b"a", b"1"]).unwrap();
     let text = stats(&["--watch", "--interval", "100ms", "--ticks", "3", "--from", &server.address]);
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();

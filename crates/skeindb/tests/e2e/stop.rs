@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, Server, assert_refused, assert_sound, full_disk, scan_values};
+use crate::common::{PATIENCE, ServerProcess, assert_refused, assert_sound, full_disk, scan_values};
 use skeindb::client::{Client, Reply};
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
@@ -13,7 +13,7 @@ fn a_clean_stop_loses_nothing_at_any_level() {
     for level in LEVELS {
         for signal in ["TERM", "INT"] {
             let folder = tempfile::tempdir().unwrap();
-            let server = Server::start(folder.path(), &["--durability", level]);
+            let server = ServerProcess::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
             for n in 0..500 {
                 let key = format!("k{n:03}");
@@ -28,7 +28,7 @@ fn a_clean_stop_loses_nothing_at_any_level() {
             assert!(status.success(), "{level} {signal}: {said}{errors}");
             assert!(said.contains("stopped"), "{level} {signal}: it does not say what it did: {said}");
 
-            let server = Server::start(folder.path(), &["--durability", level]);
+            let server = ServerProcess::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
             assert_eq!(scan_values(&mut client, b""), before, "{level} {signal}");
             let row = client.call(&[b"HGETALL", b"row"]).unwrap().into_array().expect("a list");
@@ -44,7 +44,7 @@ fn levels_may_follow_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let mut expected = Vec::new();
     for (run, level) in LEVELS.iter().cycle().take(7).enumerate() {
-        let server = Server::start(folder.path(), &["--durability", level]);
+        let server = ServerProcess::start(folder.path(), &["--durability", level]);
         let mut client = server.client();
         assert_eq!(scan_values(&mut client, b"run"), expected, "before run {run} at {level}");
         let (key, value) = (format!("run{run}").into_bytes(), level.as_bytes().to_vec());
@@ -59,7 +59,7 @@ fn levels_may_follow_each_other() {
 fn a_stop_answers_what_was_read() {
     for level in LEVELS {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(folder.path(), &["--durability", level]);
+        let server = ServerProcess::start(folder.path(), &["--durability", level]);
         let (mut sender, mut receiver) = server.client().split();
         let writing = thread::spawn(move || {
             for n in 0..1_000_000u64 {
@@ -83,7 +83,7 @@ fn a_stop_answers_what_was_read() {
         writing.join().unwrap();
         assert!(answered > 0, "{level}: nothing was answered");
 
-        let server = Server::start(folder.path(), &["--durability", level]);
+        let server = ServerProcess::start(folder.path(), &["--durability", level]);
         let kept = server.client().call(&[b"GET", b"count"]).unwrap();
         assert_eq!(kept, Reply::Bulk(answered.to_string().into_bytes()), "{level}");
         server.stop();
@@ -93,27 +93,27 @@ fn a_stop_answers_what_was_read() {
 #[test]
 fn a_second_process_is_refused_and_the_first_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
-    let second = Server::try_start(folder.path(), &[]).expect_err("the folder is in use");
+    let second = ServerProcess::try_start(folder.path(), &[]).expect_err("the folder is in use");
     assert_refused(&second, 1, &[folder.path().to_str().unwrap(), "in use"]);
     assert_eq!(client.call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
     server.kill();
     // A process that died holds nothing.
-    Server::start(folder.path(), &[]).stop();
+    ServerProcess::start(folder.path(), &[]).stop();
 }
 
 #[test]
 fn shutdown_stops_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &["--durability", "buffered"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "buffered"]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
     assert!(client.call(&[b"SHUTDOWN"]).is_err(), "SHUTDOWN answers nothing and closes");
     let (status, ..) = server.wait();
     assert!(status.success());
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
     server.stop();
 }
@@ -121,7 +121,7 @@ fn shutdown_stops_the_server() {
 #[test]
 fn the_greeting_and_the_farewell_say_what_matters() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let (data, port) =
         (folder.path().to_str().unwrap(), server.address.split_once(':').unwrap().1.to_owned());
     for part in
@@ -134,7 +134,7 @@ fn the_greeting_and_the_farewell_say_what_matters() {
     for part in ["SIGTERM: stopping", "stopped after 1 request in", "everything is on disk"] {
         assert!(said.contains(part), "{part:?} is not in: {said}");
     }
-    let server = Server::start(folder.path(), &[]);
+    let server = ServerProcess::start(folder.path(), &[]);
     assert!(server.greeting.contains("1 key ("), "{}", server.greeting);
     server.stop();
 }
@@ -145,7 +145,7 @@ fn the_greeting_and_the_farewell_say_what_matters() {
 fn a_full_disk_stops_writes_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync", "--workers", "1", "--log-segment-size", "256k"];
-    let server = Server::start_on_a_small_disk(folder.path(), &options);
+    let server = ServerProcess::start_on_a_small_disk(folder.path(), &options);
     let mut client = server.client();
     for key in [b"a", b"b"] {
         assert_eq!(client.call(&[b"SET", key, b"kept"]).unwrap(), Reply::ok());
@@ -168,7 +168,7 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     assert_eq!(status.code(), Some(1), "{errors}");
     assert!(errors.contains("writes are stopped"), "{errors}");
 
-    let server = Server::start(folder.path(), &options);
+    let server = ServerProcess::start(folder.path(), &options);
     let kept = server.client().call(&[b"MGET", b"a", b"b"]).unwrap().to_string();
     assert_eq!(kept, "1) \"kept\"\n2) \"kept\"");
     server.stop();
@@ -182,7 +182,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
         let folder = tempfile::tempdir().unwrap();
         // Segments of 1, 4 and 16 MiB: the second is too large at first, and the third after that.
         let options = ["--durability", level, "--workers", "1"];
-        let server = Server::start_on_a_small_disk(folder.path(), &options);
+        let server = ServerProcess::start_on_a_small_disk(folder.path(), &options);
         let (mut written, value) = (Vec::new(), vec![b'x'; 20_000]);
         let fill = |written: &mut Vec<u32>, client: &mut Client| {
             let number = written.last().map_or(0, |last| last + 1);
@@ -231,7 +231,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
         }
         server.kill();
         assert_sound(folder.path());
-        let server = Server::start(folder.path(), &options);
+        let server = ServerProcess::start(folder.path(), &options);
         let mut client = server.client();
         for number in &written {
             let kept = client.call(&[b"STRLEN", number.to_string().as_bytes()]).unwrap();
@@ -246,7 +246,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
 #[test]
 fn a_full_disk_under_the_log_of_messages_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start_with_errors_to(full_disk(), folder.path(), &["--log-level", "trace"]);
+    let server = ServerProcess::start_with_errors_to(full_disk(), folder.path(), &["--log-level", "trace"]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"goose", b"grey"]).unwrap(), Reply::ok());
     // What is no request is logged by the worker.
@@ -265,7 +265,7 @@ fn a_full_disk_under_the_log_of_messages_stops_nothing() {
 fn a_closed_terminal_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // Its errors go nowhere, as to a terminal that is gone.
-    let server = Server::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
+    let server = ServerProcess::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
     let mut client = server.client();
     for n in 0..100 {
         server.signal("HUP");
@@ -275,7 +275,7 @@ fn a_closed_terminal_stops_nothing() {
     server.signal("TERM");
     let (status, said, _) = server.wait();
     assert!(status.success() && said.contains("stopped"), "{status}: {said}");
-    let server = Server::start(folder.path(), &["--durability", "none"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "none"]);
     assert_eq!(scan_values(&mut server.client(), b"k").len(), 100);
     server.stop();
 }

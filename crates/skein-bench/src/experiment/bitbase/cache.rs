@@ -2,13 +2,13 @@
 
 use linkme::distributed_slice;
 
-use super::requests::Requests;
-use super::series::{SET, Series, as_in_paper};
+use super::requests::KeyRequests;
+use super::series::{SET, TrieSeries, as_in_paper};
 use super::{ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, memory, wanted};
 use crate::Result;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
-use crate::rival::store::Trie;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::AxisPoint;
+use crate::rival::store::DiskTrieSetup;
 
 /// Keys, of which the figure does not tell: those of the one before.
 const KEYS: &str = "intkey(2147483648)";
@@ -18,11 +18,11 @@ const POWERS: [u32; 7] = [6, 8, 10, 11, 12, 14, 16];
 const FLAT_FROM: u32 = 11;
 const FLAT: f64 = 0.9;
 
-fn sets(plan: &Plan) -> Vec<String> {
+fn sets(plan: &BenchPlan) -> Vec<String> {
     plan.sets_or(&[KEYS])
 }
 
-fn line(trie: &Trie, set: &str, sets: usize) -> String {
+fn line(trie: &DiskTrieSetup, set: &str, sets: usize) -> String {
     if sets == 1 { trie.words.to_owned() } else { format!("{}, {set}", trie.words) }
 }
 
@@ -43,13 +43,13 @@ fn run(bench: &mut Bench) -> Result<()> {
     let (groups, sets) = (wanted(bench, &ALL)?, sets(&bench.plan));
     let scratch = bench.scratch()?;
     for (name, (count, tries)) in sets.iter().flat_map(|name| groups.iter().map(move |group| (name, group))) {
-        let asked = Requests::new(name, *count, bench.plan.seed)?;
+        let asked = KeyRequests::new(name, *count, bench.plan.seed)?;
         for round in 0..bench.plan.rounds {
             for (power, trie) in POWERS.iter().flat_map(|power| tries.iter().map(move |trie| (power, trie))) {
                 let pages = 1_usize << power;
                 bench.step(&format!("{name}: round {}, {pages} pages, {}", round + 1, trie.words));
                 let (name, at) = (line(trie, name, sets.len()), Some(at(*power)));
-                Series { name: &name, options: as_in_paper(trie, pages), asked: &asked, at }
+                TrieSeries { name: &name, options: as_in_paper(trie, pages), asked: &asked, at }
                     .measure(bench, &scratch)?;
             }
         }
@@ -57,8 +57,8 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-fn at(power: u32) -> At {
-    At::number("cache pages", f64::from(1_u32 << power))
+fn at(power: u32) -> AxisPoint {
+    AxisPoint::number("cache pages", f64::from(1_u32 << power))
 }
 
 fn judge(findings: &Findings) -> Judgement {
@@ -67,9 +67,11 @@ fn judge(findings: &Findings) -> Judgement {
 }
 
 /// The three claims, of the three tries in one layout.
-fn judge_layout(findings: &Findings, tries: [&Trie; 3]) -> Judgement {
+fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let linked = tries[0].words;
-    let gain = |trie: &Trie| findings.kept(SET.measure, trie.words).map(|gain| (trie.words.to_owned(), gain));
+    let gain = |trie: &DiskTrieSetup| {
+        findings.kept(SET.measure, trie.words).map(|gain| (trie.words.to_owned(), gain))
+    };
     let gains: Vec<_> = tries.into_iter().filter_map(gain).collect();
     let all = Judgement::at_least(1.0, "set, cache of 2^16 pages / of 2^6", &gains);
     let others: Vec<_> =
@@ -85,7 +87,7 @@ fn judge_layout(findings: &Findings, tries: [&Trie; 3]) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn the_linked_trie_gains_most_and_flattens() {

@@ -3,15 +3,15 @@
 use linkme::distributed_slice;
 use skein_disk::{CACHE_LEAST, DiskStore, PAGE};
 
-use super::requests::Requests;
+use super::requests::KeyRequests;
 use super::series::{SET, bytes_in_use, failed, of_each, options, set, thousands};
 use super::{CLASSICAL, HASH, LINKED, count, memory, wanted};
 use crate::Result;
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::{At, Better};
-use crate::rival::store::{TRIES, Trie};
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::{AxisPoint, Better};
+use crate::rival::store::{DiskTrieSetup, TRIES};
 
 const KEYS: &str = "intkey(9223372036854775808)";
 /// Parts of the run.
@@ -23,11 +23,11 @@ const KEY_BYTES: usize = 24;
 /// What "stable" is taken for: this part of the rate that there was when the file first exceeded the cache.
 const STABLE: f64 = 0.5;
 
-const IN_CACHES: Place<'_> =
-    Place { measure: "file, in caches", unit: "times the cache", better: Better::Neither };
+const IN_CACHES: MeasureSpec<'_> =
+    MeasureSpec { measure: "file, in caches", unit: "times the cache", better: Better::Neither };
 
 /// Pages of the cache.
-fn pages(plan: &Plan) -> usize {
+fn pages(plan: &BenchPlan) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten")]
     let times = TIMES as usize;
     (count(plan) * KEY_BYTES / PAGE / times).max(CACHE_LEAST)
@@ -49,7 +49,7 @@ static GROWTH: Experiment = Experiment {
 fn run(bench: &mut Bench) -> Result<()> {
     let groups = wanted(bench, &[LINKED, CLASSICAL, HASH])?;
     bench.set("cache pages", pages(&bench.plan));
-    let asked = Requests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
+    let asked = KeyRequests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
     let scratch = bench.scratch()?;
     for round in 0..bench.plan.rounds {
         for trie in groups.iter().flat_map(|(_, tries)| tries) {
@@ -61,14 +61,14 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// One trie's turn.
-fn grow(bench: &mut Bench, scratch: &Scratch, trie: &Trie, asked: &Requests) -> Result<()> {
+fn grow(bench: &mut Bench, scratch: &Scratch, trie: &DiskTrieSetup, asked: &KeyRequests) -> Result<()> {
     let pages = pages(&bench.plan);
     let store = DiskStore::open(scratch.fresh("disk")?, options(trie, pages)).map_err(failed)?;
     let part = asked.len().div_ceil(PARTS);
     for first in (0..asked.len()).step_by(part) {
         let numbers = first..(first + part).min(asked.len());
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let at = At::number("requests", numbers.end as f64);
+        let at = AxisPoint::number("requests", numbers.end as f64);
         let count = numbers.len();
         let seconds = set(&store, asked, numbers, bench.plan.clock)?;
         bench.add(SET, trie.words, Some(&at), thousands(count, seconds))?;
@@ -105,7 +105,7 @@ fn judge_trie(findings: &Findings, line: &str) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn the_rates_at_one_and_at_ten_caches_count() {
@@ -113,7 +113,7 @@ mod tests {
             let mut findings = Findings::default();
             let points = [(1.0, 9.0, 0.5), (2.0, 4.0, 1.5), (3.0, last, times), (4.0, 0.1, times + 1.0)];
             for (requests, rate, grown) in points {
-                let at = At::number("requests", requests);
+                let at = AxisPoint::number("requests", requests);
                 findings.add(SET, TRIES[0].words, Some(&at), rate);
                 findings.add(IN_CACHES, TRIES[0].words, Some(&at), grown);
             }

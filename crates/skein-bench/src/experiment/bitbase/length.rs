@@ -4,16 +4,16 @@
 
 use linkme::distributed_slice;
 
-use super::requests::Requests;
-use super::series::{GET, GROWTH, SET, Series, as_in_paper};
+use super::requests::KeyRequests;
+use super::series::{GET, GROWTH, SET, TrieSeries, as_in_paper};
 use super::{
     CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, cache_pages, memory, wanted,
 };
 use crate::Result;
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
-use crate::rival::store::Trie;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::AxisPoint;
+use crate::rival::store::DiskTrieSetup;
 
 /// Bytes of a key.
 const LENGTHS: [u32; 5] = [4, 8, 16, 32, 64];
@@ -27,27 +27,27 @@ fn name(generator: &str, length: u32) -> String {
 }
 
 /// A line of the figure.
-fn line(trie: &Trie, generator: &str) -> String {
+fn line(trie: &DiskTrieSetup, generator: &str) -> String {
     format!("{}, {generator}", trie.words)
 }
 
-fn longest(plan: &Plan) -> Result<u64> {
+fn longest(plan: &BenchPlan) -> Result<u64> {
     let names = GENERATORS.map(|generator| name(generator, LENGTHS[LENGTHS.len() - 1]));
     memory(plan, names.iter().map(String::as_str), cache_pages(plan))
 }
 
-fn steps(plan: &Plan, tries: usize) -> usize {
+fn steps(plan: &BenchPlan, tries: usize) -> usize {
     plan.rounds * LENGTHS.len() * GENERATORS.len() * tries
 }
 
 /// All lines over all lengths.
-fn run(bench: &mut Bench, tries: &[&'static Trie]) -> Result<()> {
+fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
     let (groups, scratch) = (wanted(bench, tries)?, bench.scratch()?);
     bench.set("cache pages", cache_pages(&bench.plan));
     for length in LENGTHS {
         for (count, tries) in &groups {
             for generator in GENERATORS {
-                let asked = Requests::new(&name(generator, length), *count, bench.plan.seed)?;
+                let asked = KeyRequests::new(&name(generator, length), *count, bench.plan.seed)?;
                 on_point(bench, &scratch, tries, (generator, length), &asked)?;
             }
         }
@@ -59,16 +59,16 @@ fn run(bench: &mut Bench, tries: &[&'static Trie]) -> Result<()> {
 fn on_point(
     bench: &mut Bench,
     scratch: &Scratch,
-    tries: &[&Trie],
+    tries: &[&DiskTrieSetup],
     (generator, length): (&str, u32),
-    asked: &Requests,
+    asked: &KeyRequests,
 ) -> Result<()> {
     for round in 0..bench.plan.rounds {
         for trie in tries {
             bench.step(&format!("{}: round {}, {}", asked.name, round + 1, trie.words));
-            let at = Some(At::number("key bytes", f64::from(length)));
+            let at = Some(AxisPoint::number("key bytes", f64::from(length)));
             let (name, options) = (line(trie, generator), as_in_paper(trie, cache_pages(&bench.plan)));
-            Series { name: &name, options, asked, at }.measure(bench, scratch)?;
+            TrieSeries { name: &name, options, asked, at }.measure(bench, scratch)?;
         }
     }
     Ok(())
@@ -117,7 +117,7 @@ static FIG6: Experiment = Experiment {
 };
 
 /// That keys which share prefixes are set faster, got faster, and make the file grow less.
-fn judge_sharing(findings: &Findings, trie: &Trie) -> Judgement {
+fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let [edited, random] = GENERATORS.map(|generator| line(trie, generator));
     let words = |what: &str| format!("{what}, {edited} / {random}");
     let faster = |measure: &str| {
@@ -132,7 +132,7 @@ fn judge_sharing(findings: &Findings, trie: &Trie) -> Judgement {
 }
 
 /// That the classical trie keeps more of its rate than the linked trie.
-fn judge_keeping(findings: &Findings, classical: &Trie, linked: &Trie) -> Judgement {
+fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTrieSetup) -> Judgement {
     let tries = [classical, linked];
     let judged = GENERATORS.into_iter().filter_map(|generator| {
         let [classical, linked] = tries.map(|trie| findings.kept(SET.measure, &line(trie, generator)));
@@ -151,7 +151,7 @@ fn judge_keeping(findings: &Findings, classical: &Trie, linked: &Trie) -> Judgem
 }
 
 /// That neither the length nor the generator matters to the hash trie.
-fn judge_insensitive(findings: &Findings, trie: &Trie) -> Judgement {
+fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let lines = GENERATORS.map(|generator| line(trie, generator));
     let alike = |(label, ratio): (String, f64)| (label, ratio.min(1.0 / ratio));
     let generators: Vec<_> =
@@ -167,21 +167,21 @@ fn judge_insensitive(findings: &Findings, trie: &Trie) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{Answer, At};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     fn add(
         findings: &mut Findings,
-        measure: super::super::super::findings::Place<'_>,
+        measure: super::super::super::findings::MeasureSpec<'_>,
         name: &str,
         figures: [f64; 2],
     ) {
         for (length, figure) in [4.0, 64.0].into_iter().zip(figures) {
-            findings.add(measure, name, Some(&At::number("key bytes", length)), figure);
+            findings.add(measure, name, Some(&AxisPoint::number("key bytes", length)), figure);
         }
     }
 
-    fn answers(judged: Judgement) -> Vec<Answer> {
+    fn answers(judged: Judgement) -> Vec<ClaimAnswer> {
         judged.each().into_iter().map(|judged| judged.answer).collect()
     }
 

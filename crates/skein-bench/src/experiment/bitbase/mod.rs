@@ -31,13 +31,13 @@ use std::collections::BTreeMap;
 use skein_disk::PAGE;
 
 use super::setting::CACHE_PAGES;
-use super::{Bench, Plan, Size};
-use crate::rival::store::{PAPER_TRIES, TRIES, Trie};
+use super::{Bench, BenchPlan, RunSize};
+use crate::rival::store::{DiskTrieSetup, PAPER_TRIES, TRIES};
 use crate::{Error, Result};
-use requests::Requests;
+use requests::KeyRequests;
 
 /// Requests of a point, from an empty file on (section 4).
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.count.unwrap_or(1_000_000)
 }
 
@@ -45,26 +45,29 @@ fn count(plan: &Plan) -> usize {
 const SMALL: usize = 100_000;
 
 /// Requests of a point of this trie.
-fn count_of(plan: &Plan, trie: &Trie) -> usize {
-    let small = trie.papers && plan.size == Size::Small;
+fn count_of(plan: &BenchPlan, trie: &DiskTrieSetup) -> usize {
+    let small = trie.papers && plan.size == RunSize::Small;
     if small { count(plan).min(SMALL) } else { count(plan) }
 }
 
 /// Pages of the cache, 65,536 in the paper.
-fn cache_pages(plan: &Plan) -> usize {
+fn cache_pages(plan: &BenchPlan) -> usize {
     plan.setting(&CACHE_PAGES, 1 << 16)
 }
 
 /// Memory of a point at most: its requests, and the cache with what is copied to be written.
-fn memory<'a>(plan: &Plan, names: impl IntoIterator<Item = &'a str>, cache_pages: usize) -> Result<u64> {
-    let requests = names.into_iter().map(|name| Requests::memory(name, count(plan)));
+fn memory<'a>(plan: &BenchPlan, names: impl IntoIterator<Item = &'a str>, cache_pages: usize) -> Result<u64> {
+    let requests = names.into_iter().map(|name| KeyRequests::memory(name, count(plan)));
     let most = requests.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
     Ok(most + 2 * (cache_pages * PAGE) as u64)
 }
 
 /// The tries that are wanted of these, noted as contenders, by how many requests they are asked, the most first.
-fn wanted(bench: &mut Bench, tries: &[&'static Trie]) -> Result<Vec<(usize, Vec<&'static Trie>)>> {
-    let mut groups = BTreeMap::<usize, Vec<&Trie>>::new();
+fn wanted(
+    bench: &mut Bench,
+    tries: &[&'static DiskTrieSetup],
+) -> Result<Vec<(usize, Vec<&'static DiskTrieSetup>)>> {
+    let mut groups = BTreeMap::<usize, Vec<&DiskTrieSetup>>::new();
     for trie in tries.iter().filter(|trie| bench.plan.wants(trie.name)) {
         let about = format!("{}: {}, no log, no checkpoint but one at the end", trie.name, trie.shape);
         bench.findings.contender(trie.words, &about);
@@ -79,12 +82,12 @@ fn wanted(bench: &mut Bench, tries: &[&'static Trie]) -> Result<Vec<(usize, Vec<
     Ok(groups.into_iter().rev().collect())
 }
 
-const LINKED: &Trie = &TRIES[0];
-const CLASSICAL: &Trie = &TRIES[1];
-const HASH: &Trie = &TRIES[2];
-const PAPER_LINKED: &Trie = &PAPER_TRIES[0];
-const PAPER_CLASSICAL: &Trie = &PAPER_TRIES[1];
-const PAPER_HASH: &Trie = &PAPER_TRIES[2];
+const LINKED: &DiskTrieSetup = &TRIES[0];
+const CLASSICAL: &DiskTrieSetup = &TRIES[1];
+const HASH: &DiskTrieSetup = &TRIES[2];
+const PAPER_LINKED: &DiskTrieSetup = &PAPER_TRIES[0];
+const PAPER_CLASSICAL: &DiskTrieSetup = &PAPER_TRIES[1];
+const PAPER_HASH: &DiskTrieSetup = &PAPER_TRIES[2];
 
 /// Both layouts of all three.
-const ALL: [&Trie; 6] = [LINKED, CLASSICAL, HASH, PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH];
+const ALL: [&DiskTrieSetup; 6] = [LINKED, CLASSICAL, HASH, PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH];

@@ -1,15 +1,15 @@
 //! Figure 7: throughput and space over the size of a node.
 
 use linkme::distributed_slice;
-use skein_disk::Shape;
+use skein_disk::TrieShape;
 
-use super::requests::Requests;
-use super::series::{GROWTH, SET, Series, as_in_paper};
+use super::requests::KeyRequests;
+use super::series::{GROWTH, SET, TrieSeries, as_in_paper};
 use super::{PAPER_LINKED, cache_pages, memory, wanted};
 use crate::Result;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
-use crate::rival::store::Trie;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::AxisPoint;
+use crate::rival::store::DiskTrieSetup;
 
 /// The figure's workload.
 const KEYS: &str = "intkey(2147483648)";
@@ -35,7 +35,7 @@ static FIG7: Experiment = Experiment {
     judge,
 };
 
-fn sets(plan: &Plan) -> Vec<String> {
+fn sets(plan: &BenchPlan) -> Vec<String> {
     plan.sets_or(&[KEYS])
 }
 
@@ -43,14 +43,14 @@ fn run(bench: &mut Bench) -> Result<()> {
     let (groups, pages) = (wanted(bench, &[PAPER_LINKED])?, cache_pages(&bench.plan));
     let scratch = bench.scratch()?;
     for name in sets(&bench.plan) {
-        let asked = Requests::new(&name, groups[0].0, bench.plan.seed)?;
+        let asked = KeyRequests::new(&name, groups[0].0, bench.plan.seed)?;
         for round in 0..bench.plan.rounds {
             for k in SIZES {
                 bench.step(&format!("{name}: round {}, {k} children", round + 1));
-                let trie = Trie { shape: Shape::FixedLinked { k }, ..*PAPER_LINKED };
-                let at = Some(At::number("children of a node", f64::from(k)));
+                let trie = DiskTrieSetup { shape: TrieShape::FixedLinked { k }, ..*PAPER_LINKED };
+                let at = Some(AxisPoint::number("children of a node", f64::from(k)));
                 let line = format!("{}, {name}", trie.words);
-                Series { name: &line, options: as_in_paper(&trie, pages), asked: &asked, at }
+                TrieSeries { name: &line, options: as_in_paper(&trie, pages), asked: &asked, at }
                     .measure(bench, &scratch)?;
             }
         }
@@ -84,15 +84,15 @@ fn judge(findings: &Findings) -> Judgement {
 }
 
 /// Two neighbouring points of a curve.
-type Step<'a> = &'a [(f64, f64)];
+type CurveStep<'a> = &'a [(f64, f64)];
 
 /// Whether the gain of every step is as wanted.
-fn all_steps(steps: &[Step<'_>], wanted: impl Fn(f64) -> bool) -> bool {
+fn all_steps(steps: &[CurveStep<'_>], wanted: impl Fn(f64) -> bool) -> bool {
     steps.iter().all(|step| wanted(step[1].1 / step[0].1))
 }
 
 /// The gain from the first point to the last; 1 if there is no step.
-fn gain(steps: &[Step<'_>]) -> f64 {
+fn gain(steps: &[CurveStep<'_>]) -> f64 {
     steps.iter().map(|step| step[1].1 / step[0].1).product()
 }
 
@@ -109,14 +109,14 @@ fn shown(curve: &[(f64, f64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn space_rises_and_throughput_has_its_peak() {
         let judged = |rates: [f64; 5], spaces: [f64; 5]| {
             let mut findings = Findings::default();
             for ((size, rate), space) in [2.0, 4.0, 8.0, 16.0, 32.0].into_iter().zip(rates).zip(spaces) {
-                let at = At::number("children of a node", size);
+                let at = AxisPoint::number("children of a node", size);
                 findings.add(SET, "trie", Some(&at), rate);
                 findings.add(GROWTH, "trie", Some(&at), space);
             }

@@ -6,16 +6,16 @@
 use std::path::Path;
 
 use linkme::distributed_slice;
-use skein_disk::{CACHE_LEAST, DiskOptions, DiskStore, PAGE, Policy, Reading};
+use skein_disk::{CACHE_LEAST, DiskOptions, DiskStore, PAGE, ReadMode, ReplacementPolicy};
 
-use super::requests::Requests;
+use super::requests::KeyRequests;
 use super::series::{GET, MAPPING, MISSES, bytes_in_use, failed, of_each, options, set, thousands};
 use super::{LINKED, count, memory};
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 use crate::keyset::distribution::Scrambled;
-use crate::result::At;
+use crate::result::AxisPoint;
 use crate::sys::pinned;
 use crate::{Error, Result};
 
@@ -31,25 +31,25 @@ const PART: usize = 10;
 const GETS_MOST: usize = 1_000_000;
 
 /// The ways, the defaults first: policy, reading, and what they are called.
-const WAYS: [(Policy, Reading, &str); 4] = [
-    (Policy::S3Fifo, Reading::Calls, "S3-FIFO, pread"),
-    (Policy::S3Fifo, MAPPING, "S3-FIFO, mmap"),
-    (Policy::Lru, Reading::Calls, "LRU, pread"),
-    (Policy::Lru, MAPPING, "LRU, mmap"),
+const WAYS: [(ReplacementPolicy, ReadMode, &str); 4] = [
+    (ReplacementPolicy::S3Fifo, ReadMode::Calls, "S3-FIFO, pread"),
+    (ReplacementPolicy::S3Fifo, MAPPING, "S3-FIFO, mmap"),
+    (ReplacementPolicy::Lru, ReadMode::Calls, "LRU, pread"),
+    (ReplacementPolicy::Lru, MAPPING, "LRU, mmap"),
 ];
 
 /// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum AccessPattern {
     Uniform,
     Skewed,
     WithScans,
 }
 
-const ACCESSES: [(Access, &str); 3] = [
-    (Access::Uniform, "uniform"),
-    (Access::Skewed, "zipfian 0.99"),
-    (Access::WithScans, "zipfian 0.99, scans between"),
+const ACCESSES: [(AccessPattern, &str); 3] = [
+    (AccessPattern::Uniform, "uniform"),
+    (AccessPattern::Skewed, "zipfian 0.99"),
+    (AccessPattern::WithScans, "zipfian 0.99, scans between"),
 ];
 
 /// What "no more pages" is taken for: two runs of the same differ by as much.
@@ -71,7 +71,7 @@ static CACHE: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let asked = Requests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
+    let asked = KeyRequests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
     let scratch = bench.scratch()?;
     bench.step("filling the file");
     let (folder, pages) = fill(bench, &scratch, &asked)?;
@@ -86,8 +86,8 @@ fn run(bench: &mut Bench) -> Result<()> {
             for (policy, reading, way) in WAYS {
                 bench.step(&format!("round {}, {label}, {way}", round + 1));
                 let options = DiskOptions { policy, reading, ..options(LINKED, pages) };
-                let turn = Turn { way, access, asked: &asked, numbers: &numbers };
-                turn.measure(bench, &folder, options, &At::name("reads", label))?;
+                let turn = PolicyTurn { way, access, asked: &asked, numbers: &numbers };
+                turn.measure(bench, &folder, options, &AxisPoint::name("reads", label))?;
             }
         }
     }
@@ -95,7 +95,7 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// A folder with all keys, and a tenth of its pages.
-fn fill(bench: &Bench, scratch: &Scratch, asked: &Requests) -> Result<(std::path::PathBuf, usize)> {
+fn fill(bench: &Bench, scratch: &Scratch, asked: &KeyRequests) -> Result<(std::path::PathBuf, usize)> {
     let folder = scratch.fresh("disk")?;
     let store = DiskStore::open(&folder, options(LINKED, 1 << 16)).map_err(failed)?;
     set(&store, asked, 0..asked.len(), bench.plan.clock)?;
@@ -106,26 +106,26 @@ fn fill(bench: &Bench, scratch: &Scratch, asked: &Requests) -> Result<(std::path
 }
 
 /// Which requests' keys are got.
-fn numbers(access: Access, count: usize, seed: u64) -> Vec<usize> {
-    let mut random = Random::new(seed);
+fn numbers(access: AccessPattern, count: usize, seed: u64) -> Vec<usize> {
+    let mut random = SeededRandom::new(seed);
     let skewed = Scrambled::new(count as u64, THETA, seed);
     let number = |_| match access {
-        Access::Uniform => random.below(count),
-        Access::Skewed | Access::WithScans => skewed.item(&mut random) as usize,
+        AccessPattern::Uniform => random.below(count),
+        AccessPattern::Skewed | AccessPattern::WithScans => skewed.item(&mut random) as usize,
     };
     (0..count.min(GETS_MOST)).map(number).collect()
 }
 
 /// One way's turn at one point.
-struct Turn<'a> {
+struct PolicyTurn<'a> {
     way: &'static str,
-    access: Access,
-    asked: &'a Requests,
+    access: AccessPattern,
+    asked: &'a KeyRequests,
     numbers: &'a [usize],
 }
 
-impl Turn<'_> {
-    fn measure(&self, bench: &mut Bench, folder: &Path, options: DiskOptions, at: &At) -> Result<()> {
+impl PolicyTurn<'_> {
+    fn measure(&self, bench: &mut Bench, folder: &Path, options: DiskOptions, at: &AxisPoint) -> Result<()> {
         let store = DiskStore::open(folder, options).map_err(failed)?;
         // The cache fills first.
         let (warm_up, timed) = self.numbers.split_at(self.numbers.len() / 5);
@@ -157,7 +157,7 @@ impl Turn<'_> {
             let key = self.asked.keys.get(number);
             let value = store.get(key)?;
             wrong += usize::from(value.as_deref() != Some(&self.asked.value_in_the_end(number)[..]));
-            if self.access == Access::WithScans && nth % BETWEEN == BETWEEN - 1 {
+            if self.access == AccessPattern::WithScans && nth % BETWEEN == BETWEEN - 1 {
                 scan(store, self.asked.keys.get(nth))?;
             }
         }
@@ -198,14 +198,14 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn pages_and_rates_are_judged_by_themselves() {
         let judged = |pages: [f64; 2], rates: [f64; 2]| {
             let mut findings = Findings::default();
             for (label, more) in [("uniform", 2.0), ("zipfian 0.99", 1.0)] {
-                let at = At::name("reads", label);
+                let at = AxisPoint::name("reads", label);
                 findings.add(MISSES, WAYS[0].2, Some(&at), more * pages[0]);
                 findings.add(MISSES, WAYS[2].2, Some(&at), pages[1]);
                 findings.add(GET, WAYS[0].2, Some(&at), rates[0]);
@@ -226,7 +226,7 @@ mod tests {
             numbers.dedup();
             numbers.len()
         };
-        assert!(different(Access::Uniform) > 6_000);
-        assert!(different(Access::Skewed) < 5_000);
+        assert!(different(AccessPattern::Uniform) > 6_000);
+        assert!(different(AccessPattern::Skewed) < 5_000);
     }
 }

@@ -12,16 +12,16 @@
 
 use std::collections::HashMap;
 
-use crate::keyset::{self, Keys, Random};
+use crate::keyset::{self, PackedKeys, SeededRandom};
 use crate::{Error, Result};
 
 /// Requests, each for a key, and what their values must be in the end.
 #[derive(Debug)]
-pub struct Requests {
+pub struct KeyRequests {
     /// The generator's name.
     pub name: String,
     /// The key of each request.
-    pub keys: Keys,
+    pub keys: PackedKeys,
     /// How many different keys there are.
     pub distinct: usize,
     /// For each request the last one with the same key.
@@ -31,7 +31,7 @@ pub struct Requests {
 /// The most requests: their numbers have 32 bits.
 const MOST: usize = u32::MAX as usize;
 
-impl Requests {
+impl KeyRequests {
     /// So many of a generator.
     ///
     /// # Errors
@@ -73,10 +73,11 @@ impl Requests {
 }
 
 /// The keys of all requests.
-fn draw(name: &str, count: usize, seed: u64) -> Result<Keys> {
+fn draw(name: &str, count: usize, seed: u64) -> Result<PackedKeys> {
     let mut source = keyset::open(name, count as u64, seed)?;
     let space = if source.repeats() { None } else { source.space().map(|space| space as usize) };
-    let (mut random, mut keys, mut fresh) = (Random::new(seed), Keys::default(), Vec::<u32>::new());
+    let (mut random, mut keys, mut fresh) =
+        (SeededRandom::new(seed), PackedKeys::default(), Vec::<u32>::new());
     let mut key = Vec::new();
     for number in 0..count {
         key.clear();
@@ -100,14 +101,14 @@ mod tests {
 
     #[test]
     fn a_small_space_is_drawn_from_with_replacement() {
-        let requests = Requests::new("intkey(1000)", 1000, 7).expect("a good name");
+        let requests = KeyRequests::new("intkey(1000)", 1000, 7).expect("a good name");
         // Of 1,000 draws out of 1,000 keys, 1 - 1/e are new: 632, with a standard deviation of 10.
         assert!((582..682).contains(&requests.distinct), "{}", requests.distinct);
         let mut different: Vec<_> = requests.keys.iter().collect();
         different.sort_unstable();
         different.dedup();
         assert_eq!(different.len(), requests.distinct);
-        let all = Requests::new("intkey(3)", 1000, 7).expect("a good name");
+        let all = KeyRequests::new("intkey(3)", 1000, 7).expect("a good name");
         assert_eq!(all.distinct, 3);
         let often = all.keys.iter().filter(|key| *key == b"0").count();
         assert!((250..420).contains(&often), "{often}");
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn edits_come_as_they_are_made() {
-        let requests = Requests::new("editstr(16,26)", 500, 7).expect("a good name");
+        let requests = KeyRequests::new("editstr(16,26)", 500, 7).expect("a good name");
         let differ = |n: usize| {
             let (a, b) = (requests.keys.get(n - 1), requests.keys.get(n));
             a.iter().zip(b).filter(|(a, b)| a != b).count()
@@ -126,19 +127,19 @@ mod tests {
 
     #[test]
     fn the_last_request_of_a_key_says_what_it_has() {
-        let requests = Requests::new("intkey(10)", 100, 7).expect("a good name");
+        let requests = KeyRequests::new("intkey(10)", 100, 7).expect("a good name");
         for number in 0..100 {
             let same = (0..100).filter(|&other| requests.keys.get(other) == requests.keys.get(number));
-            assert_eq!(requests.value_in_the_end(number), Requests::value(same.max().expect("itself")));
+            assert_eq!(requests.value_in_the_end(number), KeyRequests::value(same.max().expect("itself")));
         }
-        assert_eq!([0, 8_999, 12_345].map(Requests::value), [*b"1000", *b"9999", *b"4345"]);
+        assert_eq!([0, 8_999, 12_345].map(KeyRequests::value), [*b"1000", *b"9999", *b"4345"]);
     }
 
     #[test]
     fn the_seed_decides_and_what_is_no_generator_is_refused() {
-        let of = |seed| Requests::new("randstr(3,4)", 100, seed).expect("a good name").keys;
+        let of = |seed| KeyRequests::new("randstr(3,4)", 100, seed).expect("a good name").keys;
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
-        assert!(Requests::new("geese", 100, 1).is_err());
+        assert!(KeyRequests::new("geese", 100, 1).is_err());
     }
 }

@@ -21,27 +21,28 @@ use linkme::distributed_slice;
 
 use super::super::store::{contenders, contenders_count, krows_per_s, wrong};
 use super::series::{of_each, rate, space};
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::{BATCH, GETS, SYNC_PUTS};
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::machine::Resident;
-use crate::result::At;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::machine::ResidentBytes;
+use crate::result::AxisPoint;
 use crate::rival::store::{
-    Contender, DISK_LINKED, Entry, INTEGER_BYTES, Level, Outcome, Part, Rows, Setup, TRIES,
+    BenchRows, DISK_LINKED, DurabilityLevel, INTEGER_BYTES, RegisteredStore, StoreContender, StoreResult,
+    StoreRole, StoreSetup, TRIES,
 };
 use crate::sys::pinned;
 use crate::{Error, Result};
 
-const LOAD: Place<'_> = rate("load");
-const GET: Place<'_> = rate("get");
-const GET_ONE: Place<'_> = rate("get, each by itself");
-const SET: Place<'_> = rate("set");
-const SET_MANY: Place<'_> = rate("set, 100 at once");
-const INC: Place<'_> = rate("inc");
-const DURABLE: Place<'_> = rate("set, durable");
-pub(super) const ON_DISK: Place<'_> = space("on disk", "B/key");
+const LOAD: MeasureSpec<'_> = rate("load");
+const GET: MeasureSpec<'_> = rate("get");
+const GET_ONE: MeasureSpec<'_> = rate("get, each by itself");
+const SET: MeasureSpec<'_> = rate("set");
+const SET_MANY: MeasureSpec<'_> = rate("set, 100 at once");
+const INC: MeasureSpec<'_> = rate("inc");
+const DURABLE: MeasureSpec<'_> = rate("set, durable");
+pub(super) const ON_DISK: MeasureSpec<'_> = space("on disk", "B/key");
 /// What lies in memory of the whole process: what turns before have left there too, and of LMDB the file's pages.
-const MEMORY: Place<'_> = space("resident, whole process", "MiB");
+const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
 
 /// Bytes of values: integers, and others.
 const VALUES: [usize; 2] = [INTEGER_BYTES, 100];
@@ -55,17 +56,17 @@ const AIM: f64 = 0.5;
 
 /// What an engine has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cache {
+enum CacheShare {
     /// All of it.
     All,
     /// A tenth.
     Tenth,
 }
 
-impl Cache {
+impl CacheShare {
     const EACH: [Self; 2] = [Self::All, Self::Tenth];
 
-    fn bytes(self, rows: &Rows) -> Option<u64> {
+    fn bytes(self, rows: &BenchRows) -> Option<u64> {
         (self == Self::Tenth).then(|| (rows.bytes() / PART).max(CACHE_LEAST))
     }
 
@@ -75,15 +76,15 @@ impl Cache {
     }
 }
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([100_000, 1_000_000, 1_000_000, 10_000_000])
 }
 
-fn operations(plan: &Plan) -> usize {
+fn operations(plan: &BenchPlan) -> usize {
     plan.setting(&GETS, count(plan).min(1_000_000))
 }
 
-fn durable_sets(plan: &Plan) -> usize {
+fn durable_sets(plan: &BenchPlan) -> usize {
     plan.setting(&SYNC_PUTS, plan.size.pick([300, 1000, 1000, 2000]))
 }
 
@@ -98,13 +99,13 @@ static RIVALS: Experiment = Experiment {
         let [.., longest] = VALUES;
         Ok(count(plan) as u64 * (3 * (longest as u64 + 8) + 100) + 16 * operations(plan) as u64)
     },
-    steps: |plan| plan.rounds * VALUES.len() * Cache::EACH.len() * contenders_count(Part::Pages),
+    steps: |plan| plan.rounds * VALUES.len() * CacheShare::EACH.len() * contenders_count(StoreRole::Pages),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let entries = contenders(bench, Part::Pages)?;
+    let entries = contenders(bench, StoreRole::Pages)?;
     let plan = bench.plan.clone();
     bench.set("rows", format!("{} of 8 random key bytes", count(&plan)));
     bench.set("operations of a loop", operations(&plan));
@@ -115,16 +116,16 @@ fn run(bench: &mut Bench) -> Result<()> {
     ));
     let scratch = bench.scratch()?;
     for value_bytes in VALUES {
-        let rows = Rows::new(count(&plan), value_bytes, plan.seed);
+        let rows = BenchRows::new(count(&plan), value_bytes, plan.seed);
         for round in 0..plan.rounds {
             for (cache, entry) in
-                Cache::EACH.into_iter().flat_map(|cache| entries.iter().map(move |entry| (cache, entry)))
+                CacheShare::EACH.into_iter().flat_map(|cache| entries.iter().map(move |entry| (cache, entry)))
             {
                 let label = cache.label(value_bytes);
                 bench.step(&format!("{label}: round {}, {}", round + 1, entry.name));
                 let folder = scratch.fresh("store")?;
-                let at = At::name("data", &label);
-                Turn { entry, rows: &rows, cache: cache.bytes(&rows), folder: &folder, at }
+                let at = AxisPoint::name("data", &label);
+                EngineTurn { entry, rows: &rows, cache: cache.bytes(&rows), folder: &folder, at }
                     .measure(bench, value_bytes == INTEGER_BYTES)?;
             }
         }
@@ -133,18 +134,18 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// One engine's turn at one point.
-pub(super) struct Turn<'a> {
-    pub entry: &'a Entry,
-    pub rows: &'a Rows,
+pub(super) struct EngineTurn<'a> {
+    pub entry: &'a RegisteredStore,
+    pub rows: &'a BenchRows,
     pub cache: Option<u64>,
     pub folder: &'a Path,
-    pub at: At,
+    pub at: AxisPoint,
 }
 
-impl Turn<'_> {
+impl EngineTurn<'_> {
     fn measure(&self, bench: &mut Bench, are_integers: bool) -> Result<()> {
         let plan = bench.plan.clone();
-        let mut opened = self.open(Level::None)?;
+        let mut opened = self.open(DurabilityLevel::None)?;
         let store = opened.as_mut();
         self.load(bench, store)?;
         let asked = self.rows.sample(operations(&plan));
@@ -161,14 +162,14 @@ impl Turn<'_> {
             self.timed(bench, INC, asked.len(), || asked.iter().try_for_each(|&n| store.inc(self.rows, n)))?;
             self.check_sums(store, &asked)?;
         }
-        bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(Resident::now()?.bytes, 1 << 20))?;
+        bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(ResidentBytes::now()?.bytes, 1 << 20))?;
         self.named(opened.close())?;
         if self.entry.durable { self.durable(bench) } else { Ok(()) }
     }
 
     /// Loads all rows, looks how long the files are then, and reads some rows back.
     pub(super) fn measure_space(&self, bench: &mut Bench) -> Result<()> {
-        let mut opened = self.open(Level::None)?;
+        let mut opened = self.open(DurabilityLevel::None)?;
         self.load(bench, opened.as_mut())?;
         let asked = self.rows.sample(self.rows.len().min(10_000));
         self.get(bench, opened.as_mut(), GET, &asked, asked.len())?;
@@ -177,19 +178,19 @@ impl Turn<'_> {
 
     /// Durable sets, of what can be opened again.
     fn durable(&self, bench: &mut Bench) -> Result<()> {
-        let mut store = self.open(Level::Sync)?;
+        let mut store = self.open(DurabilityLevel::Sync)?;
         let asked = self.rows.sample(durable_sets(&bench.plan));
         self.timed(bench, DURABLE, asked.len(), || asked.iter().try_for_each(|&n| store.put(self.rows, n)))?;
         self.named(store.close())
     }
 
     /// An engine's error, with its name.
-    fn named<T>(&self, done: Outcome<T>) -> Result<T> {
+    fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
         done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
     }
 
-    fn open(&self, level: Level) -> Result<Box<dyn Contender>> {
-        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes(), cache: self.cache };
+    fn open(&self, level: DurabilityLevel) -> Result<Box<dyn StoreContender>> {
+        let setup = StoreSetup { folder: self.folder, level, bytes: self.rows.bytes(), cache: self.cache };
         self.named((self.entry.open)(&setup))
     }
 
@@ -197,9 +198,9 @@ impl Turn<'_> {
     fn timed(
         &self,
         bench: &mut Bench,
-        place: Place<'_>,
+        place: MeasureSpec<'_>,
         operations: usize,
-        work: impl FnOnce() -> Outcome<()>,
+        work: impl FnOnce() -> StoreResult<()>,
     ) -> Result<()> {
         let begun = Instant::now();
         let done = pinned(0, work)?;
@@ -209,7 +210,7 @@ impl Turn<'_> {
     }
 
     /// Loads all rows, and forces them to disk, which counts.
-    fn load(&self, bench: &mut Bench, store: &mut dyn Contender) -> Result<()> {
+    fn load(&self, bench: &mut Bench, store: &mut dyn StoreContender) -> Result<()> {
         let (rows, batch) = (self.rows, bench.plan.setting(&BATCH, 1000));
         self.timed(bench, LOAD, rows.len(), || {
             for first in (0..rows.len()).step_by(batch) {
@@ -228,8 +229,8 @@ impl Turn<'_> {
     fn get(
         &self,
         bench: &mut Bench,
-        store: &mut dyn Contender,
-        place: Place<'_>,
+        store: &mut dyn StoreContender,
+        place: MeasureSpec<'_>,
         asked: &[usize],
         at_once: usize,
     ) -> Result<()> {
@@ -248,7 +249,7 @@ impl Turn<'_> {
     }
 
     /// Whether each integer is what it was, and one more for each time that it was counted up.
-    fn check_sums(&self, store: &mut dyn Contender, counted: &[usize]) -> Result<()> {
+    fn check_sums(&self, store: &mut dyn StoreContender, counted: &[usize]) -> Result<()> {
         let mut times = HashMap::<usize, u64>::new();
         for &n in counted {
             *times.entry(n).or_default() += 1;
@@ -256,7 +257,7 @@ impl Turn<'_> {
         let numbers: Vec<usize> = times.keys().copied().collect();
         let mut right = 0;
         let read = store.get_each(self.rows, &numbers, &mut |n, value| {
-            let sum = (Rows::integer(n) + times[&n]).to_string();
+            let sum = (BenchRows::integer(n) + times[&n]).to_string();
             right += usize::from(value == Some(sum.as_bytes()));
         });
         self.named(read)?;
@@ -283,7 +284,7 @@ fn judge(findings: &Findings) -> Judgement {
     let is_ours = |name: &str| TRIES.iter().any(|trie| trie.name == name);
     let others: Vec<&str> =
         findings.contenders.iter().map(|it| &*it.name).filter(|name| !is_ours(name)).collect();
-    let judge_measure = |place: Place<'_>, wanted: &dyn Fn(&str) -> bool| {
+    let judge_measure = |place: MeasureSpec<'_>, wanted: &dyn Fn(&str) -> bool| {
         let ratio = |label: &str| {
             let rate = |name: &str| findings.median(place.measure, name, Some(label));
             let best = others.iter().filter_map(|name| Some((*name, rate(name)?)));
@@ -294,7 +295,7 @@ fn judge(findings: &Findings) -> Judgement {
         let ratios: Vec<_> = labels.filter_map(ratio).collect();
         Judgement::at_least(AIM, &format!("{}, linked trie / the best other", place.measure), &ratios)
     };
-    let in_cache = |label: &str| VALUES.iter().any(|&bytes| label == Cache::All.label(bytes));
+    let in_cache = |label: &str| VALUES.iter().any(|&bytes| label == CacheShare::All.label(bytes));
     judge_measure(GET, &in_cache)
         .beside(judge_measure(GET_ONE, &in_cache))
         .beside(judge_measure(SET, &|_| true))
@@ -304,7 +305,7 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn the_best_other_counts_and_our_other_tries_do_not() {
@@ -312,9 +313,9 @@ mod tests {
             let mut findings = Findings::default();
             for (name, times) in [(DISK_LINKED, 1.0), (TRIES[1].name, 9.0), ("lmdb", 2.0), ("redb", 1.0)] {
                 findings.contender(name, "");
-                for (cache, rate) in [(Cache::All, get), (Cache::Tenth, missing)] {
+                for (cache, rate) in [(CacheShare::All, get), (CacheShare::Tenth, missing)] {
                     let rate = if name == DISK_LINKED { rate } else { times };
-                    let at = At::name("data", &cache.label(100));
+                    let at = AxisPoint::name("data", &cache.label(100));
                     findings.add(GET, name, Some(&at), rate);
                     findings.add(SET, name, Some(&at), rate);
                 }
@@ -328,9 +329,9 @@ mod tests {
 
     #[test]
     fn a_small_cache_has_its_least() {
-        assert_eq!(Cache::All.bytes(&Rows::new(1000, 4, 1)), None);
-        assert_eq!(Cache::Tenth.bytes(&Rows::new(1000, 4, 1)), Some(1 << 20));
-        assert_eq!(Cache::Tenth.bytes(&Rows::new(1_000_000, 100, 1)), Some(10_800_000));
+        assert_eq!(CacheShare::All.bytes(&BenchRows::new(1000, 4, 1)), None);
+        assert_eq!(CacheShare::Tenth.bytes(&BenchRows::new(1000, 4, 1)), Some(1 << 20));
+        assert_eq!(CacheShare::Tenth.bytes(&BenchRows::new(1_000_000, 100, 1)), Some(10_800_000));
     }
 
     #[test]

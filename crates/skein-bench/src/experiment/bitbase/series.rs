@@ -4,51 +4,51 @@
 //! cache still has. The rate of the requests is without that last checkpoint, as the paper's is without what the system writes back later; the rate
 //! with it stands beside.
 
-use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Policy, Reading};
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, ReplacementPolicy};
 
 use crate::experiment::Bench;
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
-use crate::keyset::Random;
-use crate::machine::Resident;
-use crate::result::{At, Better};
-use crate::rival::store::Trie;
-use crate::sys::{Clock, pinned};
+use crate::keyset::SeededRandom;
+use crate::machine::ResidentBytes;
+use crate::result::{AxisPoint, Better};
+use crate::rival::store::DiskTrieSetup;
+use crate::sys::{LoopClock, pinned};
 use crate::{Error, Result};
 
-use super::requests::Requests;
+use super::requests::KeyRequests;
 
 /// Requests per second, as they come.
-pub const SET: Place<'_> = rate("set");
+pub const SET: MeasureSpec<'_> = rate("set");
 /// The same with all pages written at the end.
-const WRITTEN: Place<'_> = rate("set, and all pages written");
+const WRITTEN: MeasureSpec<'_> = rate("set, and all pages written");
 /// Requests for the values, after all were set.
-pub const GET: Place<'_> = rate("get");
+pub const GET: MeasureSpec<'_> = rate("get");
 /// The paper's bytes per query, of pages that hold something: the file is longer, since it grows 1,024 pages at a time.
-pub const GROWTH: Place<'_> = space("file per request", "B/request");
+pub const GROWTH: MeasureSpec<'_> = space("file per request", "B/request");
 /// The same by keys: requests set some more than once.
-pub const PER_KEY: Place<'_> = space("file per key", "B/key");
+pub const PER_KEY: MeasureSpec<'_> = space("file per key", "B/key");
 /// Which part of the pages that were asked for had to be read.
-pub const MISSES: Place<'_> =
-    Place { measure: "pages read", unit: "% of those asked for", better: Better::Less };
+pub const MISSES: MeasureSpec<'_> =
+    MeasureSpec { measure: "pages read", unit: "% of those asked for", better: Better::Less };
 /// What lies in memory of the whole process: requests and what turns before have left there too.
-const MEMORY: Place<'_> = space("resident, whole process", "MiB");
+const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
 
 /// A measure of thousands of requests per second.
-pub const fn rate(measure: &str) -> Place<'_> {
-    Place { measure, unit: "kreq/s", better: Better::More }
+pub const fn rate(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "kreq/s", better: Better::More }
 }
 
 /// A measure of space.
-pub const fn space<'a>(measure: &'a str, unit: &'a str) -> Place<'a> {
-    Place { measure, unit, better: Better::Less }
+pub const fn space<'a>(measure: &'a str, unit: &'a str) -> MeasureSpec<'a> {
+    MeasureSpec { measure, unit, better: Better::Less }
 }
 
 /// Gets at most, of keys of random requests.
 const GETS_MOST: usize = 1_000_000;
 
 /// Options of a trie's store without a log, with a cache of so many pages.
-pub fn options(trie: &Trie, cache_pages: usize) -> DiskOptions {
+pub fn options(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
     DiskOptions {
         shape: trie.shape,
         cache_pages,
@@ -59,11 +59,11 @@ pub fn options(trie: &Trie, cache_pages: usize) -> DiskOptions {
 }
 
 /// SAFETY: experiments open stores in scratch folders of their own.
-pub const MAPPING: Reading = unsafe { Reading::mapping() };
+pub const MAPPING: ReadMode = unsafe { ReadMode::mapping() };
 
 /// The same with the paper's buffer manager: it maps pages, and evicts the least recently used one.
-pub fn as_in_paper(trie: &Trie, cache_pages: usize) -> DiskOptions {
-    DiskOptions { policy: Policy::Lru, reading: MAPPING, ..options(trie, cache_pages) }
+pub fn as_in_paper(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
+    DiskOptions { policy: ReplacementPolicy::Lru, reading: MAPPING, ..options(trie, cache_pages) }
 }
 
 /// An error of the disk engine.
@@ -87,13 +87,14 @@ pub fn of_each(part: u64, whole: u64) -> f64 {
 /// Sets the value of each of these requests; returns the seconds that it took.
 pub fn set(
     store: &DiskStore,
-    asked: &Requests,
+    asked: &KeyRequests,
     mut numbers: std::ops::Range<usize>,
-    clock: Clock,
+    clock: LoopClock,
 ) -> Result<f64> {
     let begun = clock.now();
     let done = pinned(0, || {
-        numbers.try_for_each(|number| store.set(asked.keys.get(number), &Requests::value(number)).map(drop))
+        numbers
+            .try_for_each(|number| store.set(asked.keys.get(number), &KeyRequests::value(number)).map(drop))
     })?;
     done.map_err(failed)?;
     Ok(clock.since(begun).as_secs_f64())
@@ -101,18 +102,18 @@ pub fn set(
 
 /// One line of a figure at one point.
 #[derive(Debug)]
-pub struct Series<'a> {
+pub struct TrieSeries<'a> {
     /// Its name in the figure.
     pub name: &'a str,
     /// How the store is opened.
     pub options: DiskOptions,
     /// What is asked.
-    pub asked: &'a Requests,
+    pub asked: &'a KeyRequests,
     /// Where it stands.
-    pub at: Option<At>,
+    pub at: Option<AxisPoint>,
 }
 
-impl Series<'_> {
+impl TrieSeries<'_> {
     /// One round.
     ///
     /// # Errors
@@ -123,20 +124,20 @@ impl Series<'_> {
         let count = self.asked.len();
         let seconds = set(&store, self.asked, 0..count, clock)?;
         self.add(bench, SET, thousands(count, seconds))?;
-        let begun = Clock::Wall.now();
+        let begun = LoopClock::Wall.now();
         store.checkpoint().map_err(failed)?;
-        let written = Clock::Wall.since(begun).as_secs_f64();
+        let written = LoopClock::Wall.since(begun).as_secs_f64();
         self.add(bench, WRITTEN, thousands(count, seconds + written))?;
         self.space(bench, &store)?;
         let got = self.get(bench, &store)?;
         self.add(bench, GET, got)?;
         let buffer = store.stats().buffer;
         self.add(bench, MISSES, 100.0 * of_each(buffer.misses, buffer.hits + buffer.misses))?;
-        self.add(bench, MEMORY, of_each(Resident::now()?.bytes, 1 << 20))?;
+        self.add(bench, MEMORY, of_each(ResidentBytes::now()?.bytes, 1 << 20))?;
         store.close().map_err(failed)
     }
 
-    fn add(&self, bench: &mut Bench, place: Place<'_>, figure: f64) -> Result<()> {
+    fn add(&self, bench: &mut Bench, place: MeasureSpec<'_>, figure: f64) -> Result<()> {
         bench.add(place, self.name, self.at.as_ref(), figure)
     }
 
@@ -147,7 +148,7 @@ impl Series<'_> {
     pub fn measure_space(&self, scratch: &Scratch) -> Result<f64> {
         let folder = scratch.fresh("disk")?;
         let store = DiskStore::open(folder, self.options.clone()).map_err(failed)?;
-        set(&store, self.asked, 0..self.asked.len(), Clock::Wall)?;
+        set(&store, self.asked, 0..self.asked.len(), LoopClock::Wall)?;
         store.checkpoint().map_err(failed)?;
         let grown = of_each(bytes_in_use(&store), self.asked.len() as u64);
         store.close().map_err(failed)?;
@@ -164,7 +165,7 @@ impl Series<'_> {
     /// Gets the keys of random requests, and checks every value; thousands per second.
     fn get(&self, bench: &Bench, store: &DiskStore) -> Result<f64> {
         let (asked, clock) = (self.asked, bench.plan.clock);
-        let mut random = Random::new(bench.plan.seed);
+        let mut random = SeededRandom::new(bench.plan.seed);
         let numbers: Vec<usize> =
             (0..asked.len().min(GETS_MOST)).map(|_| random.below(asked.len())).collect();
         let begun = clock.now();

@@ -3,17 +3,17 @@
 use linkme::distributed_slice;
 
 use super::super::store::{contenders, contenders_count};
-use super::rivals::Turn;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::rivals::EngineTurn;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::keyset;
-use crate::result::At;
-use crate::rival::store::{DISK_LINKED, INTEGER_BYTES, Part, Rows, TRIES};
+use crate::result::AxisPoint;
+use crate::rival::store::{BenchRows, DISK_LINKED, INTEGER_BYTES, StoreRole, TRIES};
 use crate::{Error, Result};
 
 /// The key sets, if the user names none: random bytes, numbers that lie in crowds, and words of three kinds.
 const SETS: [&str; 5] = ["rand-8", "osm", "az1", "reddit", "ycsb"];
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([100_000, 1_000_000, 1_000_000, 10_000_000])
 }
 
@@ -32,14 +32,15 @@ static SPACE_OF_SETS: Experiment = Experiment {
             .collect::<Result<Vec<_>>>()?;
         Ok(3 * keys.into_iter().max().unwrap_or(0) + 100 * count(plan) as u64)
     },
-    steps: |plan| plan.rounds * plan.sets_or(&SETS).len() * contenders_count(Part::Pages),
+    steps: |plan| plan.rounds * plan.sets_or(&SETS).len() * contenders_count(StoreRole::Pages),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
     // What cannot be opened again has no file to look at.
-    let entries: Vec<_> = contenders(bench, Part::Pages)?.into_iter().filter(|entry| entry.durable).collect();
+    let entries: Vec<_> =
+        contenders(bench, StoreRole::Pages)?.into_iter().filter(|entry| entry.durable).collect();
     if entries.is_empty() {
         return Err(Error::Input("no engine with files is left to measure".to_owned()));
     }
@@ -50,13 +51,13 @@ fn run(bench: &mut Bench) -> Result<()> {
         if let Some(note) = &set.note {
             bench.findings.note(note.clone());
         }
-        let rows = Rows::of_keys(set.keys, INTEGER_BYTES, plan.seed);
+        let rows = BenchRows::of_keys(set.keys, INTEGER_BYTES, plan.seed);
         for round in 0..plan.rounds {
             for entry in &entries {
                 bench.step(&format!("{name}: round {}, {}", round + 1, entry.name));
                 let folder = scratch.fresh("store")?;
-                let at = At::name("key set", &name);
-                Turn { entry, rows: &rows, cache: None, folder: &folder, at }.measure_space(bench)?;
+                let at = AxisPoint::name("key set", &name);
+                EngineTurn { entry, rows: &rows, cache: None, folder: &folder, at }.measure_space(bench)?;
             }
         }
     }
@@ -79,14 +80,19 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{DoesNotHold, Holds};
 
     #[test]
     fn the_linked_trie_is_judged_beside_our_others_alone() {
         let judged = |classical: f64| {
             let mut findings = Findings::default();
             for (name, bytes) in [(DISK_LINKED, 60.0), (TRIES[1].name, classical), ("lmdb", 1.0)] {
-                findings.add(super::super::rivals::ON_DISK, name, Some(&At::name("key set", "osm")), bytes);
+                findings.add(
+                    super::super::rivals::ON_DISK,
+                    name,
+                    Some(&AxisPoint::name("key set", "osm")),
+                    bytes,
+                );
             }
             judge(&findings).answer
         };

@@ -2,16 +2,16 @@
 
 use linkme::distributed_slice;
 
-use super::requests::Requests;
-use super::series::{GROWTH, Series, as_in_paper};
+use super::requests::KeyRequests;
+use super::series::{GROWTH, TrieSeries, as_in_paper};
 use super::{
     ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, cache_pages, memory, wanted,
 };
 use crate::Result;
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::result::At;
-use crate::rival::store::Trie;
+use crate::result::AxisPoint;
+use crate::rival::store::DiskTrieSetup;
 
 /// Bytes of a key of `randstr`.
 const LENGTHS: [u32; 4] = [8, 16, 32, 64];
@@ -19,23 +19,27 @@ const LENGTHS: [u32; 4] = [8, 16, 32, 64];
 const SPACES: [u32; 5] = [24, 31, 40, 50, 63];
 
 /// A measure of the file over one axis.
-const fn file(measure: &str) -> Place<'_> {
-    Place { measure, ..GROWTH }
+const fn file(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, ..GROWTH }
 }
 
-const BY_LENGTH: Place<'_> = file("file per request, by key length");
-const BY_SPACE: Place<'_> = file("file per request, by key space");
+const BY_LENGTH: MeasureSpec<'_> = file("file per request, by key length");
+const BY_SPACE: MeasureSpec<'_> = file("file per request, by key space");
 
 /// What "does not change" is taken for.
 const SAME: f64 = 0.05;
 
 /// The points: a generator's name, the measure of the file there, and where it stands.
-fn points() -> impl Iterator<Item = (String, Place<'static>, At)> {
+fn points() -> impl Iterator<Item = (String, MeasureSpec<'static>, AxisPoint)> {
     let lengths = LENGTHS.into_iter().map(|length| {
-        (format!("randstr({length},26)"), BY_LENGTH, At::number("key bytes", f64::from(length)))
+        (format!("randstr({length},26)"), BY_LENGTH, AxisPoint::number("key bytes", f64::from(length)))
     });
     let spaces = SPACES.into_iter().map(|bits| {
-        (format!("intkey({})", 1_u64 << bits), BY_SPACE, At::number("bits of the key space", f64::from(bits)))
+        (
+            format!("intkey({})", 1_u64 << bits),
+            BY_SPACE,
+            AxisPoint::number("bits of the key space", f64::from(bits)),
+        )
     });
     lengths.chain(spaces)
 }
@@ -60,13 +64,13 @@ fn run(bench: &mut Bench) -> Result<()> {
     let (groups, scratch) = (wanted(bench, &ALL)?, bench.scratch()?);
     for (name, place, at) in points() {
         for (count, tries) in &groups {
-            let asked = Requests::new(&name, *count, bench.plan.seed)?;
+            let asked = KeyRequests::new(&name, *count, bench.plan.seed)?;
             for (round, trie) in
                 (0..bench.plan.rounds).flat_map(|round| tries.iter().map(move |trie| (round, trie)))
             {
                 bench.step(&format!("{name}: round {}, {}", round + 1, trie.words));
                 let (line, options) = (trie.words, as_in_paper(trie, cache_pages(&bench.plan)));
-                let series = Series { name: line, options, asked: &asked, at: Some(at.clone()) };
+                let series = TrieSeries { name: line, options, asked: &asked, at: Some(at.clone()) };
                 let grown = series.measure_space(&scratch)?;
                 bench.add(place, line, Some(&at), grown)?;
             }
@@ -84,7 +88,7 @@ fn judge(findings: &Findings) -> Judgement {
 }
 
 /// The three claims over one axis, of the three tries in one layout.
-fn judge_axis(findings: &Findings, measure: &str, tries: [&Trie; 3]) -> Judgement {
+fn judge_axis(findings: &Findings, measure: &str, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let [Some(classical), Some(linked), Some(hash)] = tries.map(|trie| findings.kept(measure, trie.words))
     else {
         return Judgement::untested(format!("{measure}: all three tries have to be measured"));
@@ -111,7 +115,7 @@ fn judge_axis(findings: &Findings, measure: &str, tries: [&Trie; 3]) -> Judgemen
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn each_claim_has_its_figures() {
@@ -123,8 +127,8 @@ mod tests {
         let files = [(CLASSICAL, [50.0, 400.0]), (LINKED, [40.0, 200.0]), (HASH, [90.0, 91.0])];
         for (trie, [first, last]) in files {
             for (at, figure) in [(8.0, first), (64.0, last)] {
-                findings.add(BY_LENGTH, trie.words, Some(&At::number("key bytes", at)), figure);
-                findings.add(BY_SPACE, trie.words, Some(&At::number("bits", at)), figure * at);
+                findings.add(BY_LENGTH, trie.words, Some(&AxisPoint::number("key bytes", at)), figure);
+                findings.add(BY_SPACE, trie.words, Some(&AxisPoint::number("bits", at)), figure * at);
             }
         }
         assert_eq!(

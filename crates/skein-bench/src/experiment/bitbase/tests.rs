@@ -1,15 +1,15 @@
 use super::super::{bench, named};
 use super::*;
-use crate::result::{Cell, Line, Machine, Sink, Verdict, read};
-use crate::rival::store::{self, Part};
+use crate::result::{ClaimVerdict, Machine, ResultCell, ResultLine, ResultSink, read};
+use crate::rival::store::{self, StoreRole};
 
 /// Runs an experiment at a tiny size; returns its cells and its verdicts.
-fn tiny(name: &str, count: usize) -> (Vec<Cell>, Vec<Verdict>) {
+fn tiny(name: &str, count: usize) -> (Vec<ResultCell>, Vec<ClaimVerdict>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stores = folder.path().join("stores");
-    let plan = Plan { count: Some(count), rounds: 1, folder: stores.clone(), ..Plan::of_a_test() };
+    let plan = BenchPlan { count: Some(count), rounds: 1, folder: stores.clone(), ..BenchPlan::of_a_test() };
     let results = folder.path().join("results.jsonl");
-    let mut sink = Sink::append(&results).expect("a file");
+    let mut sink = ResultSink::append(&results).expect("a file");
     let experiment = named(name).expect("registered");
     assert!((experiment.memory)(&plan).expect("good names") > 0 && (experiment.steps)(&plan) > 0);
     bench::run(experiment, &plan, &Machine::default(), true, &mut sink).expect("it runs");
@@ -17,9 +17,9 @@ fn tiny(name: &str, count: usize) -> (Vec<Cell>, Vec<Verdict>) {
     let (mut cells, mut verdicts) = (Vec::new(), Vec::new());
     for line in read(&results).expect("readable") {
         match line {
-            Line::Cell(cell) => cells.push(cell),
-            Line::Verdict(verdict) => verdicts.push(verdict),
-            Line::Run(_) | Line::Note(_) => {}
+            ResultLine::Cell(cell) => cells.push(cell),
+            ResultLine::Verdict(verdict) => verdicts.push(verdict),
+            ResultLine::Run(_) | ResultLine::Note(_) => {}
         }
     }
     assert!(cells.iter().all(|cell| cell.rounds.len() == 1 && cell.rounds[0] >= 0.0), "{cells:?}");
@@ -27,7 +27,7 @@ fn tiny(name: &str, count: usize) -> (Vec<Cell>, Vec<Verdict>) {
 }
 
 /// How many cells a measure has.
-fn of(cells: &[Cell], measure: &str) -> usize {
+fn of(cells: &[ResultCell], measure: &str) -> usize {
     cells.iter().filter(|cell| cell.measure == measure).count()
 }
 
@@ -62,13 +62,14 @@ fn every_way_to_read_has_its_figures_on_every_kind_of_reads() {
 #[test]
 fn our_tries_stand_beside_the_engines_of_this_build() {
     let (cells, judged) = tiny("bitbase-rivals", 300);
-    let engines = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages)).count();
+    let engines = store::all().into_iter().filter(|entry| entry.part.takes(StoreRole::Pages)).count();
     let points = 2 * 2 * engines;
     for measure in ["load", "get", "get, each by itself", "set", "set, 100 at once"] {
         assert_eq!(of(&cells, measure), points, "{measure}");
     }
     assert_eq!((of(&cells, "inc"), judged.len()), (points / 2, 4));
-    let durable = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages) && entry.durable);
+    let durable =
+        store::all().into_iter().filter(|entry| entry.part.takes(StoreRole::Pages) && entry.durable);
     assert_eq!(
         (of(&cells, "on disk"), of(&cells, "set, durable")),
         (4 * durable.clone().count(), 4 * durable.count())

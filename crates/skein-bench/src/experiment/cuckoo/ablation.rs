@@ -3,17 +3,17 @@
 use linkme::distributed_slice;
 
 use super::super::grid::{self, Grid, INSERT};
-use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop};
-use super::super::partakers::{CUCKOO, OURS, Partakers};
+use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP};
+use super::super::participants::{CUCKOO, OURS, Participants};
 use super::super::wormhole::SCAN;
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{ART, SETS, ratios};
 use crate::rival::index::{CUCKOO_TRIE_SERIAL as SERIAL, CUCKOO_TRIE_WITH_ROOM as ROOM};
 
-const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
+const LOOPS: [GridLoop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
-fn grid(plan: &Plan) -> Grid<'static> {
-    super::over_sets(plan, &SETS, &LOOPS, Partakers::Named(&[CUCKOO, SERIAL, ROOM, ART, OURS]))
+fn grid(plan: &BenchPlan) -> Grid<'static> {
+    super::over_sets(plan, &SETS, &LOOPS, Participants::Named(&[CUCKOO, SERIAL, ROOM, ART, OURS]))
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -41,16 +41,16 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::Place;
+    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     #[test]
     fn prefetching_and_note_10_have_a_verdict_each() {
         let mut findings = Findings::default();
-        let place = |measure| Place { measure, unit: "Mops/s", better: Better::More };
+        let place = |measure| MeasureSpec { measure, unit: "Mops/s", better: Better::More };
         for set in ["rand-8", "reddit"] {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for (measure, ours, theirs) in [(LOOKUP.measure, 2.0, 1.0), (DEPENDENT.measure, 1.5, 1.0)] {
                 findings.add(place(measure), CUCKOO, Some(&at), ours);
                 findings.add(place(measure), SERIAL, Some(&at), theirs);
@@ -60,13 +60,13 @@ mod tests {
             findings.add(place(INSERT), ART, Some(&at), art);
         }
         let judged = judge(&findings).each();
-        assert!(judged.iter().all(|judged| judged.answer == Answer::Holds), "{judged:?}");
-        let at = At::name("key set", "osm");
+        assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::Holds), "{judged:?}");
+        let at = AxisPoint::name("key set", "osm");
         for (name, rate) in [(CUCKOO, 0.9), (SERIAL, 1.0), (ART, 1.0)] {
             findings.add(place(LOOKUP.measure), name, Some(&at), rate);
             findings.add(place(INSERT), name, Some(&at), rate);
         }
         let judged = judge(&findings).each();
-        assert!(judged.iter().all(|judged| judged.answer == Answer::DoesNotHold), "{judged:?}");
+        assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::DoesNotHold), "{judged:?}");
     }
 }

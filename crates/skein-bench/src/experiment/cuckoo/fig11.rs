@@ -2,20 +2,20 @@
 
 use linkme::distributed_slice;
 
-use super::super::findings::Place;
-use super::super::grid::{self, Point, over_key_sets};
+use super::super::findings::MeasureSpec;
+use super::super::grid::{self, GridPoint, over_key_sets};
+use super::super::index_memory::{BESIDE, per_key};
 use super::super::memory::{MOST, comparable, least_mean_most, over_doubling};
-use super::super::partakers::{CUCKOO, Partakers, WORMHOLE};
-use super::super::weigh::{BESIDE, per_key};
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::participants::{CUCKOO, Participants, WORMHOLE};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{ART, SETS, TREE, count};
 use crate::Result;
 
-const MEAN: Place<'_> = per_key("memory beside keys and values, mean over a doubling");
+const MEAN: MeasureSpec<'_> = per_key("memory beside keys and values, mean over a doubling");
 /// By how much the paper's has more than the leanest trees at most.
 const ABOVE_TREES: f64 = 2.56;
 
-fn points(plan: &Plan) -> Vec<Point> {
+fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     over_key_sets(plan.sets_or(&SETS), count(plan), 0)
 }
 
@@ -28,14 +28,14 @@ static FIG11: Experiment = Experiment {
     claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and Wormhole on most key sets, at most 1.25 times here",
     // In pieces the keys are there once more.
     memory: |plan| Ok(2 * grid::memory(&points(plan), 0, 0)?),
-    steps: |plan| points(plan).len() * Partakers::Ordered.count(),
+    steps: |plan| points(plan).len() * Participants::Ordered.count(),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
     for point in points(&bench.plan) {
-        let (set, entries) = grid::admit(bench, &point, Partakers::Ordered)?;
+        let (set, entries) = grid::admit(bench, &point, Participants::Ordered)?;
         for entry in entries {
             bench.step(&format!("{}: {}", set.name, entry.name));
             let sizes = over_doubling(&set.keys, entry);
@@ -64,23 +64,23 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Answer, At};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
     fn it_is_between_trees_of_bytes_and_trees_of_keys() {
         let mut findings = Findings::default();
         for (set, [ours, art, tree]) in [("rand-8", [25.0, 30.0, 20.0]), ("osm", [31.0, 30.0, 10.0])] {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for (name, bytes) in [(CUCKOO, ours), (ART, art), (TREE, tree)] {
                 findings.add(per_key(BESIDE), name, Some(&at), bytes);
                 findings.add(MEAN, name, Some(&at), if name == CUCKOO { 1.3 * bytes } else { bytes });
             }
             let judged = judge(&findings).each();
             assert_eq!(judged.len(), 3, "there is no Wormhole: {judged:?}");
-            let answer = if set == "rand-8" { Answer::Holds } else { Answer::DoesNotHold };
+            let answer = if set == "rand-8" { ClaimAnswer::Holds } else { ClaimAnswer::DoesNotHold };
             assert!(judged.iter().all(|judged| judged.answer == answer), "{judged:?}");
             assert!(judged[1].why.contains(MEAN.measure), "{judged:?}");
         }
-        assert_eq!(judge(&Findings::default()).answer, Answer::CannotBeTested);
+        assert_eq!(judge(&Findings::default()).answer, ClaimAnswer::CannotBeTested);
     }
 }

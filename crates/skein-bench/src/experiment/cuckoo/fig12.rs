@@ -6,14 +6,14 @@
 
 use linkme::distributed_slice;
 
-use super::super::grid::{self, Grid, INSERT, Weigh};
-use super::super::loops::{LOOKUP, Loop};
-use super::super::partakers::{CUCKOO, MLP, Partakers};
-use super::super::weigh::BESIDE;
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::grid::{self, Grid, INSERT, MemoryDetail};
+use super::super::index_memory::BESIDE;
+use super::super::loops::{GridLoop, LOOKUP};
+use super::super::participants::{CUCKOO, MLP, Participants};
+use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::ART;
 
-const LOOPS: [Loop; 1] = [LOOKUP];
+const LOOPS: [GridLoop; 1] = [LOOKUP];
 const HASH: [&str; 2] = ["hashbrown", "dense-hash-map"];
 
 /// How much faster the paper's `MlpIndex` inserts and looks up.
@@ -21,9 +21,9 @@ const FASTER: (f64, f64) = (1.3, 1.8);
 /// How many times the memory the paper's takes: about 3, so a sixth either way.
 const LARGER: (f64, f64) = (2.5, 3.5);
 
-fn grid(plan: &Plan) -> Grid<'static> {
-    let takes = Partakers::Named(&[CUCKOO, MLP, ART, HASH[0], HASH[1]]);
-    Grid { memory: Weigh::Whole, ..super::over_sets(plan, &["rand-8", "osm"], &LOOPS, takes) }
+fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let takes = Participants::Named(&[CUCKOO, MLP, ART, HASH[0], HASH[1]]);
+    Grid { memory: MemoryDetail::Whole, ..super::over_sets(plan, &["rand-8", "osm"], &LOOPS, takes) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -59,18 +59,21 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::Place;
+    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{At, Better};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::{AxisPoint, Better};
 
     #[test]
     fn mlp_index_and_hash_tables_are_judged_apart() {
         let mut findings = Findings::default();
         let untested = judge(&findings).each();
         assert!(untested.iter().all(|judged| judged.answer == CannotBeTested), "{untested:?}");
-        let (at, place) =
-            (At::name("key set", "osm"), |measure| Place { measure, unit: "", better: Better::More });
+        let (at, place) = (AxisPoint::name("key set", "osm"), |measure| MeasureSpec {
+            measure,
+            unit: "",
+            better: Better::More,
+        });
         let found = [
             (CUCKOO, [2.0, 1.0, 20.0]),
             (MLP, [3.0, 2.0, 40.0]),

@@ -7,48 +7,49 @@
 
 use linkme::distributed_slice;
 
-use super::super::findings::Place;
-use super::super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::super::loops::{DEPENDENT, Loop, Prepared, reads};
+use super::super::findings::MeasureSpec;
+use super::super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
+use super::super::loops::{DEPENDENT, GridLoop, PreparedLoop, reads};
 use super::super::memory_read::{self, times};
-use super::super::partakers::{CUCKOO, Partakers};
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::participants::{CUCKOO, Participants};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::RIVALS;
 use crate::Result;
 use crate::keyset::KeySet;
 use crate::result::Better;
 use crate::workload::lookup;
-use crate::workload::run::Style;
+use crate::workload::run::LoopStyle;
 
 /// So few keys that what lookups of them read fits in the first caches.
 const FEW: usize = 32;
 
-const CACHED: Loop = reads("lookup, dependent, of 32 keys", Style::Dependent, |asked, count, seed, share| {
-    lookup::of_few(asked, count, FEW, seed, share)
-});
+const CACHED: GridLoop =
+    reads("lookup, dependent, of 32 keys", LoopStyle::Dependent, |asked, count, seed, share| {
+        lookup::of_few(asked, count, FEW, seed, share)
+    });
 
-const LOOPS: [Loop; 2] = [DEPENDENT, CACHED];
+const LOOPS: [GridLoop; 2] = [DEPENDENT, CACHED];
 
-const TIME: Place<'_> = Place { measure: "time of a lookup", unit: "ns", better: Better::Less };
-const EXECUTING: Place<'_> =
-    Place { measure: "time of a lookup, all in the caches", unit: "ns", better: Better::Less };
-const WAITING: Place<'_> =
-    Place { measure: "time of a lookup, waiting for memory", unit: "ns", better: Better::Less };
-const IN_READS: Place<'_> =
-    Place { measure: "waiting for memory, in reads of memory", unit: "reads", better: Better::Less };
+const TIME: MeasureSpec<'_> = MeasureSpec { measure: "time of a lookup", unit: "ns", better: Better::Less };
+const EXECUTING: MeasureSpec<'_> =
+    MeasureSpec { measure: "time of a lookup, all in the caches", unit: "ns", better: Better::Less };
+const WAITING: MeasureSpec<'_> =
+    MeasureSpec { measure: "time of a lookup, waiting for memory", unit: "ns", better: Better::Less };
+const IN_READS: MeasureSpec<'_> =
+    MeasureSpec { measure: "waiting for memory, in reads of memory", unit: "reads", better: Better::Less };
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([1_000_000, 10_000_000, 20_000_000, 200_000_000])
 }
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&["rand-8"]), count(plan), 0),
         loops: &LOOPS,
         operations: count(plan).clamp(1_000, 2_000_000),
-        inserts: Inserts::Untimed,
-        memory: Weigh::No,
-        takes: Partakers::Ordered,
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
+        takes: Participants::Ordered,
         beside: Some(split),
     }
 }
@@ -67,7 +68,7 @@ static FIG2: Experiment = Experiment {
 };
 
 /// Splits the times of a round.
-fn split(bench: &mut Bench, point: &Point, _set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+fn split(bench: &mut Bench, point: &GridPoint, _set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     let cached = times(bench, CACHED.measure, point);
     for ((name, all), (_, executing)) in times(bench, DEPENDENT.measure, point).into_iter().zip(cached) {
@@ -96,15 +97,15 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::partakers::{OURS, WORMHOLE};
+    use super::super::super::participants::{OURS, WORMHOLE};
     use super::*;
-    use crate::result::{Answer, At};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
     fn a_lookup_is_beside_what_others_wait() {
         let mut findings = Findings::default();
-        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
-        let at = At::name("key set", "rand-8");
+        assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
+        let at = AxisPoint::name("key set", "rand-8");
         findings.add(TIME, CUCKOO, Some(&at), 300.0);
         for (rival, waits) in [(WORMHOLE, 400.0), (OURS, 299.0)] {
             findings.add(TIME, rival, Some(&at), 2.0 * waits);
@@ -112,7 +113,7 @@ mod tests {
         }
         let judged = judge(&findings).each();
         let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();
-        assert_eq!(answers, [Answer::Holds, Answer::DoesNotHold], "{judged:?}");
+        assert_eq!(answers, [ClaimAnswer::Holds, ClaimAnswer::DoesNotHold], "{judged:?}");
         assert!(judged[0].why.contains("rand-8: 1.33"), "{judged:?}");
     }
 }

@@ -2,27 +2,27 @@
 
 use linkme::distributed_slice;
 
-use super::super::grid::{self, Grid, Inserts, Weigh, over_sizes};
-use super::super::loops::{LOOKUP, Loop};
-use super::super::partakers::{CUCKOO, Partakers};
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::grid::{self, Grid, InsertMode, MemoryDetail, over_sizes};
+use super::super::loops::{GridLoop, LOOKUP};
+use super::super::participants::{CUCKOO, Participants};
+use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{ART, TREE};
 
-const LOOPS: [Loop; 1] = [LOOKUP];
+const LOOPS: [GridLoop; 1] = [LOOKUP];
 /// By how much it slows down at most while it grows to 64 times its size.
 const SLOWER: f64 = 1.23;
 /// From so many keys on most of an index lies past the caches; the paper begins at ten times as many.
 const ENOUGH: f64 = 1_000_000.0;
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     let most = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 640_000_000]);
     Grid {
         points: over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), most),
         loops: &LOOPS,
         operations: most.clamp(1_000, 2_000_000),
-        inserts: Inserts::Untimed,
-        memory: Weigh::No,
-        takes: Partakers::Ordered,
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
+        takes: Participants::Ordered,
         beside: None,
     }
 }
@@ -71,24 +71,24 @@ fn judge_slowing(findings: &Findings, ours: f64) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::Place;
+    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     #[test]
     fn it_slows_down_little_and_less_than_trees() {
         let mut findings = Findings::default();
-        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
-        let place = Place { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
+        assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
+        let place = MeasureSpec { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
         for (name, rates) in
             [(CUCKOO, [9.0, 2.0, 1.5]), (TREE, [1.2, 1.0, 0.5]), (super::super::WORMHOLE, [1.6, 1.6, 1.6])]
         {
             for (keys, rate) in [10_000.0, 10_000_000.0, 640_000_000.0].into_iter().zip(rates) {
-                findings.add(place, name, Some(&At::number("keys", keys)), rate);
+                findings.add(place, name, Some(&AxisPoint::number("keys", keys)), rate);
             }
         }
         let answers: Vec<_> = judge(&findings).each().iter().map(|judged| judged.answer).collect();
-        assert_eq!(answers, [Answer::DoesNotHold, Answer::Holds, Answer::DoesNotHold]);
+        assert_eq!(answers, [ClaimAnswer::DoesNotHold, ClaimAnswer::Holds, ClaimAnswer::DoesNotHold]);
     }
 
     /// Incident: a run from 15,625 to 16 million keys said that the Cuckoo Trie slows down 6.08 times, and is behind Wormhole at 62,500.
@@ -96,16 +96,16 @@ mod tests {
     /// but not judged.
     #[test]
     fn leaving_the_caches_is_not_slowing_down() {
-        let place = Place { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
+        let place = MeasureSpec { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
         let mut findings = Findings::default();
         let mut add = |keys, ours, worm| {
-            let at = At::number("keys", keys);
+            let at = AxisPoint::number("keys", keys);
             findings.add(place, CUCKOO, Some(&at), ours);
             findings.add(place, super::super::WORMHOLE, Some(&at), worm);
             judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
         };
-        assert_eq!(add(62_500.0, 12.03, 13.18), [Answer::CannotBeTested; 2]);
-        assert_eq!(add(4_000_000.0, 2.33, 1.64), [Answer::CannotBeTested, Answer::Holds]);
-        assert_eq!(add(16_000_000.0, 1.92, 1.2), [Answer::Holds; 2]);
+        assert_eq!(add(62_500.0, 12.03, 13.18), [ClaimAnswer::CannotBeTested; 2]);
+        assert_eq!(add(4_000_000.0, 2.33, 1.64), [ClaimAnswer::CannotBeTested, ClaimAnswer::Holds]);
+        assert_eq!(add(16_000_000.0, 1.92, 1.2), [ClaimAnswer::Holds; 2]);
     }
 }

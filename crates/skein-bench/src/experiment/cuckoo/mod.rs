@@ -23,11 +23,11 @@ mod targets;
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Weigh, over_key_sets};
-use super::loops::{Counts, Loop, letter};
-use super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
+use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{GridLoop, LoopUnit, letter};
+use super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::scaling::cores;
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
 
 /// The paper's key sets (its table 1), models where they are not ours to ship.
@@ -43,23 +43,28 @@ const TREE: &str = "btreemap";
 const RIVALS: [&str; 4] = [WORMHOLE, ART, TREE, OURS];
 
 /// The paper has from 71 to 200 million keys.
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 5_000_000, 10_000_000, 70_000_000])
 }
 
-fn operations(plan: &Plan) -> usize {
+fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
 /// A grid over the key sets on one thread.
-fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partakers) -> Grid<'static> {
+fn over_sets(
+    plan: &BenchPlan,
+    sets: &[&str],
+    loops: &'static [GridLoop],
+    takes: Participants,
+) -> Grid<'static> {
     let absent = if loops.iter().any(|each| each.changes) { count(plan) / 4 } else { 0 };
     Grid {
         points: over_key_sets(plan.sets_or(sets), count(plan), absent),
         loops,
         operations: operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
         takes,
         beside: None,
     }
@@ -85,7 +90,7 @@ fn ahead(findings: &Findings, measures: &[&str], others: &[&str], of: fn(&str) -
 }
 
 /// Workloads of reads and updates, and D, of which some keys are new.
-const MIXES: [Loop; 5] = [
+const MIXES: [GridLoop; 5] = [
     letter!(0, "A", Uniform, Independent),
     letter!(1, "B", Uniform, Independent),
     letter!(2, "C", Uniform, Independent),
@@ -106,8 +111,8 @@ fn judge_mixes(findings: &Findings) -> Judgement {
     ))
 }
 
-fn fig7(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &SETS, &MIXES, Partakers::Ordered)
+fn fig7(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &SETS, &MIXES, Participants::Ordered)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -136,16 +141,17 @@ fn judge_leads(findings: &Findings) -> Judgement {
 }
 
 /// The same loops on all cores at once.
-fn together(loops: &[Loop]) -> Vec<Loop> {
-    let on_all = |each: &Loop| Loop { threads: cores(), counts: Counts::OperationsPerThread, ..*each };
+fn together(loops: &[GridLoop]) -> Vec<GridLoop> {
+    let on_all =
+        |each: &GridLoop| GridLoop { threads: cores(), counts: LoopUnit::OperationsPerThread, ..*each };
     loops.iter().map(on_all).collect()
 }
 
 /// Not crossbeam's skip list: it takes a key out before it puts it in again, so others miss it for a moment, and its answers are wrong.
 const FOR_THREADS: [&str; 6] = [CUCKOO, WORMHOLE, OURS, "masstree-crate", ART, "btreemap-rwlock"];
 
-fn fig8(plan: &Plan) -> Grid<'static> {
-    let (inserts, takes) = (Inserts::Together(cores()), Partakers::Named(&FOR_THREADS));
+fn fig8(plan: &BenchPlan) -> Grid<'static> {
+    let (inserts, takes) = (InsertMode::Together(cores()), Participants::Named(&FOR_THREADS));
     Grid { inserts, takes, ..fig7(plan) }
 }
 
@@ -167,11 +173,11 @@ static FIG8: Experiment = Experiment {
 
 const ONE: &str = "E";
 const ALL: &str = "E, all cores";
-const SCANS: [Loop; 2] =
+const SCANS: [GridLoop; 2] =
     [letter!(4, "E", Uniform, Independent), letter!(4, "E, all cores", Uniform, Independent)];
 
-fn fig10(plan: &Plan) -> Grid<'static> {
-    Grid { inserts: Inserts::Untimed, ..over_sets(plan, &SETS, &SCANS, Partakers::Ordered) }
+fn fig10(plan: &BenchPlan) -> Grid<'static> {
+    Grid { inserts: InsertMode::Untimed, ..over_sets(plan, &SETS, &SCANS, Participants::Ordered) }
 }
 
 #[distributed_slice(EXPERIMENTS)]

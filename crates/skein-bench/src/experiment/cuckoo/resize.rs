@@ -16,33 +16,35 @@ use hdrhistogram::Histogram;
 use linkme::distributed_slice;
 use skein_index::{CuckooTrie, Inline, OrderedIndex};
 
-use super::super::findings::Place;
-use super::super::grid::{self, Grid, Inserts, LONGEST, NEARLY_ALL, Point, Weigh, over_key_sets};
+use super::super::findings::MeasureSpec;
+use super::super::grid::{
+    self, Grid, GridPoint, InsertMode, LONGEST, MemoryDetail, NEARLY_ALL, over_key_sets,
+};
 use super::super::latency;
-use super::super::loops::{Counts, Loop, Prepared, changes};
-use super::super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::loops::{GridLoop, LoopUnit, PreparedLoop, changes};
+use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::TREE;
-use crate::keyset::{KeySet, Keys};
-use crate::result::{At, Better};
+use crate::keyset::{KeySet, PackedKeys};
+use crate::result::{AxisPoint, Better};
 use crate::rival::index::CUCKOO_TRIE_WITH_ROOM as ROOM;
 use crate::sys::pinned;
-use crate::workload::run::Style;
-use crate::workload::{Share, lookup, mix, value_of};
+use crate::workload::run::LoopStyle;
+use crate::workload::{ThreadShare, lookup, mix, value_of};
 use crate::{Error, Result};
 
 const ADDED: &str = "insert from N to 2N keys";
 const BESIDE: &str = "lookup while another thread inserts";
 
 /// The first thread's operations are timed one by one.
-const fn timed(mut each: Loop, threads: usize) -> Loop {
-    each.counts = Counts::Tail;
-    each.style = Style::Timed;
+const fn timed(mut each: GridLoop, threads: usize) -> GridLoop {
+    each.counts = LoopUnit::Tail;
+    each.style = LoopStyle::Timed;
     each.threads = threads;
     each
 }
 
-const LOOPS: [Loop; 2] = [
+const LOOPS: [GridLoop; 2] = [
     timed(
         changes(ADDED, false, |asked, count, seed, share| {
             mix::inserts_and_lookups(asked, count, 1.0, seed, share)
@@ -52,15 +54,15 @@ const LOOPS: [Loop; 2] = [
     timed(
         changes(BESIDE, false, |asked, count, seed, share| match share.thread {
             0 => lookup::lookups(asked, count, 1.0, seed, share),
-            _ => mix::inserts_and_lookups(asked, count, 1.0, seed, Share::ALL),
+            _ => mix::inserts_and_lookups(asked, count, 1.0, seed, ThreadShare::ALL),
         }),
         2,
     ),
 ];
 
-const MOVED: Place<'_> =
-    Place { measure: "entries moved by an insert", unit: "entries", better: Better::Less };
-const TABLE: Place<'_> = Place { measure: "table", unit: "MiB", better: Better::Neither };
+const MOVED: MeasureSpec<'_> =
+    MeasureSpec { measure: "entries moved by an insert", unit: "entries", better: Better::Less };
+const TABLE: MeasureSpec<'_> = MeasureSpec { measure: "table", unit: "MiB", better: Better::Neither };
 /// Where the table was weighed.
 const ENDS: [&str; 2] = ["at N keys", "at 2N keys"];
 
@@ -72,18 +74,18 @@ const MOVED_MOST: f64 = 128.0;
 const GROWN: f64 = 1.5;
 
 /// N: the keys before the first timed insert.
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: over_key_sets(plan.sets_or(&["rand-8"]), count(plan), count(plan)),
         loops: &LOOPS,
         operations: count(plan),
-        inserts: Inserts::Untimed,
-        memory: Weigh::No,
-        takes: Partakers::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]),
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
+        takes: Participants::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]),
         beside: Some(count_moves),
     }
 }
@@ -103,7 +105,7 @@ static RESIZE: Experiment = Experiment {
 };
 
 /// What inserts move, counted one by one in a pass of its own, so that no counting is timed.
-fn count_moves(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+fn count_moves(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     for (name, room) in [(CUCKOO, 0), (ROOM, 2 * set.keys.len())] {
         if !bench.plan.wants(name) {
             continue;
@@ -124,16 +126,16 @@ fn count_moves(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prep
     Ok(())
 }
 
-fn at(set: &str, label: &str) -> At {
-    At::name("key set", &format!("{set}, {label}"))
+fn at(set: &str, label: &str) -> AxisPoint {
+    AxisPoint::name("key set", &format!("{set}, {label}"))
 }
 
 /// The entries that each insert of an absent key moves, and the bytes of the table before the first and after the last.
 fn moves(set: &KeySet, room: usize) -> Result<(Histogram<u64>, [usize; 2])> {
     let index: CuckooTrie<Inline<u64>> = CuckooTrie::new();
-    let failed = |refused: skein_index::Refused| Error::Failed(format!("{CUCKOO}: {refused}"));
+    let failed = |refused: skein_index::IndexError| Error::Failed(format!("{CUCKOO}: {refused}"));
     index.reserve(room).map_err(failed)?;
-    let insert = |keys: &Keys, first: usize, mut done: Box<dyn FnMut() + '_>| {
+    let insert = |keys: &PackedKeys, first: usize, mut done: Box<dyn FnMut() + '_>| {
         for number in 0..keys.len() {
             let guard = index.collector().enter();
             index.insert(keys.get(number), Inline(value_of(first + number)), &guard).map_err(failed)?;
@@ -192,12 +194,12 @@ fn on_set(findings: &Findings, set: &str) -> Judgement {
 mod tests {
     use super::*;
     use crate::keyset;
-    use crate::result::Answer;
+    use crate::result::ClaimAnswer;
 
     /// A table that grows by `grown`, whose tails are `times` those of one with room, and where an insert moves `most` entries.
     fn found(grown: f64, times: f64, most: f64) -> Findings {
         let mut findings = Findings::default();
-        let here = At::name("key set", "rand-8");
+        let here = AxisPoint::name("key set", "rand-8");
         for (name, grown, times) in [(CUCKOO, grown, times), (ROOM, 1.0, 1.0)] {
             for measure in [ADDED, BESIDE] {
                 findings.add(TABLE, name, Some(&at("rand-8", ENDS[0])), 8.0);
@@ -205,7 +207,7 @@ mod tests {
                 findings.add(MOVED, name, Some(&at("rand-8", "most")), most);
                 for end in ["", NEARLY_ALL, LONGEST] {
                     let measure = format!("{measure}{end}");
-                    let place = Place { measure: &measure, unit: "us", better: Better::Less };
+                    let place = MeasureSpec { measure: &measure, unit: "us", better: Better::Less };
                     findings.add(place, name, Some(&here), 5.0 * times);
                 }
             }
@@ -218,10 +220,10 @@ mod tests {
         let answers = |findings: &Findings| -> Vec<_> {
             judge(findings).each().into_iter().map(|judged| judged.answer).collect()
         };
-        assert_eq!(answers(&found(2.0, 1.9, 40.0)), [Answer::Holds; 5]);
-        assert_eq!(answers(&found(2.0, 2.1, 500.0)), [Answer::DoesNotHold; 5]);
-        assert_eq!(answers(&found(1.0, 1.0, 4.0)), [Answer::CannotBeTested]);
-        assert_eq!(answers(&Findings::default()), [Answer::CannotBeTested]);
+        assert_eq!(answers(&found(2.0, 1.9, 40.0)), [ClaimAnswer::Holds; 5]);
+        assert_eq!(answers(&found(2.0, 2.1, 500.0)), [ClaimAnswer::DoesNotHold; 5]);
+        assert_eq!(answers(&found(1.0, 1.0, 4.0)), [ClaimAnswer::CannotBeTested]);
+        assert_eq!(answers(&Findings::default()), [ClaimAnswer::CannotBeTested]);
     }
 
     #[test]

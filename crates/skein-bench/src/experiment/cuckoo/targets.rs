@@ -4,25 +4,25 @@
 use linkme::distributed_slice;
 
 use super::super::aims::{Aims, Rate, rate};
-use super::super::findings::Place;
-use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
-use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop, Prepared};
+use super::super::findings::MeasureSpec;
+use super::super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail};
+use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, PreparedLoop};
 use super::super::memory_read;
-use super::super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
+use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::super::wormhole::SCAN;
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::TREE;
 use crate::Result;
 use crate::keyset::KeySet;
-use crate::result::{At, Better};
+use crate::result::{AxisPoint, Better};
 use crate::rival::index::CUCKOO_TRIE_TABLE;
 
-const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
+const LOOPS: [GridLoop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
 const LOOKUPS: &str = LOOKUP.measure;
 const HUNDRED: &str = SCAN.measure;
-const IN_READS: Place<'_> =
-    Place { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
+const IN_READS: MeasureSpec<'_> =
+    MeasureSpec { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
 
 /// Kinds of key sets, by how their names begin.
 const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
@@ -52,23 +52,23 @@ const AIMS: Aims<6> = Aims {
     growing: Some(1.5),
 };
 
-fn points(plan: &Plan) -> Vec<Point> {
+fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     let point = |keys: String| {
         let large = if matches!(AIMS.kind(&keys), Some(..3)) { 20_000_000 } else { 10_000_000 };
         let count = plan.keys_or([300_000, 5_000_000, large, large]);
-        Point { at: Some(At::name("key set", &keys)), keys, count, absent: 0 }
+        GridPoint { at: Some(AxisPoint::name("key set", &keys)), keys, count, absent: 0 }
     };
     plan.sets_or(&KINDS[..5]).into_iter().map(point).collect()
 }
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid {
         points: points(plan),
         loops: &LOOPS,
         operations: super::operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::ByPart,
-        takes: Partakers::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::ByPart,
+        takes: Participants::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
         beside: Some(beside),
     }
 }
@@ -90,7 +90,7 @@ static TARGETS: Experiment = Experiment {
 };
 
 /// A read of memory beside the lookups of each round; and, once, what the index holds while it grows to these keys.
-fn beside(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
     AIMS.weigh_growing(bench, point, set)
@@ -108,18 +108,18 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::index_memory::{BESIDE, per_key};
     use super::super::super::memory::MOST;
-    use super::super::super::weigh::{BESIDE, per_key};
     use super::*;
-    use crate::result::Answer;
+    use crate::result::ClaimAnswer;
 
     /// The Cuckoo Trie does twice what all others do, `get_many` five times that, and has 28 bytes for a key, 41 while it grows.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for measure in [INSERT, LOOKUPS, DEPENDENT.measure, GET_MANY.measure, HUNDRED] {
-                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == GET_MANY.measure { 10.0 } else { 2.0 };
                 findings.add(place, CUCKOO, Some(&at), ours);
                 for other in [OURS, TREE, WORMHOLE] {
@@ -143,19 +143,22 @@ mod tests {
             found[0].answer
         };
         for (text, expected) in [
-            ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", Answer::DoesNotHold),
-            ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", Answer::Holds),
-            ("lookup, Cuckoo Trie / skein-masstree: rand-8: 2.00 (at least 1.5", Answer::Holds),
-            ("get_many(32), Cuckoo Trie / its lookup, dependent: reddit: 5.00", Answer::Holds),
-            ("scan of 100, Cuckoo Trie / skein-wormhole: az1: 2.00", Answer::Holds),
+            ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", ClaimAnswer::DoesNotHold),
+            ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", ClaimAnswer::Holds),
+            ("lookup, Cuckoo Trie / skein-masstree: rand-8: 2.00 (at least 1.5", ClaimAnswer::Holds),
+            ("get_many(32), Cuckoo Trie / its lookup, dependent: reddit: 5.00", ClaimAnswer::Holds),
+            ("scan of 100, Cuckoo Trie / skein-wormhole: az1: 2.00", ClaimAnswer::Holds),
             (
                 "memory beside keys and values, Cuckoo Trie, rand-8: 28.0 B/key (at most 27",
-                Answer::DoesNotHold,
+                ClaimAnswer::DoesNotHold,
             ),
-            ("memory beside keys and values, Cuckoo Trie, az1: 28.0 B/key (at most 30", Answer::Holds),
-            ("memory beside keys and values, most over a doubling, Cuckoo Trie: rand-8", Answer::DoesNotHold),
-            ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", Answer::Holds),
-            ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", Answer::Holds),
+            ("memory beside keys and values, Cuckoo Trie, az1: 28.0 B/key (at most 30", ClaimAnswer::Holds),
+            (
+                "memory beside keys and values, most over a doubling, Cuckoo Trie: rand-8",
+                ClaimAnswer::DoesNotHold,
+            ),
+            ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", ClaimAnswer::Holds),
+            ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", ClaimAnswer::Holds),
         ] {
             assert_eq!(answer(text), expected, "{text}");
         }
@@ -163,11 +166,11 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_judged() {
-        assert_eq!(judge(&findings(&["url"])).answer, Answer::CannotBeTested);
+        assert_eq!(judge(&findings(&["url"])).answer, ClaimAnswer::CannotBeTested);
         let mut alone = findings(&["osm"]);
         alone.cells.retain(|cell| cell.contender == CUCKOO);
         let judged = judge(&alone).each();
-        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
         assert_eq!(tested.count(), 1, "get_many beside its own lookups: {judged:?}");
     }
 }

@@ -12,47 +12,47 @@
 //! left out for it alone (`partakers.rs`). Both are noted. Loops that change the index come after those that only read; each of them
 //! gets an index of its own.
 
-use super::findings::Place;
-use super::fit;
+use super::findings::MeasureSpec;
+use super::index_memory::{footprint, weigh_index, weigh_parts};
+use super::key_lengths;
 use super::latency;
-use super::loops::{Counts, Loop, Prepared};
-use super::partakers::{Partakers, note_left_out, why_not};
-use super::weigh::{footprint, weigh_index, weigh_parts};
+use super::loops::{GridLoop, LoopUnit, PreparedLoop};
+use super::participants::{Participants, missing_ability, note_left_out};
 mod point;
 
-use super::{Bench, Plan};
+use super::{Bench, BenchPlan};
 use crate::keyset::{self, KeySet};
-use crate::result::{At, Better};
-use crate::rival::index::{self, Entry, Running};
-use crate::sys::{Clock, pinned};
-use crate::workload::run::{How, Outcome};
-use crate::workload::{Asked, Script};
+use crate::result::{AxisPoint, Better};
+use crate::rival::index::{self, DynIndex, RegisteredIndex};
+use crate::sys::{LoopClock, pinned};
+use crate::workload::run::{LoopOutcome, RunMode};
+use crate::workload::{RankedKeySet, Script};
 use crate::{Error, Result};
 
-pub use point::{Point, memory, memory_of_more, over_key_sets, over_sizes};
+pub use point::{GridPoint, memory, memory_of_more, over_key_sets, over_sizes};
 
 /// A grid.
 #[derive(Debug)]
 pub struct Grid<'a> {
     /// The points.
-    pub points: Vec<Point>,
+    pub points: Vec<GridPoint>,
     /// The loops beside the insertion.
-    pub loops: &'a [Loop],
+    pub loops: &'a [GridLoop],
     /// Operations per loop.
     pub operations: usize,
     /// How the keys are inserted.
-    pub inserts: Inserts,
+    pub inserts: InsertMode,
     /// Whether the indexes are weighed.
-    pub memory: Weigh,
+    pub memory: MemoryDetail,
     /// Who takes part.
-    pub takes: Partakers,
+    pub takes: Participants,
     /// What else is measured in each round, after all contenders.
-    pub beside: Option<Beside>,
+    pub beside: Option<SideMeasurement>,
 }
 
 impl Grid<'_> {
     /// How many steps it takes.
-    pub fn steps(&self, plan: &Plan) -> usize {
+    pub fn steps(&self, plan: &BenchPlan) -> usize {
         self.points.len() * plan.rounds * self.takes.count()
     }
 
@@ -67,7 +67,7 @@ impl Grid<'_> {
 
 /// How keys get into an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inserts {
+pub enum InsertMode {
     /// By one thread; that is no measure.
     Untimed,
     /// By one thread; that is the measure "insert".
@@ -78,7 +78,7 @@ pub enum Inserts {
 
 /// Whether the indexes of a grid are weighed, each once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weigh {
+pub enum MemoryDetail {
     /// They are not; those that know how much they hold say it.
     No,
     /// As a whole.
@@ -88,7 +88,7 @@ pub enum Weigh {
 }
 
 /// What is measured beside the contenders at a point, with the threads' scripts of each loop.
-pub type Beside = fn(&mut Bench, &Point, &KeySet, &[Prepared]) -> Result<()>;
+pub type SideMeasurement = fn(&mut Bench, &GridPoint, &KeySet, &[PreparedLoop]) -> Result<()>;
 
 /// Runs a grid.
 ///
@@ -106,18 +106,22 @@ pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If the key set cannot be made.
-pub fn admit(bench: &mut Bench, point: &Point, takes: Partakers) -> Result<(KeySet, Vec<&'static Entry>)> {
+pub fn admit(
+    bench: &mut Bench,
+    point: &GridPoint,
+    takes: Participants,
+) -> Result<(KeySet, Vec<&'static RegisteredIndex>)> {
     let mut set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
-    let wanted: Vec<&Entry> =
+    let wanted: Vec<&RegisteredIndex> =
         index::all().into_iter().filter(|entry| takes.admit(entry) && bench.plan.wants(entry.name)).collect();
-    let left_out = fit::leave_out_few(&mut set, &wanted);
+    let left_out = key_lengths::leave_out_few(&mut set, &wanted);
     for note in set.note.iter().chain(&left_out) {
         bench.findings.note(note.clone());
     }
     let concerned = index::all().into_iter().filter(|entry| takes.concern(entry));
     let entries = bench.contenders(concerned, |entry| match takes.without(entry) {
         Some(why) => Err(why.to_owned()),
-        None => fit::takes_keys(entry, &set),
+        None => key_lengths::takes_keys(entry, &set),
     });
     Ok((set, entries))
 }
@@ -125,12 +129,12 @@ pub fn admit(bench: &mut Bench, point: &Point, takes: Partakers) -> Result<(KeyS
 fn measure_point(
     bench: &mut Bench,
     grid: &Grid<'_>,
-    point: &Point,
+    point: &GridPoint,
     set: &KeySet,
-    entries: &[&'static Entry],
+    entries: &[&'static RegisteredIndex],
 ) -> Result<()> {
-    let asked = Asked::new(set);
-    let prepared: Vec<Prepared> = grid
+    let asked = RankedKeySet::new(set);
+    let prepared: Vec<PreparedLoop> = grid
         .loops
         .iter()
         .zip(0..)
@@ -141,11 +145,11 @@ fn measure_point(
     for round in 0..bench.plan.rounds {
         for entry in entries {
             bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
-            if round == 0 && grid.memory != Weigh::No {
+            if round == 0 && grid.memory != MemoryDetail::No {
                 weigh(bench, grid.memory, point, set, entry)?;
             }
-            let turn = Turn { grid, at: point.at.as_ref(), set, entry };
-            turn.measure(bench, &prepared, round == 0 && grid.memory == Weigh::No)?;
+            let turn = GridTurn { grid, at: point.at.as_ref(), set, entry };
+            turn.measure(bench, &prepared, round == 0 && grid.memory == MemoryDetail::No)?;
         }
         if let Some(beside) = grid.beside {
             beside(bench, point, set, &prepared)?;
@@ -155,38 +159,44 @@ fn measure_point(
 }
 
 /// Weighs one contender at one point.
-fn weigh(bench: &mut Bench, how: Weigh, point: &Point, set: &KeySet, entry: &Entry) -> Result<()> {
+fn weigh(
+    bench: &mut Bench,
+    how: MemoryDetail,
+    point: &GridPoint,
+    set: &KeySet,
+    entry: &RegisteredIndex,
+) -> Result<()> {
     let mut scales = weigh_index(bench, point.at.as_ref(), &set.keys, entry)?;
     footprint(bench, point.at.as_ref(), entry, scales.bytes())?;
-    if how == Weigh::ByPart { weigh_parts(bench, &set.name, entry, &mut scales) } else { Ok(()) }
+    if how == MemoryDetail::ByPart { weigh_parts(bench, &set.name, entry, &mut scales) } else { Ok(()) }
 }
 
 /// One contender's turn at one point.
-struct Turn<'a> {
+struct GridTurn<'a> {
     grid: &'a Grid<'a>,
-    at: Option<&'a At>,
+    at: Option<&'a AxisPoint>,
     set: &'a KeySet,
-    entry: &'a Entry,
+    entry: &'a RegisteredIndex,
 }
 
-impl Turn<'_> {
-    fn measure(&self, bench: &mut Bench, prepared: &[Prepared], weighed_by_itself: bool) -> Result<()> {
+impl GridTurn<'_> {
+    fn measure(&self, bench: &mut Bench, prepared: &[PreparedLoop], weighed_by_itself: bool) -> Result<()> {
         let (mut index, rate) = self.filled(bench.plan.clock)?;
         if weighed_by_itself {
             self.own_footprint(bench, index.as_ref())?;
         }
         let unit = match self.grid.inserts {
-            Inserts::Untimed => None,
-            Inserts::Timed => Some("Mops/s"),
-            Inserts::Together(_) => Some(PER_THREAD),
+            InsertMode::Untimed => None,
+            InsertMode::Timed => Some("Mops/s"),
+            InsertMode::Together(_) => Some(PER_THREAD),
         };
         if let Some(unit) = unit {
-            let place = Place { measure: INSERT, unit, better: Better::More };
+            let place = MeasureSpec { measure: INSERT, unit, better: Better::More };
             bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
         for (each, prepared) in self.grid.loops.iter().zip(prepared) {
-            if why_not(self.entry, each, self.set).is_some() {
+            if missing_ability(self.entry, each, self.set).is_some() {
                 continue;
             }
             if spoilt {
@@ -201,17 +211,17 @@ impl Turn<'_> {
     }
 
     /// The footprint of an index that says what it holds: it costs nothing then.
-    fn own_footprint(&self, bench: &mut Bench, index: &dyn Running) -> Result<()> {
+    fn own_footprint(&self, bench: &mut Bench, index: &dyn DynIndex) -> Result<()> {
         let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
 
     /// An index with all keys, and the rate per thread at which it was filled.
-    fn filled(&self, clock: Clock) -> Result<(Box<dyn Running>, f64)> {
+    fn filled(&self, clock: LoopClock) -> Result<(Box<dyn DynIndex>, f64)> {
         let keys = &self.set.keys;
         let make = || (self.entry.make)(keys.len());
-        let Inserts::Together(number @ 2..) = self.grid.inserts else {
+        let InsertMode::Together(number @ 2..) = self.grid.inserts else {
             return pinned(0, || {
                 let index = make();
                 let outcome = index.fill(keys, 0, 1, clock);
@@ -224,26 +234,33 @@ impl Turn<'_> {
         };
         let outcomes = threads.fill_together(keys, number)?;
         #[expect(clippy::cast_precision_loss, reason = "a few threads")]
-        let rate = outcomes.iter().map(Outcome::mops).sum::<f64>() / number as f64;
+        let rate = outcomes.iter().map(LoopOutcome::mops).sum::<f64>() / number as f64;
         Ok((index, rate))
     }
 }
 
-fn run_loop(bench: &Bench, index: &dyn Running, each: &Loop, scripts: &[Script]) -> Result<Vec<Outcome>> {
+fn run_loop(
+    bench: &Bench,
+    index: &dyn DynIndex,
+    each: &GridLoop,
+    scripts: &[Script],
+) -> Result<Vec<LoopOutcome>> {
     let clock = bench.plan.clock;
     match (scripts, index.threads()) {
-        ([one], _) => Ok(vec![pinned(0, || index.run(one, How { clock, style: each.style }))?]),
-        (many, Some(threads)) => threads.run_together(many, How { clock: Clock::Wall, style: each.style }),
+        ([one], _) => Ok(vec![pinned(0, || index.run(one, RunMode { clock, style: each.style }))?]),
+        (many, Some(threads)) => {
+            threads.run_together(many, RunMode { clock: LoopClock::Wall, style: each.style })
+        }
         (_, None) => unreachable!("`why_not` asks for a contender that takes threads"),
     }
 }
 
 fn record(
     bench: &mut Bench,
-    each: &Loop,
-    entry: &Entry,
-    at: Option<&At>,
-    outcomes: &[Outcome],
+    each: &GridLoop,
+    entry: &RegisteredIndex,
+    at: Option<&AxisPoint>,
+    outcomes: &[LoopOutcome],
 ) -> Result<()> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
     if wrong > 0 {
@@ -253,25 +270,25 @@ fn record(
             wrong,
         });
     }
-    let sum = |figure: fn(&Outcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
+    let sum = |figure: fn(&LoopOutcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
     #[expect(clippy::cast_precision_loss, reason = "a few threads")]
     let (figure, unit) = match each.counts {
-        Counts::Operations => (sum(Outcome::mops), "Mops/s"),
-        Counts::KeysRead => (sum(Outcome::mkeys), "Mkeys/s"),
-        Counts::Tail => (outcomes.first().map_or(f64::NAN, Outcome::mops), "Mops/s"),
-        Counts::OperationsPerThread => (sum(Outcome::mops) / outcomes.len() as f64, PER_THREAD),
+        LoopUnit::Operations => (sum(LoopOutcome::mops), "Mops/s"),
+        LoopUnit::KeysRead => (sum(LoopOutcome::mkeys), "Mkeys/s"),
+        LoopUnit::Tail => (outcomes.first().map_or(f64::NAN, LoopOutcome::mops), "Mops/s"),
+        LoopUnit::OperationsPerThread => (sum(LoopOutcome::mops) / outcomes.len() as f64, PER_THREAD),
     };
-    bench.add(Place { measure: each.measure, unit, better: Better::More }, entry.name, at, figure)?;
+    bench.add(MeasureSpec { measure: each.measure, unit, better: Better::More }, entry.name, at, figure)?;
     if let Some(latency) = outcomes.iter().find_map(|outcome| outcome.latency_ns.as_ref()) {
-        if each.counts == Counts::Tail {
+        if each.counts == LoopUnit::Tail {
             for (end, part) in [(NEARLY_ALL, 0.9999), (LONGEST, 1.0)] {
                 let measure = format!("{}{end}", each.measure);
-                let place = Place { measure: &measure, unit: "us", better: Better::Less };
+                let place = MeasureSpec { measure: &measure, unit: "us", better: Better::Less };
                 bench.add(place, entry.name, at, latency::quantile(latency, part, 1e3))?;
             }
         }
         let measure = format!("{}, latency", each.measure);
-        let place = Place { measure: &measure, unit: "ns", better: Better::Less };
+        let place = MeasureSpec { measure: &measure, unit: "ns", better: Better::Less };
         let cell = bench.findings.add(place, entry.name, at, latency::quantile(latency, 0.5, 1.0));
         // Of the last round; a cell per round would be a chart nobody reads.
         cell.quantiles = latency::curve(latency, 1.0);

@@ -2,11 +2,11 @@
 
 use crate::Result;
 use crate::keyset;
-use crate::result::At;
+use crate::result::AxisPoint;
 
 /// A point of the grid: one key set, and where it stands on the axis.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct GridPoint {
     /// The key set's name.
     pub keys: String,
     /// How many keys.
@@ -14,7 +14,7 @@ pub struct Point {
     /// Absent keys beside them.
     pub absent: usize,
     /// Where it stands.
-    pub at: Option<At>,
+    pub at: Option<AxisPoint>,
 }
 
 /// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
@@ -22,7 +22,7 @@ pub struct Point {
 const BYTES_PER_KEY: u64 = 192;
 
 /// Memory that a grid needs at most, at its greatest point: the key set, the operations with their keys, and one index.
-pub fn memory(points: &[Point], loops: usize, operations: usize) -> Result<u64> {
+pub fn memory(points: &[GridPoint], loops: usize, operations: usize) -> Result<u64> {
     let mut most = 0;
     for point in points {
         let keys = keyset::estimated_bytes(&point.keys, point.count + point.absent)?;
@@ -40,26 +40,26 @@ fn index_memory(count: usize, each: u64) -> u64 {
 }
 
 /// Memory that `more` indexes need at most beside the one that [`memory`] counts.
-pub fn memory_of_more(point: &Point, more: usize) -> Result<u64> {
+pub fn memory_of_more(point: &GridPoint, more: usize) -> Result<u64> {
     let each = keyset::estimated_bytes(&point.keys, point.count)? / point.count.max(1) as u64;
     Ok(more as u64 * index_memory(point.count, each))
 }
 
 /// The points of an experiment over key sets.
-pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {
-    let at = |name: &str| Some(At::name("key set", name));
-    names.into_iter().map(|name| Point { at: at(&name), keys: name, count, absent }).collect()
+pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<GridPoint> {
+    let at = |name: &str| Some(AxisPoint::name("key set", name));
+    names.into_iter().map(|name| GridPoint { at: at(&name), keys: name, count, absent }).collect()
 }
 
 /// The points of an experiment over sizes: from some ten thousand keys up to the greatest, each four times the one before.
-pub fn over_sizes(keys: &str, most: usize) -> Vec<Point> {
+pub fn over_sizes(keys: &str, most: usize) -> Vec<GridPoint> {
     let sizes = std::iter::successors(Some(most), |&size| (size / 4 >= 10_000).then_some(size / 4));
     let mut sizes: Vec<usize> = sizes.collect();
     sizes.reverse();
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    let at = |size: usize| Some(At::number("keys", size as f64));
+    let at = |size: usize| Some(AxisPoint::number("keys", size as f64));
     sizes
         .into_iter()
-        .map(|size| Point { keys: keys.to_owned(), count: size, absent: 0, at: at(size) })
+        .map(|size| GridPoint { keys: keys.to_owned(), count: size, absent: 0, at: at(size) })
         .collect()
 }

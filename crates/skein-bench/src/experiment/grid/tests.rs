@@ -4,20 +4,20 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::super::loops::reads;
-use super::super::{Experiment, Judgement, Plan, bench};
+use super::super::{BenchPlan, Experiment, Judgement, bench};
 use super::*;
-use crate::result::{Answer, Line, Machine, Sink, read};
-use crate::rival::index::{Can, Contender};
+use crate::result::{ClaimAnswer, Machine, ResultLine, ResultSink, read};
+use crate::rival::index::{IndexAbilities, IndexContender};
 use crate::workload::lookup;
-use crate::workload::run::Style;
+use crate::workload::run::LoopStyle;
 
 /// A map that forgets what belongs to keys that end with a 7.
 struct Forgetful(RefCell<BTreeMap<Vec<u8>, u64>>);
 
-impl Contender for Forgetful {
+impl IndexContender for Forgetful {
     const NAME: &'static str = "forgetful";
     const ABOUT: &'static str = "";
-    const CAN: Can = Can::NOTHING;
+    const CAN: IndexAbilities = IndexAbilities::NOTHING;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {
@@ -35,21 +35,21 @@ impl Contender for Forgetful {
     }
 }
 
-static FORGETFUL: Entry = Entry::alone::<Forgetful>(0);
+static FORGETFUL: RegisteredIndex = RegisteredIndex::alone::<Forgetful>(0);
 
 fn lookups(bench: &mut Bench) -> Result<()> {
-    let loops = [reads("lookup", Style::Independent, |asked, count, seed, share| {
+    let loops = [reads("lookup", LoopStyle::Independent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 1.0, seed, share)
     })];
-    let point = Point { keys: "decimal".into(), count: 500, absent: 0, at: None };
+    let point = GridPoint { keys: "decimal".into(), count: 500, absent: 0, at: None };
     let set = keyset::make(&point.keys, point.count, point.absent, 1)?;
     let grid = Grid {
         points: vec![point.clone()],
         loops: &loops,
         operations: 500,
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
-        takes: Partakers::All,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::All,
         beside: None,
     };
     measure_point(bench, &grid, &point, &set, &[&FORGETFUL])
@@ -72,22 +72,22 @@ const EXPERIMENT: Experiment = Experiment {
 fn a_wrong_answer_ends_the_run_and_is_in_its_results() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let results = folder.path().join("results.jsonl");
-    let mut sink = Sink::append(&results).expect("a file");
-    let done = bench::run(&EXPERIMENT, &Plan::of_a_test(), &Machine::default(), true, &mut sink);
+    let mut sink = ResultSink::append(&results).expect("a file");
+    let done = bench::run(&EXPERIMENT, &BenchPlan::of_a_test(), &Machine::default(), true, &mut sink);
     let error = done.expect_err("a tenth of the answers is wrong");
     let Error::Wrong { contender, measure, wrong } = &error else { panic!("{error}") };
     assert_eq!((&**contender, &**measure), ("forgetful", "lookup"));
     assert!((10..200).contains(wrong), "{wrong} of 500");
     let lines = read(&results).expect("readable");
     assert!(
-        !lines.iter().any(|line| matches!(line, Line::Cell(cell) if cell.measure == "lookup")),
+        !lines.iter().any(|line| matches!(line, ResultLine::Cell(cell) if cell.measure == "lookup")),
         "{lines:?}"
     );
     let verdict = lines.iter().find_map(|line| match line {
-        Line::Verdict(verdict) => Some(verdict),
+        ResultLine::Verdict(verdict) => Some(verdict),
         _ => None,
     });
     let verdict = verdict.expect("every run has one");
-    assert_eq!(verdict.answer, Answer::CannotBeTested);
+    assert_eq!(verdict.answer, ClaimAnswer::CannotBeTested);
     assert!(verdict.why.contains("wrong answers in 'lookup'"), "{}", verdict.why);
 }

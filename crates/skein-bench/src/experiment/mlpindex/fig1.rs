@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use linkme::distributed_slice;
 
-use super::super::findings::Place;
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::probe::{self, Groups, OnPages, Pages, normalized, size};
-use crate::result::{At, Better, Cell};
+use super::super::findings::MeasureSpec;
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::probe::{self, PageKind, PageKindReport, ReadGroups, normalized, size};
+use crate::result::{AxisPoint, Better, ResultCell};
 use crate::{Result, machine};
 
 /// The paper goes up to 120 one by one; these show the line.
@@ -21,15 +21,18 @@ const LEAST: u64 = 1 << 20;
 /// Looks at each figure in a round, of which the quickest counts: whatever disturbs adds.
 const LOOKS: usize = 3;
 
-const TIME: Place<'_> = Place { measure: "time of K reads", unit: "times that of one", better: Better::Less };
-const AT_ONCE: Place<'_> = Place { measure: "reads at once, K / T", unit: "reads", better: Better::More };
-const ONE: Place<'_> = Place { measure: "one read alone", unit: "ns", better: Better::Less };
-const C: Place<'_> = Place { measure: "c of T = 1 + c (K - 1)", unit: "c", better: Better::Less };
-const MOST: Place<'_> =
-    Place { measure: "reads at once in large groups", unit: "reads", better: Better::More };
-const OFF: Place<'_> = Place { measure: "distance from the line", unit: "%", better: Better::Less };
-const GIVEN: Place<'_> =
-    Place { measure: "part of the memory on huge pages", unit: "%", better: Better::Neither };
+const TIME: MeasureSpec<'_> =
+    MeasureSpec { measure: "time of K reads", unit: "times that of one", better: Better::Less };
+const AT_ONCE: MeasureSpec<'_> =
+    MeasureSpec { measure: "reads at once, K / T", unit: "reads", better: Better::More };
+const ONE: MeasureSpec<'_> = MeasureSpec { measure: "one read alone", unit: "ns", better: Better::Less };
+const C: MeasureSpec<'_> = MeasureSpec { measure: "c of T = 1 + c (K - 1)", unit: "c", better: Better::Less };
+const MOST: MeasureSpec<'_> =
+    MeasureSpec { measure: "reads at once in large groups", unit: "reads", better: Better::More };
+const OFF: MeasureSpec<'_> =
+    MeasureSpec { measure: "distance from the line", unit: "%", better: Better::Less };
+const GIVEN: MeasureSpec<'_> =
+    MeasureSpec { measure: "part of the memory on huge pages", unit: "%", better: Better::Neither };
 
 const HUGE: &str = "huge pages";
 const SMALL: &str = "pages of 4 KiB";
@@ -43,14 +46,14 @@ const LESS: f64 = 0.8;
 /// From this share on, in percent, an array counts as lying on huge pages: its ends need not.
 const ENOUGH: f64 = 95.0;
 
-fn greatest(plan: &Plan) -> u64 {
+fn greatest(plan: &BenchPlan) -> u64 {
     let bytes = (plan.keys_or(LINES) as u64).saturating_mul(64).max(LEAST);
     1 << bytes.ilog2()
 }
 
-fn probed(plan: &Plan) -> probe::Plan {
+fn probed(plan: &BenchPlan) -> probe::ProbePlan {
     let greatest = greatest(plan);
-    probe::Plan {
+    probe::ProbePlan {
         curve: vec![greatest],
         arrays: vec![greatest >> 4, greatest >> 2, greatest],
         groups: GROUPS.into(),
@@ -60,7 +63,7 @@ fn probed(plan: &Plan) -> probe::Plan {
 }
 
 /// Two arrays, and room to align them.
-fn memory(plan: &Plan) -> u64 {
+fn memory(plan: &BenchPlan) -> u64 {
     greatest(plan).saturating_mul(2).saturating_add(16 << 20)
 }
 
@@ -73,7 +76,7 @@ static FIG1: Experiment = Experiment {
     claim: "it grows by a line, T = 1 + c (K - 1) times that of one read, for all sizes of the array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
     memory: |plan| Ok(memory(plan)),
     steps: |plan| plan.rounds,
-    run: |bench| run(bench, |on, groups| on.pages == Pages::Huge && groups.bytes > 0),
+    run: |bench| run(bench, |on, groups| on.pages == PageKind::Huge && groups.bytes > 0),
     judge: |findings| judge_line(findings, past_caches()),
 };
 
@@ -88,7 +91,7 @@ static FIG2: Experiment = Experiment {
     steps: |plan| plan.rounds,
     run: |bench| {
         let greatest = greatest(&bench.plan);
-        run(bench, move |on, groups| on.pages == Pages::Small || groups.bytes == greatest)
+        run(bench, move |on, groups| on.pages == PageKind::Small || groups.bytes == greatest)
     },
     judge: |findings| judge_pages(findings, past_caches()),
 };
@@ -103,22 +106,22 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-fn name(pages: Pages) -> &'static str {
+fn name(pages: PageKind) -> &'static str {
     match pages {
-        Pages::Huge => HUGE,
-        Pages::Small => SMALL,
+        PageKind::Huge => HUGE,
+        PageKind::Small => SMALL,
     }
 }
 
 /// Probes once a round; `shown` says which arrays have their lines in the figure.
-fn run(bench: &mut Bench, shown: impl Fn(&OnPages, &Groups) -> bool) -> Result<()> {
+fn run(bench: &mut Bench, shown: impl Fn(&PageKindReport, &ReadGroups) -> bool) -> Result<()> {
     let plan = probed(&bench.plan);
     bench.set("arrays", plan.arrays.iter().map(|&bytes| size(bytes)).collect::<Vec<_>>().join(", "));
     for round in 0..bench.plan.rounds {
         bench.step(&format!("round {}", round + 1));
         let report = probe::run(&plan, &mut |_, _| ())?;
         for on in &report.pages {
-            let shown: Vec<&Groups> = on.groups.iter().filter(|groups| shown(on, groups)).collect();
+            let shown: Vec<&ReadGroups> = on.groups.iter().filter(|groups| shown(on, groups)).collect();
             if !shown.is_empty() {
                 add(bench, on, &shown)?;
             }
@@ -128,7 +131,7 @@ fn run(bench: &mut Bench, shown: impl Fn(&OnPages, &Groups) -> bool) -> Result<(
 }
 
 /// The figures of one kind of pages in one round.
-fn add(bench: &mut Bench, on: &OnPages, shown: &[&Groups]) -> Result<()> {
+fn add(bench: &mut Bench, on: &PageKindReport, shown: &[&ReadGroups]) -> Result<()> {
     let pages = name(on.pages);
     bench.findings.contender(pages, "an array that asks for such pages, read at random lines of 64 bytes");
     for groups in shown {
@@ -137,11 +140,14 @@ fn add(bench: &mut Bench, on: &OnPages, shown: &[&Groups]) -> Result<()> {
         for (k, t) in normalized(&groups.group_ns).unwrap_or_default() {
             #[expect(clippy::cast_precision_loss, reason = "a hundred or so")]
             let real = k as f64;
-            let at = At::number("K", real);
+            let at = AxisPoint::number("K", real);
             bench.add(TIME, &line, Some(&at), t)?;
             bench.add(AT_ONCE, &line, Some(&at), real / t)?;
         }
-        let array = At { label: size(groups.bytes), ..At::number("array in MiB", mebibytes(groups.bytes)) };
+        let array = AxisPoint {
+            label: size(groups.bytes),
+            ..AxisPoint::number("array in MiB", mebibytes(groups.bytes))
+        };
         let fit = groups.fit;
         for (place, figure) in [
             (ONE, groups.one_ns()),
@@ -157,8 +163,8 @@ fn add(bench: &mut Bench, on: &OnPages, shown: &[&Groups]) -> Result<()> {
 }
 
 /// Medians of a figure on such pages in arrays of at least so many MiB, smallest array first: label and figure.
-fn past(findings: &Findings, place: Place<'_>, pages: &str, least: f64) -> Vec<(String, f64)> {
-    let of = |cell: &&Cell| cell.measure == place.measure && cell.contender == pages;
+fn past(findings: &Findings, place: MeasureSpec<'_>, pages: &str, least: f64) -> Vec<(String, f64)> {
+    let of = |cell: &&ResultCell| cell.measure == place.measure && cell.contender == pages;
     let mut found: Vec<(f64, String, f64)> = findings
         .cells
         .iter()
@@ -227,13 +233,13 @@ fn judge_pages(findings: &Findings, least: f64) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer;
+    use crate::result::ClaimAnswer;
 
     /// Arrays of 64, 256 and 1024 MiB.
     fn found(huge: [(f64, f64, f64); 3], small_most: [f64; 3], given: f64) -> Findings {
         let mut findings = Findings::default();
         for (number, mebibytes) in [64.0, 256.0, 1024.0].into_iter().enumerate() {
-            let at = At::number("array in MiB", mebibytes);
+            let at = AxisPoint::number("array in MiB", mebibytes);
             let (c, off, most) = huge[number];
             for (place, figure) in [(C, c), (OFF, off), (MOST, most), (GIVEN, given)] {
                 findings.add(place, HUGE, Some(&at), figure);
@@ -248,19 +254,19 @@ mod tests {
     #[test]
     fn a_line_with_a_small_c_is_the_papers() {
         let of = |huge| judge_line(&found(huge, [5.0; 3], 100.0), 64.0);
-        assert_eq!(of(PAPER).answer, Answer::Holds);
+        assert_eq!(of(PAPER).answer, ClaimAnswer::Holds);
         assert!(of(PAPER).why.contains("1024: c = 0.117, off by 3 %"), "{:?}", of(PAPER));
-        assert_eq!(of([PAPER[0], PAPER[1], (0.5, 3.0, 2.0)]).answer, Answer::DoesNotHold);
-        assert_eq!(of([PAPER[0], (0.1, 40.0, 8.0), PAPER[2]]).answer, Answer::DoesNotHold);
+        assert_eq!(of([PAPER[0], PAPER[1], (0.5, 3.0, 2.0)]).answer, ClaimAnswer::DoesNotHold);
+        assert_eq!(of([PAPER[0], (0.1, 40.0, 8.0), PAPER[2]]).answer, ClaimAnswer::DoesNotHold);
     }
 
     #[test]
     fn arrays_within_the_caches_do_not_count() {
         let findings = found([(0.9, 90.0, 1.0), PAPER[1], PAPER[2]], [9.0, 6.0, 4.0], 100.0);
-        assert_eq!(judge_line(&findings, 100.0).answer, Answer::Holds);
-        assert_eq!(judge_line(&findings, 64.0).answer, Answer::DoesNotHold);
+        assert_eq!(judge_line(&findings, 100.0).answer, ClaimAnswer::Holds);
+        assert_eq!(judge_line(&findings, 64.0).answer, ClaimAnswer::DoesNotHold);
         let none = judge_line(&findings, 2000.0);
-        assert_eq!(none.answer, Answer::CannotBeTested);
+        assert_eq!(none.answer, ClaimAnswer::CannotBeTested);
         assert!(none.why.contains("2000 MiB"), "{none:?}");
     }
 
@@ -268,7 +274,7 @@ mod tests {
     fn without_huge_pages_nothing_is_said() {
         for judge in [judge_line, judge_pages] {
             let judged = judge(&found(PAPER, [6.0, 5.0, 4.0], 30.0), 64.0);
-            assert_eq!(judged.answer, Answer::CannotBeTested);
+            assert_eq!(judged.answer, ClaimAnswer::CannotBeTested);
             assert!(judged.why.contains("30 % of 1024"), "{judged:?}");
         }
     }
@@ -276,16 +282,16 @@ mod tests {
     #[test]
     fn small_pages_overlap_less_the_larger_the_array() {
         let of = |small, least| judge_pages(&found(PAPER, small, 100.0), least).answer;
-        assert_eq!(of([6.0, 5.0, 4.0], 64.0), Answer::Holds);
-        assert_eq!(of([4.0, 4.0, 4.0], 64.0), Answer::DoesNotHold);
-        assert_eq!(of([9.0, 8.0, 7.5], 64.0), Answer::DoesNotHold);
-        assert_eq!(of([6.0, 5.0, 4.0], 1000.0), Answer::CannotBeTested);
-        assert_eq!(judge_pages(&Findings::default(), 64.0).answer, Answer::CannotBeTested);
+        assert_eq!(of([6.0, 5.0, 4.0], 64.0), ClaimAnswer::Holds);
+        assert_eq!(of([4.0, 4.0, 4.0], 64.0), ClaimAnswer::DoesNotHold);
+        assert_eq!(of([9.0, 8.0, 7.5], 64.0), ClaimAnswer::DoesNotHold);
+        assert_eq!(of([6.0, 5.0, 4.0], 1000.0), ClaimAnswer::CannotBeTested);
+        assert_eq!(judge_pages(&Findings::default(), 64.0).answer, ClaimAnswer::CannotBeTested);
     }
 
     #[test]
     fn the_greatest_array_is_a_power_of_two_that_the_count_holds() {
-        let plan = |count| Plan { count, ..Plan::of_a_test() };
+        let plan = |count| BenchPlan { count, ..BenchPlan::of_a_test() };
         assert_eq!(greatest(&plan(None)), 1 << 30);
         assert_eq!(greatest(&plan(Some(100_000))), 4 << 20);
         assert_eq!(greatest(&plan(Some(16))), LEAST);

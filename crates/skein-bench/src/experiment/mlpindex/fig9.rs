@@ -5,15 +5,15 @@
 use linkme::distributed_slice;
 
 use super::super::grid::{self, Grid, INSERT};
-use super::super::loops::{LOOKUP_80, LOWER_BOUND, Loop};
-use super::super::partakers::{MLP, Partakers};
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::loops::{GridLoop, LOOKUP_80, LOWER_BOUND};
+use super::super::participants::{MLP, Participants};
+use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{A, B, BOUND_ALONE, LOOKUP_ALONE};
 use crate::rival::index::{
     BTREE_OF_WORDS as TREE, MLP_INDEX_ALL_LEVELS as LEVELS, MLP_INDEX_SERIAL as SERIAL,
 };
 
-const LOOPS: [Loop; 4] = [LOOKUP_80, LOOKUP_ALONE, LOWER_BOUND, BOUND_ALONE];
+const LOOPS: [GridLoop; 4] = [LOOKUP_80, LOOKUP_ALONE, LOWER_BOUND, BOUND_ALONE];
 
 /// The paper's hash table, and one of this language.
 const HASH: [&str; 2] = ["dense-hash-map", "hashbrown"];
@@ -57,8 +57,8 @@ const OF_B: Half = Half {
     ],
 };
 
-fn grid(plan: &Plan, set: &str) -> Grid<'static> {
-    super::over_sets(plan, &[set], &LOOPS, Partakers::Named(&WHO))
+fn grid(plan: &BenchPlan, set: &str) -> Grid<'static> {
+    super::over_sets(plan, &[set], &LOOPS, Participants::Named(&WHO))
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -114,7 +114,7 @@ fn judge(findings: &Findings, half: &Half) -> Judgement {
 /// That an answer is not waited for matters little to an ordered index.
 fn judge_overlap(findings: &Findings, set: &str) -> Judgement {
     let kept = [(LOOKUP_80, LOOKUP_ALONE), (LOWER_BOUND, BOUND_ALONE)].iter().filter_map(|(free, waits)| {
-        let median = |each: &Loop| findings.median(each.measure, MLP, Some(set));
+        let median = |each: &GridLoop| findings.median(each.measure, MLP, Some(set));
         Some((free.measure.to_owned(), median(waits)? / median(free)?))
     });
     Judgement::at_least(OVERLAP, "MlpIndex, dependent / independent", &kept.collect::<Vec<_>>())
@@ -128,14 +128,14 @@ fn judge_ahead(findings: &Findings, set: &str, step: &str, words: &str) -> Judge
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::Place;
+    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     fn add(findings: &mut Findings, set: &str, name: &str, measures: &[&str], rates: &[f64]) {
         for (measure, rate) in measures.iter().zip(rates) {
-            let place = Place { measure, unit: "Mops/s", better: Better::More };
-            findings.add(place, name, Some(&At::name("key set", set)), *rate);
+            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
+            findings.add(place, name, Some(&AxisPoint::name("key set", set)), *rate);
         }
     }
 
@@ -159,7 +159,7 @@ mod tests {
         for half in [OF_A, OF_B] {
             let judged = judge(&paper(&half), &half).each();
             assert_eq!(judged.len(), 2 + 2 + 3 + 3, "{judged:?}");
-            assert!(judged.iter().all(|judged| judged.answer == Answer::Holds), "{judged:?}");
+            assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::Holds), "{judged:?}");
         }
     }
 
@@ -173,15 +173,21 @@ mod tests {
             assert_eq!(found.len(), 1, "{text}: {judged:?}");
             found[0].answer
         };
-        assert_eq!(answer("insert, MlpIndex / hashbrown: mlp-a: 0.34 (at least 0.65"), Answer::DoesNotHold);
-        assert_eq!(answer("lookup, 80 % hits, dependent, MlpIndex / hashbrown: mlp-a: 1.81"), Answer::Holds);
-        assert_eq!(answer("insert, MlpIndex / congee: mlp-a: 4.12"), Answer::Holds);
+        assert_eq!(
+            answer("insert, MlpIndex / hashbrown: mlp-a: 0.34 (at least 0.65"),
+            ClaimAnswer::DoesNotHold
+        );
+        assert_eq!(
+            answer("lookup, 80 % hits, dependent, MlpIndex / hashbrown: mlp-a: 1.81"),
+            ClaimAnswer::Holds
+        );
+        assert_eq!(answer("insert, MlpIndex / congee: mlp-a: 4.12"), ClaimAnswer::Holds);
     }
 
     #[test]
     fn table_3_says_nothing_of_other_keys() {
         let judged = judge(&paper(&OF_A), &OF_B).each();
         assert_eq!(judged.len(), 4);
-        assert!(judged.iter().all(|judged| judged.answer == Answer::CannotBeTested), "{judged:?}");
+        assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::CannotBeTested), "{judged:?}");
     }
 }

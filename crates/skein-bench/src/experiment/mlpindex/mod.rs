@@ -14,33 +14,38 @@ mod fig9;
 mod table2;
 mod targets;
 
-use super::Plan;
-use super::grid::{Grid, Inserts, Weigh, over_key_sets};
-use super::loops::{LOOKUP_80, LOWER_BOUND, Loop};
-use super::partakers::Partakers;
+use super::BenchPlan;
+use super::grid::{Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{GridLoop, LOOKUP_80, LOWER_BOUND};
+use super::participants::Participants;
 
 /// The paper's distributions A and B.
 const A: &str = "mlp-a";
 const B: &str = "mlp-b";
 
 /// The paper's way to ask: each operation waits for the answer to the one before.
-const LOOKUP_ALONE: Loop = LOOKUP_80.dependent("lookup, 80 % hits, dependent");
-const BOUND_ALONE: Loop = LOWER_BOUND.dependent("lower bound, 15 % hits, dependent");
+const LOOKUP_ALONE: GridLoop = LOOKUP_80.dependent("lookup, 80 % hits, dependent");
+const BOUND_ALONE: GridLoop = LOWER_BOUND.dependent("lower bound, 15 % hits, dependent");
 
 /// The paper has 80 million.
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 5_000_000, 20_000_000, 80_000_000])
 }
 
 /// A grid over key sets on one thread, with keys of the same kind that are not there.
-fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partakers) -> Grid<'static> {
+fn over_sets(
+    plan: &BenchPlan,
+    sets: &[&str],
+    loops: &'static [GridLoop],
+    takes: Participants,
+) -> Grid<'static> {
     let count = count(plan);
     Grid {
         points: over_key_sets(plan.sets_or(sets), count, count / 4),
         loops,
         operations: count.clamp(1_000, 2_000_000),
-        inserts: Inserts::Timed,
-        memory: Weigh::No,
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
         takes,
         beside: None,
     }
@@ -53,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_figure_and_table_is_there_and_says_what_it_needs() {
-        let plan = |count| Plan { count: Some(count), ..Plan::of_a_test() };
+        let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
         for name in
             ["mlpindex-fig9", "mlpindex-fig10", "mlpindex-table2", "mlpindex-targets", "skiplist-iterator"]
         {

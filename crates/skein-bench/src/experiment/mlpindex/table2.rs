@@ -2,47 +2,47 @@
 
 use linkme::distributed_slice;
 
-use super::super::findings::Place;
-use super::super::grid::{self, Grid, INSERT, Point};
-use super::super::loops::{Loop, Prepared};
+use super::super::findings::MeasureSpec;
+use super::super::grid::{self, Grid, GridPoint, INSERT};
+use super::super::loops::{GridLoop, PreparedLoop};
 use super::super::memory_read;
-use super::super::partakers::{MLP, Partakers};
-use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::participants::{MLP, Participants};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{A, B, BOUND_ALONE, LOOKUP_ALONE};
 use crate::Result;
 use crate::keyset::KeySet;
 use crate::result::Better;
 use crate::rival::index::{MLP_INDEX_ALL_LEVELS as LEVELS, MLP_INDEX_SERIAL as SERIAL};
 
-const LOOPS: [Loop; 2] = [LOOKUP_ALONE, BOUND_ALONE];
+const LOOPS: [GridLoop; 2] = [LOOKUP_ALONE, BOUND_ALONE];
 
-const fn in_reads(measure: &'static str) -> Place<'static> {
-    Place { measure, unit: "reads", better: Better::Less }
+const fn in_reads(measure: &'static str) -> MeasureSpec<'static> {
+    MeasureSpec { measure, unit: "reads", better: Better::Less }
 }
 
 /// A row of the table: the measure that is timed, where its time in reads stands, and the paper's on distributions A and B.
-struct Row {
+struct Table2Row {
     timed: &'static str,
-    place: Place<'static>,
+    place: MeasureSpec<'static>,
     paper: [(&'static str, f64); 2],
 }
 
-const ROWS: [Row; 3] = [
-    Row {
+const ROWS: [Table2Row; 3] = [
+    Table2Row {
         timed: LOOKUP_ALONE.measure,
         place: in_reads("lookup, in reads of memory"),
         paper: [(A, 1.58), (B, 1.91)],
     },
-    Row { timed: INSERT, place: in_reads("insert, in reads of memory"), paper: [(A, 2.10), (B, 2.90)] },
-    Row {
+    Table2Row { timed: INSERT, place: in_reads("insert, in reads of memory"), paper: [(A, 2.10), (B, 2.90)] },
+    Table2Row {
         timed: BOUND_ALONE.measure,
         place: in_reads("lower bound, in reads of memory"),
         paper: [(A, 2.82), (B, 3.05)],
     },
 ];
 
-fn grid(plan: &Plan) -> Grid<'static> {
-    let takes = Partakers::Named(&[MLP, LEVELS, SERIAL]);
+fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let takes = Participants::Named(&[MLP, LEVELS, SERIAL]);
     Grid { beside: Some(beside), ..super::over_sets(plan, &[A, B], &LOOPS, takes) }
 }
 
@@ -60,7 +60,7 @@ static TABLE2: Experiment = Experiment {
 };
 
 /// A read of memory beside the operations of each round.
-fn beside(bench: &mut Bench, point: &Point, _set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+fn beside(bench: &mut Bench, point: &GridPoint, _set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     ROWS.iter().try_for_each(|row| memory_read::add_in_reads(bench, row.timed, point, row.place, read))
 }
@@ -79,18 +79,18 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Answer, At};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
     fn each_row_is_judged_on_each_distribution() {
-        use Answer::{DoesNotHold, Holds};
+        use ClaimAnswer::{DoesNotHold, Holds};
         let mut findings = Findings::default();
-        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
-        findings.add(ROWS[0].place, MLP, Some(&At::name("key set", "rand-8")), 1.0);
-        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
+        assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
+        findings.add(ROWS[0].place, MLP, Some(&AxisPoint::name("key set", "rand-8")), 1.0);
+        assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
         for row in &ROWS {
-            findings.add(row.place, MLP, Some(&At::name("key set", A)), 2.5);
-            findings.add(row.place, MLP, Some(&At::name("key set", B)), 3.0);
+            findings.add(row.place, MLP, Some(&AxisPoint::name("key set", A)), 2.5);
+            findings.add(row.place, MLP, Some(&AxisPoint::name("key set", B)), 3.0);
         }
         let judged = judge(&findings).each();
         let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();

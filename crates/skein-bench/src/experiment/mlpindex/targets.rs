@@ -3,16 +3,16 @@
 use linkme::distributed_slice;
 
 use super::super::aims::{Aims, Rate, rate};
-use super::super::grid::{self, Grid, INSERT, Point, Weigh};
-use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, LOWER_BOUND, Loop, Prepared};
-use super::super::partakers::{MLP, Partakers};
-use super::super::{Bench, EXPERIMENTS, Experiment, Plan};
+use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
+use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, LOWER_BOUND, PreparedLoop};
+use super::super::participants::{MLP, Participants};
+use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment};
 use super::{A, B, BOUND_ALONE};
 use crate::Result;
 use crate::keyset::KeySet;
 use crate::rival::index::BTREE_OF_WORDS as TREE;
 
-const LOOPS: [Loop; 5] = [LOOKUP, DEPENDENT, GET_MANY, LOWER_BOUND, BOUND_ALONE];
+const LOOPS: [GridLoop; 5] = [LOOKUP, DEPENDENT, GET_MANY, LOWER_BOUND, BOUND_ALONE];
 
 const FREE: &str = LOOKUP.measure;
 const ALONE: &str = DEPENDENT.measure;
@@ -54,9 +54,13 @@ const AIMS: Aims<4> = Aims {
     growing: Some((IN_ALL_GROWING - PAYLOAD) / (IN_ALL - PAYLOAD)),
 };
 
-fn grid(plan: &Plan) -> Grid<'static> {
-    let takes = Partakers::Named(&[MLP, TREE, ART]);
-    Grid { memory: Weigh::ByPart, beside: Some(beside), ..super::over_sets(plan, &KINDS, &LOOPS, takes) }
+fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let takes = Participants::Named(&[MLP, TREE, ART]);
+    Grid {
+        memory: MemoryDetail::ByPart,
+        beside: Some(beside),
+        ..super::over_sets(plan, &KINDS, &LOOPS, takes)
+    }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -74,26 +78,26 @@ static TARGETS: Experiment = Experiment {
 };
 
 /// Once, what the index holds while it grows to these keys.
-fn beside(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     AIMS.weigh_growing(bench, point, set)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::Findings;
-    use super::super::super::findings::Place;
+    use super::super::super::findings::MeasureSpec;
+    use super::super::super::index_memory::{BESIDE, per_key};
     use super::super::super::memory::MOST;
-    use super::super::super::weigh::{BESIDE, per_key};
     use super::*;
-    use crate::result::{Answer, At, Better};
+    use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     /// MlpIndex does twice what the others do, `get_many` three times that, and has 30 bytes for a key, 57 while it grows.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for measure in LOOPS.map(|each| each.measure).into_iter().chain([INSERT]) {
-                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == GET_MANY.measure { 6.0 } else { 2.0 };
                 for (name, rate) in [(MLP, ours), (TREE, 1.0), (ART, 1.0)] {
                     findings.add(place, name, Some(&at), rate);
@@ -114,25 +118,28 @@ mod tests {
             assert_eq!(found.len(), 1, "{text}: {judged:?}");
             found[0].answer
         };
-        assert_eq!(answer("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3"), Answer::Holds);
-        assert_eq!(answer("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5"), Answer::DoesNotHold);
+        assert_eq!(
+            answer("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3"),
+            ClaimAnswer::Holds
+        );
+        assert_eq!(answer("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5"), ClaimAnswer::DoesNotHold);
         assert_eq!(
             answer("get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4"),
-            Answer::DoesNotHold
+            ClaimAnswer::DoesNotHold
         );
         assert_eq!(
             answer("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4"),
-            Answer::Holds
+            ClaimAnswer::Holds
         );
         assert_eq!(
             answer("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32"),
-            Answer::Holds
+            ClaimAnswer::Holds
         );
         assert_eq!(
             answer(
                 "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
             ),
-            Answer::DoesNotHold
+            ClaimAnswer::DoesNotHold
         );
     }
 
@@ -142,7 +149,7 @@ mod tests {
         let mut alone = findings(&[A]);
         alone.cells.retain(|cell| cell.contender == MLP);
         let judged = AIMS.judge(&alone, FREE).each();
-        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
         assert_eq!(tested.count(), 3, "get_many beside its own lookups, and bytes: {judged:?}");
     }
 }

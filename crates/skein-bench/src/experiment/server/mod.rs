@@ -15,37 +15,37 @@
 //! Beside requests per second stands the CPU time that all threads of a server took per request: on two cores the client is
 //! often the limit. Servers stay idle while others are measured.
 
-mod fig12;
-mod fig13;
-mod members;
+mod cuckoo_fig13;
+mod expected_table;
+mod masstree_fig13;
 mod neighbour;
 mod redis_benchmark;
-mod sorted;
-mod table;
-mod target;
+mod server_under_test;
+mod sorted_set_members;
 #[cfg(test)]
 mod tests;
+mod wormhole_fig12;
 
 use linkme::distributed_slice;
 
-use super::findings::Place;
+use super::findings::MeasureSpec;
 use super::setting::{CONNECTIONS, PIPELINE, REQUESTS, VALUE_BYTES};
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
-use crate::keyset::Keys;
-use crate::result::{At, Better};
-use crate::rival::server::{Can, EVERYSEC, OURS, TWO_WORKERS};
-use crate::workload::requests::{Ask, Asking, uniform_of};
-use table::{Shape, Table};
-use target::{MANY_CONNECTIONS, Target, Wanted, measure};
+use crate::keyset::PackedKeys;
+use crate::result::{AxisPoint, Better};
+use crate::rival::server::{EVERYSEC, OURS, ServerAbilities, TWO_WORKERS};
+use crate::workload::requests::{RequestOp, ScriptRequest, uniform_of};
+use expected_table::{ExpectedTable, ValueShape};
+use server_under_test::{MANY_CONNECTIONS, ServerSelection, ServerUnderTest, measure};
 
 /// Bytes of a value.
-fn value_bytes(plan: &Plan) -> usize {
+fn value_bytes(plan: &BenchPlan) -> usize {
     plan.setting(&VALUE_BYTES, 64)
 }
 
 /// Pipeline depths: these, unless the user says so.
-fn pipelines(plan: &Plan, own: &[usize]) -> Vec<usize> {
+fn pipelines(plan: &BenchPlan, own: &[usize]) -> Vec<usize> {
     plan.settings.get(&PIPELINE).map_or(own.to_vec(), |depth| vec![depth])
 }
 
@@ -57,31 +57,41 @@ const MANY_AT: usize = 16;
 const MANY: u8 = 10;
 
 /// A kind of requests, and its measures.
-struct Kind {
-    ask: Ask,
+struct RequestKind {
+    ask: RequestOp,
     rate: &'static str,
     cpu: &'static str,
     p99: &'static str,
 }
 
-const KINDS: [Kind; 5] = [
-    Kind { ask: Ask::Get, rate: "GET", cpu: "GET, CPU", p99: "GET, p99" },
-    Kind { ask: Ask::Put, rate: "SET", cpu: "SET, CPU", p99: "SET, p99" },
-    Kind { ask: Ask::Ping, rate: "PING", cpu: "PING, CPU", p99: "PING, p99" },
-    Kind { ask: Ask::GetMany, rate: "MGET of 10", cpu: "MGET of 10, CPU", p99: "MGET of 10, p99" },
-    Kind { ask: Ask::PutMany, rate: "MSET of 10", cpu: "MSET of 10, CPU", p99: "MSET of 10, p99" },
+const KINDS: [RequestKind; 5] = [
+    RequestKind { ask: RequestOp::Get, rate: "GET", cpu: "GET, CPU", p99: "GET, p99" },
+    RequestKind { ask: RequestOp::Put, rate: "SET", cpu: "SET, CPU", p99: "SET, p99" },
+    RequestKind { ask: RequestOp::Ping, rate: "PING", cpu: "PING, CPU", p99: "PING, p99" },
+    RequestKind {
+        ask: RequestOp::GetMany,
+        rate: "MGET of 10",
+        cpu: "MGET of 10, CPU",
+        p99: "MGET of 10, p99",
+    },
+    RequestKind {
+        ask: RequestOp::PutMany,
+        rate: "MSET of 10",
+        cpu: "MSET of 10, CPU",
+        p99: "MSET of 10, p99",
+    },
 ];
 
 /// How much more a server has in memory for each key that was loaded.
-const MEMORY: Place<'_> = Place { measure: "memory", unit: "B/key", better: Better::Less };
+const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/key", better: Better::Less };
 
 /// The time in which 99 of 100 pipelines are answered.
-const fn p99(measure: &str) -> Place<'_> {
-    Place { measure, unit: "us", better: Better::Less }
+const fn p99(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "us", better: Better::Less }
 }
 
 /// What is measured: kinds of requests, at depths.
-fn cells(plan: &Plan) -> Vec<(usize, &'static Kind)> {
+fn cells(plan: &BenchPlan) -> Vec<(usize, &'static RequestKind)> {
     let pipelines = pipelines(plan, &DEPTHS);
     let at = |depth: usize| {
         KINDS.iter().filter(move |kind| depth == MANY_AT || !kind.is_many()).map(move |kind| (depth, kind))
@@ -89,14 +99,14 @@ fn cells(plan: &Plan) -> Vec<(usize, &'static Kind)> {
     pipelines.into_iter().flat_map(at).collect()
 }
 
-impl Kind {
+impl RequestKind {
     fn is_many(&self) -> bool {
-        matches!(self.ask, Ask::GetMany | Ask::PutMany)
+        matches!(self.ask, RequestOp::GetMany | RequestOp::PutMany)
     }
 
     /// Whether a server can do that.
-    fn suits(&self, can: Can) -> bool {
-        if self.is_many() { can.many } else { can.ping || self.ask != Ask::Ping }
+    fn suits(&self, can: ServerAbilities) -> bool {
+        if self.is_many() { can.many } else { can.ping || self.ask != RequestOp::Ping }
     }
 
     /// Keys of a request.
@@ -106,27 +116,27 @@ impl Kind {
 }
 
 /// A measure of requests per second.
-const fn rate(measure: &str) -> Place<'_> {
-    Place { measure, unit: "kreq/s", better: Better::More }
+const fn rate(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "kreq/s", better: Better::More }
 }
 
 /// A measure of CPU time of the server.
-const fn cpu(measure: &str) -> Place<'_> {
-    Place { measure, unit: "us/req", better: Better::Less }
+const fn cpu(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "us/req", better: Better::Less }
 }
 
 /// As many keys on each lane.
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     let keys = plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000]);
     keys.next_multiple_of(lanes(plan))
 }
 
-fn lanes(plan: &Plan) -> usize {
+fn lanes(plan: &BenchPlan) -> usize {
     plan.setting(&CONNECTIONS, MANY_CONNECTIONS)
 }
 
 /// Requests of a loop: in deep pipelines they go so much faster that a loop has four times as many.
-fn requests(plan: &Plan, pipeline: usize) -> usize {
+fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
     let shallow = plan.size.pick([20_000, 100_000, 200_000, 500_000]).min(4 * count(plan));
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
@@ -146,9 +156,10 @@ static SERVER: Experiment = Experiment {
     claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU time where the client is the limit; no p99 is longer; two workers take at most 1.15 times the CPU time of one; a key takes at most 0.7 times the memory",
     memory: |plan| {
         let keys = count(plan) as u64;
-        let asked = size_of::<Asking>()
+        let asked = size_of::<ScriptRequest>()
             * pipelines(plan, &DEPTHS).iter().map(|&depth| requests(plan, depth)).max().unwrap_or(0);
-        Ok(keys * (KEY_BYTES + SERVERS * target::row_bytes(16, value_bytes(plan) as u64)) + asked as u64)
+        Ok(keys * (KEY_BYTES + SERVERS * server_under_test::row_bytes(16, value_bytes(plan) as u64))
+            + asked as u64)
     },
     steps: |plan| plan.rounds * cells(plan).len() + 1,
     run,
@@ -156,11 +167,11 @@ static SERVER: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let mut keys = Keys::default();
+    let mut keys = PackedKeys::default();
     (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
     bench.set("keys", keys.len());
     bench.set("value bytes", value_bytes(&bench.plan));
-    let wanted = Wanted {
+    let wanted = ServerSelection {
         takes: |can| can.values,
         each_index: false,
         keys: "these keys",
@@ -169,10 +180,11 @@ fn run(bench: &mut Bench) -> Result<()> {
         logs: false,
         also: &[TWO_WORKERS, EVERYSEC],
     };
-    let table = Table::new(&keys, Shape::Values(value_bytes(&bench.plan))).on_lanes(lanes(&bench.plan));
+    let table =
+        ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan))).on_lanes(lanes(&bench.plan));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
-    let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
     for target in &targets {
         if let Some(bytes) = target.loaded_bytes {
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
@@ -196,13 +208,13 @@ fn run(bench: &mut Bench) -> Result<()> {
 /// One loop of one server.
 fn loop_of(
     bench: &mut Bench,
-    target: &mut Target<'_>,
-    kind: &Kind,
+    target: &mut ServerUnderTest<'_>,
+    kind: &RequestKind,
     pipeline: usize,
-    asked: &[Asking],
+    asked: &[ScriptRequest],
 ) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "a few")]
-    let at = At::number("pipeline", pipeline as f64);
+    let at = AxisPoint::number("pipeline", pipeline as f64);
     let name = format!("{}, pipeline {pipeline}", kind.rate);
     let latency = measure(bench, target, &name, asked, pipeline, (rate(kind.rate), cpu(kind.cpu)), &at)?;
     bench.add(p99(kind.p99), target.name, Some(&at), latency)
@@ -216,7 +228,7 @@ fn judge(findings: &Findings) -> Judgement {
     let rates = AIMS.iter().map(|(pipeline, kinds, least)| {
         let what = format!("requests per CPU time, and per second, ours / Redis at pipeline {pipeline}");
         let measures = kinds.iter().flat_map(|&kind| {
-            let Kind { rate, cpu, .. } = &KINDS[kind];
+            let RequestKind { rate, cpu, .. } = &KINDS[kind];
             [
                 compared(findings, cpu, pipeline, "redis", OURS),
                 compared(findings, rate, pipeline, OURS, "redis"),
@@ -224,7 +236,7 @@ fn judge(findings: &Findings) -> Judgement {
         });
         Judgement::at_least(*least, &what, &measures.flatten().collect::<Vec<_>>())
     });
-    let everywhere = |measure: fn(&Kind) -> &'static str, above: &'static str, below: &'static str| {
+    let everywhere = |measure: fn(&RequestKind) -> &'static str, above: &'static str, below: &'static str| {
         let at =
             KINDS.iter().flat_map(move |kind| ["1", "16", "100"].map(|pipeline| (measure(kind), pipeline)));
         at.filter_map(|(measure, pipeline)| compared(findings, measure, pipeline, above, below))

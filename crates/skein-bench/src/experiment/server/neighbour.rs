@@ -15,17 +15,17 @@ use std::time::Duration;
 
 use linkme::distributed_slice;
 
-use super::table::{Shape, Table};
-use super::target::{self, CLIENT_CORE, MANY_CONNECTIONS, Wanted, measure};
+use super::expected_table::{ExpectedTable, ValueShape};
+use super::server_under_test::{self, CLIENT_CORE, MANY_CONNECTIONS, ServerSelection, measure};
 use super::{cpu, p99, rate};
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::REQUESTS;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::keyset::Keys;
-use crate::result::{At, Better};
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::keyset::PackedKeys;
+use crate::result::{AxisPoint, Better};
 use crate::rival::server::OURS;
 use crate::sys::pin_to;
-use crate::workload::requests::{Ask, uniform_of};
+use crate::workload::requests::{RequestOp, uniform_of};
 use crate::{Error, Result};
 
 /// Bytes of a value.
@@ -53,16 +53,17 @@ const PUT_AT_ONCE: usize = 500;
 /// Longer than any reply of a neighbour takes, on a busy machine, too.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([50_000, 200_000, 1_000_000, 10_000_000])
 }
 
-fn requests(plan: &Plan) -> usize {
+fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, plan.size.pick([50_000, 200_000, 500_000, 1_000_000]).min(20 * count(plan)))
 }
 
 /// What of a server is waited for: answers that say everything.
-const ANSWERS: Place<'_> = Place { measure: "answers to the neighbour", unit: "1/s", better: Better::More };
+const ANSWERS: MeasureSpec<'_> =
+    MeasureSpec { measure: "answers to the neighbour", unit: "1/s", better: Better::More };
 
 #[distributed_slice(EXPERIMENTS)]
 static NEIGHBOUR: Experiment = Experiment {
@@ -71,17 +72,19 @@ static NEIGHBOUR: Experiment = Experiment {
     title: "Small reads beside a client of the same worker that asks for everything again and again",
     source: "this project's aims",
     claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all columns of a key is at most 3 times that without it",
-    memory: |plan| Ok(count(plan) as u64 * (32 + 2 * 3 * target::row_bytes(16, VALUE_BYTES as u64))),
+    memory: |plan| {
+        Ok(count(plan) as u64 * (32 + 2 * 3 * server_under_test::row_bytes(16, VALUE_BYTES as u64)))
+    },
     steps: |plan| plan.rounds * NEIGHBOURS.len() + 1,
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let mut keys = Keys::default();
+    let mut keys = PackedKeys::default();
     (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
     bench.set("keys, members, columns", keys.len());
-    let wanted = Wanted {
+    let wanted = ServerSelection {
         takes: |can| can.values && can.many,
         each_index: false,
         keys: "these keys",
@@ -90,10 +93,10 @@ fn run(bench: &mut Bench) -> Result<()> {
         logs: false,
         also: &[],
     };
-    let table = Table::new(&keys, Shape::Values(VALUE_BYTES));
+    let table = ExpectedTable::new(&keys, ValueShape::Values(VALUE_BYTES));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
-    let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
     for target in &targets {
         fill(target.address(), keys.len())?;
     }
@@ -101,11 +104,11 @@ fn run(bench: &mut Bench) -> Result<()> {
         for neighbour in NEIGHBOURS {
             bench.step(&format!("round {}, beside {}", round + 1, neighbour.0));
             let seed = bench.plan.seed.wrapping_add(round as u64);
-            let asked = uniform_of(Ask::Get, 1, keys.len(), requests(&bench.plan), seed);
+            let asked = uniform_of(RequestOp::Get, 1, keys.len(), requests(&bench.plan), seed);
             for target in &mut targets {
                 let request = if target.name == OURS { neighbour.1 } else { neighbour.2 };
-                let at = At::name("neighbour", neighbour.0);
-                let noisy = Noisy::start(target.address(), request)?;
+                let at = AxisPoint::name("neighbour", neighbour.0);
+                let noisy = NoisyNeighbour::start(target.address(), request)?;
                 let latency = measure(bench, target, GET[0], &asked, 1, (rate(GET[0]), cpu(GET[1])), &at);
                 let answers = noisy.stop()?;
                 bench.add(p99(GET[2]), target.name, Some(&at), latency?)?;
@@ -189,12 +192,12 @@ fn fill(address: SocketAddr, count: usize) -> Result<()> {
 }
 
 /// A neighbour that asks until it is told to stop.
-struct Noisy {
+struct NoisyNeighbour {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<Result<f64>>>,
 }
 
-impl Noisy {
+impl NoisyNeighbour {
     /// None, if it has nothing to ask.
     fn start(address: SocketAddr, request: &'static str) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -237,14 +240,14 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn ours_is_judged_beside_itself() {
         let answer = |times: &[f64]| {
             let mut findings = Findings::default();
             for ((name, ..), times) in NEIGHBOURS.into_iter().zip(times) {
-                findings.add(p99(GET[2]), OURS, Some(&At::name("neighbour", name)), 50.0 * times);
+                findings.add(p99(GET[2]), OURS, Some(&AxisPoint::name("neighbour", name)), 50.0 * times);
             }
             judge(&findings).answer
         };

@@ -9,14 +9,15 @@ use std::process::{Command, Stdio};
 
 use linkme::distributed_slice;
 
-use super::target::{CLIENT_CORE, launch, row_bytes};
+use super::server_under_test::{CLIENT_CORE, launch, row_bytes};
 use super::{MANY_CONNECTIONS, REQUESTS, cpu, pipelines, rate};
-use crate::experiment::findings::Place;
+use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::CONNECTIONS;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::AxisPoint;
 use crate::rival::server::{
-    self, DISK, Entry, OURS, Process, Running, Start, free_address, on_path, version,
+    self, DISK, OURS, RegisteredServer, RunningServer, ServerLaunch, ServerProcess, free_address, on_path,
+    version,
 };
 use crate::sys::pinned;
 use crate::{Error, Result};
@@ -35,15 +36,15 @@ const VALUE_BYTES: usize = 4;
 const FILL: usize = 10;
 
 /// The client's names of its tests, and ours.
-const TESTS: [(&str, Place<'_>, Place<'_>); 2] =
+const TESTS: [(&str, MeasureSpec<'_>, MeasureSpec<'_>); 2] =
     [("set", rate("SET"), cpu("SET, CPU")), ("get", rate("GET"), cpu("GET, CPU"))];
 
-fn keys(plan: &Plan) -> usize {
+fn keys(plan: &BenchPlan) -> usize {
     plan.count.unwrap_or(KEYS)
 }
 
 /// Requests of a loop: four times as many in deep pipelines.
-fn requests(plan: &Plan, pipeline: usize) -> usize {
+fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
     let shallow = plan.size.pick([100_000, 200_000, 500_000, 1_000_000]).min(10 * keys(plan));
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
@@ -62,9 +63,9 @@ static EXPERIMENT: Experiment = Experiment {
 };
 
 /// A server that runs.
-struct Target {
+struct BenchmarkServer {
     name: &'static str,
-    process: Process,
+    process: ServerProcess,
 }
 
 fn run(bench: &mut Bench) -> Result<()> {
@@ -102,12 +103,16 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// Starts a server, if it is wanted and installed.
-fn start(bench: &mut Bench, entry: &'static Entry, folder: &Path) -> Result<Option<Target>> {
+fn start(
+    bench: &mut Bench,
+    entry: &'static RegisteredServer,
+    folder: &Path,
+) -> Result<Option<BenchmarkServer>> {
     if !bench.plan.wants(entry.name) {
         return Ok(None);
     }
     let keys = keys(&bench.plan) as u64;
-    let start = Start {
+    let start = ServerLaunch {
         address: free_address()?,
         folder,
         logs: true,
@@ -115,10 +120,10 @@ fn start(bench: &mut Bench, entry: &'static Entry, folder: &Path) -> Result<Opti
         keys,
         index: entry.index,
     };
-    Ok(launch(bench, entry, &start)?.map(|process| Target { name: entry.name, process }))
+    Ok(launch(bench, entry, &start)?.map(|process| BenchmarkServer { name: entry.name, process }))
 }
 
-impl Target {
+impl BenchmarkServer {
     /// One loop: requests per second as the client counts them, and CPU time of the server per request.
     fn measure(
         &mut self,
@@ -126,20 +131,20 @@ impl Target {
         client: &Path,
         test: &str,
         pipeline: usize,
-        (rate, cpu): (Place<'_>, Place<'_>),
+        (rate, cpu): (MeasureSpec<'_>, MeasureSpec<'_>),
     ) -> Result<()> {
         let requests = requests(&bench.plan, pipeline);
         let before = self.process.cpu_seconds()?;
         let per_second = self.ask(client, &bench.plan, test, (pipeline, requests))?;
         let cpu_seconds = self.process.cpu_seconds()? - before;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let (at, requests) = (At::number("pipeline", pipeline as f64), requests as f64);
+        let (at, requests) = (AxisPoint::number("pipeline", pipeline as f64), requests as f64);
         bench.add(rate, self.name, Some(&at), per_second / 1e3)?;
         bench.add(cpu, self.name, Some(&at), cpu_seconds / requests * 1e6)
     }
 
     /// Requests per second of one of the client's tests, in such pipelines, so many.
-    fn ask(&mut self, client: &Path, plan: &Plan, test: &str, how: (usize, usize)) -> Result<f64> {
+    fn ask(&mut self, client: &Path, plan: &BenchPlan, test: &str, how: (usize, usize)) -> Result<f64> {
         let done = ask(client, self.process.address(), plan, test, how);
         done.map_err(|error| self.process.explain(error))
     }
@@ -148,7 +153,7 @@ impl Target {
 fn ask(
     client: &Path,
     address: SocketAddr,
-    plan: &Plan,
+    plan: &BenchPlan,
     test: &str,
     (pipeline, requests): (usize, usize),
 ) -> Result<f64> {
@@ -196,7 +201,7 @@ fn judge(findings: &Findings) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn the_clients_table_is_read() {
@@ -214,7 +219,7 @@ mod tests {
         };
         assert_eq!(judged(&findings), [CannotBeTested; 2]);
         for ((_, rate, _), ours) in TESTS.into_iter().zip([1.1, 0.9]) {
-            let at = At::number("pipeline", 1.0);
+            let at = AxisPoint::number("pipeline", 1.0);
             findings.add(rate, DISK, Some(&at), ours);
             findings.add(rate, OURS, Some(&at), 2.0);
             findings.add(rate, REDIS, Some(&at), 1.0);

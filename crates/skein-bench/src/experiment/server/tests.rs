@@ -1,42 +1,42 @@
 use std::collections::BTreeMap;
 
 use super::super::{bench, named};
-use super::sorted;
-use super::table::{Order, Shape, Table};
-use crate::experiment::{Plan, Settings};
+use super::cuckoo_fig13;
+use super::expected_table::{ExpectedTable, KeyOrder, ValueShape};
+use crate::experiment::{BenchPlan, BenchSettings};
 use crate::keyset;
-use crate::result::{Cell, Line, Machine, Sink, read};
-use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
-use crate::workload::requests::{Ask, Asking, MYCSB, uniform_of};
-use crate::workload::{Asked, Share};
+use crate::result::{Machine, ResultCell, ResultLine, ResultSink, read};
+use crate::rival::server::{COLUMNS, DialectRequest, NOOP, RowColumns};
+use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform_of};
+use crate::workload::{RankedKeySet, ThreadShare};
 
 /// A server as it should be, which notes requests that it would have answered otherwise.
 #[derive(Default)]
-struct Model {
+struct ServerModel {
     values: BTreeMap<Vec<u8>, Vec<u8>>,
-    rows: BTreeMap<Vec<u8>, Columns>,
+    rows: BTreeMap<Vec<u8>, RowColumns>,
     rows_read: usize,
 }
 
-impl Model {
-    fn ask(&mut self, request: Request<'_>) {
+impl ServerModel {
+    fn ask(&mut self, request: DialectRequest<'_>) {
         match request {
-            Request::Ping => {}
-            Request::Add(key, value) => {
+            DialectRequest::Ping => {}
+            DialectRequest::Add(key, value) => {
                 assert_eq!(self.values.insert(key.to_owned(), value.to_owned()), None);
             }
-            Request::Set(key, value) => {
+            DialectRequest::Set(key, value) => {
                 self.values.insert(key.to_owned(), value.to_owned()).expect("it was there");
             }
-            Request::Get(key, value) => assert_eq!(self.values[key], value),
-            Request::AddRow(key, columns) => {
+            DialectRequest::Get(key, value) => assert_eq!(self.values[key], value),
+            DialectRequest::AddRow(key, columns) => {
                 assert_eq!(self.rows.insert(key.to_owned(), *columns), None);
             }
-            Request::GetRow(key, columns) => assert_eq!(self.rows[key], *columns),
-            Request::SetColumn(key, column, value) => {
+            DialectRequest::GetRow(key, columns) => assert_eq!(self.rows[key], *columns),
+            DialectRequest::SetColumn(key, column, value) => {
                 self.rows.get_mut(key).expect("loaded")[column] = *value;
             }
-            Request::Range(range) => {
+            DialectRequest::Range(range) => {
                 let here = self.rows.range(range.from.to_owned()..).take(range.count);
                 let here = here.map(|(key, columns)| (&key[..], columns[range.column]));
                 let expected: Vec<_> = range.rows.collect();
@@ -44,17 +44,17 @@ impl Model {
                 assert!(here.eq(expected.iter().copied()), "from {:?}", range.from);
                 self.rows_read += expected.len();
             }
-            Request::GetMany(pairs) => {
+            DialectRequest::GetMany(pairs) => {
                 for (key, value) in pairs {
                     assert_eq!(&self.values[*key], value);
                 }
             }
-            Request::SetMany(pairs) => {
+            DialectRequest::SetMany(pairs) => {
                 for (key, value) in pairs {
                     self.values.insert((*key).to_owned(), value.clone()).expect("it was there");
                 }
             }
-            Request::Keys(range) => {
+            DialectRequest::Keys(range) => {
                 let here = self.values.range(range.from.to_owned()..).take(range.count);
                 let expected: Vec<_> = range.keys.collect();
                 assert_eq!(expected.len(), range.found);
@@ -68,9 +68,9 @@ impl Model {
 #[test]
 fn what_is_expected_of_rows_is_what_a_server_has() {
     let set = keyset::make("ycsb", 300, 0, 7).expect("a good name");
-    let order = Order::new(set.order());
-    let mut table = Table::new(&set.keys, Shape::Columns).ordered(&order);
-    let mut model = Model::default();
+    let order = KeyOrder::new(set.order());
+    let mut table = ExpectedTable::new(&set.keys, ValueShape::Columns).ordered(&order);
+    let mut model = ServerModel::default();
     (0..300).for_each(|number| table.add(number, |request| model.ask(request)));
     let loaded = model.rows.clone();
     for mycsb in MYCSB {
@@ -86,14 +86,14 @@ fn what_is_expected_of_rows_is_what_a_server_has() {
 #[test]
 fn ranges_have_the_keys_that_were_added() {
     let set = keyset::make("az1", 400, 400, 7).expect("a good name");
-    let all = sorted::joined(&set);
-    let order = Order::new(all.order());
-    let mut table = Table::new(&all.keys, Shape::Values(8)).ordered(&order).loading(400);
-    let mut model = Model::default();
+    let all = cuckoo_fig13::joined(&set);
+    let order = KeyOrder::new(all.order());
+    let mut table = ExpectedTable::new(&all.keys, ValueShape::Values(8)).ordered(&order).loading(400);
+    let mut model = ServerModel::default();
     (0..table.loaded()).for_each(|number| table.add(number, |request| model.ask(request)));
-    let asked = Asked::new(&set);
+    let asked = RankedKeySet::new(&set);
     for (which, letter) in [3, 4, 0, 5].into_iter().enumerate() {
-        for asking in sorted::script(&asked, letter, 1000, Share { thread: which, of: 4 }, 7) {
+        for asking in cuckoo_fig13::script(&asked, letter, 1000, ThreadShare { thread: which, of: 4 }, 7) {
             table.request(asking, |request| model.ask(request));
         }
     }
@@ -104,11 +104,18 @@ fn ranges_have_the_keys_that_were_added() {
 #[test]
 fn what_is_expected_of_values_is_what_a_server_has() {
     let set = keyset::make("decimal", 100, 0, 7).expect("a good name");
-    let mut table = Table::new(&set.keys, Shape::Values(8)).on_lanes(5);
-    let mut model = Model::default();
+    let mut table = ExpectedTable::new(&set.keys, ValueShape::Values(8)).on_lanes(5);
+    let mut model = ServerModel::default();
     (0..100).for_each(|number| table.add(number, |request| model.ask(request)));
     let loaded = model.values.clone();
-    for ask in [Ask::Get, Ask::Put, Ask::Get, Ask::Ping, Ask::PutMany, Ask::GetMany] {
+    for ask in [
+        RequestOp::Get,
+        RequestOp::Put,
+        RequestOp::Get,
+        RequestOp::Ping,
+        RequestOp::PutMany,
+        RequestOp::GetMany,
+    ] {
         for asking in uniform_of(ask, 10, 100, 1000, 7) {
             table.request(asking, |request| model.ask(request));
         }
@@ -116,25 +123,25 @@ fn what_is_expected_of_values_is_what_a_server_has() {
     assert!(
         loaded.values().zip(model.values.values()).filter(|(before, after)| before != after).count() > 90
     );
-    let again = Asking { ask: Ask::PutAgain, count: 0, column: 0, number: 5 };
+    let again = ScriptRequest { ask: RequestOp::PutAgain, count: 0, column: 0, number: 5 };
     let before = model.values.clone();
     table.request(again, |request| model.ask(request));
     assert_eq!(before, model.values, "what is put again does not change");
 }
 
 /// Runs `server` with these contenders; returns the lines that it wrote, and how it ended.
-fn tiny(only: &str) -> (Vec<Line>, crate::Result<()>) {
+fn tiny(only: &str) -> (Vec<ResultLine>, crate::Result<()>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let servers = folder.path().join("servers");
-    let plan = Plan {
+    let plan = BenchPlan {
         count: Some(50),
         only: vec![only.to_owned()],
-        settings: Settings::parse(&["connections=7".to_owned()], &["server"]).expect("a good setting"),
+        settings: BenchSettings::parse(&["connections=7".to_owned()], &["server"]).expect("a good setting"),
         folder: servers.clone(),
-        ..Plan::of_a_test()
+        ..BenchPlan::of_a_test()
     };
     let results = folder.path().join("results.jsonl");
-    let mut sink = Sink::append(&results).expect("a file");
+    let mut sink = ResultSink::append(&results).expect("a file");
     let experiment = named("server").expect("registered");
     let done = bench::run(experiment, &plan, &Machine::default(), true, &mut sink);
     let left = std::fs::read_dir(servers).expect("made").count();
@@ -146,8 +153,10 @@ fn tiny(only: &str) -> (Vec<Line>, crate::Result<()>) {
 fn the_bound_is_measured_without_any_server() {
     let (lines, done) = tiny(NOOP);
     done.expect("it runs");
-    let cells: Vec<&Cell> =
-        lines.iter().filter_map(|line| if let Line::Cell(cell) = line { Some(cell) } else { None }).collect();
+    let cells: Vec<&ResultCell> = lines
+        .iter()
+        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
+        .collect();
     assert_eq!(
         cells.len(),
         (3 * 3 + 2) * 3,

@@ -5,20 +5,20 @@ use std::time::Duration;
 use linkme::distributed_slice;
 use skein_store::Durability;
 
-use super::own::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
+use super::own_store::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
 use super::{batch, memory, rate, rows};
 use crate::Result;
-use crate::experiment::findings::Place;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::{At, Better};
-use crate::rival::store::{OURS, Rows};
+use crate::experiment::findings::MeasureSpec;
+use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::{AxisPoint, Better};
+use crate::rival::store::{BenchRows, OURS};
 
 const LEVELS: [(Durability, &str); 3] =
     [(Durability::None, "none"), (Durability::Buffered, "buffered"), (Durability::Sync, "sync")];
 
-const PUT: Place<'_> = rate("put");
-const DURING: Place<'_> = rate("put during a checkpoint");
-const BESIDE: Place<'_> = rate("checkpoint beside puts");
+const PUT: MeasureSpec<'_> = rate("put");
+const DURING: MeasureSpec<'_> = rate("put during a checkpoint");
+const BESIDE: MeasureSpec<'_> = rate("checkpoint beside puts");
 const BUFFERED_SHARE: &str = "put, buffered / none";
 
 /// What is left of the rate of puts while a checkpoint is written.
@@ -28,21 +28,21 @@ pub const DURING_SHARE: &str = "put, during a checkpoint / alone";
 const PUT_ROWS: usize = 1 << 20;
 
 /// A ratio of two rates of one round.
-pub const fn share(measure: &str) -> Place<'_> {
-    Place { measure, unit: "ratio", better: Better::More }
+pub const fn share(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "ratio", better: Better::More }
 }
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([500_000, 1_000_000, 2_000_000, 20_000_000])
 }
 
 /// How long puts are counted.
-pub fn window(plan: &Plan) -> Duration {
+pub fn window(plan: &BenchPlan) -> Duration {
     Duration::from_millis(plan.size.pick([500, 1000, 2000, 10_000]))
 }
 
 /// The rows that are put, of these.
-pub fn put_order(rows: &Rows) -> Vec<usize> {
+pub fn put_order(rows: &BenchRows) -> Vec<usize> {
     rows.sample(PUT_ROWS.min(rows.len()))
 }
 
@@ -86,7 +86,7 @@ fn run(bench: &mut Bench) -> Result<()> {
             let store = open(&scratch.fresh("store")?, durability)?;
             load(&store, &rows, batch(&bench.plan))?;
             let alone = puts_for(&store, &rows, &order, window(&bench.plan))?;
-            bench.add(PUT, OURS, Some(&At::name("durability", name)), alone)?;
+            bench.add(PUT, OURS, Some(&AxisPoint::name("durability", name)), alone)?;
             match durability {
                 Durability::None => none = alone,
                 Durability::Buffered => {

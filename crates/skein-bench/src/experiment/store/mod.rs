@@ -10,8 +10,8 @@
 //! which counts; rows are read at random; the store is opened again so that every commit is durable, and single puts are timed.
 
 mod levels;
-mod own;
-mod sec5;
+mod masstree_sec5;
+mod own_store;
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,56 +19,59 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 use linkme::distributed_slice;
 
-use super::findings::Place;
+use super::findings::MeasureSpec;
 use super::setting::{BATCH, GETS, SYNC_PUTS, VALUE_BYTES};
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan, latency};
+use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement, latency};
 use crate::result::Better;
-use crate::rival::store::{self, Contender, Entry, Level, OURS, Outcome, Part, Rows, Setup};
+use crate::rival::store::{
+    self, BenchRows, DurabilityLevel, OURS, RegisteredStore, StoreContender, StoreResult, StoreRole,
+    StoreSetup,
+};
 use crate::sys::pinned;
 use crate::{Error, Result};
 
 /// Bytes of a value.
-fn value_bytes(plan: &Plan) -> usize {
+fn value_bytes(plan: &BenchPlan) -> usize {
     plan.setting(&VALUE_BYTES, 100)
 }
 
 /// Rows in a batch.
-fn batch(plan: &Plan) -> usize {
+fn batch(plan: &BenchPlan) -> usize {
     plan.setting(&BATCH, 1000)
 }
 
-const LOAD: Place<'_> = rate("load");
-const GET: Place<'_> = rate("get");
-const PUT: Place<'_> = Place { measure: "sync put, latency", unit: "us", better: Better::Less };
-const PUT_P99: Place<'_> = Place { measure: "sync put, p99", unit: "us", better: Better::Less };
+const LOAD: MeasureSpec<'_> = rate("load");
+const GET: MeasureSpec<'_> = rate("get");
+const PUT: MeasureSpec<'_> = MeasureSpec { measure: "sync put, latency", unit: "us", better: Better::Less };
+const PUT_P99: MeasureSpec<'_> = MeasureSpec { measure: "sync put, p99", unit: "us", better: Better::Less };
 
 /// A measure of thousands of rows per second.
-const fn rate(measure: &str) -> Place<'_> {
-    Place { measure, unit: "krows/s", better: Better::More }
+const fn rate(measure: &str) -> MeasureSpec<'_> {
+    MeasureSpec { measure, unit: "krows/s", better: Better::More }
 }
 
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([200_000, 1_000_000, 2_000_000, 20_000_000])
 }
 
-fn gets(plan: &Plan) -> usize {
+fn gets(plan: &BenchPlan) -> usize {
     plan.setting(&GETS, count(plan).min(1_000_000))
 }
 
-fn sync_puts(plan: &Plan) -> usize {
+fn sync_puts(plan: &BenchPlan) -> usize {
     plan.setting(&SYNC_PUTS, plan.size.pick([100, 300, 500, 1000]))
 }
 
 /// The rows that a run is about.
-fn rows(bench: &mut Bench, count: usize) -> Rows {
+fn rows(bench: &mut Bench, count: usize) -> BenchRows {
     let value_bytes = value_bytes(&bench.plan);
     bench.set("rows", format!("{count} of 8 random key bytes and {value_bytes} value bytes"));
     bench.set("batch", batch(&bench.plan));
-    Rows::new(count, value_bytes, bench.plan.seed)
+    BenchRows::new(count, value_bytes, bench.plan.seed)
 }
 
 /// Memory that a store takes at most: rows with their index, and a cache that holds as much again.
-fn memory(plan: &Plan, rows: usize) -> u64 {
+fn memory(plan: &BenchPlan, rows: usize) -> u64 {
     rows as u64 * (3 * (value_bytes(plan) as u64 + 8) + 100)
 }
 
@@ -80,13 +83,13 @@ static STORE: Experiment = Experiment {
     source: "this project's aims",
     claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
     memory: |plan| Ok(memory(plan, count(plan)) + 8 * gets(plan) as u64),
-    steps: |plan| plan.rounds * contenders_count(Part::Rows),
+    steps: |plan| plan.rounds * contenders_count(StoreRole::Rows),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let entries = contenders(bench, Part::Rows)?;
+    let entries = contenders(bench, StoreRole::Rows)?;
     let rows = rows(bench, count(&bench.plan));
     bench.set("gets", gets(&bench.plan));
     bench.set("durable puts", sync_puts(&bench.plan));
@@ -96,19 +99,19 @@ fn run(bench: &mut Bench) -> Result<()> {
         for (entry, latencies) in entries.iter().zip(&mut latencies) {
             bench.step(&format!("round {}, {}", round + 1, entry.name));
             let folder = scratch.fresh("store")?;
-            Turn { entry, rows: &rows, folder: &folder }.measure(bench, latencies)?;
+            StoreTurn { entry, rows: &rows, folder: &folder }.measure(bench, latencies)?;
         }
     }
     Ok(())
 }
 
 /// How many stores could take part.
-pub fn contenders_count(part: Part) -> usize {
+pub fn contenders_count(part: StoreRole) -> usize {
     store::all().iter().filter(|entry| entry.part.takes(part)).count()
 }
 
 /// The stores that are wanted, of those that take part; who is not there is noted.
-pub fn contenders(bench: &mut Bench, part: Part) -> Result<Vec<&'static Entry>> {
+pub fn contenders(bench: &mut Bench, part: StoreRole) -> Result<Vec<&'static RegisteredStore>> {
     for (name, why) in store::absent(part) {
         if bench.plan.wants(name) {
             bench.findings.absent(name, why);
@@ -127,22 +130,22 @@ pub fn contenders(bench: &mut Bench, part: Part) -> Result<Vec<&'static Entry>> 
 }
 
 /// One contender's turn.
-struct Turn<'a> {
-    entry: &'a Entry,
-    rows: &'a Rows,
+struct StoreTurn<'a> {
+    entry: &'a RegisteredStore,
+    rows: &'a BenchRows,
     folder: &'a Path,
 }
 
-impl Turn<'_> {
+impl StoreTurn<'_> {
     fn measure(&self, bench: &mut Bench, latencies: &mut Histogram<u64>) -> Result<()> {
-        let mut store = self.open(Level::Relaxed)?;
+        let mut store = self.open(DurabilityLevel::Relaxed)?;
         let loaded = self.load(batch(&bench.plan), store.as_mut())?;
         bench.add(LOAD, self.entry.name, None, loaded)?;
         let read = self.get(bench, store.as_mut())?;
         bench.add(GET, self.entry.name, None, read)?;
         self.named(store.close())?;
 
-        let mut store = self.open(Level::Sync)?;
+        let mut store = self.open(DurabilityLevel::Sync)?;
         let round = self.put(bench, store.as_mut())?;
         self.named(store.close())?;
         bench.add(PUT, self.entry.name, None, latency::quantile(&round, 0.5, 1e3))?;
@@ -154,16 +157,16 @@ impl Turn<'_> {
     }
 
     /// A store's error, with its name.
-    fn named<T>(&self, done: Outcome<T>) -> Result<T> {
+    fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
         done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
     }
 
-    fn open(&self, level: Level) -> Result<Box<dyn Contender>> {
-        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes(), cache: None };
+    fn open(&self, level: DurabilityLevel) -> Result<Box<dyn StoreContender>> {
+        let setup = StoreSetup { folder: self.folder, level, bytes: self.rows.bytes(), cache: None };
         self.named((self.entry.open)(&setup))
     }
 
-    fn load(&self, batch: usize, store: &mut dyn Contender) -> Result<f64> {
+    fn load(&self, batch: usize, store: &mut dyn StoreContender) -> Result<f64> {
         let start = Instant::now();
         for first in (0..self.rows.len()).step_by(batch) {
             let numbers = first..(first + batch).min(self.rows.len());
@@ -173,7 +176,7 @@ impl Turn<'_> {
         Ok(krows_per_s(self.rows.len(), start))
     }
 
-    fn get(&self, bench: &Bench, store: &mut dyn Contender) -> Result<f64> {
+    fn get(&self, bench: &Bench, store: &mut dyn StoreContender) -> Result<f64> {
         let wanted = self.rows.sample(gets(&bench.plan));
         let mut right = 0;
         let start = Instant::now();
@@ -190,7 +193,7 @@ impl Turn<'_> {
         Ok(figure)
     }
 
-    fn put(&self, bench: &Bench, store: &mut dyn Contender) -> Result<Histogram<u64>> {
+    fn put(&self, bench: &Bench, store: &mut dyn StoreContender) -> Result<Histogram<u64>> {
         let mut latencies = latency::histogram();
         for &n in &self.rows.sample(sync_puts(&bench.plan)) {
             let start = Instant::now();

@@ -1,16 +1,20 @@
 use super::super::{bench, named};
 use super::levels::DURING_SHARE;
 use super::*;
-use crate::result::{Answer, Line, Machine, Sink, read};
+use crate::result::{ClaimAnswer, Machine, ResultLine, ResultSink, read};
 
 /// Runs an experiment on our store alone; returns the lines that it wrote.
-fn tiny(name: &str) -> Vec<Line> {
+fn tiny(name: &str) -> Vec<ResultLine> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stores = folder.path().join("stores");
-    let plan =
-        Plan { count: Some(3000), only: vec![OURS.to_owned()], folder: stores.clone(), ..Plan::of_a_test() };
+    let plan = BenchPlan {
+        count: Some(3000),
+        only: vec![OURS.to_owned()],
+        folder: stores.clone(),
+        ..BenchPlan::of_a_test()
+    };
     let results = folder.path().join("results.jsonl");
-    let mut sink = Sink::append(&results).expect("a file");
+    let mut sink = ResultSink::append(&results).expect("a file");
     let experiment = named(name).expect("registered");
     bench::run(experiment, &plan, &Machine::default(), true, &mut sink).expect("it runs");
     let left = std::fs::read_dir(stores).expect("made").count();
@@ -19,9 +23,11 @@ fn tiny(name: &str) -> Vec<Line> {
 }
 
 /// Each measure has a figure for each round, all greater than 0.
-fn assert_measures(lines: &[Line], measures: &[&str]) {
-    let cells: Vec<_> =
-        lines.iter().filter_map(|line| if let Line::Cell(cell) = line { Some(cell) } else { None }).collect();
+fn assert_measures(lines: &[ResultLine], measures: &[&str]) {
+    let cells: Vec<_> = lines
+        .iter()
+        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
+        .collect();
     let mut found: Vec<&str> = cells.iter().map(|cell| &*cell.measure).collect();
     found.dedup();
     assert_eq!(found, measures);
@@ -35,10 +41,10 @@ fn assert_measures(lines: &[Line], measures: &[&str]) {
 fn every_row_of_ours_is_found() {
     let lines = tiny("store");
     assert_measures(&lines, &["load", "get", "sync put, latency", "sync put, p99"]);
-    let curves = lines.iter().filter(|line| matches!(line, Line::Cell(cell) if !cell.quantiles.is_empty()));
+    let curves =
+        lines.iter().filter(|line| matches!(line, ResultLine::Cell(cell) if !cell.quantiles.is_empty()));
     assert_eq!(curves.count(), 1);
-    let untested =
-        |line: &Line| matches!(line, Line::Verdict(verdict) if verdict.answer == Answer::CannotBeTested);
+    let untested = |line: &ResultLine| matches!(line, ResultLine::Verdict(verdict) if verdict.answer == ClaimAnswer::CannotBeTested);
     assert!(lines.iter().any(untested), "there is nobody to compare with");
 }
 
@@ -47,7 +53,7 @@ fn levels_have_a_rate_each() {
     let lines = tiny("store-levels");
     let at: Vec<_> = lines
         .iter()
-        .filter_map(|line| if let Line::Cell(cell) = line { cell.at.as_ref() } else { None })
+        .filter_map(|line| if let ResultLine::Cell(cell) = line { cell.at.as_ref() } else { None })
         .map(|at| &*at.label)
         .collect();
     assert_eq!(at, ["none", "buffered", "sync"]);
@@ -58,20 +64,21 @@ fn recovery_finds_every_row() {
     let lines = tiny("masstree-sec5");
     let measures = ["recovery from logs", DURING_SHARE, "checkpoint", "recovery from checkpoint"];
     assert_measures(&lines, &measures);
-    let note =
-        |text: &str| lines.iter().any(|line| matches!(line, Line::Note(note) if note.text.contains(text)));
+    let note = |text: &str| {
+        lines.iter().any(|line| matches!(line, ResultLine::Note(note) if note.text.contains(text)))
+    };
     assert!(note("recovery from logs: 0 rows from a checkpoint, 3000 log records"));
     assert!(note("recovery from checkpoint: 3000 rows from a checkpoint, 0 log records"));
 }
 
 #[test]
 fn a_store_that_forgets_ends_the_run() {
-    let rows = Rows::new(100, 20, 1);
+    let rows = BenchRows::new(100, 20, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = own::open(folder.path(), skein_store::Durability::None).expect("it opens");
-    own::load(&store, &rows, 7).expect("it loads");
-    own::check(&store, &rows, "load").expect("all rows are there");
+    let store = own_store::open(folder.path(), skein_store::Durability::None).expect("it opens");
+    own_store::load(&store, &rows, 7).expect("it loads");
+    own_store::check(&store, &rows, "load").expect("all rows are there");
     store.remove(&rows.key(5)).expect("removed");
-    let error = own::check(&store, &rows, "load").expect_err("a row is gone").to_string();
+    let error = own_store::check(&store, &rows, "load").expect_err("a row is gone").to_string();
     assert!(error.contains("skein gave") && error.contains("'load'"), "{error}");
 }

@@ -4,7 +4,7 @@ use linkme::distributed_slice;
 
 use super::super::grid::INSERT;
 use super::super::loops::LOOKUP;
-use super::super::partakers::{OURS, WORMHOLE};
+use super::super::participants::{OURS, WORMHOLE};
 use super::super::scaling::{Scaling, beside_one_thread, beside_processes};
 use super::super::{EXPERIMENTS, Experiment, Findings, Judgement};
 

@@ -11,10 +11,10 @@ mod targets;
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::loops::{LOOKUP, Loop, changes, scans};
-use super::partakers::{OURS, Partakers, WORMHOLE};
-use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{GridLoop, LOOKUP, changes, scans};
+use super::participants::{OURS, Participants, WORMHOLE};
+use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::workload::{mix, scan};
 
 const SOURCE_10: &str = "Wormhole (EuroSys 2019), figure 10 and section 4.1";
@@ -31,20 +31,20 @@ pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"]
 const FEW_SETS: [&str; 3] = ["az1", "url", "K3"];
 
 /// The paper has from 10 to 500 million keys; those of a kilobyte are the fewest.
-fn count(plan: &Plan) -> usize {
+fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
 
-fn operations(plan: &Plan) -> usize {
+fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
 /// Enough of them that leaves put in order by their first scan do not count for much.
-pub const SCAN: Loop = scans("scan of 100", false, |asked, count, seed, share| {
+pub const SCAN: GridLoop = scans("scan of 100", false, |asked, count, seed, share| {
     scan::scans(asked, count / 5, 100, false, seed, share)
 });
 
-const MIXES: [Loop; 3] = [
+const MIXES: [GridLoop; 3] = [
     changes("5 % inserts", false, |asked, count, seed, share| {
         mix::inserts_and_lookups(asked, count, 0.05, seed, share)
     }),
@@ -57,14 +57,19 @@ const MIXES: [Loop; 3] = [
 ];
 
 /// A grid over key sets on one thread.
-fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partakers) -> Grid<'static> {
+fn over_sets(
+    plan: &BenchPlan,
+    sets: &[&str],
+    loops: &'static [GridLoop],
+    takes: Participants,
+) -> Grid<'static> {
     let absent = if loops.iter().any(|each| each.changes) { count(plan) } else { 0 };
     Grid {
         points: over_key_sets(plan.sets_or(sets), count(plan), absent),
         loops,
         operations: operations(plan),
-        inserts: Inserts::Untimed,
-        memory: Weigh::No,
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
         takes,
         beside: None,
     }
@@ -81,8 +86,8 @@ fn ratios(findings: &Findings, measure: &str, other: &str, of: fn(&str) -> bool)
     findings.ratios(measure, WORMHOLE, other).into_iter().filter(|(set, _)| of(set)).collect()
 }
 
-fn fig10(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &SETS, &[LOOKUP], Partakers::Ordered)
+fn fig10(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &SETS, &[LOOKUP], Participants::Ordered)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -110,8 +115,8 @@ const STEPS: [&str; 5] = [
     WORMHOLE,
 ];
 
-fn fig11(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &FEW_SETS, &[LOOKUP], Partakers::Steps(WORMHOLE))
+fn fig11(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &FEW_SETS, &[LOOKUP], Participants::Steps(WORMHOLE))
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -140,8 +145,8 @@ const KILOBYTES: &str = "K10";
 /// "Close to", and the lower bound of "comparable to".
 const CLOSE: f64 = 0.9;
 
-fn fig13(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &SETS, &[LOOKUP], Partakers::All)
+fn fig13(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &SETS, &[LOOKUP], Participants::All)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -168,13 +173,13 @@ static FIG13: Experiment = Experiment {
 /// Lengths of keys, for both kinds.
 const LENGTHS: [usize; 5] = [8, 32, 64, 256, 512];
 
-fn fig14_points(plan: &Plan) -> Vec<Point> {
+fn fig14_points(plan: &BenchPlan) -> Vec<GridPoint> {
     let names = ["Kshort", "Klong"].into_iter().flat_map(|kind| LENGTHS.map(|len| format!("{kind}({len})")));
     over_key_sets(names.collect(), count(plan), 0)
 }
 
-fn fig14(plan: &Plan) -> Grid<'static> {
-    Grid { points: fig14_points(plan), ..over_sets(plan, &[], &[LOOKUP], Partakers::All) }
+fn fig14(plan: &BenchPlan) -> Grid<'static> {
+    Grid { points: fig14_points(plan), ..over_sets(plan, &[], &[LOOKUP], Participants::All) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -211,8 +216,8 @@ fn judge_prefixes(findings: &Findings) -> Judgement {
     Judgement::at_least(0.78, &what, &short).beside(Judgement::at_least(0.40, &what, &long)).beside(lost)
 }
 
-fn fig15(plan: &Plan) -> Grid<'static> {
-    Grid { inserts: Inserts::Timed, ..over_sets(plan, &SETS, &[], Partakers::Ordered) }
+fn fig15(plan: &BenchPlan) -> Grid<'static> {
+    Grid { inserts: InsertMode::Timed, ..over_sets(plan, &SETS, &[], Participants::Ordered) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -257,8 +262,8 @@ fn judge_inserts(findings: &Findings) -> Judgement {
     short.chain(long).fold(most, Judgement::beside)
 }
 
-fn fig17(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &FEW_SETS, &MIXES, Partakers::ForThreads)
+fn fig17(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &FEW_SETS, &MIXES, Participants::ForThreads)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -280,8 +285,8 @@ static FIG17: Experiment = Experiment {
     },
 };
 
-fn fig18(plan: &Plan) -> Grid<'static> {
-    over_sets(plan, &SETS, &[SCAN], Partakers::Ordered)
+fn fig18(plan: &BenchPlan) -> Grid<'static> {
+    over_sets(plan, &SETS, &[SCAN], Participants::Ordered)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -304,21 +309,21 @@ static FIG18: Experiment = Experiment {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Place;
+    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::Answer::{self, CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{At, Better};
+    use crate::result::ClaimAnswer::{self, CannotBeTested, DoesNotHold, Holds};
+    use crate::result::{AxisPoint, Better};
 
     fn found(measure: &str, rates: &[(&str, &str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (contender, set, rate) in rates {
-            let place = Place { measure, unit: "Mops/s", better: Better::More };
-            findings.add(place, contender, Some(&At::name("key set", set)), *rate);
+            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
+            findings.add(place, contender, Some(&AxisPoint::name("key set", set)), *rate);
         }
         findings
     }
 
-    fn answers(judged: Judgement) -> Vec<Answer> {
+    fn answers(judged: Judgement) -> Vec<ClaimAnswer> {
         judged.each().into_iter().map(|judged| judged.answer).collect()
     }
 

@@ -3,17 +3,17 @@
 use linkme::distributed_slice;
 
 use super::super::aims::{Aims, Rate, rate};
-use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
-use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop};
-use super::super::partakers::{OURS, Partakers, WORMHOLE};
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail};
+use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP};
+use super::super::participants::{OURS, Participants, WORMHOLE};
+use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::{SCAN, operations};
-use crate::result::At;
+use crate::result::AxisPoint;
 use crate::rival::index::{WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
 
 const TREE: &str = "btreemap";
 
-const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
+const LOOPS: [GridLoop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
 const INDEPENDENT: &str = LOOKUP.measure;
 const ALONE: &str = DEPENDENT.measure;
@@ -41,19 +41,19 @@ const AIMS: Aims<3> = Aims {
     growing: None,
 };
 
-fn grid(plan: &Plan) -> Grid<'static> {
+fn grid(plan: &BenchPlan) -> Grid<'static> {
     let point = |keys: String| {
         let large = if AIMS.kind(&keys) == Some(0) { 20_000_000 } else { 10_000_000 };
         let count = plan.keys_or([300_000, 5_000_000, large, large]);
-        Point { at: Some(At::name("key set", &keys)), keys, count, absent: 0 }
+        GridPoint { at: Some(AxisPoint::name("key set", &keys)), keys, count, absent: 0 }
     };
     Grid {
         points: plan.sets_or(&AIMS.kinds[..2]).into_iter().map(point).collect(),
         loops: &LOOPS,
         operations: operations(plan),
-        inserts: Inserts::Timed,
-        memory: Weigh::ByPart,
-        takes: Partakers::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::ByPart,
+        takes: Participants::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
         beside: None,
     }
 }
@@ -77,18 +77,18 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::Place;
-    use super::super::super::weigh::{BESIDE, PARTS, part_of, per_key};
+    use super::super::super::findings::MeasureSpec;
+    use super::super::super::index_memory::{BESIDE, PARTS, part_of, per_key};
     use super::*;
-    use crate::result::{Answer, Better};
+    use crate::result::{Better, ClaimAnswer};
 
     /// Wormhole does twice what all others do, `get_many` five times that, and has 24 bytes for a key.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
-            let at = At::name("key set", set);
+            let at = AxisPoint::name("key set", set);
             for measure in [INSERT, INDEPENDENT, ALONE, MANY, HUNDRED] {
-                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == MANY { 10.0 } else { 2.0 };
                 findings.add(place, WORMHOLE, Some(&at), ours);
                 for other in [OURS, TREE, WORMHOLE_FOR_ONE_THREAD] {
@@ -110,20 +110,23 @@ mod tests {
             assert_eq!(found.len(), 1, "{text}: {judged:?}");
             found[0].answer
         };
-        assert_eq!(answer("lookup, dependent, Wormhole / btreemap: rand-8: 2.00"), Answer::Holds);
-        assert_eq!(answer("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4"), Answer::DoesNotHold);
+        assert_eq!(answer("lookup, dependent, Wormhole / btreemap: rand-8: 2.00"), ClaimAnswer::Holds);
+        assert_eq!(answer("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4"), ClaimAnswer::DoesNotHold);
         assert_eq!(
             answer("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7"),
-            Answer::DoesNotHold
+            ClaimAnswer::DoesNotHold
         );
-        assert_eq!(answer("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00"), Answer::Holds);
+        assert_eq!(
+            answer("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00"),
+            ClaimAnswer::Holds
+        );
         assert_eq!(
             answer("memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of"),
-            Answer::DoesNotHold
+            ClaimAnswer::DoesNotHold
         );
         assert_eq!(
             answer("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key"),
-            Answer::Holds
+            ClaimAnswer::Holds
         );
     }
 
@@ -133,7 +136,7 @@ mod tests {
         let mut alone = findings(&["az1"]);
         alone.cells.retain(|cell| cell.contender == WORMHOLE);
         let judged = judge(&alone).each();
-        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
         assert_eq!(tested.count(), 2, "get_many beside its own lookups, and bytes: {judged:?}");
     }
 }

@@ -6,10 +6,10 @@
 use linkme::distributed_slice;
 
 use super::words::base_36;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
-use crate::keyset::{Random, mix};
+use crate::keyset::{SeededRandom, mix};
 
 const ABOUT_1: &str = "a model of reviews, item-user-time: item ('B00' and 7 of 0 to 9, A to Z), '-', user \
                      ('A', one of 1 to 3, and 11 or 12 of 0 to 9, A to Z), '-', the second at which one of \
@@ -26,19 +26,20 @@ const fn wormhole() -> PaperFigures {
 }
 
 #[distributed_slice(FAMILIES)]
-static AZ1: Family = Family::new(30, "az1", ABOUT_1, |request| Ok(Reviews::open(request, true))).papers(&[
-    PaperFigures {
-        source: "Cuckoo Trie, Table 1",
-        keys: Some(82_000_000),
-        mean_bytes: Some(35.7),
-        unique_prefix_bits: Some(138.2),
-    },
-    wormhole(),
-]);
+static AZ1: KeyFamily = KeyFamily::new(30, "az1", ABOUT_1, |request| Ok(ReviewKeys::open(request, true)))
+    .papers(&[
+        PaperFigures {
+            source: "Cuckoo Trie, Table 1",
+            keys: Some(82_000_000),
+            mean_bytes: Some(35.7),
+            unique_prefix_bits: Some(138.2),
+        },
+        wormhole(),
+    ]);
 
 #[distributed_slice(FAMILIES)]
-static AZ2: Family =
-    Family::new(31, "az2", ABOUT_2, |request| Ok(Reviews::open(request, false))).papers(&[wormhole()]);
+static AZ2: KeyFamily =
+    KeyFamily::new(31, "az2", ABOUT_2, |request| Ok(ReviewKeys::open(request, false))).papers(&[wormhole()]);
 
 /// Reviews per item and per user, on average.
 const REVIEWS_PER_ITEM: u64 = 15;
@@ -51,17 +52,17 @@ const USER_THETA: f64 = 0.92;
 /// Of so many users' names one is a character shorter.
 const ONE_SHORT_IN: u64 = 3;
 
-struct Reviews {
+struct ReviewKeys {
     item_first: bool,
     items: Zipf,
     users: Zipf,
     item_seed: u64,
     user_seed: u64,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Reviews {
-    fn open(request: &Request, item_first: bool) -> Box<dyn Source> {
+impl ReviewKeys {
+    fn open(request: &KeyRequest, item_first: bool) -> Box<dyn KeySource> {
         Box::new(Self {
             item_first,
             items: Zipf::new(request.one_in(REVIEWS_PER_ITEM), ITEM_THETA),
@@ -90,7 +91,7 @@ impl Reviews {
     }
 }
 
-impl Source for Reviews {
+impl KeySource for ReviewKeys {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         if self.item_first {
             self.item(key);

@@ -3,10 +3,10 @@
 use linkme::distributed_slice;
 
 use super::intkey::decimals_below;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 
 #[distributed_slice(FAMILIES)]
-static DECIMAL: Family = Family::new(
+static DECIMAL: KeyFamily = KeyFamily::new(
     20,
     "decimal",
     "random numbers from 0 up to, but not, 2^31, in decimal: 1 to 10 bytes",
@@ -14,6 +14,6 @@ static DECIMAL: Family = Family::new(
 )
 .papers(&[PaperFigures::count("Masstree, section 6.1", 140_000_000)]);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     decimals_below(request, 1 << 31)
 }

@@ -3,35 +3,35 @@
 use linkme::distributed_slice;
 
 use super::randstr::{PAPER, PARAMETERS, alphabet, space};
-use super::{FAMILIES, Family, Order, Request, Source, Takes};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::Result;
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 
 const ABOUT: &str = "strings of N characters, each one of M as in randstr; the first is random, each next \
                      one is the one before with the character at a random place replaced by a random one. \
                      The set keeps that order, without what came before";
 
 #[distributed_slice(FAMILIES)]
-static EDITSTR: Family = Family::new(61, "editstr", ABOUT, |request| Ok(open(request)))
-    .taking(Takes::Numbers(PARAMETERS), "editstr(16,26)")
+static EDITSTR: KeyFamily = KeyFamily::new(61, "editstr", ABOUT, |request| Ok(open(request)))
+    .taking(NameSuffix::Numbers(PARAMETERS), "editstr(16,26)")
     .papers(PAPER)
-    .order(Order::Kept);
+    .order(SourceOrder::Kept);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     let (length, letters) = (request.numbers[0] as usize, request.numbers[1]);
     let (alphabet, mut random) = (alphabet(letters), request.random());
     let string = (0..length).map(|_| alphabet[random.below(alphabet.len())]).collect();
-    Box::new(Edits { alphabet, string, space: space(length, letters), random })
+    Box::new(EditedStrings { alphabet, string, space: space(length, letters), random })
 }
 
-struct Edits {
+struct EditedStrings {
     alphabet: Vec<u8>,
     string: Vec<u8>,
     space: Option<u64>,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Source for Edits {
+impl KeySource for EditedStrings {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         key.extend(&self.string);
         let place = self.random.below(self.string.len());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use linkme::distributed_slice;
 
-use super::{FAMILIES, Family, Order, Request, Source, Takes};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::{Error, Result};
 
 const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in hexadecimal: \
@@ -20,20 +20,20 @@ const EMPTY: &str = "is empty; each line is a key, so take it out (sed -i '/^$/d
 const LONGEST: u64 = 1 << 20;
 
 #[distributed_slice(FAMILIES)]
-static FILE: Family = Family::new(90, "file", LINES, |request| open(request, as_it_is, 1))
-    .taking(Takes::Path, "file:paths.txt")
-    .order(Order::Drawn);
+static FILE: KeyFamily = KeyFamily::new(90, "file", LINES, |request| open(request, as_it_is, 1))
+    .taking(NameSuffix::Path, "file:paths.txt")
+    .order(SourceOrder::Drawn);
 
 #[distributed_slice(FAMILIES)]
-static HEX_FILE: Family = Family::new(91, "hex", HEX, |request| open(request, from_hex, 2))
-    .taking(Takes::Path, "hex:keys.hex")
-    .order(Order::Drawn);
+static HEX_FILE: KeyFamily = KeyFamily::new(91, "hex", HEX, |request| open(request, from_hex, 2))
+    .taking(NameSuffix::Path, "hex:keys.hex")
+    .order(SourceOrder::Drawn);
 
 /// Writes the key that a line stands for, or says what is wrong with the line.
-type Decode = fn(&[u8], &mut Vec<u8>) -> std::result::Result<(), String>;
+type LineDecoder = fn(&[u8], &mut Vec<u8>) -> std::result::Result<(), String>;
 
 /// `per_byte` is how many characters of the file make a byte of a key.
-fn open(request: &Request, decode: Decode, per_byte: u64) -> Result<Box<dyn Source>> {
+fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<dyn KeySource>> {
     let path = request.path.clone();
     let failed = |error| Error::io("read", &path, error);
     let file = File::open(&path).map_err(failed)?;
@@ -46,7 +46,7 @@ fn open(request: &Request, decode: Decode, per_byte: u64) -> Result<Box<dyn Sour
         )));
     }
     let reader = BufReader::with_capacity(1 << 18, file);
-    Ok(Box::new(Lines {
+    Ok(Box::new(KeyFileLines {
         path,
         bytes: metadata.len() / per_byte,
         reader,
@@ -56,18 +56,18 @@ fn open(request: &Request, decode: Decode, per_byte: u64) -> Result<Box<dyn Sour
     }))
 }
 
-struct Lines {
+struct KeyFileLines {
     path: PathBuf,
     /// The bytes of all keys, about.
     bytes: u64,
     reader: BufReader<File>,
-    decode: Decode,
+    decode: LineDecoder,
     line: Vec<u8>,
     /// The number of the line that was read last, from 1.
     number: u64,
 }
 
-impl Source for Lines {
+impl KeySource for KeyFileLines {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         self.line.clear();
         self.number += 1;
@@ -128,7 +128,7 @@ fn from_hex(line: &[u8], key: &mut Vec<u8>) -> std::result::Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::keyset::{Keys, estimated_bytes, make};
+    use crate::keyset::{PackedKeys, estimated_bytes, make};
 
     /// A file with this content, and its name as a key set of this family.
     fn with(family: &str, content: &[u8]) -> (tempfile::NamedTempFile, String) {
@@ -138,7 +138,7 @@ mod tests {
         (file, name)
     }
 
-    fn sorted(keys: &Keys) -> Vec<&[u8]> {
+    fn sorted(keys: &PackedKeys) -> Vec<&[u8]> {
         let mut all: Vec<_> = keys.iter().collect();
         all.sort_unstable();
         all

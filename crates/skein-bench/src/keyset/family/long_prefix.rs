@@ -4,19 +4,19 @@ use linkme::distributed_slice;
 
 use super::numbered::numbered;
 use super::random_bytes::LENGTHS;
-use super::{FAMILIES, Family, PaperFigures, Request, Source, Takes};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
 #[distributed_slice(FAMILIES)]
-static K_LONG: Family = Family::new(
+static K_LONG: KeyFamily = KeyFamily::new(
     8,
     "Klong",
     "L - 4 times the character '0', then 4 random bytes: only the end tells keys apart",
     |request| Ok(open(request)),
 )
-.taking(Takes::Numbers(LENGTHS), "Klong(64)")
+.taking(NameSuffix::Numbers(LENGTHS), "Klong(64)")
 .papers(&[PaperFigures::count("Wormhole, section 4.2 (L is 8 to 512)", 10_000_000)]);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     let filler = request.numbers[0] as usize - 4;
     numbered(request, 1 << 32, move |number, key| {
         key.resize(filler, b'0');

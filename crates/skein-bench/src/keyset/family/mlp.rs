@@ -3,8 +3,8 @@
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
-use crate::keyset::Random;
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use crate::keyset::SeededRandom;
 
 const FEW: u64 = 6;
 const MANY: u64 = 100;
@@ -17,7 +17,7 @@ const PAPER: &[PaperFigures] = &[PaperFigures {
 }];
 
 #[distributed_slice(FAMILIES)]
-static A: Family = Family::new(
+static A: KeyFamily = KeyFamily::new(
     10,
     "mlp-a",
     "8 bytes: each of the first 6 is one of 6 values, each of the last 2 one of 100; each byte has random values of its own",
@@ -26,7 +26,7 @@ static A: Family = Family::new(
 .papers(PAPER);
 
 #[distributed_slice(FAMILIES)]
-static B: Family = Family::new(
+static B: KeyFamily = KeyFamily::new(
     11,
     "mlp-b",
     "8 bytes: each of the first 2 is one of 100 values, each of the last 6 one of 6; each byte has random values of its own",
@@ -34,8 +34,8 @@ static B: Family = Family::new(
 )
 .papers(PAPER);
 
-fn open(request: &Request, sizes: [u64; 8]) -> Box<dyn Source> {
-    let mut random = Random::new(request.seed_of(1));
+fn open(request: &KeyRequest, sizes: [u64; 8]) -> Box<dyn KeySource> {
+    let mut random = SeededRandom::new(request.seed_of(1));
     let values = sizes.map(|size| candidates(&mut random, size as usize));
     numbered(request, sizes.iter().product(), move |mut number, key| {
         for (values, size) in values.iter().zip(sizes) {
@@ -46,7 +46,7 @@ fn open(request: &Request, sizes: [u64; 8]) -> Box<dyn Source> {
 }
 
 /// So many different bytes.
-fn candidates(random: &mut Random, size: usize) -> Vec<u8> {
+fn candidates(random: &mut SeededRandom, size: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
     random.shuffle(&mut bytes);
     bytes.truncate(size);

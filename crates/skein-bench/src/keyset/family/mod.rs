@@ -31,11 +31,11 @@ use std::path::PathBuf;
 
 use linkme::distributed_slice;
 
-use super::random::{Random, mix};
+use super::random::{SeededRandom, mix};
 use crate::Result;
 
 /// Keys, one after the other. Holds no keys: what is not used costs no memory.
-pub trait Source {
+pub trait KeySource {
     /// Writes the next key to `key`, which comes empty; returns false if there is none.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ pub trait Source {
 
 /// What a source is opened for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct KeyRequest {
     /// The numbers in the name, within the limits that the family declares.
     pub numbers: Vec<u64>,
     /// The path in the name.
@@ -71,7 +71,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-impl Request {
+impl KeyRequest {
     /// A part of the keys to be drawn, at least one: how many items a model has that are shared by so many keys each.
     pub fn one_in(&self, keys: u64) -> u64 {
         (self.keys / keys).max(1)
@@ -83,25 +83,25 @@ impl Request {
     }
 
     /// The generator of the source's random numbers.
-    pub fn random(&self) -> Random {
-        Random::new(self.seed_of(0))
+    pub fn random(&self) -> SeededRandom {
+        SeededRandom::new(self.seed_of(0))
     }
 }
 
 /// What stands behind a family's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum NameSuffix {
     /// Nothing.
     Nothing,
     /// Numbers in brackets, as in `randstr(16,26)`.
-    Numbers(&'static [Parameter]),
+    Numbers(&'static [FamilyParameter]),
     /// A path after a colon.
     Path,
 }
 
 /// A number that is part of a key set's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameter {
+pub struct FamilyParameter {
     /// Its name.
     pub name: &'static str,
     /// The least that it may be.
@@ -112,7 +112,7 @@ pub struct Parameter {
 
 /// How a key set is taken from its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SourceOrder {
     /// The source's order is random: the first keys are the set, the next ones are absent.
     Random,
     /// Neighbours resemble each other, and that is the point: the set keeps the source's order, absent keys are drawn from
@@ -144,7 +144,7 @@ impl PaperFigures {
 
 /// A family of key sets.
 #[derive(Debug, Clone, Copy)]
-pub struct Family {
+pub struct KeyFamily {
     /// Its name, without parameters.
     pub name: &'static str,
     /// An exact description.
@@ -152,51 +152,51 @@ pub struct Family {
     /// Where it stands in lists.
     pub rank: u32,
     /// What stands behind the name.
-    pub takes: Takes,
+    pub takes: NameSuffix,
     /// A complete name.
     pub example: &'static str,
     /// What papers say about the keys that it is or imitates.
     pub papers: &'static [PaperFigures],
     /// How sets are taken from it.
-    pub order: Order,
+    pub order: SourceOrder,
     /// Opens its source. The request's parameters are within their limits.
-    pub open: fn(&Request) -> Result<Box<dyn Source>>,
+    pub open: fn(&KeyRequest) -> Result<Box<dyn KeySource>>,
 }
 
 /// What registers here; use [`all`], which sorts.
 #[distributed_slice]
-pub static FAMILIES: [Family];
+pub static FAMILIES: [KeyFamily];
 
 /// The families, in the order of the papers.
-pub fn all() -> Vec<&'static Family> {
+pub fn all() -> Vec<&'static KeyFamily> {
     let mut all: Vec<_> = FAMILIES.iter().collect();
     all.sort_by_key(|family| (family.rank, family.name));
     all
 }
 
-impl Family {
+impl KeyFamily {
     /// A family without parameters, whose keys come in random order.
     pub const fn new(
         rank: u32,
         name: &'static str,
         about: &'static str,
-        open: fn(&Request) -> Result<Box<dyn Source>>,
+        open: fn(&KeyRequest) -> Result<Box<dyn KeySource>>,
     ) -> Self {
         Self {
             name,
             about,
             rank,
-            takes: Takes::Nothing,
+            takes: NameSuffix::Nothing,
             example: name,
             papers: &[],
-            order: Order::Random,
+            order: SourceOrder::Random,
             open,
         }
     }
 
     /// With what stands behind the name, and an example.
     #[must_use]
-    pub const fn taking(mut self, takes: Takes, example: &'static str) -> Self {
+    pub const fn taking(mut self, takes: NameSuffix, example: &'static str) -> Self {
         self.takes = takes;
         self.example = example;
         self
@@ -211,7 +211,7 @@ impl Family {
 
     /// With another order.
     #[must_use]
-    pub const fn order(mut self, order: Order) -> Self {
+    pub const fn order(mut self, order: SourceOrder) -> Self {
         self.order = order;
         self
     }
@@ -219,12 +219,12 @@ impl Family {
     /// How its names are written: `osm`, `randstr(N,M)`, `file:PATH`.
     pub fn usage(&self) -> String {
         match self.takes {
-            Takes::Nothing => self.name.to_owned(),
-            Takes::Numbers(parameters) => {
+            NameSuffix::Nothing => self.name.to_owned(),
+            NameSuffix::Numbers(parameters) => {
                 let names: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
                 format!("{}({})", self.name, names.join(","))
             }
-            Takes::Path => format!("{}:PATH", self.name),
+            NameSuffix::Path => format!("{}:PATH", self.name),
         }
     }
 }

@@ -3,26 +3,26 @@
 //! Drawing numbers with replacement and dropping those that came before gives the same distribution: every order of every
 //! choice of numbers is equally likely.
 
-use super::{Request, Source};
+use super::{KeyRequest, KeySource};
 use crate::Result;
-use crate::keyset::Permutation;
+use crate::keyset::NumberPermutation;
 
 /// A source of the numbers below `items`, written by `write`, which writes no two alike.
 pub fn numbered(
-    request: &Request,
+    request: &KeyRequest,
     items: u64,
     write: impl FnMut(u64, &mut Vec<u8>) + 'static,
-) -> Box<dyn Source> {
-    Box::new(Numbered { order: Permutation::new(items, request.seed_of(0)), next: 0, write })
+) -> Box<dyn KeySource> {
+    Box::new(Numbered { order: NumberPermutation::new(items, request.seed_of(0)), next: 0, write })
 }
 
 struct Numbered<W> {
-    order: Permutation,
+    order: NumberPermutation,
     next: u64,
     write: W,
 }
 
-impl<W: FnMut(u64, &mut Vec<u8>)> Source for Numbered<W> {
+impl<W: FnMut(u64, &mut Vec<u8>)> KeySource for Numbered<W> {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         if self.next == self.order.items() {
             return Ok(false);

@@ -5,21 +5,22 @@
 
 use linkme::distributed_slice;
 
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
-use crate::keyset::{Random, mix};
+use crate::keyset::{SeededRandom, mix};
 
 const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in turn; \
                      places lie around the centres of towns of Zipf size";
 
 #[distributed_slice(FAMILIES)]
-static OSM: Family = Family::new(41, "osm", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
-    source: "Cuckoo Trie, Table 1",
-    keys: Some(200_000_000),
-    mean_bytes: Some(8.0),
-    unique_prefix_bits: Some(36.8),
-}]);
+static OSM: KeyFamily =
+    KeyFamily::new(41, "osm", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+        source: "Cuckoo Trie, Table 1",
+        keys: Some(200_000_000),
+        mean_bytes: Some(8.0),
+        unique_prefix_bits: Some(36.8),
+    }]);
 
 /// Places per town, on average.
 const PLACES_PER_TOWN: u64 = 160;
@@ -30,21 +31,21 @@ const TOWN_THETA: f64 = 0.7;
 /// A town is a square of this many bits of each coordinate; fitted to the unique prefixes.
 const TOWN_BITS: u32 = 19;
 
-fn open(request: &Request) -> Box<dyn Source> {
-    Box::new(Places {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
+    Box::new(MapPlaces {
         towns: Zipf::new(request.one_in(PLACES_PER_TOWN), TOWN_THETA),
         seed: request.seed_of(1),
         random: request.random(),
     })
 }
 
-struct Places {
+struct MapPlaces {
     towns: Zipf,
     seed: u64,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Places {
+impl MapPlaces {
     /// A coordinate near `centre`: the sum of three uniform steps, which crowds it towards the middle.
     fn near(&mut self, centre: u32) -> u32 {
         let third = (1 << TOWN_BITS) / 3;
@@ -52,7 +53,7 @@ impl Places {
     }
 }
 
-impl Source for Places {
+impl KeySource for MapPlaces {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         let rank = self.towns.rank(&mut self.random);
         let centre = mix(self.seed.wrapping_add(rank));

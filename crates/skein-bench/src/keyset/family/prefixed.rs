@@ -3,17 +3,17 @@
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
-use super::{FAMILIES, Family, PaperFigures, Parameter, Request, Source, Takes};
+use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
 const ABOUT: &str = "P bytes that are the same in every key (the digits 0 to 9 over and over), then 8 \
                      random decimal digits";
 
 #[distributed_slice(FAMILIES)]
-static PREFIXED: Family = Family::new(21, "prefixed", ABOUT, |request| Ok(open(request)))
-    .taking(Takes::Numbers(&[Parameter { name: "P", least: 0, most: 65_527 }]), "prefixed(40)")
+static PREFIXED: KeyFamily = KeyFamily::new(21, "prefixed", ABOUT, |request| Ok(open(request)))
+    .taking(NameSuffix::Numbers(&[FamilyParameter { name: "P", least: 0, most: 65_527 }]), "prefixed(40)")
     .papers(&[PaperFigures::count("Masstree, section 6.4 (P is 0 to 40)", 80_000_000)]);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     let prefix: Vec<u8> = (b'0'..=b'9').cycle().take(request.numbers[0] as usize).collect();
     numbered(request, 100_000_000, move |number, key| {
         key.extend(&prefix);

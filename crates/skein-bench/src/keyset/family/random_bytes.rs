@@ -3,9 +3,9 @@
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
-use super::{FAMILIES, Family, PaperFigures, Parameter, Request, Source, Takes};
+use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 use crate::Result;
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 
 const CUCKOO: &str = "Cuckoo Trie, Table 1";
 const WORMHOLE: &str = "Wormhole, Table 1";
@@ -20,51 +20,54 @@ const fn figures(source: &'static str, millions: u64, bytes: f64, bits: Option<f
 }
 
 #[distributed_slice(FAMILIES)]
-static RAND_8: Family = Family::new(0, "rand-8", "8 random bytes", |request| Ok(random_bytes(request, 8)))
-    .papers(&[figures(CUCKOO, 200, 8.0, Some(28.9))]);
-
-#[distributed_slice(FAMILIES)]
-static RAND_16: Family =
-    Family::new(1, "rand-16", "16 random bytes", |request| Ok(random_bytes(request, 16))).papers(&[figures(
+static RAND_8: KeyFamily =
+    KeyFamily::new(0, "rand-8", "8 random bytes", |request| Ok(random_bytes(request, 8))).papers(&[figures(
         CUCKOO,
         200,
-        16.0,
+        8.0,
         Some(28.9),
     )]);
 
 #[distributed_slice(FAMILIES)]
-static K3: Family = Family::new(2, "K3", "8 random bytes, as rand-8", |request| Ok(random_bytes(request, 8)))
-    .papers(&[figures(WORMHOLE, 500, 8.0, None)]);
+static RAND_16: KeyFamily =
+    KeyFamily::new(1, "rand-16", "16 random bytes", |request| Ok(random_bytes(request, 16)))
+        .papers(&[figures(CUCKOO, 200, 16.0, Some(28.9))]);
 
 #[distributed_slice(FAMILIES)]
-static K4: Family =
-    Family::new(3, "K4", "16 random bytes, as rand-16", |request| Ok(random_bytes(request, 16)))
+static K3: KeyFamily =
+    KeyFamily::new(2, "K3", "8 random bytes, as rand-8", |request| Ok(random_bytes(request, 8)))
+        .papers(&[figures(WORMHOLE, 500, 8.0, None)]);
+
+#[distributed_slice(FAMILIES)]
+static K4: KeyFamily =
+    KeyFamily::new(3, "K4", "16 random bytes, as rand-16", |request| Ok(random_bytes(request, 16)))
         .papers(&[figures(WORMHOLE, 300, 16.0, None)]);
 
 #[distributed_slice(FAMILIES)]
-static K6: Family = Family::new(4, "K6", "64 random bytes", |request| Ok(random_bytes(request, 64)))
+static K6: KeyFamily = KeyFamily::new(4, "K6", "64 random bytes", |request| Ok(random_bytes(request, 64)))
     .papers(&[figures(WORMHOLE, 120, 64.0, None)]);
 
 #[distributed_slice(FAMILIES)]
-static K8: Family = Family::new(5, "K8", "256 random bytes", |request| Ok(random_bytes(request, 256)))
+static K8: KeyFamily = KeyFamily::new(5, "K8", "256 random bytes", |request| Ok(random_bytes(request, 256)))
     .papers(&[figures(WORMHOLE, 40, 256.0, None)]);
 
 #[distributed_slice(FAMILIES)]
-static K10: Family = Family::new(6, "K10", "1024 random bytes", |request| Ok(random_bytes(request, 1024)))
-    .papers(&[figures(WORMHOLE, 10, 1024.0, None)]);
+static K10: KeyFamily =
+    KeyFamily::new(6, "K10", "1024 random bytes", |request| Ok(random_bytes(request, 1024)))
+        .papers(&[figures(WORMHOLE, 10, 1024.0, None)]);
 
 /// The lengths of `Kshort` and `Klong`, whose last 4 bytes are always random.
-pub const LENGTHS: &[Parameter] = &[Parameter { name: "L", least: 4, most: 65_535 }];
+pub const LENGTHS: &[FamilyParameter] = &[FamilyParameter { name: "L", least: 4, most: 65_535 }];
 
 #[distributed_slice(FAMILIES)]
-static K_SHORT: Family =
-    Family::new(7, "Kshort", "L random bytes, so that short prefixes tell keys apart", |request| {
+static K_SHORT: KeyFamily =
+    KeyFamily::new(7, "Kshort", "L random bytes, so that short prefixes tell keys apart", |request| {
         Ok(k_short(request))
     })
-    .taking(Takes::Numbers(LENGTHS), "Kshort(64)")
+    .taking(NameSuffix::Numbers(LENGTHS), "Kshort(64)")
     .papers(&[PaperFigures::count("Wormhole, section 4.2 (L is 8 to 512)", 10_000_000)]);
 
-fn k_short(request: &Request) -> Box<dyn Source> {
+fn k_short(request: &KeyRequest) -> Box<dyn KeySource> {
     let bytes = request.numbers[0] as usize;
     if bytes < 8 {
         let write = move |number: u64, key: &mut Vec<u8>| key.extend(&number.to_be_bytes()[8 - bytes..]);
@@ -74,19 +77,19 @@ fn k_short(request: &Request) -> Box<dyn Source> {
     }
 }
 
-fn random_bytes(request: &Request, bytes: usize) -> Box<dyn Source> {
-    let source = RandomBytes { first: request.random(), rest: Random::new(request.seed_of(1)), bytes };
+fn random_bytes(request: &KeyRequest, bytes: usize) -> Box<dyn KeySource> {
+    let source = RandomBytes { first: request.random(), rest: SeededRandom::new(request.seed_of(1)), bytes };
     Box::new(source)
 }
 
 /// Keys of 8 bytes or more. The first 8 never come twice, as the generator goes through all numbers before one repeats.
 struct RandomBytes {
-    first: Random,
-    rest: Random,
+    first: SeededRandom,
+    rest: SeededRandom,
     bytes: usize,
 }
 
-impl Source for RandomBytes {
+impl KeySource for RandomBytes {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         key.extend(self.first.next().to_be_bytes());
         while key.len() < self.bytes {

@@ -3,13 +3,15 @@
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
-use super::{FAMILIES, Family, PaperFigures, Parameter, Request, Source, Takes};
+use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 use crate::Result;
-use crate::keyset::Random;
+use crate::keyset::SeededRandom;
 
 /// The length and the alphabet's size.
-pub const PARAMETERS: &[Parameter] =
-    &[Parameter { name: "N", least: 1, most: 65_535 }, Parameter { name: "M", least: 1, most: 256 }];
+pub const PARAMETERS: &[FamilyParameter] = &[
+    FamilyParameter { name: "N", least: 1, most: 65_535 },
+    FamilyParameter { name: "M", least: 1, most: 256 },
+];
 
 /// The paper, which gives no figures of its keys.
 pub const PAPER: &[PaperFigures] = &[PaperFigures::count("BitBase, section 4.1", 1_000_000)];
@@ -18,11 +20,11 @@ const ABOUT: &str = "strings of N characters, each one of M: the first M of a to
                      the other bytes from 0 up";
 
 #[distributed_slice(FAMILIES)]
-static RANDSTR: Family = Family::new(62, "randstr", ABOUT, |request| Ok(open(request)))
-    .taking(Takes::Numbers(PARAMETERS), "randstr(16,26)")
+static RANDSTR: KeyFamily = KeyFamily::new(62, "randstr", ABOUT, |request| Ok(open(request)))
+    .taking(NameSuffix::Numbers(PARAMETERS), "randstr(16,26)")
     .papers(PAPER);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     let (length, letters) = (request.numbers[0] as usize, request.numbers[1]);
     let alphabet = alphabet(letters);
     match space(length, letters) {
@@ -32,7 +34,7 @@ fn open(request: &Request) -> Box<dyn Source> {
                 number /= letters;
             }
         }),
-        None => Box::new(Strings { alphabet, length, random: request.random() }),
+        None => Box::new(RandomStrings { alphabet, length, random: request.random() }),
     }
 }
 
@@ -50,13 +52,13 @@ pub fn space(length: usize, letters: u64) -> Option<u64> {
 }
 
 /// Strings of which there are so many that hardly one comes twice.
-struct Strings {
+struct RandomStrings {
     alphabet: Vec<u8>,
     length: usize,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Source for Strings {
+impl KeySource for RandomStrings {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         key.extend((0..self.length).map(|_| self.alphabet[self.random.below(self.alphabet.len())]));
         Ok(true)

@@ -5,18 +5,18 @@
 use linkme::distributed_slice;
 
 use super::words::word;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
-use crate::keyset::{Random, mix};
+use crate::keyset::{SeededRandom, mix};
 
 const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, then digits, a second word, \
                      both, or nothing, with '_' or '-' between them at times; 3 to 20 of letters, digits, \
                      '_' and '-'";
 
 #[distributed_slice(FAMILIES)]
-static REDDIT: Family =
-    Family::new(42, "reddit", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+static REDDIT: KeyFamily =
+    KeyFamily::new(42, "reddit", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
         source: "Cuckoo Trie, Table 1",
         keys: Some(71_000_000),
         mean_bytes: Some(10.9),
@@ -35,8 +35,8 @@ const SECOND_WORDS: u64 = 20_000;
 /// The lengths that the site allows.
 const LENGTHS: std::ops::RangeInclusive<usize> = 3..=20;
 
-fn open(request: &Request) -> Box<dyn Source> {
-    Box::new(Names {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
+    Box::new(UserNames {
         first: Zipf::new(request.one_in(NAMES_PER_WORD), WORD_THETA),
         second: Zipf::new(SECOND_WORDS, WORD_THETA),
         seed: request.seed_of(1),
@@ -44,14 +44,14 @@ fn open(request: &Request) -> Box<dyn Source> {
     })
 }
 
-struct Names {
+struct UserNames {
     first: Zipf,
     second: Zipf,
     seed: u64,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Names {
+impl UserNames {
     fn name(&mut self, key: &mut Vec<u8>) {
         let rank = self.first.rank(&mut self.random);
         self.word(rank, 2, key);
@@ -85,7 +85,7 @@ impl Names {
     }
 }
 
-impl Source for Names {
+impl KeySource for UserNames {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         loop {
             self.name(key);

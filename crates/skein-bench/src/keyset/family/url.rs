@@ -5,21 +5,22 @@
 use linkme::distributed_slice;
 
 use super::words::word;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
-use crate::keyset::{Random, mix};
+use crate::keyset::{SeededRandom, mix};
 
 const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the sites one \
                      of four sections, the date, a title of made-up words, '.html' at times";
 
 #[distributed_slice(FAMILIES)]
-static URL: Family = Family::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
-    source: "Wormhole, Table 1 (anchors, which end behind what neighbours share, have about 40 bytes)",
-    keys: Some(192_000_000),
-    mean_bytes: Some(82.0),
-    unique_prefix_bits: None,
-}]);
+static URL: KeyFamily =
+    KeyFamily::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+        source: "Wormhole, Table 1 (anchors, which end behind what neighbours share, have about 40 bytes)",
+        keys: Some(192_000_000),
+        mean_bytes: Some(82.0),
+        unique_prefix_bits: None,
+    }]);
 
 /// Addresses per site, on average.
 const ADDRESSES_PER_SITE: u64 = 300;
@@ -30,8 +31,8 @@ const SITE_THETA: f64 = 0.9;
 /// How many words titles are made of.
 const TITLE_WORDS: u64 = 30_000;
 
-fn open(request: &Request) -> Box<dyn Source> {
-    Box::new(Addresses {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
+    Box::new(UrlAddresses {
         sites: Zipf::new(request.one_in(ADDRESSES_PER_SITE), SITE_THETA),
         words: Zipf::new(TITLE_WORDS, SITE_THETA),
         seed: request.seed_of(1),
@@ -39,14 +40,14 @@ fn open(request: &Request) -> Box<dyn Source> {
     })
 }
 
-struct Addresses {
+struct UrlAddresses {
     sites: Zipf,
     words: Zipf,
     seed: u64,
-    random: Random,
+    random: SeededRandom,
 }
 
-impl Addresses {
+impl UrlAddresses {
     /// A site: its own name, perhaps at a host of blogs, and whether its articles lie in sections.
     fn site(&mut self, key: &mut Vec<u8>) {
         let rank = self.sites.rank(&mut self.random);
@@ -93,7 +94,7 @@ impl Addresses {
     }
 }
 
-impl Source for Addresses {
+impl KeySource for UrlAddresses {
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
         self.site(key);
         self.date(key);

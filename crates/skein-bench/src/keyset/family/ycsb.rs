@@ -3,15 +3,15 @@
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
-use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
 
 const ABOUT: &str = "the word 'user', then a random 64-bit number in decimal: 5 to 24 bytes";
 
 #[distributed_slice(FAMILIES)]
-static YCSB: Family = Family::new(22, "ycsb", ABOUT, |request| Ok(open(request)))
+static YCSB: KeyFamily = KeyFamily::new(22, "ycsb", ABOUT, |request| Ok(open(request)))
     .papers(&[PaperFigures::count("Masstree, section 7 (5 to 24 bytes)", 20_000_000)]);
 
-fn open(request: &Request) -> Box<dyn Source> {
+fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     numbered(request, u64::MAX, |number, key| {
         key.extend(b"user");
         key.extend(number.to_string().as_bytes());

@@ -5,18 +5,18 @@
 //! belong together by experiment, measure, unit, contender and point; where a file has several runs of an experiment, those of equal
 //! settings are compared, the last of each.
 
-mod change;
-mod doubts;
-mod show;
+mod cell_change;
+mod display;
+mod run_differences;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use super::figures::Figures;
-use super::view::{RunView, View, point_name, same_point};
-use crate::result::{Better, Cell, Line};
-use change::{Change, Moved};
+use super::view::{ResultsView, RunView, point_name, same_point};
+use crate::result::{Better, ResultCell, ResultLine};
+use cell_change::{CellChange, ChangeKind};
 
 /// Settings that say how a run went, not what it did.
 const OUTCOMES: [&str; 1] = ["took"];
@@ -24,25 +24,25 @@ const OUTCOMES: [&str; 1] = ["took"];
 /// What became of the cells of one results file in another. Shown as text by its `Display`.
 #[derive(Debug)]
 pub struct Comparison {
-    pairs: Vec<Pair>,
+    pairs: Vec<RunPair>,
     only_first: Vec<String>,
     only_second: Vec<String>,
 }
 
 /// A run and its counterpart.
 #[derive(Debug)]
-struct Pair {
+struct RunPair {
     experiment: String,
     started_unix_s: [u64; 2],
     doubts: Vec<String>,
-    changes: Vec<Change>,
+    changes: Vec<CellChange>,
     only_first: Vec<String>,
     only_second: Vec<String>,
 }
 
 /// Compares two results files: what the first holds is before, what the second holds is after.
-pub fn compare(first: &[Line], second: &[Line]) -> Comparison {
-    let (first, second) = (View::of(first), View::of(second));
+pub fn compare(first: &[ResultLine], second: &[ResultLine]) -> Comparison {
+    let (first, second) = (ResultsView::of(first), ResultsView::of(second));
     let (first, second) = (latest(&first), latest(&second));
     let mut pairs = Vec::new();
     let mut used = vec![false; first.len()];
@@ -51,7 +51,7 @@ pub fn compare(first: &[Line], second: &[Line]) -> Comparison {
         match counterpart(&first, after) {
             Some(place) => {
                 used[place] = true;
-                pairs.push(Pair::of(first[place], after));
+                pairs.push(RunPair::of(first[place], after));
             }
             None => only_second.push(after.run.experiment.clone()),
         }
@@ -64,16 +64,16 @@ pub fn compare(first: &[Line], second: &[Line]) -> Comparison {
 impl Comparison {
     /// How many cells got worse beyond the noise.
     pub fn worse(&self) -> usize {
-        self.count(Moved::Worse)
+        self.count(ChangeKind::Worse)
     }
 
-    fn count(&self, moved: Moved) -> usize {
+    fn count(&self, moved: ChangeKind) -> usize {
         self.pairs.iter().flat_map(|pair| &pair.changes).filter(|change| change.moved() == moved).count()
     }
 }
 
 /// The last run of each experiment and setting.
-fn latest<'v, 'a>(view: &'v View<'a>) -> Vec<&'v RunView<'a>> {
+fn latest<'v, 'a>(view: &'v ResultsView<'a>) -> Vec<&'v RunView<'a>> {
     let mut latest: Vec<&RunView<'_>> = Vec::new();
     for run in &view.runs {
         let same = |known: &&RunView<'_>| {
@@ -103,12 +103,12 @@ fn setting<'a>(view: &RunView<'a>) -> BTreeMap<&'a str, &'a str> {
     all.filter(|(name, _)| !OUTCOMES.contains(name)).collect()
 }
 
-impl Pair {
+impl RunPair {
     fn of(before: &RunView<'_>, after: &RunView<'_>) -> Self {
         let mut pair = Self {
             experiment: after.run.experiment.clone(),
             started_unix_s: [before.run.started_unix_s, after.run.started_unix_s],
-            doubts: doubts::between(before, after),
+            doubts: run_differences::between(before, after),
             changes: Vec::new(),
             only_first: Vec::new(),
             only_second: Vec::new(),
@@ -120,7 +120,7 @@ impl Pair {
                     let better = new.map_or(old.better, |new| new.better);
                     let better = if better == old.better { better } else { Better::Neither };
                     let unit = old.unit.clone();
-                    pair.changes.push(Change { place: place(old), unit, before: was, after: is, better });
+                    pair.changes.push(CellChange { place: place(old), unit, before: was, after: is, better });
                 }
                 (Some(_), None) => pair.only_first.push(place(old)),
                 (None, Some(_)) => pair.only_second.push(place(old)),
@@ -129,13 +129,13 @@ impl Pair {
         }
         let new = after.cells().filter(|new| !before.cells().any(|old| together(old, new)));
         pair.only_second.extend(new.map(place));
-        pair.changes.sort_by_key(Change::moved);
+        pair.changes.sort_by_key(CellChange::moved);
         pair
     }
 }
 
 /// Whether two cells of one experiment are figures of the same thing.
-fn together(one: &Cell, other: &Cell) -> bool {
+fn together(one: &ResultCell, other: &ResultCell) -> bool {
     one.measure == other.measure
         && one.unit == other.unit
         && one.contender == other.contender
@@ -143,7 +143,7 @@ fn together(one: &Cell, other: &Cell) -> bool {
 }
 
 /// Where a cell is, in words.
-fn place(cell: &Cell) -> String {
+fn place(cell: &ResultCell) -> String {
     let parts = [cell.contender.clone(), cell.measure.clone(), point_name(cell.at.as_ref())];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

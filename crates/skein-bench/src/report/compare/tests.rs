@@ -1,10 +1,10 @@
 //! What counts as moved.
 
 use super::*;
-use crate::result::{At, Contender, Machine, Run, SCHEMA};
+use crate::result::{AxisPoint, ContenderRecord, Machine, RunRecord, SCHEMA};
 
-fn run(experiment: &str, name: &str) -> Run {
-    Run {
+fn run(experiment: &str, name: &str) -> RunRecord {
+    RunRecord {
         schema: SCHEMA,
         run: name.into(),
         experiment: experiment.into(),
@@ -16,13 +16,13 @@ fn run(experiment: &str, name: &str) -> Run {
         command: String::new(),
         setting: [("size", "small"), ("took", name)].map(|(name, value)| (name.into(), value.into())).into(),
         machine: Machine { cores: 2, ..Machine::default() },
-        contenders: vec![Contender { name: "ours".into(), about: "plain".into() }],
+        contenders: vec![ContenderRecord { name: "ours".into(), about: "plain".into() }],
         absent: Vec::new(),
     }
 }
 
-fn cell(run: &str, measure: &str, better: Better, at: Option<At>, rounds: &[f64]) -> Line {
-    Line::Cell(Cell {
+fn cell(run: &str, measure: &str, better: Better, at: Option<AxisPoint>, rounds: &[f64]) -> ResultLine {
+    ResultLine::Cell(ResultCell {
         run: run.into(),
         measure: measure.into(),
         unit: "u".into(),
@@ -35,54 +35,55 @@ fn cell(run: &str, measure: &str, better: Better, at: Option<At>, rounds: &[f64]
 }
 
 /// One cell before and after.
-fn moved(better: Better, before: &[f64], after: &[f64]) -> Moved {
-    let file = |name: &str, rounds| vec![Line::Run(run("e", name)), cell(name, "m", better, None, rounds)];
+fn moved(better: Better, before: &[f64], after: &[f64]) -> ChangeKind {
+    let file =
+        |name: &str, rounds| vec![ResultLine::Run(run("e", name)), cell(name, "m", better, None, rounds)];
     compare(&file("a", before), &file("b", after)).pairs[0].changes[0].moved()
 }
 
 #[test]
 fn rounds_that_overlap_are_noise() {
-    assert_eq!(moved(Better::More, &[1.0, 1.1, 1.2], &[1.15, 1.3, 1.4]), Moved::Within);
-    assert_eq!(moved(Better::More, &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), Moved::Within);
+    assert_eq!(moved(Better::More, &[1.0, 1.1, 1.2], &[1.15, 1.3, 1.4]), ChangeKind::Within);
+    assert_eq!(moved(Better::More, &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), ChangeKind::Within);
 }
 
 #[test]
 fn rounds_apart_by_less_than_their_spread_are_noise() {
-    assert_eq!(moved(Better::More, &[1.0, 1.9, 2.0], &[2.1, 2.2, 3.1]), Moved::Within);
+    assert_eq!(moved(Better::More, &[1.0, 1.9, 2.0], &[2.1, 2.2, 3.1]), ChangeKind::Within);
 }
 
 #[test]
 fn beyond_the_noise_it_is_better_or_worse_by_what_the_cell_says() {
     let (low, high) = (&[1.0, 1.05, 1.1], &[2.0, 2.05, 2.1]);
-    assert_eq!(moved(Better::More, low, high), Moved::Better);
-    assert_eq!(moved(Better::More, high, low), Moved::Worse);
-    assert_eq!(moved(Better::Less, low, high), Moved::Worse);
-    assert_eq!(moved(Better::Less, high, low), Moved::Better);
-    assert_eq!(moved(Better::Neither, high, low), Moved::Elsewhere);
+    assert_eq!(moved(Better::More, low, high), ChangeKind::Better);
+    assert_eq!(moved(Better::More, high, low), ChangeKind::Worse);
+    assert_eq!(moved(Better::Less, low, high), ChangeKind::Worse);
+    assert_eq!(moved(Better::Less, high, low), ChangeKind::Better);
+    assert_eq!(moved(Better::Neither, high, low), ChangeKind::Elsewhere);
 }
 
 #[test]
 fn few_rounds_say_nothing_of_the_noise() {
-    assert_eq!(moved(Better::More, &[1.0, 1.0], &[9.0, 9.0, 9.0]), Moved::Unknown);
-    assert_eq!(moved(Better::More, &[1.0, 1.0, f64::NAN], &[9.0, 9.0, 9.0]), Moved::Unknown);
+    assert_eq!(moved(Better::More, &[1.0, 1.0], &[9.0, 9.0, 9.0]), ChangeKind::Unknown);
+    assert_eq!(moved(Better::More, &[1.0, 1.0, f64::NAN], &[9.0, 9.0, 9.0]), ChangeKind::Unknown);
 }
 
 #[test]
 fn what_got_worse_is_counted_and_named() {
-    let at = |label: &str| Some(At::name("set", label));
+    let at = |label: &str| Some(AxisPoint::name("set", label));
     let low: &[f64] = &[1.0, 1.0, 1.0];
     let high: &[f64] = &[2.0, 2.0, 2.0];
     let first = [
-        Line::Run(run("e", "a")),
+        ResultLine::Run(run("e", "a")),
         cell("a", "m", Better::More, at("x"), high),
         cell("a", "m", Better::More, at("y"), high),
         cell("a", "m", Better::More, at("z"), low),
         cell("a", "gone", Better::More, None, low),
         cell("a", "few", Better::More, None, &[1.0]),
-        Line::Run(run("lost", "c")),
+        ResultLine::Run(run("lost", "c")),
     ];
     let second = [
-        Line::Run(run("e", "b")),
+        ResultLine::Run(run("e", "b")),
         cell("b", "m", Better::More, at("x"), low),
         cell("b", "m", Better::More, at("y"), high),
         cell("b", "m", Better::More, at("z"), high),
@@ -115,7 +116,7 @@ fn what_makes_it_doubtful_is_named() {
     other.setting.insert("size".into(), "large".into());
     other.setting.insert("clock".into(), "cpu".into());
     other.contenders[0].about = "tuned".into();
-    let compared = compare(&[Line::Run(run("e", "a"))], &[Line::Run(other)]);
+    let compared = compare(&[ResultLine::Run(run("e", "a"))], &[ResultLine::Run(other)]);
     assert_eq!(
         compared.pairs[0].doubts,
         [
@@ -138,14 +139,14 @@ fn runs_of_equal_settings_belong_together_and_the_last_counts() {
     let three = |figure: f64| [figure; 3];
     let rounds = |name: &str, figure| cell(name, "m", Better::More, None, &three(figure));
     let first = [
-        Line::Run(again),
+        ResultLine::Run(again),
         rounds("again", 2.0),
-        Line::Run(large),
+        ResultLine::Run(large),
         rounds("large", 9.0),
-        Line::Run(small.clone()),
+        ResultLine::Run(small.clone()),
         rounds("small", 1.0),
     ];
-    let second = [Line::Run(small), rounds("small", 2.0)];
+    let second = [ResultLine::Run(small), rounds("small", 2.0)];
     let compared = compare(&first, &second);
     assert_eq!((compared.pairs.len(), compared.worse()), (1, 0));
     assert!((compared.pairs[0].changes[0].before.summary.median - 2.0).abs() < 1e-9);

@@ -14,20 +14,20 @@ use self::chart::Palette;
 use self::machine::Machines;
 use super::figures::answer;
 use super::text::{date, harmless};
-use super::view::{RunView, View};
-use crate::result::{Answer, Line};
+use super::view::{ResultsView, RunView};
+use crate::result::{ClaimAnswer, ResultLine};
 
 /// What all parts of a page need.
-struct Page<'a> {
+struct HtmlPage<'a> {
     palette: Palette,
     machines: Machines<'a>,
 }
 
 /// A results file as a page of HTML.
-pub fn html(lines: &[Line]) -> String {
-    let view = View::of(lines);
+pub fn html(lines: &[ResultLine]) -> String {
+    let view = ResultsView::of(lines);
     let names = view.runs.iter().flat_map(|run| &run.measures).flat_map(|measure| &measure.contenders);
-    let page = Page {
+    let page = HtmlPage {
         palette: Palette::of(names.copied()),
         machines: Machines::of(view.runs.iter().map(|run| &run.run.machine)),
     };
@@ -60,7 +60,7 @@ fn run_id(number: usize) -> String {
     format!("run-{}", number + 1)
 }
 
-fn head(view: &View<'_>) -> Markup {
+fn head(view: &ResultsView<'_>) -> Markup {
     let started = || view.runs.iter().map(|run| run.run.started_unix_s);
     html! {
         h1 { "SkeinDB: what was measured" }
@@ -87,7 +87,7 @@ fn head(view: &View<'_>) -> Markup {
     }
 }
 
-fn contents(view: &View<'_>) -> Markup {
+fn contents(view: &ResultsView<'_>) -> Markup {
     html! {
         h2 { "Contents" }
         ol {
@@ -104,7 +104,7 @@ fn contents(view: &View<'_>) -> Markup {
 /// The answers to a run's claim.
 fn badges(run: &RunView<'_>) -> Markup {
     html! {
-        @for given in [Answer::Holds, Answer::DoesNotHold, Answer::CannotBeTested] {
+        @for given in [ClaimAnswer::Holds, ClaimAnswer::DoesNotHold, ClaimAnswer::CannotBeTested] {
             @let count = run.verdicts.iter().filter(|verdict| verdict.answer == given).count();
             @if count > 0 { (badge(given)) @if count > 1 { " × " (count) " " } }
         }
@@ -112,11 +112,11 @@ fn badges(run: &RunView<'_>) -> Markup {
     }
 }
 
-fn badge(given: Answer) -> Markup {
+fn badge(given: ClaimAnswer) -> Markup {
     let (class, sign) = match given {
-        Answer::Holds => ("badge yes", "✓"),
-        Answer::DoesNotHold => ("badge no", "✗"),
-        Answer::CannotBeTested => ("badge", "?"),
+        ClaimAnswer::Holds => ("badge yes", "✓"),
+        ClaimAnswer::DoesNotHold => ("badge no", "✗"),
+        ClaimAnswer::CannotBeTested => ("badge", "?"),
     };
     html! { span class=(class) { (sign) " " (answer(given)) } }
 }

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::{Page, badge, chart, run_id, tables};
+use super::{HtmlPage, badge, chart, run_id, tables};
 use crate::report::text::date;
-use crate::report::view::{Measure, RunView};
-use crate::result::Verdict;
+use crate::report::view::{MeasureView, RunView};
+use crate::result::ClaimVerdict;
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// A run's part of the page.
     pub(super) fn run(&self, number: usize, view: &RunView<'_>) -> Markup {
         let run = view.run;
@@ -34,7 +34,7 @@ impl Page<'_> {
         }
     }
 
-    fn measure(&self, id: &str, measure: &Measure<'_>) -> Markup {
+    fn measure(&self, id: &str, measure: &MeasureView<'_>) -> Markup {
         let curves = measure.quantiles().next().is_some();
         html! {
             div class="measure" id=(id) {
@@ -54,7 +54,7 @@ impl Page<'_> {
 }
 
 /// An answer with its reasons, each in a line of its own.
-fn reasons(verdict: &Verdict) -> Markup {
+fn reasons(verdict: &ClaimVerdict) -> Markup {
     let reasons: Vec<_> = verdict.why.split("; ").collect();
     html! {
         (badge(verdict.answer)) " "

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use crate::report::figures::{Figures, number, unit_and_direction};
 use crate::report::table::{label, row};
-use crate::report::view::Measure;
-use crate::result::{At, Cell};
+use crate::report::view::MeasureView;
+use crate::result::{AxisPoint, ResultCell};
 
 /// Median, extremes and ratio of each contender at each point.
-pub(super) fn figures(measure: &Measure<'_>) -> Markup {
+pub(super) fn figures(measure: &MeasureView<'_>) -> Markup {
     html! {
         p class="quiet" {
             (unit_and_direction(measure.unit, measure.better))
@@ -35,12 +35,12 @@ pub(super) fn figures(measure: &Measure<'_>) -> Markup {
 }
 
 /// Every quantile of each contender at each point.
-pub(super) fn quantiles(measure: &Measure<'_>) -> Markup {
+pub(super) fn quantiles(measure: &MeasureView<'_>) -> Markup {
     let mut columns: Vec<f64> =
         measure.quantiles().flat_map(|cell| &cell.quantiles).map(|(quantile, _)| *quantile).collect();
     columns.sort_by(f64::total_cmp);
     columns.dedup_by(|one, other| one.total_cmp(other).is_eq());
-    let at = |cell: &Cell, wanted: f64| {
+    let at = |cell: &ResultCell, wanted: f64| {
         let found = cell.quantiles.iter().find(|(quantile, _)| quantile.total_cmp(&wanted).is_eq());
         found.map_or_else(|| "-".to_owned(), |(_, figure)| number(*figure))
     };
@@ -75,20 +75,20 @@ fn name(quantile: f64) -> String {
     }
 }
 
-fn extremes(cell: &Cell) -> [String; 2] {
+fn extremes(cell: &ResultCell) -> [String; 2] {
     Figures::of(cell).map_or_else(
         || ["-".to_owned(), "-".to_owned()],
         |figures| [number(figures.summary.least), number(figures.summary.greatest)],
     )
 }
 
-fn cells<'a>(measure: &Measure<'a>, point: Option<&At>) -> Vec<(&'a str, &'a Cell)> {
+fn cells<'a>(measure: &MeasureView<'a>, point: Option<&AxisPoint>) -> Vec<(&'a str, &'a ResultCell)> {
     let of = |contender: &&'a str| Some((*contender, measure.cell(contender, point)?));
     measure.contenders.iter().filter_map(of).collect()
 }
 
 /// The titles of the columns that say where a row is.
-fn places(measure: &Measure<'_>) -> Markup {
+fn places(measure: &MeasureView<'_>) -> Markup {
     html! {
         @if measure.has_points() { th class="name" { (measure.axis().unwrap_or("point")) } }
         th class="name" { "contender" }
@@ -96,7 +96,7 @@ fn places(measure: &Measure<'_>) -> Markup {
 }
 
 /// Where a row is; the point stands in its first row only.
-fn place_of(measure: &Measure<'_>, point: Option<&At>, row: usize, contender: &str) -> Markup {
+fn place_of(measure: &MeasureView<'_>, point: Option<&AxisPoint>, row: usize, contender: &str) -> Markup {
     html! {
         @if measure.has_points() { td class="name" { @if row == 0 { (label(measure, point)) } } }
         td class="name" { (contender) }

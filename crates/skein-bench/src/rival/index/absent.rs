@@ -3,7 +3,7 @@
 use super::ENTRIES;
 
 /// Where a rival comes from.
-enum From {
+enum RivalOrigin {
     /// A crate.
     Crate,
     /// The C++ compiler.
@@ -14,21 +14,21 @@ enum From {
     Papers(&'static str),
 }
 
-const KNOWN: [(&str, From); 14] = [
-    ("masstree-crate", From::Crate),
-    ("crossbeam-skiplist", From::Crate),
-    ("congee", From::Crate),
-    ("scc-treeindex", From::Crate),
-    ("bf-tree", From::Crate),
-    ("std-map", From::Compiler),
-    ("hashbrown", From::Crate),
-    ("papaya", From::Crate),
-    ("dense-hash-map", From::Package("libsparsehash-dev")),
-    ("libcuckoo", From::Package("libcuckoo-dev")),
-    ("HOT", From::Papers("the Cuckoo Trie and MlpIndex")),
-    ("ARTOLC", From::Papers("the Cuckoo Trie")),
-    ("STX", From::Papers("Wormhole and the Cuckoo Trie")),
-    ("EBS", From::Papers("MlpIndex")),
+const KNOWN: [(&str, RivalOrigin); 14] = [
+    ("masstree-crate", RivalOrigin::Crate),
+    ("crossbeam-skiplist", RivalOrigin::Crate),
+    ("congee", RivalOrigin::Crate),
+    ("scc-treeindex", RivalOrigin::Crate),
+    ("bf-tree", RivalOrigin::Crate),
+    ("std-map", RivalOrigin::Compiler),
+    ("hashbrown", RivalOrigin::Crate),
+    ("papaya", RivalOrigin::Crate),
+    ("dense-hash-map", RivalOrigin::Package("libsparsehash-dev")),
+    ("libcuckoo", RivalOrigin::Package("libcuckoo-dev")),
+    ("HOT", RivalOrigin::Papers("the Cuckoo Trie and MlpIndex")),
+    ("ARTOLC", RivalOrigin::Papers("the Cuckoo Trie")),
+    ("STX", RivalOrigin::Papers("Wormhole and the Cuckoo Trie")),
+    ("EBS", RivalOrigin::Papers("MlpIndex")),
 ];
 
 /// The rivals that this build has not, with what would bring them in.
@@ -37,7 +37,7 @@ pub fn absent() -> Vec<(&'static str, String)> {
     missing.map(|(name, from)| (*name, from.why())).collect()
 }
 
-impl From {
+impl RivalOrigin {
     fn why(&self) -> String {
         match (self, cfg!(feature = "rivals")) {
             (Self::Papers(papers), _) => {
@@ -76,7 +76,7 @@ mod tests {
         for (name, from) in &KNOWN {
             let built = all().into_iter().any(|entry| entry.name == *name);
             assert_ne!(built, absent.iter().any(|(missing, _)| missing == name), "{name}");
-            assert!(!matches!(from, From::Crate) || built == cfg!(feature = "rivals"), "{name}");
+            assert!(!matches!(from, RivalOrigin::Crate) || built == cfg!(feature = "rivals"), "{name}");
         }
         assert!(absent.iter().all(|(_, why)| why.contains("build") || why.contains("no package")));
     }

@@ -10,24 +10,25 @@
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanReturnField};
 use linkme::distributed_slice;
 
-use super::{Can, Contender, ENTRIES, Entry};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static SHORT: Entry = Entry::shared::<Tree<16>>(50);
+static SHORT: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<16>>(50);
 
 #[distributed_slice(ENTRIES)]
-static MIDDLE: Entry = Entry::shared::<Tree<128>>(50);
+static MIDDLE: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<128>>(50);
 
 #[distributed_slice(ENTRIES)]
-static LONG: Entry = Entry::shared::<Tree<960>>(50);
+static LONG: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<960>>(50);
 
 /// A tree for keys of up to so many bytes.
-struct Tree<const MOST: usize>(BfTree);
+struct BfTreeIndex<const MOST: usize>(BfTree);
 
-impl<const MOST: usize> Contender for Tree<MOST> {
+impl<const MOST: usize> IndexContender for BfTreeIndex<MOST> {
     const NAME: &'static str = "bf-tree";
     const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), read_promotion_rate(100), a buffer of 64 bytes per expected key or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say whether a removed key was there, so removes look first";
-    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities =
+        IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (1, MOST);
     type Pin<'a> = ();
 

@@ -17,42 +17,43 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use linkme::distributed_slice;
-use skein_index::memory::{Arena, Part};
+use skein_index::memory::{Arena, MemoryPart};
 
-use super::{Can, Contender, ENTRIES, Entry, MASSTREE};
+use super::{ENTRIES, IndexAbilities, IndexContender, MASSTREE, RegisteredIndex};
 use crate::workload::run::head;
 
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step_of(MASSTREE);
+static PLAIN: RegisteredIndex = RegisteredIndex::shared::<BinaryTree<false, false>>(200).as_step_of(MASSTREE);
 
 #[distributed_slice(ENTRIES)]
-static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step_of(MASSTREE);
+static HUGE: RegisteredIndex = RegisteredIndex::shared::<BinaryTree<true, false>>(201).as_step_of(MASSTREE);
 
 #[distributed_slice(ENTRIES)]
-static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step_of(MASSTREE);
+static INTEGERS: RegisteredIndex =
+    RegisteredIndex::shared::<BinaryTree<true, true>>(202).as_step_of(MASSTREE);
 
 /// What stands before a node's key.
 #[repr(C)]
-struct Node {
-    left: AtomicPtr<Node>,
-    right: AtomicPtr<Node>,
+struct BinaryTreeNode {
+    left: AtomicPtr<BinaryTreeNode>,
+    right: AtomicPtr<BinaryTreeNode>,
     value: AtomicU64,
     /// The first 8 bytes of the key as a number.
     head: u64,
     length: usize,
 }
 
-const HEAD: usize = size_of::<Node>();
+const HEAD: usize = size_of::<BinaryTreeNode>();
 
 /// The tree: on huge pages or not, comparing heads as integers first or not.
 struct BinaryTree<const HUGE_PAGES: bool, const BY_INTEGERS: bool> {
-    root: AtomicPtr<Node>,
+    root: AtomicPtr<BinaryTreeNode>,
     arena: Arena,
 }
 
-impl Node {
+impl BinaryTreeNode {
     fn new(arena: &Arena, key: &[u8], value: u64) -> *mut Self {
-        let node = arena.alloc(HEAD + key.len(), Part::Nodes).cast::<Self>();
+        let node = arena.alloc(HEAD + key.len(), MemoryPart::Nodes).cast::<Self>();
         // SAFETY: the memory is ours alone, aligned to 8 at least, and long enough for the head and the key (invariant 2).
         unsafe {
             node.write(Self {
@@ -83,7 +84,7 @@ impl Node {
 
 impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> BinaryTree<HUGE_PAGES, BY_INTEGERS> {
     /// The node of a key, or the link where it belongs.
-    fn find(&self, key: &[u8]) -> Result<&Node, &AtomicPtr<Node>> {
+    fn find(&self, key: &[u8]) -> Result<&BinaryTreeNode, &AtomicPtr<BinaryTreeNode>> {
         let wanted = head(key);
         let mut link = &self.root;
         loop {
@@ -93,7 +94,7 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> BinaryTree<HUGE_PAGES, BY_
                 return Err(link);
             }
             // SAFETY: a linked node lives as long as the tree (invariant 1).
-            let (here, bytes) = unsafe { (&*node, Node::key(node)) };
+            let (here, bytes) = unsafe { (&*node, BinaryTreeNode::key(node)) };
             let order =
                 if BY_INTEGERS && here.head != wanted { wanted.cmp(&here.head) } else { key.cmp(bytes) };
             if order == Order::Equal {
@@ -112,10 +113,10 @@ const fn name(huge: bool, integers: bool) -> &'static str {
     }
 }
 
-impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
+impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> IndexContender for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
     const NAME: &'static str = name(HUGE_PAGES, BY_INTEGERS);
     const ABOUT: &'static str = "lock-free, unbalanced, keys in the nodes; nodes from our arena";
-    const CAN: Can = Can::NOTHING;
+    const CAN: IndexAbilities = IndexAbilities::NOTHING;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {
@@ -126,7 +127,7 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<H
     fn pin(&self) {}
 
     fn insert(&self, _pin: &(), key: &[u8], value: u64) {
-        let mut made: *mut Node = null_mut();
+        let mut made: *mut BinaryTreeNode = null_mut();
         loop {
             let link = match self.find(key) {
                 Ok(node) => {
@@ -136,7 +137,7 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<H
                 Err(link) => link,
             };
             if made.is_null() {
-                made = Node::new(&self.arena, key, value);
+                made = BinaryTreeNode::new(&self.arena, key, value);
             }
             // Release: pairs with the Acquire in `find`. On failure another node was linked here; go on below it.
             if link.compare_exchange(null_mut(), made, Ordering::Release, Ordering::Relaxed).is_ok() {
@@ -145,7 +146,7 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<H
         }
         if let Some(unused) = NonNull::new(made) {
             // SAFETY: allocated in `new` with this size, and never linked.
-            unsafe { Arena::free(unused.cast(), HEAD + key.len(), Part::Nodes) };
+            unsafe { Arena::free(unused.cast(), HEAD + key.len(), MemoryPart::Nodes) };
         }
     }
 
@@ -154,7 +155,7 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<H
     }
 
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
-        vec![("nodes", self.arena.live(Part::Nodes))]
+        vec![("nodes", self.arena.live(MemoryPart::Nodes))]
     }
 }
 

@@ -9,26 +9,32 @@ use std::sync::{PoisonError, RwLock};
 
 use linkme::distributed_slice;
 
-use super::kind::{Boxed, Kind, Words, downward, upward};
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, downward, upward};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 /// The name in reports of the one whose keys are numbers: under one of its own, since the one with boxed keys takes part beside it.
 pub const WORDS: &str = "btree-u64";
 
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::alone::<Plain<Boxed>>(100);
+static PLAIN: RegisteredIndex = RegisteredIndex::alone::<PlainBTreeMap<BoxedKeys>>(100);
 
 #[distributed_slice(ENTRIES)]
-static LOCKED: Entry = Entry::shared::<Locked>(101);
+static LOCKED: RegisteredIndex = RegisteredIndex::shared::<LockedBTreeMap>(101);
 
 #[distributed_slice(ENTRIES)]
-static OF_WORDS: Entry = Entry::alone::<Plain<Words>>(102);
+static OF_WORDS: RegisteredIndex = RegisteredIndex::alone::<PlainBTreeMap<IntegerKeys>>(102);
 
-type Map<K> = BTreeMap<<K as Kind>::Owned, u64>;
+type KeyedBTreeMap<K> = BTreeMap<<K as KeyRepr>::Owned, u64>;
 
-const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
+const CAN: IndexAbilities = IndexAbilities {
+    scan: true,
+    scan_back: true,
+    lower_bound: true,
+    remove: true,
+    ..IndexAbilities::NOTHING
+};
 
-fn scan<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+fn scan<K: KeyRepr>(map: &KeyedBTreeMap<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
     K::ask(from, |from| {
         for (key, &value) in map.range::<K::Seen, _>(upward(from)).take(count) {
             K::show(key, |key| each(key, value));
@@ -36,7 +42,12 @@ fn scan<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl FnMut(&
     });
 }
 
-fn scan_back<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+fn scan_back<K: KeyRepr>(
+    map: &KeyedBTreeMap<K>,
+    from: &[u8],
+    count: usize,
+    mut each: impl FnMut(&[u8], u64),
+) {
     K::ask(from, |from| {
         for (key, &value) in map.range::<K::Seen, _>(downward(from)).rev().take(count) {
             K::show(key, |key| each(key, value));
@@ -45,16 +56,16 @@ fn scan_back<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl Fn
 }
 
 /// The map by itself, for one thread.
-struct Plain<K: Kind>(RefCell<Map<K>>);
+struct PlainBTreeMap<K: KeyRepr>(RefCell<KeyedBTreeMap<K>>);
 
-impl<K: Kind> Contender for Plain<K> {
+impl<K: KeyRepr> IndexContender for PlainBTreeMap<K> {
     const NAME: &'static str = if K::WORDS { WORDS } else { "btreemap" };
     const ABOUT: &'static str = if K::WORDS {
         "std's BTreeMap<u64, u64>, one thread; keys of 8 bytes only"
     } else {
         "std's BTreeMap<Box<[u8]>, u64>, one thread"
     };
-    const CAN: Can = CAN;
+    const CAN: IndexAbilities = CAN;
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 
@@ -86,22 +97,22 @@ impl<K: Kind> Contender for Plain<K> {
 }
 
 /// The map in a lock, taken for each operation.
-struct Locked(RwLock<Map<Boxed>>);
+struct LockedBTreeMap(RwLock<KeyedBTreeMap<BoxedKeys>>);
 
-impl Locked {
-    fn read(&self) -> impl std::ops::Deref<Target = Map<Boxed>> {
+impl LockedBTreeMap {
+    fn read(&self) -> impl std::ops::Deref<Target = KeyedBTreeMap<BoxedKeys>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> impl std::ops::DerefMut<Target = Map<Boxed>> {
+    fn write(&self) -> impl std::ops::DerefMut<Target = KeyedBTreeMap<BoxedKeys>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Contender for Locked {
+impl IndexContender for LockedBTreeMap {
     const NAME: &'static str = "btreemap-rwlock";
     const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each operation";
-    const CAN: Can = CAN;
+    const CAN: IndexAbilities = CAN;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {
@@ -123,10 +134,10 @@ impl Contender for Locked {
     }
 
     fn scan(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        scan::<Boxed>(&self.read(), from, count, each);
+        scan::<BoxedKeys>(&self.read(), from, count, each);
     }
 
     fn scan_back(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        scan_back::<Boxed>(&self.read(), from, count, each);
+        scan_back::<BoxedKeys>(&self.read(), from, count, each);
     }
 }

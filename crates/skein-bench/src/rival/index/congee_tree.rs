@@ -6,11 +6,11 @@ use congee::U64Congee;
 use congee::epoch::{self, Guard};
 use linkme::distributed_slice;
 
-use super::kind::word;
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::word;
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static ENTRY: Entry = Entry::shared::<Congee>(30);
+static ENTRY: RegisteredIndex = RegisteredIndex::shared::<Congee>(30);
 
 struct Congee(U64Congee<usize>);
 
@@ -19,10 +19,11 @@ thread_local! {
     static FOUND: RefCell<Vec<([u8; 8], usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Contender for Congee {
+impl IndexContender for Congee {
     const NAME: &'static str = "congee";
     const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward only";
-    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities =
+        IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (8, 8);
     type Pin<'a> = Guard;
 

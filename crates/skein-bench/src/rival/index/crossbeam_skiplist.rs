@@ -3,21 +3,27 @@
 use crossbeam_skiplist::SkipMap;
 use linkme::distributed_slice;
 
-use super::kind::{Boxed, Kind, Words, downward, upward};
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, downward, upward};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::shared::<SkipList<Words>>(20);
+static WORDS: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList<IntegerKeys>>(20);
 
 #[distributed_slice(ENTRIES)]
-static BOXED: Entry = Entry::shared::<SkipList<Boxed>>(20);
+static BOXED: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList<BoxedKeys>>(20);
 
-struct SkipList<K: Kind>(SkipMap<K::Owned, u64>);
+struct CrossbeamSkipList<K: KeyRepr>(SkipMap<K::Owned, u64>);
 
-impl<K: Kind> Contender for SkipList<K> {
+impl<K: KeyRepr> IndexContender for CrossbeamSkipList<K> {
     const NAME: &'static str = "crossbeam-skiplist";
     const ABOUT: &'static str = "crossbeam-skiplist 0.1, SkipMap<u64, u64> where keys have 8 bytes, SkipMap<Box<[u8]>, u64> otherwise";
-    const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities = IndexAbilities {
+        scan: true,
+        scan_back: true,
+        lower_bound: true,
+        remove: true,
+        ..IndexAbilities::NOTHING
+    };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 

@@ -2,34 +2,34 @@
 
 use linkme::distributed_slice;
 
-use super::foreign::{Class, Foreign, Functions};
+use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::kind::{Boxed, Words};
 use super::{Can, ENTRIES, Entry};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::alone::<Foreign<DenseHashMap, Words>>(122);
+static WORDS: Entry = Entry::alone::<CppIndex<DenseHashMap, Words>>(122);
 
 #[distributed_slice(ENTRIES)]
-static BYTES: Entry = Entry::alone::<Foreign<DenseHashMap, Boxed>>(122);
+static BYTES: Entry = Entry::alone::<CppIndex<DenseHashMap, Boxed>>(122);
 
 // SAFETY: `cpp/dense_hash_map.cc` defines both as constants of this shape.
 unsafe extern "C" {
-    safe static skein_dense_hash_map_words: Functions;
-    safe static skein_dense_hash_map_bytes: Functions;
+    safe static skein_dense_hash_map_words: CppFunctions;
+    safe static skein_dense_hash_map_bytes: CppFunctions;
 }
 
 struct DenseHashMap;
 
-impl Class for DenseHashMap {
+impl CppClass for DenseHashMap {
     const NAME: &'static str = "dense-hash-map";
     const ABOUT: &'static str = "Google's dense_hash_map (sparsehash as installed, -O3), unordered, one thread; numbers under MurmurHash3's final mix where keys have 8 bytes, the two numbers that it reserves kept beside it; otherwise string_views of bytes allocated key by key, under std::hash; its own load factor of 0.5; glibc's malloc";
     const CAN: Can = Can { remove: true, ..Can::NOTHING };
 
-    fn words() -> &'static Functions {
+    fn words() -> &'static CppFunctions {
         &skein_dense_hash_map_words
     }
 
-    fn bytes() -> &'static Functions {
+    fn bytes() -> &'static CppFunctions {
         &skein_dense_hash_map_bytes
     }
 }

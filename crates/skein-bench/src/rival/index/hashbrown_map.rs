@@ -5,21 +5,21 @@ use std::cell::RefCell;
 use hashbrown::HashMap;
 use linkme::distributed_slice;
 
-use super::kind::{Boxed, Kind, Words};
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::alone::<Hashbrown<Words>>(120);
+static WORDS: RegisteredIndex = RegisteredIndex::alone::<Hashbrown<IntegerKeys>>(120);
 
 #[distributed_slice(ENTRIES)]
-static BOXED: Entry = Entry::alone::<Hashbrown<Boxed>>(120);
+static BOXED: RegisteredIndex = RegisteredIndex::alone::<Hashbrown<BoxedKeys>>(120);
 
-struct Hashbrown<K: Kind>(RefCell<HashMap<K::Owned, u64>>);
+struct Hashbrown<K: KeyRepr>(RefCell<HashMap<K::Owned, u64>>);
 
-impl<K: Kind> Contender for Hashbrown<K> {
+impl<K: KeyRepr> IndexContender for Hashbrown<K> {
     const NAME: &'static str = "hashbrown";
     const ABOUT: &'static str = "hashbrown 0.17, unordered, one thread; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, its own hash (foldhash)";
-    const CAN: Can = Can { remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 

@@ -2,37 +2,37 @@
 
 use linkme::distributed_slice;
 
-use super::foreign::{Class, Concurrent, Foreign, Functions};
+use super::cpp_index::{ConcurrentCppClass, CppClass, CppFunctions, CppIndex};
 use super::kind::{Boxed, Words};
 use super::{Can, ENTRIES, Entry};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::shared::<Foreign<Libcuckoo, Words>>(123);
+static WORDS: Entry = Entry::shared::<CppIndex<Libcuckoo, Words>>(123);
 
 #[distributed_slice(ENTRIES)]
-static BYTES: Entry = Entry::shared::<Foreign<Libcuckoo, Boxed>>(123);
+static BYTES: Entry = Entry::shared::<CppIndex<Libcuckoo, Boxed>>(123);
 
 // SAFETY: `cpp/libcuckoo.cc` defines both as constants of this shape.
 unsafe extern "C" {
-    safe static skein_libcuckoo_words: Functions;
-    safe static skein_libcuckoo_bytes: Functions;
+    safe static skein_libcuckoo_words: CppFunctions;
+    safe static skein_libcuckoo_bytes: CppFunctions;
 }
 
 struct Libcuckoo;
 
 // SAFETY: its documentation calls insert_or_assign, find and erase safe to call concurrently.
-unsafe impl Concurrent for Libcuckoo {}
+unsafe impl ConcurrentCppClass for Libcuckoo {}
 
-impl Class for Libcuckoo {
+impl CppClass for Libcuckoo {
     const NAME: &'static str = "libcuckoo";
     const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix where keys have 8 bytes, cuckoohash_map<string, uint64_t> under std::hash otherwise, asked by string_view; starts with room for 2^18 keys, as it comes; glibc's malloc";
     const CAN: Can = Can { remove: true, ..Can::NOTHING };
 
-    fn words() -> &'static Functions {
+    fn words() -> &'static CppFunctions {
         &skein_libcuckoo_words
     }
 
-    fn bytes() -> &'static Functions {
+    fn bytes() -> &'static CppFunctions {
         &skein_libcuckoo_bytes
     }
 }

@@ -7,18 +7,19 @@
 use linkme::distributed_slice;
 use masstree::{MassTree15Inline, RangeBound};
 
-use super::{Can, Contender, ENTRIES, Entry};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static ENTRY: Entry = Entry::shared::<MasstreeCrate>(10);
+static ENTRY: RegisteredIndex = RegisteredIndex::shared::<MasstreeCrate>(10);
 
 /// `MassTree15Inline<u64>`.
 struct MasstreeCrate(MassTree15Inline<u64>);
 
-impl Contender for MasstreeCrate {
+impl IndexContender for MasstreeCrate {
     const NAME: &'static str = "masstree-crate";
     const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes only (wrong on longer ones, and on shorter ones that end in zero bytes)";
-    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities =
+        IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     /// It panics on longer keys.
     const KEY_BYTES: (usize, usize) = (0, masstree::MAX_KEY_LENGTH);
     const SCAN_KEY_BYTES: (usize, usize) = (8, 8);

@@ -7,7 +7,7 @@
 //! static ENTRY: Entry = Entry::shared::<SkipList>(20);
 //! ```
 //!
-//! One in C++ is a class in `cpp/`, which `build.rs` compiles and `foreign.rs` calls, and a file here with its name.
+//! One in C++ is a class in `cpp/`, which `build.rs` compiles and `cpp_index.rs` calls, and a file here with its name.
 //!
 //! The loops that time it are compiled for each contender ([`crate::workload::run`]); past that its type is forgotten.
 
@@ -18,16 +18,16 @@ mod binary_tree;
 mod btree;
 #[cfg(feature = "rivals")]
 mod congee_tree;
+#[cfg(have_cpp)]
+mod cpp_index;
 #[cfg(feature = "rivals")]
 mod crossbeam_skiplist;
 #[cfg(have_dense_hash_map)]
 mod dense_hash_map;
-mod erased;
-#[cfg(have_cpp)]
-mod foreign;
+mod dyn_index;
 #[cfg(feature = "rivals")]
 mod hashbrown_map;
-mod kind;
+mod key_repr;
 #[cfg(have_libcuckoo)]
 mod libcuckoo;
 #[cfg(feature = "rivals")]
@@ -46,7 +46,7 @@ use linkme::distributed_slice;
 
 pub use absent::absent;
 pub use btree::WORDS as BTREE_OF_WORDS;
-pub use erased::{Running, Threads};
+pub use dyn_index::{DynConcurrentIndex, DynIndex};
 pub use ours::{
     BARE_SKIP_LIST, BARE_SKIP_LIST_PLAIN, CUCKOO_TRIE, CUCKOO_TRIE_SERIAL, CUCKOO_TRIE_TABLE,
     CUCKOO_TRIE_WITH_ROOM, MASSTREE, MLP_INDEX, MLP_INDEX_ALL_LEVELS, MLP_INDEX_SERIAL, SKIP_LIST,
@@ -56,7 +56,7 @@ pub use ours::{
 /// What a contender can do beside inserting and looking up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
-pub struct Can {
+pub struct IndexAbilities {
     /// It has a batch lookup of its own.
     pub batches: bool,
     /// It has an order, and scans upward.
@@ -69,7 +69,7 @@ pub struct Can {
     pub remove: bool,
 }
 
-impl Can {
+impl IndexAbilities {
     /// Inserting and looking up alone.
     pub const NOTHING: Self =
         Self { batches: false, scan: false, scan_back: false, lower_bound: false, remove: false };
@@ -78,13 +78,13 @@ impl Can {
 /// An index under test.
 ///
 /// Methods that [`CAN`](Self::CAN) denies are never called.
-pub trait Contender: Sized + 'static {
+pub trait IndexContender: Sized + 'static {
     /// Its name in reports.
     const NAME: &'static str;
     /// Its version and how it is configured, for reports.
     const ABOUT: &'static str;
     /// What it can do.
-    const CAN: Can;
+    const CAN: IndexAbilities;
     /// The least and the greatest length of its keys.
     const KEY_BYTES: (usize, usize) = (0, usize::MAX);
 
@@ -157,13 +157,13 @@ pub trait Contender: Sized + 'static {
 
 /// A contender, known by name.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RegisteredIndex {
     /// Its name in reports.
     pub name: &'static str,
     /// Its version and configuration.
     pub about: &'static str,
     /// What it can do.
-    pub can: Can,
+    pub can: IndexAbilities,
     /// The least and the greatest length of its keys.
     pub key_bytes: (usize, usize),
     /// The least and the greatest length of keys on which its scans are right.
@@ -171,16 +171,16 @@ pub struct Entry {
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
     /// Makes an empty one for so many keys.
-    pub make: fn(usize) -> Box<dyn Running>,
+    pub make: fn(usize) -> Box<dyn DynIndex>,
     /// Whether several threads may use it at once.
     pub threads: bool,
     /// What it is for.
-    pub role: Role,
+    pub role: IndexRole,
 }
 
 /// What an entry is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum IndexRole {
     /// Comparisons.
     Contender,
     /// An experiment that takes a structure apart, the contender of this name, of which it is a step.
@@ -191,26 +191,26 @@ pub enum Role {
 
 /// What registers here; use [`all`], which sorts.
 #[distributed_slice]
-pub static ENTRIES: [Entry];
+pub static ENTRIES: [RegisteredIndex];
 
 /// The rank of the first contender that is not ours.
 const RIVALS: u32 = 10;
 
-impl Entry {
+impl RegisteredIndex {
     /// Whether it is one of our indexes, as it comes.
     pub fn ours(&self) -> bool {
-        self.rank < RIVALS && self.role == Role::Contender
+        self.rank < RIVALS && self.role == IndexRole::Contender
     }
 
     /// Whether it is a contender that is not ours.
     pub fn rival(&self) -> bool {
-        self.rank >= RIVALS && self.role == Role::Contender
+        self.rank >= RIVALS && self.role == IndexRole::Contender
     }
 }
 
 /// The contenders of this build, ours first. Where two have the same name, a run takes the one that is made for the
 /// lengths of its keys.
-pub fn all() -> Vec<&'static Entry> {
+pub fn all() -> Vec<&'static RegisteredIndex> {
     let mut all: Vec<_> = ENTRIES.iter().collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
@@ -218,23 +218,23 @@ pub fn all() -> Vec<&'static Entry> {
 
 /// The names of all contenders of this build, each once.
 pub fn names() -> Vec<&'static str> {
-    let contenders = all().into_iter().filter(|entry| entry.role == Role::Contender);
+    let contenders = all().into_iter().filter(|entry| entry.role == IndexRole::Contender);
     let mut names: Vec<_> = contenders.map(|entry| entry.name).collect();
     names.dedup();
     names
 }
 
 /// What a step of this name is a step of; none if it is none.
-pub fn whole_of(step: &str) -> Option<&'static str> {
+pub fn parent_of_step(step: &str) -> Option<&'static str> {
     ENTRIES.iter().find(|entry| entry.name == step).and_then(|entry| match entry.role {
-        Role::Step(whole) => Some(whole),
-        Role::Contender | Role::Twin => None,
+        IndexRole::Step(whole) => Some(whole),
+        IndexRole::Contender | IndexRole::Twin => None,
     })
 }
 
 /// Where several entries have one name, keeps the one that takes the fewest lengths of keys: it is made for them.
-pub fn keep_the_most_special(entries: &mut Vec<&'static Entry>) {
-    let width = |entry: &Entry| entry.key_bytes.1 - entry.key_bytes.0;
+pub fn keep_most_specialised(entries: &mut Vec<&'static RegisteredIndex>) {
+    let width = |entry: &RegisteredIndex| entry.key_bytes.1 - entry.key_bytes.0;
     let best: Vec<_> = entries
         .iter()
         .map(|entry| entries.iter().filter(|other| other.name == entry.name).map(|other| width(other)).min())

@@ -4,21 +4,21 @@ use hashbrown::DefaultHashBuilder;
 use linkme::distributed_slice;
 use papaya::{HashMap, LocalGuard};
 
-use super::kind::{Boxed, Kind, Words};
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::shared::<Papaya<Words>>(121);
+static WORDS: RegisteredIndex = RegisteredIndex::shared::<Papaya<IntegerKeys>>(121);
 
 #[distributed_slice(ENTRIES)]
-static BOXED: Entry = Entry::shared::<Papaya<Boxed>>(121);
+static BOXED: RegisteredIndex = RegisteredIndex::shared::<Papaya<BoxedKeys>>(121);
 
-struct Papaya<K: Kind>(HashMap<K::Owned, u64, DefaultHashBuilder>);
+struct Papaya<K: KeyRepr>(HashMap<K::Owned, u64, DefaultHashBuilder>);
 
-impl<K: Kind> Contender for Papaya<K> {
+impl<K: KeyRepr> IndexContender for Papaya<K> {
     const NAME: &'static str = "papaya";
     const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a guard for many operations";
-    const CAN: Can = Can { remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;
 

@@ -12,21 +12,21 @@
 use linkme::distributed_slice;
 use scc::{Guard, TreeIndex};
 
-use super::kind::{Boxed, Kind, Words, upward};
-use super::{Can, Contender, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, upward};
+use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::shared::<SccTree<Words>>(40);
+static WORDS: RegisteredIndex = RegisteredIndex::shared::<SccTree<IntegerKeys>>(40);
 
 #[distributed_slice(ENTRIES)]
-static BOXED: Entry = Entry::shared::<SccTree<Boxed>>(40);
+static BOXED: RegisteredIndex = RegisteredIndex::shared::<SccTree<BoxedKeys>>(40);
 
-struct SccTree<K: Kind>(TreeIndex<K::Owned, u64>);
+struct SccTree<K: KeyRepr>(TreeIndex<K::Owned, u64>);
 
-impl<K: Kind> Contender for SccTree<K> {
+impl<K: KeyRepr> IndexContender for SccTree<K> {
     const NAME: &'static str = "scc-treeindex";
     const ABOUT: &'static str = "scc 3.8, TreeIndex<u64, u64> where keys have 8 bytes, TreeIndex<Box<[u8]>, u64> otherwise; upsert_sync, peek; no scans downward (now and then wrong after removals), nor from starts that are no keys (below the least key they take time quadratic in the number of keys)";
-    const CAN: Can = Can { scan: true, remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = Guard;
 

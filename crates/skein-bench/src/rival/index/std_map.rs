@@ -5,34 +5,34 @@
 
 use linkme::distributed_slice;
 
-use super::foreign::{Class, Foreign, Functions};
+use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::kind::{Boxed, Words};
 use super::{Can, ENTRIES, Entry};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::alone::<Foreign<StdMap, Words>>(110);
+static WORDS: Entry = Entry::alone::<CppIndex<StdMap, Words>>(110);
 
 #[distributed_slice(ENTRIES)]
-static BYTES: Entry = Entry::alone::<Foreign<StdMap, Boxed>>(110);
+static BYTES: Entry = Entry::alone::<CppIndex<StdMap, Boxed>>(110);
 
 // SAFETY: `cpp/std_map.cc` defines both as constants of this shape.
 unsafe extern "C" {
-    safe static skein_std_map_words: Functions;
-    safe static skein_std_map_bytes: Functions;
+    safe static skein_std_map_words: CppFunctions;
+    safe static skein_std_map_bytes: CppFunctions;
 }
 
 struct StdMap;
 
-impl Class for StdMap {
+impl CppClass for StdMap {
     const NAME: &'static str = "std-map";
     const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> otherwise, asked by string_view; glibc's malloc";
     const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
 
-    fn words() -> &'static Functions {
+    fn words() -> &'static CppFunctions {
         &skein_std_map_words
     }
 
-    fn bytes() -> &'static Functions {
+    fn bytes() -> &'static CppFunctions {
         &skein_std_map_bytes
     }
 }

@@ -5,18 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Running, all};
-use crate::keyset::{self, KeySet, Keys, Random};
-use crate::sys::Clock;
-use crate::workload::run::{How, Style};
+use super::{DynIndex, RegisteredIndex, all};
+use crate::keyset::{self, KeySet, PackedKeys, SeededRandom};
+use crate::sys::LoopClock;
+use crate::workload::run::{LoopStyle, RunMode};
 use crate::workload::tests::scripts;
-use crate::workload::{Asked, Expect, Kind, Op, Script, Share, lookup, mix, value_of};
+use crate::workload::{
+    OpKind, RankedKeySet, ScanExpectation, Script, ScriptOp, ThreadShare, lookup, mix, value_of,
+};
 
-const HOW: How = How { clock: Clock::Wall, style: Style::Independent };
+const HOW: RunMode = RunMode { clock: LoopClock::Wall, style: LoopStyle::Independent };
 
 /// A set of these keys, every third absent.
 fn of_keys(name: &str, all: &[Vec<u8>]) -> KeySet {
-    let part = |absent: bool| -> Keys {
+    let part = |absent: bool| -> PackedKeys {
         let keys = all.iter().enumerate().filter(|(n, _)| (n % 3 == 2) == absent);
         keys.map(|(_, key)| &key[..]).collect()
     };
@@ -34,7 +36,7 @@ fn of_keys(name: &str, all: &[Vec<u8>]) -> KeySet {
 
 /// Different keys, each made from bytes that are drawn from a few, in random order.
 fn odd_keys(lengths: std::ops::Range<usize>, bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random::new(count as u64);
+    let mut random = SeededRandom::new(count as u64);
     let mut keys = std::collections::HashSet::new();
     for _ in 0..64 * count {
         let length = lengths.start + random.below(lengths.len());
@@ -75,29 +77,29 @@ fn sets() -> Vec<KeySet> {
 }
 
 /// What of a set the contender takes; nothing if that is nearly nothing.
-fn taken(entry: &Entry, set: &KeySet) -> Option<KeySet> {
+fn taken(entry: &RegisteredIndex, set: &KeySet) -> Option<KeySet> {
     let mut set = set.clone();
     set.leave_out(entry.key_bytes.0, entry.key_bytes.1);
     (set.keys.len() >= 20 && set.absent.len() >= 10).then_some(set)
 }
 
-fn can(entry: &Entry, kind: Kind, set: &KeySet) -> bool {
+fn can(entry: &RegisteredIndex, kind: OpKind, set: &KeySet) -> bool {
     match kind {
-        Kind::Put | Kind::Get | Kind::Miss | Kind::ReadModifyWrite => true,
-        Kind::Remove => entry.can.remove,
-        Kind::Scan => entry.can.scan && set.within(entry.scan_key_bytes),
-        Kind::LowerBound => entry.can.lower_bound && can(entry, Kind::Scan, set),
-        Kind::ScanBack => entry.can.scan_back && set.within(entry.scan_key_bytes),
+        OpKind::Put | OpKind::Get | OpKind::Miss | OpKind::ReadModifyWrite => true,
+        OpKind::Remove => entry.can.remove,
+        OpKind::Scan => entry.can.scan && set.within(entry.scan_key_bytes),
+        OpKind::LowerBound => entry.can.lower_bound && can(entry, OpKind::Scan, set),
+        OpKind::ScanBack => entry.can.scan_back && set.within(entry.scan_key_bytes),
     }
 }
 
-fn changes(kind: Kind) -> bool {
-    matches!(kind, Kind::Put | Kind::ReadModifyWrite | Kind::Remove)
+fn changes(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Put | OpKind::ReadModifyWrite | OpKind::Remove)
 }
 
-fn filled(entry: &Entry, set: &KeySet) -> Box<dyn Running> {
+fn filled(entry: &RegisteredIndex, set: &KeySet) -> Box<dyn DynIndex> {
     let index = (entry.make)(set.keys.len());
-    index.fill(&set.keys, 0, 1, Clock::Wall);
+    index.fill(&set.keys, 0, 1, LoopClock::Wall);
     index
 }
 
@@ -112,7 +114,7 @@ fn every_contender_is_right_in_every_workload() {
     for set in sets() {
         for entry in all() {
             let Some(set) = taken(entry, &set) else { continue };
-            let asked = Asked::new(&set);
+            let asked = RankedKeySet::new(&set);
             let mut index = filled(entry, &set);
             for (name, script) in scripts(&asked, 1_000) {
                 if script.ops.iter().any(|op| !can(entry, op.kind, &set)) {
@@ -133,14 +135,14 @@ fn every_contender_is_right_in_every_workload() {
 }
 
 /// A map, and a script that knows what the map says.
-struct Model<'s> {
+struct IndexOracle<'s> {
     set: &'s KeySet,
     /// For each key the number that its value is made of.
     map: BTreeMap<&'s [u8], u32>,
     script: Script,
 }
 
-impl<'s> Model<'s> {
+impl<'s> IndexOracle<'s> {
     fn new(set: &'s KeySet) -> Self {
         let map = set.keys.iter().zip(0..).collect();
         Self { set, map, script: Script::default() }
@@ -155,31 +157,33 @@ impl<'s> Model<'s> {
     }
 
     /// Adds a random operation that the contender can do.
-    fn step(&mut self, entry: &Entry, random: &mut Random) {
+    fn step(&mut self, entry: &RegisteredIndex, random: &mut SeededRandom) {
         let key = self.key(random.below(self.set.keys.len() + self.set.absent.len()));
-        let kinds = [Kind::Get, Kind::Put, Kind::Remove, Kind::LowerBound, Kind::Scan, Kind::ScanBack];
+        let kinds =
+            [OpKind::Get, OpKind::Put, OpKind::Remove, OpKind::LowerBound, OpKind::Scan, OpKind::ScanBack];
         let mut kind = kinds[random.below(kinds.len())];
         let known = self.map.get(key).copied();
-        if known.is_none() && matches!(kind, Kind::Get | Kind::Remove) {
-            kind = Kind::Miss;
+        if known.is_none() && matches!(kind, OpKind::Get | OpKind::Remove) {
+            kind = OpKind::Miss;
         }
-        let at_no_key = known.is_none() && matches!(kind, Kind::LowerBound | Kind::Scan | Kind::ScanBack);
+        let at_no_key =
+            known.is_none() && matches!(kind, OpKind::LowerBound | OpKind::Scan | OpKind::ScanBack);
         if !can(entry, kind, self.set) || (at_no_key && !entry.can.lower_bound) {
             return;
         }
-        let mut op = Op { kind, count: 0, number: known.unwrap_or(0) };
+        let mut op = ScriptOp { kind, count: 0, number: known.unwrap_or(0) };
         match kind {
-            Kind::Put => {
+            OpKind::Put => {
                 op.number = random.below(1 << 20) as u32;
                 self.map.insert(key, op.number);
             }
-            Kind::Remove => {
+            OpKind::Remove => {
                 self.map.remove(key);
             }
-            Kind::LowerBound => self.expect_scan(key, 1, false),
-            Kind::Scan | Kind::ScanBack => {
+            OpKind::LowerBound => self.expect_scan(key, 1, false),
+            OpKind::Scan | OpKind::ScanBack => {
                 op.count = 1 + random.below(120) as u16;
-                self.expect_scan(key, op.count, kind == Kind::ScanBack);
+                self.expect_scan(key, op.count, kind == OpKind::ScanBack);
             }
             _ => {}
         }
@@ -193,7 +197,7 @@ impl<'s> Model<'s> {
             self.map.range(from..).take(count.into()).map(|(_, &number)| number).collect()
         };
         let sum = numbers.iter().fold(0, |sum: u64, &number| sum.wrapping_add(value_of(number as usize)));
-        self.script.expect.push(Expect { sum, count: numbers.len() as u32 });
+        self.script.expect.push(ScanExpectation { sum, count: numbers.len() as u32 });
     }
 }
 
@@ -203,7 +207,7 @@ fn every_contender_does_what_a_btreemap_does() {
     for set in sets() {
         for entry in all() {
             let Some(set) = taken(entry, &set) else { continue };
-            let (mut model, mut random) = (Model::new(&set), Random::new(17));
+            let (mut model, mut random) = (IndexOracle::new(&set), SeededRandom::new(17));
             for _ in 0..6_000 {
                 model.step(entry, &mut random);
             }
@@ -222,12 +226,12 @@ fn every_contender_for_threads_takes_them() {
     for set in sets() {
         for entry in all().into_iter().filter(|entry| entry.threads) {
             let Some(set) = taken(entry, &set) else { continue };
-            let asked = Asked::new(&set);
+            let asked = RankedKeySet::new(&set);
             let index = (entry.make)(set.keys.len());
             let threads = index.threads().expect("its entry says so");
             let outcomes = threads.fill_together(&set.keys, 3).expect("threads");
             assert_eq!(outcomes.iter().map(|outcome| outcome.operations).sum::<usize>(), set.keys.len());
-            let shares = [0, 1].map(|thread| Share { thread, of: 2 });
+            let shares = [0, 1].map(|thread| ThreadShare { thread, of: 2 });
             let mut rounds = vec![
                 shares.map(|share| lookup::lookups(&asked, 2_000, 0.5, 1, share)),
                 shares.map(|share| mix::inserts_and_lookups(&asked, 400, 0.5, 1, share)),

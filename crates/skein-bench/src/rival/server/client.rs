@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::{Dialect, Request};
+use super::{Dialect, DialectRequest};
 use crate::{Error, Result};
 
 /// A reply that takes longer is an error.
@@ -35,7 +35,7 @@ const SHOWN_BEFORE: usize = 24;
 
 /// A connection.
 #[derive(Debug)]
-struct Lane {
+struct PipelineConnection {
     socket: TcpStream,
     /// What the replies under way must be.
     under_way: Vec<u8>,
@@ -51,10 +51,10 @@ struct Lane {
 
 /// The client, with its connections.
 #[derive(Debug)]
-pub struct Client {
+pub struct BenchClient {
     server: &'static str,
     dialect: &'static dyn Dialect,
-    lanes: Vec<Lane>,
+    lanes: Vec<PipelineConnection>,
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
@@ -62,7 +62,7 @@ pub struct Client {
     latencies: Histogram<u64>,
 }
 
-impl Client {
+impl BenchClient {
     /// Connects to the server of this name.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Client {
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.set_write_timeout(Some(PATIENCE))?;
             let (under_way, out, expected) = (Vec::new(), Vec::new(), Vec::new());
-            Ok(Lane { socket, under_way, out, expected, asked: 0, sent: Instant::now() })
+            Ok(PipelineConnection { socket, under_way, out, expected, asked: 0, sent: Instant::now() })
         };
         let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
         let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
@@ -113,7 +113,7 @@ impl Client {
     ///
     /// # Errors
     /// If the connection fails, or a reply of the pipeline before is wrong.
-    pub fn ask(&mut self, lane: usize, request: Request<'_>) -> Result<()> {
+    pub fn ask(&mut self, lane: usize, request: DialectRequest<'_>) -> Result<()> {
         let into = &mut self.lanes[lane];
         self.dialect.ask(request, &mut into.out, &mut into.expected);
         into.asked += 1;

@@ -3,17 +3,17 @@
 use linkme::distributed_slice;
 
 use super::dialect::MEMCACHED;
-use super::{Can, Entry, Part, SERVERS, Start, on_path};
+use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, on_path};
 
 /// Bytes that it takes for a key and a value beside themselves, its slabs' rounding included: generously, because it drops keys
 /// when it has no more.
 const BESIDE: u64 = 200;
 
 #[distributed_slice(SERVERS)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredServer = RegisteredServer {
     name: "memcached",
     rank: 20,
-    part: Part::Always,
+    part: ServerRole::Always,
     workers: 1,
     index: None,
     program: || on_path("memcached"),
@@ -31,7 +31,7 @@ static ENTRY: Entry = Entry {
     },
     rows: "rows as one value; gets of a pipeline as one of many keys",
     dialect: &MEMCACHED,
-    can: Can { values: true, read_columns: true, ..Can::NOTHING },
+    can: ServerAbilities { values: true, read_columns: true, ..ServerAbilities::NOTHING },
     takes_key: |key| {
         let fits = key.len() <= KEY_BYTES_MAX && key.iter().all(|&byte| byte > b' ' && byte != 0x7f);
         if fits { Ok(()) } else { Err("keys of at most 250 bytes, without spaces and control characters") }
@@ -42,7 +42,7 @@ static ENTRY: Entry = Entry {
 const KEY_BYTES_MAX: usize = 250;
 
 /// One thread, memory for everything, and an error where it would drop a key.
-fn options(start: &Start<'_>) -> Vec<String> {
+fn options(start: &ServerLaunch<'_>) -> Vec<String> {
     let megabytes = 64 + ((start.bytes + start.keys * BESIDE) >> 20);
     ["-t", "1", "-M", "-m", &megabytes.to_string()].map(str::to_owned).into()
 }

@@ -27,17 +27,20 @@ use skein_store::IndexKind;
 
 use crate::{Error, Result};
 
-pub use client::Client;
-pub use dialect::{COLUMNS, Columns, Dialect, KeyRange, Pair, RESP_VALUES, Range, Request, score};
+pub use client::BenchClient;
+pub use dialect::{
+    COLUMNS, Dialect, DialectRequest, KeyValuePair, NeighbourKeys, NeighbourRows, RESP_VALUES, RowColumns,
+    score,
+};
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
-pub use process::{Process, free_address, version};
+pub use process::{ServerProcess, free_address, version};
 pub use redis::{EVERYSEC, SCORED_SET, SORTED_SET};
 
 /// What can be asked of a server.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Can {
+pub struct ServerAbilities {
     /// One value per key, read and set.
     pub values: bool,
     /// Nothing.
@@ -56,7 +59,7 @@ pub struct Can {
     pub many: bool,
 }
 
-impl Can {
+impl ServerAbilities {
     /// Nothing at all.
     pub const NOTHING: Self = Self {
         values: false,
@@ -72,7 +75,7 @@ impl Can {
 
 /// How a server is started.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct ServerLaunch<'a> {
     /// Where it has to listen.
     pub address: SocketAddr,
     /// A folder of its own.
@@ -89,13 +92,13 @@ pub struct Start<'a> {
 
 /// A server, known by name.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RegisteredServer {
     /// Its name in reports.
     pub name: &'static str,
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
     /// When it takes part.
-    pub part: Part,
+    pub part: ServerRole,
     /// Threads that answer: one of them has a core to itself, more have all cores, that of the client too.
     pub workers: usize,
     /// The index of ours that it is told to use; its own choice if none.
@@ -105,22 +108,22 @@ pub struct Entry {
     /// What brings the program in, if it is not there.
     pub missing: &'static str,
     /// How it is configured: arguments that reports show.
-    pub options: fn(&Start<'_>) -> Vec<String>,
+    pub options: fn(&ServerLaunch<'_>) -> Vec<String>,
     /// Where it listens and keeps its files: arguments that differ from run to run.
-    pub place: fn(&Start<'_>) -> Vec<String>,
+    pub place: fn(&ServerLaunch<'_>) -> Vec<String>,
     /// What a row of columns is to it, for reports.
     pub rows: &'static str,
     /// How it is spoken to.
     pub dialect: &'static dyn Dialect,
     /// What can be asked of it.
-    pub can: Can,
+    pub can: ServerAbilities,
     /// Whether it takes such a key; if not, which keys it takes.
     pub takes_key: fn(&[u8]) -> std::result::Result<(), &'static str>,
 }
 
 /// When a server takes part, if `--only` does not name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ServerRole {
     /// Always.
     Always,
     /// Ours, where the experiment does not compare our indexes.
@@ -141,17 +144,17 @@ pub fn any_key(_key: &[u8]) -> std::result::Result<(), &'static str> {
 
 /// What registers here; use [`all`], which sorts.
 #[distributed_slice]
-pub static SERVERS: [Entry];
+pub static SERVERS: [RegisteredServer];
 
 /// The servers that the bench knows, ours first, installed or not.
-pub fn all() -> Vec<&'static Entry> {
+pub fn all() -> Vec<&'static RegisteredServer> {
     let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).chain(ours::each_index_sorted()).collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
 
 /// A server that runs; it ends with the value.
-pub trait Running: std::fmt::Debug {
+pub trait RunningServer: std::fmt::Debug {
     /// Where it listens.
     fn address(&self) -> SocketAddr;
 

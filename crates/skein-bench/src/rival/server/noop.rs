@@ -16,7 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::{Running, thread_cpu_seconds};
+use super::{RunningServer, thread_cpu_seconds};
 use crate::{Error, Result, sys};
 
 /// Its name in reports.
@@ -33,7 +33,7 @@ const READ_BYTES: usize = 64 << 10;
 
 /// What comes, and what goes.
 #[derive(Debug, Default)]
-struct Shape {
+struct NoopExchange {
     request_bytes: usize,
     reply: Vec<u8>,
 }
@@ -42,7 +42,7 @@ struct Shape {
 #[derive(Debug)]
 pub struct Noop {
     address: SocketAddr,
-    shape: Arc<Mutex<Arc<Shape>>>,
+    shape: Arc<Mutex<Arc<NoopExchange>>>,
     stop: Arc<AtomicBool>,
     task: PathBuf,
     thread: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ impl Noop {
     }
 }
 
-impl Running for Noop {
+impl RunningServer for Noop {
     fn address(&self) -> SocketAddr {
         self.address
     }
@@ -93,7 +93,7 @@ impl Running for Noop {
     }
 
     fn expect(&self, request: &[u8], reply: &[u8]) {
-        let shape = Shape { request_bytes: request.len(), reply: reply.to_owned() };
+        let shape = NoopExchange { request_bytes: request.len(), reply: reply.to_owned() };
         *self.shape.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(shape);
     }
 }
@@ -110,16 +110,16 @@ impl Drop for Noop {
 }
 
 /// A connection, and the bytes of a request that is not complete.
-struct Connection {
+struct NoopConnection {
     socket: TcpStream,
     begun: usize,
 }
 
-fn serve(listener: &TcpListener, shape: &Mutex<Arc<Shape>>, stop: &AtomicBool) -> std::io::Result<()> {
+fn serve(listener: &TcpListener, shape: &Mutex<Arc<NoopExchange>>, stop: &AtomicBool) -> std::io::Result<()> {
     const LISTENER: u64 = u64::MAX;
     let poll: OwnedFd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
-    let mut connections: Vec<Option<Connection>> = Vec::new();
+    let mut connections: Vec<Option<NoopConnection>> = Vec::new();
     let (mut events, mut buffer, mut replies) =
         (Vec::with_capacity(64), vec![0; READ_BYTES], Vec::with_capacity(READ_BYTES));
     while !stop.load(Ordering::Relaxed) {
@@ -136,7 +136,7 @@ fn serve(listener: &TcpListener, shape: &Mutex<Arc<Shape>>, stop: &AtomicBool) -
                 socket.set_write_timeout(Some(Duration::from_secs(10)))?;
                 let data = epoll::EventData::new_u64(connections.len() as u64);
                 epoll::add(&poll, &socket, data, epoll::EventFlags::IN)?;
-                connections.push(Some(Connection { socket, begun: 0 }));
+                connections.push(Some(NoopConnection { socket, begun: 0 }));
                 continue;
             }
             let shape = Arc::clone(&shape.lock().unwrap_or_else(PoisonError::into_inner));
@@ -152,9 +152,9 @@ fn serve(listener: &TcpListener, shape: &Mutex<Arc<Shape>>, stop: &AtomicBool) -
     Ok(())
 }
 
-impl Connection {
+impl NoopConnection {
     /// Answers what has come; false if the other end is gone.
-    fn answer(&mut self, shape: &Shape, buffer: &mut [u8], replies: &mut Vec<u8>) -> bool {
+    fn answer(&mut self, shape: &NoopExchange, buffer: &mut [u8], replies: &mut Vec<u8>) -> bool {
         let got = match self.socket.read(buffer) {
             Ok(got) if got > 0 && shape.request_bytes > 0 => got,
             _ => return false,

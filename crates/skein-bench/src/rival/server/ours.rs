@@ -7,28 +7,30 @@ use linkme::distributed_slice;
 use skein_store::IndexKind;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED};
-use super::{Can, Entry, Part, SERVERS, Start, any_key};
+use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
 use crate::sys::this_program;
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
 
 #[distributed_slice(SERVERS)]
-static BUFFERED: Entry = ours(NAME, 0, |start| options("buffered", start));
+static BUFFERED: RegisteredServer = ours(NAME, 0, |start| options("buffered", start));
 
 // Named by `--only` alone: most want to know the level that is the default.
 #[distributed_slice(SERVERS)]
-static NONE: Entry = Entry { part: Part::IfNamed, ..ours("skein-none", 1, |start| options("none", start)) };
+static NONE: RegisteredServer =
+    RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-none", 1, |start| options("none", start)) };
 
 #[distributed_slice(SERVERS)]
-static SYNC: Entry = Entry { part: Part::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
+static SYNC: RegisteredServer =
+    RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
 
 /// The name of the one with two workers.
 pub const TWO_WORKERS: &str = "skein-2-workers";
 
 #[distributed_slice(SERVERS)]
-static TWO: Entry = Entry {
-    part: Part::IfNamed,
+static TWO: RegisteredServer = RegisteredServer {
+    part: ServerRole::IfNamed,
     workers: 2,
     ..ours(TWO_WORKERS, 1, |start| working("2", "buffered", start))
 };
@@ -38,10 +40,10 @@ pub const DISK: &str = crate::rival::store::DISK_LINKED;
 
 // Named by `--only` alone, or by the experiment that is about it.
 #[distributed_slice(SERVERS)]
-static ON_DISK: Entry = Entry { part: Part::IfNamed, ..ours(DISK, 3, on_disk) };
+static ON_DISK: RegisteredServer = RegisteredServer { part: ServerRole::IfNamed, ..ours(DISK, 3, on_disk) };
 
 /// One worker; checkpoints as they come.
-fn on_disk(_: &Start<'_>) -> Vec<String> {
+fn on_disk(_: &ServerLaunch<'_>) -> Vec<String> {
     let words = "serve --workers 1 --durability buffered --engine disk --trie linked";
     words.split(' ').map(str::to_owned).collect()
 }
@@ -52,27 +54,27 @@ pub const SORTED: &str = "skein-sorted-set";
 pub const SCORED: &str = "skein-scored-set";
 
 #[distributed_slice(SERVERS)]
-static SORTED_SET: Entry = Entry {
-    part: Part::IfNamed,
+static SORTED_SET: RegisteredServer = RegisteredServer {
+    part: ServerRole::IfNamed,
     rows: "keys as members of one sorted set, all of score 0",
     dialect: &RESP_SORTED,
-    can: Can { ordered: true, ..Can::NOTHING },
+    can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
     ..ours(SORTED, 4, |start| options("buffered", start))
 };
 
 #[distributed_slice(SERVERS)]
-static SCORED_SET: Entry = Entry {
-    part: Part::IfNamed,
+static SCORED_SET: RegisteredServer = RegisteredServer {
+    part: ServerRole::IfNamed,
     rows: "keys as members of one sorted set, by score",
     dialect: &RESP_SCORED,
-    can: Can { scored: true, ..Can::NOTHING },
+    can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
     ..ours(SCORED, 4, |start| options("buffered", start))
 };
 
 /// A server for each index, without logs: what is compared is the index.
-pub fn each_index() -> impl Iterator<Item = &'static Entry> {
-    static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let own = |index, rank| Entry {
+pub fn each_index() -> impl Iterator<Item = &'static RegisteredServer> {
+    static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
+        let own = |index, rank| RegisteredServer {
             takes_key: if index == IndexKind::Mlp { short_key } else { any_key },
             ..of_index(index, rank)
         };
@@ -82,15 +84,15 @@ pub fn each_index() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// The same with all keys in one sorted set.
-pub fn each_index_sorted() -> impl Iterator<Item = &'static Entry> {
-    static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let own = |index, rank| Entry {
+pub fn each_index_sorted() -> impl Iterator<Item = &'static RegisteredServer> {
+    static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
+        let own = |index, rank| RegisteredServer {
             rows: match index {
                 IndexKind::Mlp => "keys as members of one sorted set, all of score 0, in a Masstree",
                 _ => "keys as members of one sorted set, all of score 0",
             },
             dialect: &RESP_SORTED,
-            can: Can { ordered: true, ..Can::NOTHING },
+            can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
             ..of_index(index, rank)
         };
         IndexKind::ALL.into_iter().zip(4..).map(|(index, rank)| own(index, rank)).collect()
@@ -98,9 +100,9 @@ pub fn each_index_sorted() -> impl Iterator<Item = &'static Entry> {
     EACH.iter()
 }
 
-fn of_index(index: IndexKind, rank: u32) -> Entry {
-    Entry {
-        part: Part::EachIndex,
+fn of_index(index: IndexKind, rank: u32) -> RegisteredServer {
+    RegisteredServer {
+        part: ServerRole::EachIndex,
         index: Some(index),
         ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
     }
@@ -110,11 +112,15 @@ fn short_key(key: &[u8]) -> Result<(), &'static str> {
     if key.len() <= IndexKind::Mlp.key_bytes_max() { Ok(()) } else { Err("keys of up to 8 bytes") }
 }
 
-const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<String>) -> Entry {
-    Entry {
+const fn ours(
+    name: &'static str,
+    rank: u32,
+    options: fn(&ServerLaunch<'_>) -> Vec<String>,
+) -> RegisteredServer {
+    RegisteredServer {
         name,
         rank,
-        part: Part::OneOfOurs,
+        part: ServerRole::OneOfOurs,
         workers: 1,
         index: None,
         program: this_program,
@@ -126,26 +132,26 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
         },
         rows: "rows by HSET, HGETALL, SK.RANGE",
         dialect: &RESP_HASHES,
-        can: Can {
+        can: ServerAbilities {
             values: true,
             ping: true,
             read_columns: true,
             write_column: true,
             ranges: true,
             many: true,
-            ..Can::NOTHING
+            ..ServerAbilities::NOTHING
         },
         takes_key: any_key,
     }
 }
 
 /// One worker.
-fn options(durability: &str, start: &Start<'_>) -> Vec<String> {
+fn options(durability: &str, start: &ServerLaunch<'_>) -> Vec<String> {
     working("1", durability, start)
 }
 
 /// No checkpoint in the middle of a loop, as the paper's rivals had none.
-fn working(workers: &str, durability: &str, start: &Start<'_>) -> Vec<String> {
+fn working(workers: &str, durability: &str, start: &ServerLaunch<'_>) -> Vec<String> {
     let options = ["serve", "--workers", workers, "--durability", durability];
     let no_checkpoints = ["--checkpoint-log-size", "0", "--checkpoint-interval", "0s"];
     let index = start.index.map(|index| ["--index", index.name()]);

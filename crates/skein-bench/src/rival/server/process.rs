@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::{Entry, Running, Start, resident_bytes, thread_cpu_seconds};
+use super::{RegisteredServer, RunningServer, ServerLaunch, resident_bytes, thread_cpu_seconds};
 use crate::{Error, Result};
 
 /// How long a server may take to listen.
@@ -21,7 +21,7 @@ const LAST_WORDS: usize = 3;
 
 /// A server in a process of its own; ends with the value.
 #[derive(Debug)]
-pub struct Process {
+pub struct ServerProcess {
     name: &'static str,
     address: SocketAddr,
     child: Child,
@@ -29,13 +29,13 @@ pub struct Process {
     output: PathBuf,
 }
 
-impl Process {
+impl ServerProcess {
     /// Starts the server where it is told to listen, on the cores of the calling thread; waits until it
     /// listens.
     ///
     /// # Errors
     /// If it does not start or does not listen; with its last words.
-    pub fn start(entry: &Entry, program: &Path, how: &Start<'_>) -> Result<Self> {
+    pub fn start(entry: &RegisteredServer, program: &Path, how: &ServerLaunch<'_>) -> Result<Self> {
         let output = how.folder.join("output");
         let opened = |path: &Path| File::create(path).map_err(|error| Error::io("make", path, error));
         let (file, shown) = (opened(&output)?, program.display());
@@ -101,7 +101,7 @@ fn serves(address: SocketAddr) -> bool {
     ask().unwrap_or(false)
 }
 
-impl Running for Process {
+impl RunningServer for ServerProcess {
     fn address(&self) -> SocketAddr {
         self.address
     }
@@ -130,7 +130,7 @@ impl Running for Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to do.
         let _ = self.child.kill();

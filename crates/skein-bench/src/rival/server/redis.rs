@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
-use super::{Can, Entry, Part, SERVERS, Start, any_key, on_path};
+use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key, on_path};
 
 /// The name in reports of a sorted set.
 pub const SORTED_SET: &str = "redis-sorted-set";
@@ -11,25 +11,31 @@ pub const SORTED_SET: &str = "redis-sorted-set";
 const MISSING: &str = "redis-server is not installed; Debian's package redis-server has it";
 
 /// What it can do with values.
-const VALUES: Can =
-    Can { values: true, ping: true, read_columns: true, write_column: true, many: true, ..Can::NOTHING };
+const VALUES: ServerAbilities = ServerAbilities {
+    values: true,
+    ping: true,
+    read_columns: true,
+    write_column: true,
+    many: true,
+    ..ServerAbilities::NOTHING
+};
 
 #[distributed_slice(SERVERS)]
-static REDIS: Entry = with_values("redis", 10, Part::Always, options);
+static REDIS: RegisteredServer = with_values("redis", 10, ServerRole::Always, options);
 
 /// The name in reports of one that logs, and forces its log every second.
 pub const EVERYSEC: &str = "redis-everysec";
 
 #[distributed_slice(SERVERS)]
-static REDIS_EVERYSEC: Entry = with_values(EVERYSEC, 10, Part::IfNamed, |_| logging(true));
+static REDIS_EVERYSEC: RegisteredServer = with_values(EVERYSEC, 10, ServerRole::IfNamed, |_| logging(true));
 
 const fn with_values(
     name: &'static str,
     rank: u32,
-    part: Part,
-    options: fn(&Start<'_>) -> Vec<String>,
-) -> Entry {
-    Entry {
+    part: ServerRole,
+    options: fn(&ServerLaunch<'_>) -> Vec<String>,
+) -> RegisteredServer {
+    RegisteredServer {
         name,
         rank,
         part,
@@ -48,20 +54,20 @@ const fn with_values(
 
 /// Rows as hashes; of single values it would do the same as the other.
 #[distributed_slice(SERVERS)]
-static REDIS_HASH: Entry = Entry {
+static REDIS_HASH: RegisteredServer = RegisteredServer {
     rows: "rows by HSET and HGETALL",
     dialect: &RESP_HASHES,
-    can: Can { read_columns: true, write_column: true, ..Can::NOTHING },
-    ..with_values("redis-hash", 11, Part::Always, options)
+    can: ServerAbilities { read_columns: true, write_column: true, ..ServerAbilities::NOTHING },
+    ..with_values("redis-hash", 11, ServerRole::Always, options)
 };
 
 /// All keys in one sorted set, of one score.
 #[distributed_slice(SERVERS)]
-static REDIS_ZSET: Entry = Entry {
+static REDIS_ZSET: RegisteredServer = RegisteredServer {
     rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
     dialect: &RESP_SORTED,
-    can: Can { ordered: true, ..Can::NOTHING },
-    ..with_values(SORTED_SET, 12, Part::Always, options)
+    can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
+    ..with_values(SORTED_SET, 12, ServerRole::Always, options)
 };
 
 /// The name in reports of a sorted set with many scores.
@@ -69,14 +75,14 @@ pub const SCORED_SET: &str = "redis-scored-set";
 
 /// All keys in one sorted set, each of a score of its own.
 #[distributed_slice(SERVERS)]
-static REDIS_SCORED: Entry = Entry {
+static REDIS_SCORED: RegisteredServer = RegisteredServer {
     rows: "keys as members of one sorted set, by score: ZADD, ZSCORE, ZRANGE BYSCORE",
     dialect: &RESP_SCORED,
-    can: Can { scored: true, ..Can::NOTHING },
-    ..with_values(SCORED_SET, 13, Part::IfNamed, options)
+    can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
+    ..with_values(SCORED_SET, 13, ServerRole::IfNamed, options)
 };
 
-fn options(start: &Start<'_>) -> Vec<String> {
+fn options(start: &ServerLaunch<'_>) -> Vec<String> {
     logging(start.logs)
 }
 
@@ -89,7 +95,7 @@ fn logging(logs: bool) -> Vec<String> {
     ["--save", ""].iter().chain(logs).map(|&option| option.to_owned()).collect()
 }
 
-fn place(start: &Start<'_>) -> Vec<String> {
+fn place(start: &ServerLaunch<'_>) -> Vec<String> {
     let (port, folder) = (start.address.port().to_string(), start.folder.display().to_string());
     ["--bind", "127.0.0.1", "--port", &port, "--dir", &folder].map(str::to_owned).into()
 }

@@ -2,7 +2,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use super::dialect::{KeyRange, MEMCACHED, RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES, Range};
+use super::dialect::{
+    MEMCACHED, NeighbourKeys, NeighbourRows, RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES,
+};
 use super::*;
 use crate::rival::index;
 
@@ -22,9 +24,9 @@ const ASKED: &[u8] = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
 
 /// What a client says of a server that answers with this.
 fn asked_once(reply: &'static [u8]) -> Error {
-    let mut client = Client::connect("fake", &RESP_VALUES, fake(reply), 1).expect("it listens");
+    let mut client = BenchClient::connect("fake", &RESP_VALUES, fake(reply), 1).expect("it listens");
     client.begin("GET, pipeline 1", 1);
-    client.ask(0, Request::Get(b"key", b"goose")).expect("sent");
+    client.ask(0, DialectRequest::Get(b"key", b"goose")).expect("sent");
     client.finish().expect_err("the reply is wrong")
 }
 
@@ -53,19 +55,19 @@ fn wrong_bytes_far_into_a_reply_are_found() {
 fn every_request_on_every_lane_is_answered() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
-    let mut client = Client::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
+    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
     for pipeline in [1, 16, 64] {
         client.begin("PING", pipeline);
-        (0..1000).try_for_each(|n| client.ask(n % 7, Request::Ping)).expect("right replies");
+        (0..1000).try_for_each(|n| client.ask(n % 7, DialectRequest::Ping)).expect("right replies");
         client.finish().expect("right replies");
     }
     assert!(server.cpu_seconds().expect("known") > 0.0);
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PANG\r\n");
-    client.ask(0, Request::Ping).and_then(|()| client.finish()).expect_err("the reply is wrong");
+    client.ask(0, DialectRequest::Ping).and_then(|()| client.finish()).expect_err("the reply is wrong");
 }
 
 /// A request and its reply, as text.
-fn said(dialect: &dyn Dialect, request: Request<'_>) -> (String, String) {
+fn said(dialect: &dyn Dialect, request: DialectRequest<'_>) -> (String, String) {
     let (mut out, mut expected) = (Vec::new(), Vec::new());
     dialect.ask(request, &mut out, &mut expected);
     (out.escape_ascii().to_string(), expected.escape_ascii().to_string())
@@ -73,52 +75,52 @@ fn said(dialect: &dyn Dialect, request: Request<'_>) -> (String, String) {
 
 #[test]
 fn requests_are_what_the_servers_understand() {
-    let columns: Columns = std::array::from_fn(|n| [b'a' + n as u8; 4]);
-    let check = |dialect: &dyn Dialect, request: Request<'_>, out: &str, expected: &str| {
+    let columns: RowColumns = std::array::from_fn(|n| [b'a' + n as u8; 4]);
+    let check = |dialect: &dyn Dialect, request: DialectRequest<'_>, out: &str, expected: &str| {
         assert_eq!(said(dialect, request), (out.to_owned(), expected.to_owned()));
     };
-    check(&RESP_HASHES, Request::Ping, r"*1\r\n$4\r\nPING\r\n", r"+PONG\r\n");
+    check(&RESP_HASHES, DialectRequest::Ping, r"*1\r\n$4\r\nPING\r\n", r"+PONG\r\n");
     check(
         &RESP_VALUES,
-        Request::SetColumn(b"k", 3, b"wxyz"),
+        DialectRequest::SetColumn(b"k", 3, b"wxyz"),
         r"*4\r\n$8\r\nSETRANGE\r\n$1\r\nk\r\n$2\r\n12\r\n$4\r\nwxyz\r\n",
         r":40\r\n",
     );
     check(
         &RESP_HASHES,
-        Request::SetColumn(b"k", 3, b"wxyz"),
+        DialectRequest::SetColumn(b"k", 3, b"wxyz"),
         r"*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\n3\r\n$4\r\nwxyz\r\n",
         r":0\r\n",
     );
     let rows = [(b"k", *b"abcd"), (b"l", *b"efgh")];
     let mut rows = rows.iter().map(|(key, column)| (&key[..], *column));
-    let range = Range { from: b"k", count: 5, column: 2, found: 2, rows: &mut rows };
+    let range = NeighbourRows { from: b"k", count: 5, column: 2, found: 2, rows: &mut rows };
     check(
         &RESP_HASHES,
-        Request::Range(range),
+        DialectRequest::Range(range),
         r"*8\r\n$8\r\nSK.RANGE\r\n$2\r\n[k\r\n$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n5\r\n$7\r\nCOLUMNS\r\n$1\r\n1\r\n$1\r\n2\r\n",
         r"*4\r\n$1\r\nk\r\n*1\r\n$4\r\nabcd\r\n$1\r\nl\r\n*1\r\n$4\r\nefgh\r\n",
     );
-    check(&MEMCACHED, Request::Set(b"k", b"v"), r"set k 0 0 1\r\nv\r\n", r"STORED\r\n");
+    check(&MEMCACHED, DialectRequest::Set(b"k", b"v"), r"set k 0 0 1\r\nv\r\n", r"STORED\r\n");
     let (mut out, mut expected) = (Vec::new(), Vec::new());
-    MEMCACHED.ask(Request::Get(b"k", b"v"), &mut out, &mut expected);
-    MEMCACHED.ask(Request::Get(b"l", b"w"), &mut out, &mut expected);
-    MEMCACHED.ask(Request::Set(b"k", b"x"), &mut out, &mut expected);
+    MEMCACHED.ask(DialectRequest::Get(b"k", b"v"), &mut out, &mut expected);
+    MEMCACHED.ask(DialectRequest::Get(b"l", b"w"), &mut out, &mut expected);
+    MEMCACHED.ask(DialectRequest::Set(b"k", b"x"), &mut out, &mut expected);
     assert_eq!(out.escape_ascii().to_string(), r"get k l\r\nset k 0 0 1\r\nx\r\n");
     let replies = r"VALUE k 0 1\r\nv\r\nVALUE l 0 1\r\nw\r\nEND\r\nSTORED\r\n";
     assert_eq!(expected.escape_ascii().to_string(), replies);
     let whole = "aaaabbbbccccddddeeeeffffgggghhhhiiiijjjj";
     check(
         &MEMCACHED,
-        Request::GetRow(b"k", &columns),
+        DialectRequest::GetRow(b"k", &columns),
         r"get k\r\n",
         &format!(r"VALUE k 0 40\r\n{whole}\r\nEND\r\n"),
     );
-    let (out, expected) = said(&RESP_HASHES, Request::AddRow(b"k", &columns));
+    let (out, expected) = said(&RESP_HASHES, DialectRequest::AddRow(b"k", &columns));
     assert!(
         out.starts_with(r"*22\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\n0\r\n$4\r\naaaa") && expected == r":10\r\n"
     );
-    let (_, expected) = said(&RESP_HASHES, Request::GetRow(b"k", &columns));
+    let (_, expected) = said(&RESP_HASHES, DialectRequest::GetRow(b"k", &columns));
     assert!(expected.starts_with(r"*20\r\n$1\r\n0\r\n$4\r\naaaa\r\n$1\r\n1\r\n"));
 }
 
@@ -128,7 +130,10 @@ fn keys_in_order_are_asked_for_in_two_ways() {
         let two = [b"k", b"l"];
         let mut keys = two.iter().map(|key| &key[..]);
         let value = &(7u64 << 12).to_le_bytes();
-        said(dialect, Request::Keys(KeyRange { from: b"k", value, count: 5, found: 2, keys: &mut keys }))
+        said(
+            dialect,
+            DialectRequest::Keys(NeighbourKeys { from: b"k", value, count: 5, found: 2, keys: &mut keys }),
+        )
     };
     let keys = r"*2\r\n$1\r\nk\r\n$1\r\nl\r\n".to_owned();
     let ours = r"*6\r\n$8\r\nSK.RANGE\r\n$2\r\n[k\r\n$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n5\r\n$8\r\nNOVALUES\r\n";
@@ -138,12 +143,15 @@ fn keys_in_order_are_asked_for_in_two_ways() {
     let by_score = r"*8\r\n$6\r\nZRANGE\r\n$1\r\ns\r\n$1\r\n7\r\n$4\r\n+inf\r\n$7\r\nBYSCORE\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n$1\r\n5\r\n";
     assert_eq!(range(&RESP_SCORED), (by_score.to_owned(), keys));
     let zadd = r"*4\r\n$4\r\nZADD\r\n$1\r\ns\r\n$1\r\n0\r\n$1\r\nk\r\n";
-    assert_eq!(said(&RESP_SORTED, Request::Add(b"k", b"v")), (zadd.to_owned(), r":1\r\n".to_owned()));
-    assert_eq!(said(&RESP_SORTED, Request::Set(b"k", b"v")), (zadd.to_owned(), r":0\r\n".to_owned()));
+    assert_eq!(said(&RESP_SORTED, DialectRequest::Add(b"k", b"v")), (zadd.to_owned(), r":1\r\n".to_owned()));
+    assert_eq!(said(&RESP_SORTED, DialectRequest::Set(b"k", b"v")), (zadd.to_owned(), r":0\r\n".to_owned()));
     let zscore = r"*3\r\n$6\r\nZSCORE\r\n$1\r\ns\r\n$1\r\nk\r\n";
-    assert_eq!(said(&RESP_SORTED, Request::Get(b"k", b"v")), (zscore.to_owned(), r"$1\r\n0\r\n".to_owned()));
-    let set = said(&RESP_HASHES, Request::Set(b"k", b"v"));
-    assert_eq!(said(&RESP_HASHES, Request::Add(b"k", b"v")), set);
+    assert_eq!(
+        said(&RESP_SORTED, DialectRequest::Get(b"k", b"v")),
+        (zscore.to_owned(), r"$1\r\n0\r\n".to_owned())
+    );
+    let set = said(&RESP_HASHES, DialectRequest::Set(b"k", b"v"));
+    assert_eq!(said(&RESP_HASHES, DialectRequest::Add(b"k", b"v")), set);
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn memcached_takes_words_alone() {
 
 #[test]
 fn servers_on_each_index_have_its_name_among_the_indexes() {
-    let own: Vec<_> = all().into_iter().filter(|entry| entry.part == Part::EachIndex).collect();
+    let own: Vec<_> = all().into_iter().filter(|entry| entry.part == ServerRole::EachIndex).collect();
     assert_eq!(own.len(), 2 * IndexKind::ALL.len(), "each with plain keys, and with a sorted set");
     let indexes: Vec<_> =
         index::all().into_iter().filter(|entry| entry.ours()).map(|entry| entry.name).collect();
@@ -180,11 +188,11 @@ fn servers_on_each_index_have_its_name_among_the_indexes() {
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
-    let entry = Entry {
+    let entry = RegisteredServer {
         name: "broken",
         rank: 0,
         workers: 1,
-        part: Part::Always,
+        part: ServerRole::Always,
         index: None,
         program: || on_path("sh"),
         missing: "",
@@ -192,18 +200,19 @@ fn a_server_that_does_not_start_says_why() {
         place: |_| Vec::new(),
         rows: "",
         dialect: &RESP_VALUES,
-        can: Can { values: true, ping: true, ..Can::NOTHING },
+        can: ServerAbilities { values: true, ping: true, ..ServerAbilities::NOTHING },
         takes_key: any_key,
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let address = free_address().expect("a free port");
-    let start = Start { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
+    let start = ServerLaunch { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
     let program = (entry.program)().expect("every system has a shell");
-    let error = Process::start(&entry, &program, &start).expect_err("it ends at once").to_string();
+    let error = ServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
     for part in ["broken ended at its start", "3", "no memory"] {
         assert!(error.contains(part), "{error}");
     }
-    let error = Process::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
+    let error =
+        ServerProcess::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
     assert!(error.to_string().contains("/nowhere/server"), "{error}");
 }
 
@@ -213,9 +222,9 @@ fn a_server_that_does_not_start_says_why() {
 fn latencies_are_those_of_pipelines() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
-    let mut client = Client::connect(NOOP, &RESP_VALUES, server.address(), 3).expect("it listens");
+    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 3).expect("it listens");
     client.begin("PING", 2);
-    (0..300).try_for_each(|n| client.ask(n % 3, Request::Ping)).expect("right replies");
+    (0..300).try_for_each(|n| client.ask(n % 3, DialectRequest::Ping)).expect("right replies");
     client.finish().expect("right replies");
     // A system call alone takes longer than this.
     assert!(client.p99_us() > 0.1, "{} us", client.p99_us());

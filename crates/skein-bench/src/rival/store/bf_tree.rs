@@ -7,30 +7,33 @@ use std::ops::Range;
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult};
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
+    one_more, text,
+};
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "bf-tree",
     about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, rounded down to a power of two, or twice the data, rounded up; it is not read back after it is closed, so it takes no part in durable sets",
     rank: 30,
-    part: Part::Pages,
+    part: StoreRole::Pages,
     durable: false,
-    open: |setup| Ok(Box::new(Tree::open(setup)?)),
+    open: |setup| Ok(Box::new(BfTreeStore::open(setup)?)),
 };
 
 /// Bytes of the longest value.
 const VALUE_MOST: usize = 1024;
 
 /// A tree with its file.
-struct Tree {
+struct BfTreeStore {
     tree: BfTree,
     value: [u8; VALUE_MOST],
 }
 
-impl Tree {
-    fn open(setup: &Setup<'_>) -> Outcome<Self> {
-        if setup.level == Level::Sync {
+impl BfTreeStore {
+    fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
+        if setup.level == DurabilityLevel::Sync {
             return Err("it is read back from snapshots alone".to_owned());
         }
         let bytes = usize::try_from(setup.cache_bytes()).map_err(text)?;
@@ -49,7 +52,7 @@ impl Tree {
         }
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Outcome<()> {
+    fn insert(&self, key: &[u8], value: &[u8]) -> StoreResult<()> {
         match self.tree.insert(key, value) {
             LeafInsertResult::Success => Ok(()),
             LeafInsertResult::InvalidKV(why) => Err(why),
@@ -57,32 +60,32 @@ impl Tree {
     }
 }
 
-impl Contender for Tree {
-    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for BfTreeStore {
+    fn put_batch(&mut self, rows: &BenchRows, mut numbers: Range<usize>) -> StoreResult<()> {
         numbers.try_for_each(|n| self.put(rows, n))
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.insert(&rows.key(n), &rows.value(n))
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         let value = one_more(self.get(&key))?;
         self.insert(&key, value.as_bytes())
     }
 
     /// There is nothing that forces it but a snapshot, which is another file.
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         Ok(())
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         for &n in numbers {
             found(n, self.get(&rows.key(n)));
         }

@@ -3,19 +3,22 @@
 use std::ops::Range;
 
 use linkme::distributed_slice;
-use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, Shape};
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, TrieShape};
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
+    text,
+};
 
 /// A trie of the disk engine, as reports name it.
 #[derive(Debug, Clone, Copy)]
-pub struct Trie {
+pub struct DiskTrieSetup {
     /// Its name in reports.
     pub name: &'static str,
     /// In words.
     pub words: &'static str,
     /// What a store is told.
-    pub shape: Shape,
+    pub shape: TrieShape,
     /// Whether the layout is the paper's, which takes kilobytes for a key.
     pub papers: bool,
 }
@@ -27,76 +30,91 @@ const N: u16 = 16;
 pub const DISK_LINKED: &str = TRIES[0].name;
 
 /// The tries, the one that is the default first.
-pub const TRIES: [Trie; 3] = [
-    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked, papers: false },
-    Trie {
-        name: "skein-disk-classical",
-        words: "classical trie",
-        shape: Shape::Classical { n: N },
+pub const TRIES: [DiskTrieSetup; 3] = [
+    DiskTrieSetup {
+        name: "skein-disk-linked",
+        words: "linked trie",
+        shape: TrieShape::Linked,
         papers: false,
     },
-    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N }, papers: false },
+    DiskTrieSetup {
+        name: "skein-disk-classical",
+        words: "classical trie",
+        shape: TrieShape::Classical { n: N },
+        papers: false,
+    },
+    DiskTrieSetup {
+        name: "skein-disk-hash",
+        words: "hash trie",
+        shape: TrieShape::Hash { n: N },
+        papers: false,
+    },
 ];
 
 /// The same in the paper's own layout, with its figures' parameters; they come along with those above, under whose names users know them.
-pub const PAPER_TRIES: [Trie; 3] = [
-    Trie {
+pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
+    DiskTrieSetup {
         words: "linked trie, paper's layout",
-        shape: Shape::FixedLinked { k: 12 },
+        shape: TrieShape::FixedLinked { k: 12 },
         papers: true,
         ..TRIES[0]
     },
-    Trie {
+    DiskTrieSetup {
         words: "classical trie, paper's layout",
-        shape: Shape::FixedClassical { n: N },
+        shape: TrieShape::FixedClassical { n: N },
         papers: true,
         ..TRIES[1]
     },
-    Trie { words: "hash trie, paper's layout", shape: Shape::FixedHash { n: N }, papers: true, ..TRIES[2] },
+    DiskTrieSetup {
+        words: "hash trie, paper's layout",
+        shape: TrieShape::FixedHash { n: N },
+        papers: true,
+        ..TRIES[2]
+    },
 ];
 
 #[distributed_slice(STORES)]
-static LINKED: Entry = Entry {
+static LINKED: RegisteredStore = RegisteredStore {
     name: TRIES[0].name,
     about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked for, or twice the data",
     rank: 1,
-    part: Part::Pages,
+    part: StoreRole::Pages,
     durable: true,
-    open: |setup| Disk::open(TRIES[0].shape, setup),
+    open: |setup| DiskContender::open(TRIES[0].shape, setup),
 };
 
 #[distributed_slice(STORES)]
-static CLASSICAL: Entry = Entry {
+static CLASSICAL: RegisteredStore = RegisteredStore {
     name: TRIES[1].name,
     about: "the same over its classical trie, 16 pointers a node",
     rank: 2,
-    part: Part::Pages,
+    part: StoreRole::Pages,
     durable: true,
-    open: |setup| Disk::open(TRIES[1].shape, setup),
+    open: |setup| DiskContender::open(TRIES[1].shape, setup),
 };
 
 #[distributed_slice(STORES)]
-static HASH: Entry = Entry {
+static HASH: RegisteredStore = RegisteredStore {
     name: TRIES[2].name,
     about: "the same over its hash trie, 16 pointers a node",
     rank: 3,
-    part: Part::Pages,
+    part: StoreRole::Pages,
     durable: true,
-    open: |setup| Disk::open(TRIES[2].shape, setup),
+    open: |setup| DiskContender::open(TRIES[2].shape, setup),
 };
 
 /// `skein_disk::DiskStore`.
-struct Disk {
+struct DiskContender {
     store: DiskStore,
-    level: Level,
+    level: DurabilityLevel,
 }
 
-impl Disk {
-    fn open(shape: Shape, setup: &Setup<'_>) -> Outcome<Box<dyn Contender>> {
+impl DiskContender {
+    fn open(shape: TrieShape, setup: &StoreSetup<'_>) -> StoreResult<Box<dyn StoreContender>> {
         let durability = match setup.level {
-            Level::None => Durability::None,
-            Level::Relaxed => Durability::Buffered,
-            Level::Sync => Durability::Sync,
+            DurabilityLevel::None => Durability::None,
+            DurabilityLevel::Relaxed => Durability::Buffered,
+            DurabilityLevel::Sync => Durability::Sync,
         };
         let pages = usize::try_from(setup.cache_bytes() / PAGE as u64).map_err(text)?;
         let cache_pages = pages.max(skein_disk::CACHE_LEAST);
@@ -106,9 +124,9 @@ impl Disk {
     }
 }
 
-impl Contender for Disk {
+impl StoreContender for DiskContender {
     /// In as many transactions as a small cache makes necessary.
-    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+    fn put_batch(&mut self, rows: &BenchRows, mut numbers: Range<usize>) -> StoreResult<()> {
         while !numbers.is_empty() {
             let done = self.store.write::<_, DiskError>(|transaction| {
                 for n in numbers.by_ref() {
@@ -124,32 +142,33 @@ impl Contender for Disk {
         Ok(())
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.store.set(&rows.key(n), &rows.value(n)).map(drop).map_err(text)
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.store.inc(&rows.key(n), 1).map(drop).map_err(text)
     }
 
-    fn force(&mut self) -> Outcome<()> {
-        let done = if self.level == Level::None { self.store.checkpoint() } else { self.store.sync() };
+    fn force(&mut self) -> StoreResult<()> {
+        let done =
+            if self.level == DurabilityLevel::None { self.store.checkpoint() } else { self.store.sync() };
         done.map_err(text)
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         for &n in numbers {
             found(n, self.store.get(&rows.key(n)).map_err(text)?.as_deref());
         }
         Ok(())
     }
 
-    fn close(self: Box<Self>) -> Outcome<()> {
+    fn close(self: Box<Self>) -> StoreResult<()> {
         self.store.close().map_err(text)
     }
 }

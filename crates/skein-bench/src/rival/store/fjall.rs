@@ -5,14 +5,16 @@ use std::ops::Range;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, text,
+};
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "fjall",
     about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) after each; cache twice the data",
     rank: 30,
-    part: Part::Rows,
+    part: StoreRole::Rows,
     durable: true,
     open: |setup| {
         let database = Database::builder(setup.folder.join("fjall")).cache_size(setup.cache_bytes());
@@ -26,11 +28,11 @@ static ENTRY: Entry = Entry {
 struct Fjall {
     database: Database,
     rows: Keyspace,
-    level: Level,
+    level: DurabilityLevel,
 }
 
-impl Contender for Fjall {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for Fjall {
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()> {
         let mut batch = self.database.batch();
         for n in numbers {
             batch.insert(&self.rows, &*rows.key(n), rows.value(n));
@@ -38,25 +40,25 @@ impl Contender for Fjall {
         batch.commit().map_err(text)
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.rows.insert(&*rows.key(n), rows.value(n)).map_err(text)?;
-        if self.level == Level::Sync {
+        if self.level == DurabilityLevel::Sync {
             self.database.persist(PersistMode::SyncData).map_err(text)
         } else {
             Ok(())
         }
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         self.database.persist(PersistMode::SyncAll).map_err(text)
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         for &n in numbers {
             let value = self.rows.get(&*rows.key(n)).map_err(text)?;
             found(n, value.as_deref());

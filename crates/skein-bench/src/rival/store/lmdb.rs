@@ -6,14 +6,17 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
+    one_more, text,
+};
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "lmdb",
     about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags; its cache is the system's",
     rank: 10,
-    part: Part::Both,
+    part: StoreRole::Both,
     durable: true,
     open: |setup| Ok(Box::new(Lmdb::open(setup)?)),
 };
@@ -25,7 +28,7 @@ struct Lmdb {
 }
 
 impl Lmdb {
-    fn open(setup: &Setup<'_>) -> Outcome<Self> {
+    fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         let mut options = EnvOpenOptions::new();
         // An address range, not memory: random inserts leave pages half full, and a commit keeps old pages for a while.
         let room = (6 * setup.bytes).max(16 << 30).next_multiple_of(1 << 20);
@@ -33,7 +36,7 @@ impl Lmdb {
         // SAFETY: the folder is the bench's own, so no other program changes the file under the map, and one
         // process opens it once. NO_SYNC may lose data in a crash, which is what is measured.
         let env = unsafe {
-            if setup.level != Level::Sync {
+            if setup.level != DurabilityLevel::Sync {
                 options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP);
             }
             options.open(setup.folder)
@@ -46,8 +49,8 @@ impl Lmdb {
     }
 }
 
-impl Contender for Lmdb {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for Lmdb {
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()> {
         let mut transaction = self.env.write_txn().map_err(text)?;
         for n in numbers {
             self.rows.put(&mut transaction, &rows.key(n), &rows.value(n)).map_err(text)?;
@@ -55,27 +58,27 @@ impl Contender for Lmdb {
         transaction.commit().map_err(text)
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let (key, mut transaction) = (rows.key(n), self.env.write_txn().map_err(text)?);
         let value = one_more(self.rows.get(&transaction, &key).map_err(text)?)?;
         self.rows.put(&mut transaction, &key, value.as_bytes()).map_err(text)?;
         transaction.commit().map_err(text)
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         self.env.force_sync().map_err(text)
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         let transaction = self.env.read_txn().map_err(text)?;
         for &n in numbers {
             found(n, self.rows.get(&transaction, &rows.key(n)).map_err(text)?);

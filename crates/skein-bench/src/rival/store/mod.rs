@@ -28,16 +28,16 @@ use std::path::Path;
 
 use linkme::distributed_slice;
 
-pub use disk::{DISK_LINKED, PAPER_TRIES, TRIES, Trie};
+pub use disk::{DISK_LINKED, DiskTrieSetup, PAPER_TRIES, TRIES};
 pub use ours::NAME as OURS;
-pub use rows::{INTEGER_BYTES, Rows};
+pub use rows::{BenchRows, INTEGER_BYTES};
 
 /// What a store did, or its own words on why not.
-pub type Outcome<T> = std::result::Result<T, String>;
+pub type StoreResult<T> = std::result::Result<T, String>;
 
 /// How durable a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum DurabilityLevel {
     /// Nothing is logged where that can be had, and nothing waits for the disk: what was written since the last time that all was forced may be lost.
     None,
     /// Nothing waits for the disk: a crash of the machine may lose the last moments.
@@ -48,18 +48,18 @@ pub enum Level {
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
+pub struct StoreSetup<'a> {
     /// A folder of its own, which is there.
     pub folder: &'a Path,
     /// How durable its commits are.
-    pub level: Level,
+    pub level: DurabilityLevel,
     /// Bytes of keys and values that are going to be in it.
     pub bytes: u64,
     /// Bytes of its cache, where it has one; none: so many that no store reads from the disk.
     pub cache: Option<u64>,
 }
 
-impl Setup<'_> {
+impl StoreSetup<'_> {
     /// Bytes of cache.
     pub fn cache_bytes(&self) -> u64 {
         self.cache.unwrap_or((2 * self.bytes).max(4 << 30))
@@ -71,38 +71,38 @@ impl Setup<'_> {
     clippy::missing_errors_doc,
     reason = "every method may fail as its store does, and nothing more can be said"
 )]
-pub trait Contender {
+pub trait StoreContender {
     /// Puts rows, all or nothing.
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()>;
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()>;
 
     /// Puts one row.
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()>;
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()>;
 
     /// Adds one to a row's value, an integer in decimal digits, all or nothing where there are transactions.
-    fn inc(&mut self, _rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, _rows: &BenchRows, n: usize) -> StoreResult<()> {
         Err(format!("it takes no part where integers are counted up, as of row {n}"))
     }
 
     /// Forces everything to disk.
-    fn force(&mut self) -> Outcome<()>;
+    fn force(&mut self) -> StoreResult<()>;
 
     /// Reads the rows, one after the other, and shows each to `found`.
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()>;
+    ) -> StoreResult<()>;
 
     /// Closes it, where dropping it would hide what goes wrong then.
-    fn close(self: Box<Self>) -> Outcome<()> {
+    fn close(self: Box<Self>) -> StoreResult<()> {
         Ok(())
     }
 }
 
 /// A store, known by name.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RegisteredStore {
     /// Its name in reports.
     pub name: &'static str,
     /// Its version and configuration.
@@ -110,16 +110,16 @@ pub struct Entry {
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
     /// Where it takes part.
-    pub part: Part,
+    pub part: StoreRole,
     /// Whether its rows can be forced to disk, and are there when it is opened again.
     pub durable: bool,
     /// Opens or makes one.
-    pub open: fn(&Setup<'_>) -> Outcome<Box<dyn Contender>>,
+    pub open: fn(&StoreSetup<'_>) -> StoreResult<Box<dyn StoreContender>>,
 }
 
 /// What a store is compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StoreRole {
     /// A store of rows, with all data in memory.
     Rows,
     /// An engine whose data may exceed its cache.
@@ -128,7 +128,7 @@ pub enum Part {
     Both,
 }
 
-impl Part {
+impl StoreRole {
     /// Whether who takes part in these takes part in those.
     pub fn takes(self, other: Self) -> bool {
         self == other || self == Self::Both || other == Self::Both
@@ -137,26 +137,26 @@ impl Part {
 
 /// What registers here; use [`all`], which sorts.
 #[distributed_slice]
-pub static STORES: [Entry];
+pub static STORES: [RegisteredStore];
 
 /// The stores of this build, ours first.
-pub fn all() -> Vec<&'static Entry> {
+pub fn all() -> Vec<&'static RegisteredStore> {
     let mut all: Vec<_> = STORES.iter().collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
 
 /// Other people's, whether this build has them or not.
-const OTHERS: [(&str, Part); 5] = [
-    ("lmdb", Part::Both),
-    ("redb", Part::Both),
-    ("fjall", Part::Rows),
-    ("rocksdb", Part::Both),
-    ("bf-tree", Part::Pages),
+const OTHERS: [(&str, StoreRole); 5] = [
+    ("lmdb", StoreRole::Both),
+    ("redb", StoreRole::Both),
+    ("fjall", StoreRole::Rows),
+    ("rocksdb", StoreRole::Both),
+    ("bf-tree", StoreRole::Pages),
 ];
 
 /// The stores that this build could have for such comparisons and has not, with what would bring them in.
-pub fn absent(part: Part) -> Vec<(&'static str, String)> {
+pub fn absent(part: StoreRole) -> Vec<(&'static str, String)> {
     let known = OTHERS.into_iter().filter(|(_, takes)| takes.takes(part)).map(|(name, _)| name);
     let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
     let why = |name: &str| match name {
@@ -173,7 +173,7 @@ pub fn absent(part: Part) -> Vec<(&'static str, String)> {
 
 /// The integer in decimal that comes after this one, as digits; 1 comes after none.
 #[cfg(feature = "rivals")]
-fn one_more(value: Option<&[u8]>) -> Outcome<String> {
+fn one_more(value: Option<&[u8]>) -> StoreResult<String> {
     let text = value.map_or(Ok("0"), std::str::from_utf8).map_err(text)?;
     Ok((text.parse::<i64>().map_err(self::text)? + 1).to_string())
 }
@@ -191,25 +191,25 @@ mod tests {
     fn every_store_is_there_or_named_with_what_brings_it_in() {
         let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names[0], OURS);
-        names.extend(absent(Part::Both).into_iter().map(|(name, _)| name));
+        names.extend(absent(StoreRole::Both).into_iter().map(|(name, _)| name));
         names.sort_unstable();
         let others = OTHERS.map(|(name, _)| name);
         let mut expected: Vec<&str> =
             TRIES.iter().map(|trie| trie.name).chain(others).chain([OURS]).collect();
         expected.sort_unstable();
         assert_eq!(names, expected);
-        assert!(absent(Part::Both).iter().all(|(_, why)| why.contains("build")));
+        assert!(absent(StoreRole::Both).iter().all(|(_, why)| why.contains("build")));
     }
 
     #[test]
     fn every_store_keeps_what_it_is_given() {
-        let rows = Rows::new(500, 40, 1);
+        let rows = BenchRows::new(500, 40, 1);
         for entry in all().into_iter().filter(|entry| entry.durable) {
             let folder = tempfile::tempdir().expect("a temporary folder");
-            for level in [Level::Relaxed, Level::Sync] {
-                let setup = Setup { folder: folder.path(), level, bytes: rows.bytes(), cache: None };
+            for level in [DurabilityLevel::Relaxed, DurabilityLevel::Sync] {
+                let setup = StoreSetup { folder: folder.path(), level, bytes: rows.bytes(), cache: None };
                 let mut store = (entry.open)(&setup).expect(entry.name);
-                if level == Level::Relaxed {
+                if level == DurabilityLevel::Relaxed {
                     store.put_batch(&rows, 0..400).expect("a batch goes in");
                 } else {
                     store.put(&rows, 400).expect("a row goes in");
@@ -217,8 +217,12 @@ mod tests {
                 store.force().expect("the disk takes it");
                 store.close().expect("it closes");
             }
-            let setup =
-                Setup { folder: folder.path(), level: Level::Relaxed, bytes: rows.bytes(), cache: None };
+            let setup = StoreSetup {
+                folder: folder.path(),
+                level: DurabilityLevel::Relaxed,
+                bytes: rows.bytes(),
+                cache: None,
+            };
             let mut store = (entry.open)(&setup).expect("it opens again");
             let mut right = Vec::new();
             let numbers: Vec<usize> = (0..402).collect();

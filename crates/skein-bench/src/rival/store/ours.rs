@@ -5,23 +5,25 @@ use std::ops::Range;
 use linkme::distributed_slice;
 use skein_store::{Durability, RowRef, Session, Store, StoreOptions};
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, text,
+};
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: NAME,
     about: "skein_store::Store; load at buffered, durable puts at sync; options as they come",
     rank: 0,
-    part: Part::Rows,
+    part: StoreRole::Rows,
     durable: true,
     open: |setup| {
         let durability = match setup.level {
-            Level::None => Durability::None,
-            Level::Relaxed => Durability::Buffered,
-            Level::Sync => Durability::Sync,
+            DurabilityLevel::None => Durability::None,
+            DurabilityLevel::Relaxed => Durability::Buffered,
+            DurabilityLevel::Sync => Durability::Sync,
         };
         let options = StoreOptions { durability, ..StoreOptions::default() };
         let store = Store::open(setup.folder, options).map_err(text)?;
@@ -33,43 +35,43 @@ static ENTRY: Entry = Entry {
 struct Skein {
     store: Store,
     session: Session,
-    level: Level,
+    level: DurabilityLevel,
 }
 
-impl Contender for Skein {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for Skein {
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()> {
         let owned: Vec<_> = numbers.map(|n| (rows.key(n), rows.value(n))).collect();
         let pairs: Vec<(&[u8], &[u8])> = owned.iter().map(|(key, value)| (&key[..], &value[..])).collect();
         self.session.put_all(&pairs).map(drop).map_err(text)
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let (key, value) = (rows.key(n), rows.value(n));
         let (put, ticket) = self.session.write(|writer| writer.put(&key, &value)).map_err(text)?;
         put.map_err(text)?;
-        if self.level == Level::Sync {
+        if self.level == DurabilityLevel::Sync {
             self.store.wait_durable(ticket).map_err(text)?;
         }
         Ok(())
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         self.store.flush().map_err(text)
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         for &n in numbers {
             self.session.get_with(&rows.key(n), |row| found(n, row.and_then(RowRef::value)));
         }
         Ok(())
     }
 
-    fn close(self: Box<Self>) -> Outcome<()> {
+    fn close(self: Box<Self>) -> StoreResult<()> {
         self.store.close().map(drop).map_err(text)
     }
 }

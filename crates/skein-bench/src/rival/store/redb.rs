@@ -5,22 +5,25 @@ use std::ops::Range;
 use linkme::distributed_slice;
 use redb::{AccessGuard, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, one_more, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, one_more,
+    text,
+};
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "redb",
     about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at Immediate; the cache that is asked for, or twice the data",
     rank: 20,
-    part: Part::Both,
+    part: StoreRole::Both,
     durable: true,
     open: |setup| {
         let mut builder = Database::builder();
         builder.set_cache_size(usize::try_from(setup.cache_bytes()).map_err(text)?);
         let database = builder.create(setup.folder.join("redb")).map_err(text)?;
         let durability = match setup.level {
-            Level::None | Level::Relaxed => Durability::None,
-            Level::Sync => Durability::Immediate,
+            DurabilityLevel::None | DurabilityLevel::Relaxed => Durability::None,
+            DurabilityLevel::Sync => Durability::Immediate,
         };
         Ok(Box::new(Redb { database, durability }))
     },
@@ -36,7 +39,7 @@ struct Redb {
 
 impl Redb {
     /// A transaction on the table.
-    fn write(&self, change: impl FnOnce(&mut Table<'_, &[u8], &[u8]>) -> Outcome<()>) -> Outcome<()> {
+    fn write(&self, change: impl FnOnce(&mut Table<'_, &[u8], &[u8]>) -> StoreResult<()>) -> StoreResult<()> {
         let mut transaction = self.database.begin_write().map_err(text)?;
         transaction.set_durability(self.durability).map_err(text)?;
         change(&mut transaction.open_table(ROWS).map_err(text)?)?;
@@ -44,19 +47,19 @@ impl Redb {
     }
 }
 
-impl Contender for Redb {
-    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for Redb {
+    fn put_batch(&mut self, rows: &BenchRows, mut numbers: Range<usize>) -> StoreResult<()> {
         self.write(|table| {
             numbers
                 .try_for_each(|n| table.insert(&rows.key(n)[..], &rows.value(n)[..]).map(drop).map_err(text))
         })
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         self.write(|table| {
             let value = one_more(table.get(&key[..]).map_err(text)?.as_ref().map(AccessGuard::value))?;
@@ -64,17 +67,17 @@ impl Contender for Redb {
         })
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         let transaction = self.database.begin_write().map_err(text)?;
         transaction.commit().map_err(text)
     }
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         let transaction = self.database.begin_read().map_err(text)?;
         let table = transaction.open_table(ROWS).map_err(text)?;
         for &n in numbers {

@@ -26,49 +26,60 @@ static ENTRY: Entry = Entry {
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
 };
 
-type Handle = *mut c_void;
+type RocksDbPointer = *mut c_void;
 
 // From `rocksdb/c.h`, which promises to stay compatible.
 #[link(name = "rocksdb")]
 unsafe extern "C" {
-    fn rocksdb_options_create() -> Handle;
-    fn rocksdb_options_set_create_if_missing(options: Handle, yes: c_uchar);
-    fn rocksdb_options_increase_parallelism(options: Handle, threads: c_int);
-    fn rocksdb_options_optimize_for_point_lookup(options: Handle, cache_megabytes: u64);
-    fn rocksdb_options_set_db_write_buffer_size(options: Handle, bytes: usize);
-    fn rocksdb_options_destroy(options: Handle);
-    fn rocksdb_open(options: Handle, name: *const c_char, error: *mut *mut c_char) -> Handle;
-    fn rocksdb_close(db: Handle);
-    fn rocksdb_writeoptions_create() -> Handle;
-    fn rocksdb_writeoptions_set_sync(options: Handle, yes: c_uchar);
-    fn rocksdb_writeoptions_disable_WAL(options: Handle, yes: c_int);
-    fn rocksdb_writeoptions_destroy(options: Handle);
-    fn rocksdb_readoptions_create() -> Handle;
-    fn rocksdb_readoptions_destroy(options: Handle);
-    fn rocksdb_writebatch_create() -> Handle;
-    fn rocksdb_writebatch_put(batch: Handle, key: *const u8, key_len: usize, value: *const u8, len: usize);
-    fn rocksdb_writebatch_destroy(batch: Handle);
-    fn rocksdb_write(db: Handle, options: Handle, batch: Handle, error: *mut *mut c_char);
+    fn rocksdb_options_create() -> RocksDbPointer;
+    fn rocksdb_options_set_create_if_missing(options: RocksDbPointer, yes: c_uchar);
+    fn rocksdb_options_increase_parallelism(options: RocksDbPointer, threads: c_int);
+    fn rocksdb_options_optimize_for_point_lookup(options: RocksDbPointer, cache_megabytes: u64);
+    fn rocksdb_options_set_db_write_buffer_size(options: RocksDbPointer, bytes: usize);
+    fn rocksdb_options_destroy(options: RocksDbPointer);
+    fn rocksdb_open(options: RocksDbPointer, name: *const c_char, error: *mut *mut c_char) -> RocksDbPointer;
+    fn rocksdb_close(db: RocksDbPointer);
+    fn rocksdb_writeoptions_create() -> RocksDbPointer;
+    fn rocksdb_writeoptions_set_sync(options: RocksDbPointer, yes: c_uchar);
+    fn rocksdb_writeoptions_disable_WAL(options: RocksDbPointer, yes: c_int);
+    fn rocksdb_writeoptions_destroy(options: RocksDbPointer);
+    fn rocksdb_readoptions_create() -> RocksDbPointer;
+    fn rocksdb_readoptions_destroy(options: RocksDbPointer);
+    fn rocksdb_writebatch_create() -> RocksDbPointer;
+    fn rocksdb_writebatch_put(
+        batch: RocksDbPointer,
+        key: *const u8,
+        key_len: usize,
+        value: *const u8,
+        len: usize,
+    );
+    fn rocksdb_writebatch_destroy(batch: RocksDbPointer);
+    fn rocksdb_write(
+        db: RocksDbPointer,
+        options: RocksDbPointer,
+        batch: RocksDbPointer,
+        error: *mut *mut c_char,
+    );
     fn rocksdb_get(
-        db: Handle,
-        options: Handle,
+        db: RocksDbPointer,
+        options: RocksDbPointer,
         key: *const u8,
         key_len: usize,
         len: *mut usize,
         error: *mut *mut c_char,
     ) -> *mut u8;
-    fn rocksdb_flushoptions_create() -> Handle;
-    fn rocksdb_flushoptions_destroy(options: Handle);
-    fn rocksdb_flush(db: Handle, options: Handle, error: *mut *mut c_char);
-    fn rocksdb_flush_wal(db: Handle, sync: c_uchar, error: *mut *mut c_char);
+    fn rocksdb_flushoptions_create() -> RocksDbPointer;
+    fn rocksdb_flushoptions_destroy(options: RocksDbPointer);
+    fn rocksdb_flush(db: RocksDbPointer, options: RocksDbPointer, error: *mut *mut c_char);
+    fn rocksdb_flush_wal(db: RocksDbPointer, sync: c_uchar, error: *mut *mut c_char);
     fn rocksdb_free(block: *mut c_void);
 }
 
 /// A `RocksDB` database.
 struct RocksDb {
-    db: Handle,
-    write: Handle,
-    read: Handle,
+    db: RocksDbPointer,
+    write: RocksDbPointer,
+    read: RocksDbPointer,
     is_logged: bool,
 }
 

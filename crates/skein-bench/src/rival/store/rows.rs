@@ -1,6 +1,6 @@
 //! The rows that every store is given.
 
-use crate::keyset::{Keys, Random, mix};
+use crate::keyset::{PackedKeys, SeededRandom, mix};
 use crate::workload::value_of;
 
 /// Bytes that values are cut from: random, so that no store gains by compressing them.
@@ -11,25 +11,25 @@ pub const INTEGER_BYTES: usize = 4;
 
 /// Rows by number: keys of 8 random bytes or of a set, values that can be checked.
 #[derive(Debug)]
-pub struct Rows {
+pub struct BenchRows {
     count: usize,
     value_bytes: usize,
     seed: u64,
     pool: Vec<u8>,
     /// Keys that are given; random ones of 8 bytes without.
-    keys: Option<Keys>,
+    keys: Option<PackedKeys>,
 }
 
 /// A row's key.
 #[derive(Debug)]
-pub enum Key<'r> {
+pub enum BenchRowKey<'r> {
     /// Random bytes.
     Random([u8; 8]),
     /// A key of a set.
     OfSet(&'r [u8]),
 }
 
-impl std::ops::Deref for Key<'_> {
+impl std::ops::Deref for BenchRowKey<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -40,22 +40,22 @@ impl std::ops::Deref for Key<'_> {
     }
 }
 
-impl Rows {
+impl BenchRows {
     /// `count` rows with values of `value_bytes`, which are 8 or more, or [`INTEGER_BYTES`] for integers in decimal digits; the seed decides them all.
     pub fn new(count: usize, value_bytes: usize, seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SeededRandom::new(seed);
         let pool = (0..POOL + value_bytes).map(|_| random.next() as u8).collect();
         Self { count, value_bytes, seed: random.next(), pool, keys: None }
     }
 
     /// The same with these keys, as many as there are, in their order.
-    pub fn of_keys(keys: Keys, value_bytes: usize, seed: u64) -> Self {
+    pub fn of_keys(keys: PackedKeys, value_bytes: usize, seed: u64) -> Self {
         Self { count: keys.len(), keys: Some(keys), ..Self::new(0, value_bytes, seed) }
     }
 
     /// The bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
-        let keys = self.keys.as_ref().map_or(self.count * size_of::<u64>(), Keys::byte_len);
+        let keys = self.keys.as_ref().map_or(self.count * size_of::<u64>(), PackedKeys::byte_len);
         (keys + self.count * self.value_bytes) as u64
     }
 
@@ -70,10 +70,10 @@ impl Rows {
     }
 
     /// The key of the `n`-th row. Keys come in random order unless they were given, and no two are alike.
-    pub fn key(&self, n: usize) -> Key<'_> {
+    pub fn key(&self, n: usize) -> BenchRowKey<'_> {
         match &self.keys {
-            Some(keys) => Key::OfSet(keys.get(n)),
-            None => Key::Random(mix(n as u64 ^ self.seed).to_be_bytes()),
+            Some(keys) => BenchRowKey::OfSet(keys.get(n)),
+            None => BenchRowKey::Random(mix(n as u64 ^ self.seed).to_be_bytes()),
         }
     }
 
@@ -113,7 +113,7 @@ impl Rows {
 
     /// Random numbers of rows.
     pub fn sample(&self, count: usize) -> Vec<usize> {
-        let mut random = Random::new(self.seed);
+        let mut random = SeededRandom::new(self.seed);
         (0..count).map(|_| random.below(self.count)).collect()
     }
 }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn values_are_told_apart() {
-        let rows = Rows::new(100, 40, 1);
+        let rows = BenchRows::new(100, 40, 1);
         for n in 0..100 {
             let value = rows.value(n);
             assert_eq!(value.len(), 40);
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn integers_are_their_digits() {
-        let rows = Rows::new(100, INTEGER_BYTES, 1);
+        let rows = BenchRows::new(100, INTEGER_BYTES, 1);
         for n in 0..100 {
-            assert_eq!(rows.value(n), Rows::integer(n).to_string().into_bytes());
+            assert_eq!(rows.value(n), BenchRows::integer(n).to_string().into_bytes());
             assert!(rows.is(n, &rows.value(n)) && !rows.is(n, b"999"));
         }
         assert_eq!(rows.bytes(), 1200);
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn keys_of_a_set_are_taken_in_their_order() {
-        let mut keys = Keys::default();
+        let mut keys = PackedKeys::default();
         keys.push(b"goose");
         keys.push(b"a longer key");
-        let rows = Rows::of_keys(keys, INTEGER_BYTES, 1);
+        let rows = BenchRows::of_keys(keys, INTEGER_BYTES, 1);
         assert_eq!((&*rows.key(0), &*rows.key(1), rows.len()), (&b"goose"[..], &b"a longer key"[..], 2));
         assert_eq!(rows.bytes(), 5 + 12 + 2 * 4);
         assert!(rows.sample(100).iter().all(|&n| n < 2) && rows.is(1, &rows.value(1)));

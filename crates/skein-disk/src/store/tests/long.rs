@@ -9,12 +9,12 @@ use skein_log::storage::sim::SimStorage;
 
 use super::{DiskStore, FOLDER, SHAPES};
 use crate::store::DiskOptions;
-use crate::trie::{Direction, Portion, Shape};
+use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 
 /// Bytes of a value in one page.
 const PIECE: usize = 4_076;
 
-fn open(storage: &SimStorage, shape: Shape, cache_pages: usize) -> DiskStore {
+fn open(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
     let options = DiskOptions {
         shape,
         durability: Durability::Buffered,
@@ -34,7 +34,7 @@ fn value(number: usize, pages: usize) -> Vec<u8> {
 }
 
 /// A store with so many values of so many pages, all in the file, and few pages in memory.
-fn cold(storage: &SimStorage, shape: Shape, values: usize, pages: usize) -> DiskStore {
+fn cold(storage: &SimStorage, shape: TrieShape, values: usize, pages: usize) -> DiskStore {
     let store = open(storage, shape, 8_000);
     (0..values).for_each(|number| _ = store.set(&key(number), &value(number, pages)).unwrap());
     store.close().unwrap();
@@ -46,16 +46,23 @@ fn visits(store: &DiskStore) -> u64 {
     stats.hits + stats.misses
 }
 
-fn all(bytes: usize) -> Portion<'static> {
-    let direction = Direction::Forward;
-    Portion { lower: Bound::Unbounded, upper: Bound::Unbounded, direction, keys: 100, bytes, values: true }
+fn all(bytes: usize) -> ScanRequest<'static> {
+    let direction = WalkDirection::Forward;
+    ScanRequest {
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+        direction,
+        keys: 100,
+        bytes,
+        values: true,
+    }
 }
 
 /// Incident: a walk that met a page which was not in memory began again at the root, and at the first page of a long value. Consequence: a value of N pages that were not in
 /// memory was read in N²/2 visits of pages, each of which looked through all that had been read past the cache: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk tells the name
 /// of the long value; its pages are read outside of walks, one after the other, and the next walk finds the bytes by the name.
 #[test]
-fn a_long_value_that_is_not_in_memory_is_read_in_one_visit_of_each_page() {
+fn an_uncached_long_value_is_read_with_one_visit_per_page() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = cold(&storage, shape, 1, 2_000);
@@ -74,7 +81,7 @@ fn a_long_value_that_is_not_in_memory_is_read_in_one_visit_of_each_page() {
 }
 
 #[test]
-fn many_long_values_that_are_not_in_memory_are_read_in_few_visits() {
+fn many_uncached_long_values_are_read_with_few_visits() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = cold(&storage, shape, 20, 100);
@@ -113,9 +120,9 @@ fn many_long_values_that_are_not_in_memory_are_read_in_few_visits() {
 }
 
 /// Says that threads can stop, also if the test fails.
-struct Done<'d>(&'d AtomicBool);
+struct LongValueTestEnd<'d>(&'d AtomicBool);
 
-impl Drop for Done<'_> {
+impl Drop for LongValueTestEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -158,7 +165,7 @@ fn long_values_that_change_while_they_are_read_are_seen_whole() {
                     }
                 });
             }
-            let _done = Done(&done);
+            let _done = LongValueTestEnd(&done);
             for round in 0..1_500 {
                 write(round % 252);
             }

@@ -15,13 +15,13 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, LogError, OpenProgress};
 
 use super::{DiskOptions, DiskStore, FILE};
-use crate::trie::Shape;
+use crate::trie::TrieShape;
 use crate::{DiskError, Result};
 
 const FOLDER: &str = "/db";
-const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-fn open_as(storage: &SimStorage, shape: Shape, durability: Durability) -> Result<DiskStore> {
+fn open_as(storage: &SimStorage, shape: TrieShape, durability: Durability) -> Result<DiskStore> {
     let options = DiskOptions {
         shape,
         durability,
@@ -34,7 +34,7 @@ fn open_as(storage: &SimStorage, shape: Shape, durability: Durability) -> Result
 }
 
 fn open(storage: &SimStorage) -> Result<DiskStore> {
-    open_as(storage, Shape::Linked, Durability::Sync)
+    open_as(storage, TrieShape::Linked, Durability::Sync)
 }
 
 /// Incident: an opening said nothing before it was done, and ended only with its process.
@@ -83,15 +83,15 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
     store.close().unwrap();
 }
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type StoreModel = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn key(number: usize) -> Vec<u8> {
     format!("n_view_{}", number % 40).into_bytes()
 }
 
-fn contents(store: &DiskStore) -> Result<Model> {
+fn contents(store: &DiskStore) -> Result<StoreModel> {
     let mut cursor = store.cursor()?;
-    let mut all = Model::new();
+    let mut all = StoreModel::new();
     while let Some(entry) = cursor.next()? {
         all.insert(entry.key, entry.value);
     }
@@ -99,7 +99,7 @@ fn contents(store: &DiskStore) -> Result<Model> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum StoreStep {
     Set(usize, Vec<u8>),
     Inc(usize, i64),
     Cas(usize, bool),
@@ -110,32 +110,36 @@ enum Step {
     Close,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<StoreStep>> {
     let value = prop_oneof![
         4 => prop::collection::vec(any::<u8>(), 0..40),
         1 => (1_500..20_000_usize).prop_map(|len| vec![7; len]),
     ];
     let step = prop_oneof![
-        6 => (any::<usize>(), value).prop_map(|(at, value)| Step::Set(at, value)),
-        2 => (any::<usize>(), any::<i64>()).prop_map(|(at, by)| Step::Inc(at, by)),
-        2 => (any::<usize>(), any::<bool>()).prop_map(|(at, right)| Step::Cas(at, right)),
-        2 => any::<usize>().prop_map(Step::Remove),
-        3 => any::<usize>().prop_map(Step::Get),
-        1 => Just(Step::Checkpoint),
-        1 => any::<u64>().prop_map(Step::Crash),
-        1 => Just(Step::Close),
+        6 => (any::<usize>(), value).prop_map(|(at, value)| StoreStep::Set(at, value)),
+        2 => (any::<usize>(), any::<i64>()).prop_map(|(at, by)| StoreStep::Inc(at, by)),
+        2 => (any::<usize>(), any::<bool>()).prop_map(|(at, right)| StoreStep::Cas(at, right)),
+        2 => any::<usize>().prop_map(StoreStep::Remove),
+        3 => any::<usize>().prop_map(StoreStep::Get),
+        1 => Just(StoreStep::Checkpoint),
+        1 => any::<u64>().prop_map(StoreStep::Crash),
+        1 => Just(StoreStep::Close),
     ];
     prop::collection::vec(step, 1..120)
 }
 
 /// Does a step to the store and to the model.
-fn step(store: &DiskStore, model: &mut Model, step: &Step) -> std::result::Result<(), TestCaseError> {
+fn step(
+    store: &DiskStore,
+    model: &mut StoreModel,
+    step: &StoreStep,
+) -> std::result::Result<(), TestCaseError> {
     match step {
-        Step::Set(at, value) => {
+        StoreStep::Set(at, value) => {
             store.set(&key(*at), value).unwrap();
             model.insert(key(*at), value.clone());
         }
-        Step::Inc(at, by) => {
+        StoreStep::Inc(at, by) => {
             let before =
                 model.get(&key(*at)).map_or(Some(0), |value| str::from_utf8(value).ok()?.parse().ok());
             let sum = before.and_then(|before: i64| before.checked_add(*by));
@@ -149,7 +153,7 @@ fn step(store: &DiskStore, model: &mut Model, step: &Step) -> std::result::Resul
                 (other, sum) => prop_assert!(false, "{:?} and {:?}", other, sum),
             }
         }
-        Step::Cas(at, right) => {
+        StoreStep::Cas(at, right) => {
             let version = store.get_entry(&key(*at)).unwrap().map(|(version, _)| version);
             let expected = if *right { version } else { Some(version.unwrap_or(1) + 1_000_000) };
             match store.cas(&key(*at), expected, b"swapped") {
@@ -161,12 +165,12 @@ fn step(store: &DiskStore, model: &mut Model, step: &Step) -> std::result::Resul
                 Err(error) => prop_assert!(false, "{}", error),
             }
         }
-        Step::Remove(at) => {
+        StoreStep::Remove(at) => {
             prop_assert_eq!(store.remove(&key(*at)).unwrap(), model.remove(&key(*at)).is_some());
         }
-        Step::Get(at) => prop_assert_eq!(store.get(&key(*at)).unwrap(), model.get(&key(*at)).cloned()),
-        Step::Checkpoint => store.checkpoint().unwrap(),
-        Step::Crash(_) | Step::Close => {}
+        StoreStep::Get(at) => prop_assert_eq!(store.get(&key(*at)).unwrap(), model.get(&key(*at)).cloned()),
+        StoreStep::Checkpoint => store.checkpoint().unwrap(),
+        StoreStep::Crash(_) | StoreStep::Close => {}
     }
     Ok(())
 }
@@ -179,15 +183,15 @@ proptest! {
         let storage = SimStorage::new();
         let open = || open_as(&storage, SHAPES[which], Durability::Sync).unwrap();
         let mut store = open();
-        let mut model = Model::new();
+        let mut model = StoreModel::new();
         for each in &steps {
             match each {
-                Step::Crash(seed) => {
+                StoreStep::Crash(seed) => {
                     storage.reboot(*seed);
                     drop(store);
                     store = open();
                 }
-                Step::Close => {
+                StoreStep::Close => {
                     store.close().unwrap();
                     store = open();
                 }
@@ -222,14 +226,14 @@ fn assert_prefix(store: &DiskStore, acknowledged: usize, about: &str) {
     let found = contents(store).unwrap();
     let is_prefix = |len: usize| {
         let values = (0..len).map(|number| (key(number), vec![number as u8; 10 + 200 * (number % 9)]));
-        found == values.collect::<Model>()
+        found == values.collect::<StoreModel>()
     };
     // The write that was under way may be there.
     assert!(is_prefix(acknowledged) || is_prefix(acknowledged + 1), "{about}: {} keys", found.len());
 }
 
 #[test]
-fn a_power_cut_at_any_operation_loses_nothing_that_was_acknowledged() {
+fn a_power_cut_loses_no_acknowledged_write() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let begin = storage.operations();
@@ -254,7 +258,7 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn an_error_at_any_operation_is_told_and_nothing_acknowledged_is_lost() {
+fn an_error_is_reported_and_loses_no_acknowledged_write() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in (1..120).step_by(2) {
             let storage = SimStorage::new();
@@ -273,7 +277,7 @@ fn an_error_at_any_operation_is_told_and_nothing_acknowledged_is_lost() {
 #[test]
 fn increments_of_many_threads_add_up_and_so_do_compared_ones() {
     let storage = SimStorage::new();
-    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4_i64 {
             let store = &store;
@@ -305,13 +309,13 @@ fn increments_of_many_threads_add_up_and_so_do_compared_ones() {
     };
     assert_sums(&store);
     store.close().unwrap();
-    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     assert_sums(&store);
     assert_eq!(store.stats().replayed, 0, "a closed store has all in its file");
     store.set(b"last", b"write").unwrap();
     store.sync().unwrap();
     storage.reboot(1);
-    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     assert_eq!(store.stats().replayed, 1);
 }
 
@@ -333,7 +337,7 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     let refused = DiskStore::open(folder.path(), DiskOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("in use by this process"), "{refused}");
     store.close().unwrap();
-    let other = DiskOptions { shape: Shape::Hash { n: 16 }, ..DiskOptions::default() };
+    let other = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     let refused = DiskStore::open(folder.path(), other).unwrap_err().to_string();
     assert!(
         refused.contains("is a linked trie, and was to be opened as a hash trie of 16 children"),
@@ -344,7 +348,7 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
 /// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
 /// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
 #[test]
-fn a_checkpoint_takes_the_place_of_one_that_was_asked_for_and_has_not_begun() {
+fn a_checkpoint_replaces_a_requested_one() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     for number in 0..50_u8 {

@@ -5,9 +5,9 @@ use std::ops::Bound;
 use skein_log::storage::sim::SimStorage;
 
 use super::open;
-use crate::store::{DiskStore, Transaction};
+use crate::store::{DiskStore, DiskTransaction};
 use crate::trie::tests::shared::SharedLayers;
-use crate::trie::{Direction, Portion};
+use crate::trie::{ScanRequest, WalkDirection};
 use crate::{DiskError, Result};
 
 /// Nodes with so many keys.
@@ -35,12 +35,12 @@ fn names_the_page(error: &DiskError) {
 }
 
 /// Reads all keys, some at a time, as `skein dump` and a server do.
-fn scan(mut read: impl FnMut(&Portion<'_>, u64) -> Result<(Vec<Vec<u8>>, bool)>) -> Result<u64> {
+fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, bool)>) -> Result<u64> {
     let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     loop {
         let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let (upper, direction) = (Bound::Unbounded, Direction::Forward);
-        let portion = Portion { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+        let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
+        let portion = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
         let (mut keys, more) = read(&portion, seen)?;
         seen += keys.len() as u64;
         last = keys.pop();
@@ -58,7 +58,7 @@ fn scan_store(store: &DiskStore) -> Result<u64> {
     })
 }
 
-fn scan_in(transaction: &mut Transaction<'_>) -> Result<u64> {
+fn scan_in(transaction: &mut DiskTransaction<'_>) -> Result<u64> {
     scan(|portion, before| {
         let found = transaction.range(portion)?;
         transaction.check_scanned(before, before + found.entries.len() as u64)?;

@@ -8,8 +8,8 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, Ticket};
 
 use super::{DiskStore, FOLDER, SHAPES, open, open_as};
-use crate::store::{Change, DiskOptions, Removed, Updated};
-use crate::trie::{Direction, Portion, Shape};
+use crate::store::{DiskOptions, RangeRemoval, UpdateAction, UpdateOutcome};
+use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 use crate::{DiskError, Result};
 
 /// Keys of a group, which one transaction sets, and as many that come and go.
@@ -118,7 +118,7 @@ fn an_error_at_any_operation_leaves_transactions_whole() {
 #[test]
 fn readers_see_all_of_a_transaction_or_nothing() {
     let storage = SimStorage::new();
-    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     set_group(&store, 0).unwrap();
     let done = AtomicBool::new(false);
     let keys: Vec<Vec<u8>> = (0..3).map(group_key).collect();
@@ -173,7 +173,7 @@ fn an_error_of_the_caller_or_a_drop_changes_nothing() {
 
 /// What was refused before it began does not keep the rest from being done; what failed on its way does.
 #[test]
-fn a_refused_write_does_not_break_a_transaction_and_a_failed_one_does() {
+fn a_failed_write_breaks_a_transaction_a_refused_one_does_not() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     for number in 0..400 {
@@ -259,21 +259,21 @@ fn an_update_sees_what_there_is_and_decides() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
-        let update = |change: Change| store.update::<DiskError>(b"key", |_| Ok(change));
-        let nothing = Updated { existed: false, changed: false, version: 0 };
-        assert_eq!(update(Change::Keep).unwrap(), nothing);
-        assert_eq!(update(Change::Remove).unwrap(), nothing);
-        let set = update(Change::Set(b"1".to_vec())).unwrap();
+        let update = |change: UpdateAction| store.update::<DiskError>(b"key", |_| Ok(change));
+        let nothing = UpdateOutcome { existed: false, changed: false, version: 0 };
+        assert_eq!(update(UpdateAction::Keep).unwrap(), nothing);
+        assert_eq!(update(UpdateAction::Remove).unwrap(), nothing);
+        let set = update(UpdateAction::Set(b"1".to_vec())).unwrap();
         assert!(set.changed && !set.existed && set.version > 0);
         let seen = store.update::<DiskError>(b"key", |found| {
             assert_eq!(found, Some((set.version, &b"1"[..])));
-            Ok(Change::Keep)
+            Ok(UpdateAction::Keep)
         });
-        assert_eq!(seen.unwrap(), Updated { existed: true, changed: false, version: set.version });
-        let removed = update(Change::Remove).unwrap();
+        assert_eq!(seen.unwrap(), UpdateOutcome { existed: true, changed: false, version: set.version });
+        let removed = update(UpdateAction::Remove).unwrap();
         assert!(removed.changed && removed.existed && removed.version > set.version);
         assert!(
-            update(Change::Set(Vec::new())).unwrap().version > removed.version,
+            update(UpdateAction::Set(Vec::new())).unwrap().version > removed.version,
             "a version never comes back"
         );
     }
@@ -284,7 +284,7 @@ fn ranges_are_removed_some_keys_at_a_time() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
-        let has_order = !matches!(shape, Shape::Hash { .. });
+        let has_order = !matches!(shape, TrieShape::Hash { .. });
         for number in 0..500 {
             store.set(format!("{number:03}").as_bytes(), b"").unwrap();
         }
@@ -293,7 +293,7 @@ fn ranges_are_removed_some_keys_at_a_time() {
         let (mut total, mut rounds) = (0, 0);
         loop {
             let bounds = (lower.as_ref().map(Vec::as_slice), upper);
-            let Removed { count, rest } =
+            let RangeRemoval { count, rest } =
                 store.write(|transaction| transaction.remove_range(bounds, 64)).unwrap();
             assert!(count <= 64);
             (total, rounds) = (total + count, rounds + 1);
@@ -333,8 +333,14 @@ fn a_transaction_reads_what_it_wrote() {
             }
         }
         let (lower, upper) = (Bound::Unbounded, Bound::Excluded(&b"c"[..]));
-        let portion =
-            Portion { lower, upper, direction: Direction::Forward, keys: 9, bytes: 1 << 20, values: true };
+        let portion = ScanRequest {
+            lower,
+            upper,
+            direction: WalkDirection::Forward,
+            keys: 9,
+            bytes: 1 << 20,
+            values: true,
+        };
         match transaction.range(&portion) {
             Ok(found) => {
                 let found: Vec<_> = found.entries.iter().map(|entry| &entry.key[..]).collect();

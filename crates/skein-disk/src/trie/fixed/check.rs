@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::Census;
-use super::super::core::wrong;
-use super::super::symbols::Path;
-use super::{Fixed, KEY_MOST};
-use crate::buffer::Stop;
+use super::super::TrieCensus;
+use super::super::core::damaged_record;
+use super::super::symbols::SymbolPath;
+use super::{FixedTrie, KEY_MOST};
+use crate::buffer::WalkStop;
 use crate::page::PageId;
-use crate::record::{Pages, RecordId, Walked};
+use crate::record::{PageReader, RecordId, WalkResult};
 
 /// A node that is to be looked at.
-struct Waiting {
+struct UncheckedFixedNode {
     id: RecordId,
     /// Symbols before the one that leads to it; none for the root.
     from: Option<(usize, u8)>,
@@ -19,15 +19,15 @@ struct Waiting {
     above: (PageId, usize),
 }
 
-struct Check<'c> {
-    trie: &'c Fixed,
-    census: Census,
+struct FixedTrieCheck<'c> {
+    trie: &'c FixedTrie,
+    census: TrieCensus,
     seen: BTreeSet<RecordId>,
 }
 
 /// Looks at all of a trie.
-pub(super) fn check(trie: &Fixed, pages: &mut impl Pages) -> Walked<Census> {
-    let mut check = Check { trie, census: Census::default(), seen: BTreeSet::new() };
+pub(super) fn check(trie: &FixedTrie, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
+    let mut check = FixedTrieCheck { trie, census: TrieCensus::default(), seen: BTreeSet::new() };
     check.nodes(pages)?;
     check.census.nodes = check.seen.len();
     check.census.node_bytes = check.seen.len() * trie.form.len();
@@ -36,16 +36,16 @@ pub(super) fn check(trie: &Fixed, pages: &mut impl Pages) -> Walked<Census> {
     Ok(check.census)
 }
 
-impl Check<'_> {
+impl FixedTrieCheck<'_> {
     /// Notes a node that a pointer leads to.
-    fn see(&mut self, id: RecordId) -> Walked<()> {
-        if self.seen.insert(id) { Ok(()) } else { Err(wrong(id, "two pointers lead to it")) }
+    fn see(&mut self, id: RecordId) -> WalkResult<()> {
+        if self.seen.insert(id) { Ok(()) } else { Err(damaged_record(id, "two pointers lead to it")) }
     }
 
-    fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
+    fn nodes(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         let root = self.trie.root;
-        let mut path = Path::new(self.trie.symbols, 0);
-        let mut stack = vec![Waiting { id: root, from: None, above: (root.page, 1) }];
+        let mut path = SymbolPath::new(self.trie.symbols, 0);
+        let mut stack = vec![UncheckedFixedNode { id: root, from: None, above: (root.page, 1) }];
         while let Some(next) = stack.pop() {
             path.truncate(next.from.map_or(0, |from| from.0));
             next.from.into_iter().for_each(|from| path.push(from.1));
@@ -60,7 +60,7 @@ impl Check<'_> {
                 continue;
             }
             let children = self.node(pages, next.id, &path)?;
-            let below = |(symbol, id)| Waiting {
+            let below = |(symbol, id)| UncheckedFixedNode {
                 id,
                 from: Some((path.depth(), symbol)),
                 above: (next.id.page, crossed),
@@ -71,12 +71,17 @@ impl Check<'_> {
     }
 
     /// A node by itself, with all of its chain; returns its children.
-    fn node(&mut self, pages: &mut impl Pages, id: RecordId, path: &Path) -> Walked<Vec<(u8, RecordId)>> {
-        let fail = |what: &str| Err(wrong(id, what));
+    fn node(
+        &mut self,
+        pages: &mut impl PageReader,
+        id: RecordId,
+        path: &SymbolPath,
+    ) -> WalkResult<Vec<(u8, RecordId)>> {
+        let fail = |what: &str| Err(damaged_record(id, what));
         for part in self.trie.chain(pages, id)? {
             self.see(part)?;
             if part != id && self.trie.node(pages, part)?.version() != 0 {
-                return Err(wrong(part, "it goes on from another node, and has a value"));
+                return Err(damaged_record(part, "it goes on from another node, and has a value"));
             }
         }
         let version = self.trie.node(pages, id)?.version();
@@ -101,7 +106,7 @@ impl Check<'_> {
     }
 
     /// The keys of a hash.
-    fn keys(&mut self, pages: &mut impl Pages, first: RecordId, path: &Path) -> Walked<()> {
+    fn keys(&mut self, pages: &mut impl PageReader, first: RecordId, path: &SymbolPath) -> WalkResult<()> {
         let Some(hashing) = &self.trie.hashing else { return Ok(()) };
         let hashed = self.trie.hashed(hashing);
         let mut found = Vec::new();
@@ -112,13 +117,13 @@ impl Check<'_> {
         let mut keys = BTreeSet::new();
         for (id, key, rest) in found {
             if !hashed.is_at(&key, path.key()) {
-                return Err(wrong(id, "its key has another hash"));
+                return Err(damaged_record(id, "its key has another hash"));
             }
             if self.trie.node(pages, id)?.version() == 0 {
-                return Err(wrong(id, "it has a key and no value"));
+                return Err(damaged_record(id, "it has a key and no value"));
             }
             if !keys.insert(key) {
-                return Err(wrong(id, "another node has its key"));
+                return Err(damaged_record(id, "another node has its key"));
             }
             self.see(id)?;
             rest.into_iter().try_for_each(|rest| self.see(rest))?;
@@ -128,7 +133,7 @@ impl Check<'_> {
     }
 
     /// The list of free nodes.
-    fn free(&mut self, pages: &mut impl Pages) -> Walked<()> {
+    fn free(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         let mut next = self.trie.state(pages)?.free;
         while let Some(id) = next {
             self.see(id)?;
@@ -138,7 +143,7 @@ impl Check<'_> {
     }
 
     /// Whether all nodes that were made are in use or free.
-    fn pages(&mut self, pages: &mut impl Pages) -> Walked<()> {
+    fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         let state = self.trie.state(pages)?;
         let mut counts: BTreeMap<PageId, usize> = BTreeMap::new();
         for id in &self.seen {
@@ -148,7 +153,7 @@ impl Check<'_> {
             let made = if page == state.last { state.made } else { self.trie.capacity(page) };
             if seen != made {
                 let what = format!("it has {made} nodes, and {seen} of them are in use or free");
-                return Err(Stop::Wrong(page, what));
+                return Err(WalkStop::Wrong(page, what));
             }
         }
         self.census.pages = counts.len();

@@ -5,19 +5,24 @@
 //!                         │ a c   │   │ d h   │   │ z    │         only the first has a value
 //! ```
 
-use super::super::core::wrong;
-use super::Fixed;
-use super::node::{self, BODY, Form, Node};
-use crate::buffer::Writer;
-use crate::record::{Pages, RecordId, Walked};
+use super::super::core::damaged_record;
+use super::FixedTrie;
+use super::node::{self, BODY, FixedLayout, FixedNode};
+use crate::buffer::PageWriter;
+use crate::record::{PageReader, RecordId, WalkResult};
 
 /// Nodes of a chain at most: one for each character.
 const CHAIN_MOST: usize = 256;
 
-impl Fixed {
+impl FixedTrie {
     /// The child of a symbol.
-    pub(super) fn child(&self, pages: &mut impl Pages, id: RecordId, symbol: u8) -> Walked<Option<RecordId>> {
-        let Form::List(k) = self.form else { return Ok(self.node(pages, id)?.in_array(symbol)) };
+    pub(super) fn child(
+        &self,
+        pages: &mut impl PageReader,
+        id: RecordId,
+        symbol: u8,
+    ) -> WalkResult<Option<RecordId>> {
+        let FixedLayout::List(k) = self.form else { return Ok(self.node(pages, id)?.in_array(symbol)) };
         let mut found = None;
         self.visit(pages, id, |_, node| {
             // In order: from the first that is not less there is none.
@@ -29,14 +34,18 @@ impl Fixed {
     }
 
     /// All children and their symbols, in order.
-    pub(super) fn children(&self, pages: &mut impl Pages, id: RecordId) -> Walked<Vec<(u8, RecordId)>> {
+    pub(super) fn children(
+        &self,
+        pages: &mut impl PageReader,
+        id: RecordId,
+    ) -> WalkResult<Vec<(u8, RecordId)>> {
         let mut all = Vec::new();
         match self.form {
-            Form::Array(n) => {
+            FixedLayout::Array(n) => {
                 let node = self.node(pages, id)?;
                 all.extend((0..n).filter_map(|at| Some((at as u8, node.in_array(at as u8)?))));
             }
-            Form::List(k) => self.visit(pages, id, |_, node| {
+            FixedLayout::List(k) => self.visit(pages, id, |_, node| {
                 all.extend(node.list(k));
                 true
             })?,
@@ -47,26 +56,26 @@ impl Fixed {
     /// Refuses a node that leads to no key, as `walk.rs` of the other layout does.
     pub(super) fn has_something(
         &self,
-        pages: &mut impl Pages,
+        pages: &mut impl PageReader,
         id: RecordId,
         children: &[(u8, RecordId)],
-    ) -> Walked<()> {
+    ) -> WalkResult<()> {
         if id == self.root || !children.is_empty() || self.node(pages, id)?.version() != 0 {
             return Ok(());
         }
-        Err(wrong(id, "it has neither a value nor a child"))
+        Err(damaged_record(id, "it has neither a value nor a child"))
     }
 
-    pub(super) fn has_child(&self, pages: &mut impl Pages, id: RecordId) -> Walked<bool> {
+    pub(super) fn has_child(&self, pages: &mut impl PageReader, id: RecordId) -> WalkResult<bool> {
         Ok(!self.children(pages, id)?.is_empty())
     }
 
     /// The nodes of a chain.
-    pub(super) fn chain(&self, pages: &mut impl Pages, id: RecordId) -> Walked<Vec<RecordId>> {
+    pub(super) fn chain(&self, pages: &mut impl PageReader, id: RecordId) -> WalkResult<Vec<RecordId>> {
         let mut chain = Vec::new();
         match self.form {
-            Form::Array(_) => chain.push(id),
-            Form::List(_) => self.visit(pages, id, |id, _| {
+            FixedLayout::Array(_) => chain.push(id),
+            FixedLayout::List(_) => self.visit(pages, id, |id, _| {
                 chain.push(id);
                 true
             })?,
@@ -77,10 +86,10 @@ impl Fixed {
     /// The nodes of a list, as long as more are wanted.
     fn visit(
         &self,
-        pages: &mut impl Pages,
+        pages: &mut impl PageReader,
         id: RecordId,
-        mut wants_more: impl FnMut(RecordId, Node<'_>) -> bool,
-    ) -> Walked<()> {
+        mut wants_more: impl FnMut(RecordId, FixedNode<'_>) -> bool,
+    ) -> WalkResult<()> {
         let mut at = id;
         for _ in 0..CHAIN_MOST {
             let node = self.node(pages, at)?;
@@ -93,18 +102,18 @@ impl Fixed {
                 None => return Ok(()),
             }
         }
-        Err(wrong(id, format!("more than {CHAIN_MOST} nodes have its children")))
+        Err(damaged_record(id, format!("more than {CHAIN_MOST} nodes have its children")))
     }
 
     /// Sets the child of a symbol, or takes it away.
     pub(in crate::trie) fn set_child(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         id: RecordId,
         symbol: u8,
         child: Option<RecordId>,
-    ) -> Walked<()> {
-        let Form::List(k) = self.form else {
+    ) -> WalkResult<()> {
+        let FixedLayout::List(k) = self.form else {
             node::set_in_array(self.node_mut(writer, id)?, symbol, child);
             return Ok(());
         };
@@ -118,11 +127,11 @@ impl Fixed {
     /// Writes the children of a list: what is as it was stays untouched, and nodes that it does not need become free.
     fn write_chain(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         id: RecordId,
         children: &[(u8, RecordId)],
         k: usize,
-    ) -> Walked<()> {
+    ) -> WalkResult<()> {
         let mut chain = self.chain(writer, id)?;
         let count = children.len().div_ceil(k).max(1);
         while chain.len() < count {

@@ -16,14 +16,14 @@
 //!
 //! Source: section 3.3. The paper has no keys, and takes equal hashes for equal keys.
 
-use super::super::core::{valid, wrong};
-use super::super::hash::{HASH, Hashing, after};
-use super::super::visited::Visited;
-use super::super::walk::{Entries, Gathered, Portion};
+use super::super::core::{damaged_record, valid};
+use super::super::hash::{HASH, KeyHashing, after};
+use super::super::visited_records::VisitedRecords;
+use super::super::walk::{GatheredEntries, ScanEntries, ScanRequest};
 use super::node::BODY;
-use super::{Fixed, KEY_MOST, value_of};
-use crate::buffer::Writer;
-use crate::record::{POINTER, Pages, RecordId, Walked};
+use super::{FixedTrie, KEY_MOST, value_of};
+use crate::buffer::PageWriter;
+use crate::record::{POINTER, PageReader, RecordId, WalkResult};
 
 /// Offsets in a key node.
 const OTHER: usize = BODY;
@@ -33,14 +33,14 @@ const KEY: usize = LENGTH + 2;
 
 /// A trie with the hashes of its keys.
 #[derive(Clone, Copy)]
-pub(super) struct Hashed<'t> {
-    trie: &'t Fixed,
-    hashing: &'t Hashing,
+pub(super) struct FixedHashTrie<'t> {
+    trie: &'t FixedTrie,
+    hashing: &'t KeyHashing,
 }
 
-impl Fixed {
-    pub(super) fn hashed<'t>(&'t self, hashing: &'t Hashing) -> Hashed<'t> {
-        Hashed { trie: self, hashing }
+impl FixedTrie {
+    pub(super) fn hashed<'t>(&'t self, hashing: &'t KeyHashing) -> FixedHashTrie<'t> {
+        FixedHashTrie { trie: self, hashing }
     }
 }
 
@@ -53,7 +53,7 @@ struct KeyNode {
 }
 
 /// A key that was found.
-struct Found {
+struct FoundKey {
     id: RecordId,
     /// The key node before; none if it is the first of its hash.
     before: Option<RecordId>,
@@ -69,23 +69,27 @@ fn set_pointer(node: &mut [u8], at: usize, to: Option<RecordId>) {
     node[at..at + POINTER].copy_from_slice(&to.unwrap_or(RecordId::NONE).bytes());
 }
 
-impl Hashed<'_> {
-    fn key_node(self, pages: &mut impl Pages, id: RecordId) -> Walked<KeyNode> {
+impl FixedHashTrie<'_> {
+    fn key_node(self, pages: &mut impl PageReader, id: RecordId) -> WalkResult<KeyNode> {
         let node = self.trie.node(pages, id)?.0;
         let len = usize::from(u16::from_le_bytes([node[LENGTH], node[LENGTH + 1]]));
         if len > KEY_MOST {
-            return Err(wrong(id, format!("its key has {len} bytes, and {KEY_MOST} are the most")));
+            return Err(damaged_record(id, format!("its key has {len} bytes, and {KEY_MOST} are the most")));
         }
         let begin = node[KEY..node.len().min(KEY + len)].to_vec();
         Ok(KeyNode { other: pointer(&node[OTHER..]), more: pointer(&node[MORE..]), len, begin })
     }
 
     /// The key of a key node, and the nodes that have the rest of it.
-    pub(super) fn key(self, pages: &mut impl Pages, id: RecordId) -> Walked<(Vec<u8>, Vec<RecordId>)> {
+    pub(super) fn key(
+        self,
+        pages: &mut impl PageReader,
+        id: RecordId,
+    ) -> WalkResult<(Vec<u8>, Vec<RecordId>)> {
         let KeyNode { begin: mut key, mut more, len, .. } = self.key_node(pages, id)?;
         let mut nodes = Vec::new();
         while key.len() < len {
-            let Some(next) = more else { return Err(wrong(id, "its key is cut off")) };
+            let Some(next) = more else { return Err(damaged_record(id, "its key is cut off")) };
             nodes.push(next);
             let node = self.trie.node(pages, next)?.0;
             more = pointer(node);
@@ -99,15 +103,15 @@ impl Hashed<'_> {
     /// remembered).
     pub(super) fn visit(
         self,
-        pages: &mut impl Pages,
+        pages: &mut impl PageReader,
         first: RecordId,
         mut wants_more: impl FnMut(RecordId, Option<RecordId>, Vec<u8>, Vec<RecordId>) -> bool,
-    ) -> Walked<()> {
+    ) -> WalkResult<()> {
         let (mut before, mut remembered, mut count) = (None, None, 0_usize);
         let mut at = Some(first);
         while let Some(id) = at {
             if remembered == at {
-                return Err(wrong(id, "the nodes of a hash lead back to it"));
+                return Err(damaged_record(id, "the nodes of a hash lead back to it"));
             }
             count += 1;
             if count.is_power_of_two() {
@@ -123,11 +127,11 @@ impl Hashed<'_> {
     }
 
     /// Looks for a key from the first of its hash on.
-    fn find(self, pages: &mut impl Pages, first: RecordId, key: &[u8]) -> Walked<Option<Found>> {
+    fn find(self, pages: &mut impl PageReader, first: RecordId, key: &[u8]) -> WalkResult<Option<FoundKey>> {
         let mut found = None;
         self.visit(pages, first, |id, before, its, rest| {
             if its == key {
-                found = Some(Found { id, before, rest });
+                found = Some(FoundKey { id, before, rest });
             }
             found.is_none()
         })?;
@@ -135,17 +139,23 @@ impl Hashed<'_> {
     }
 
     /// The node of a key.
-    pub(super) fn get(self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<RecordId>> {
+    pub(super) fn get(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<RecordId>> {
         let Some(first) = self.trie.end_of(pages, &self.hashing.hash(key))? else { return Ok(None) };
         Ok(self.find(pages, first, key)?.map(|found| found.id))
     }
 
-    pub(super) fn set(self, writer: &mut Writer<'_>, key: &[u8], version: u32, value: i32) -> Walked<bool> {
+    pub(super) fn set(
+        self,
+        writer: &mut PageWriter<'_>,
+        key: &[u8],
+        version: u32,
+        value: i32,
+    ) -> WalkResult<bool> {
         let (trie, hash) = (self.trie, self.hashing.hash(key));
         let trail = trie.trail(writer, &hash)?;
         let first = trie.is_whole(&trail, &hash).then(|| trail[trail.len() - 1]);
         if let Some(first) = first
-            && let Some(Found { id, .. }) = self.find(writer, first, key)?
+            && let Some(FoundKey { id, .. }) = self.find(writer, first, key)?
         {
             return trie.put(writer, id, version, value);
         }
@@ -163,7 +173,7 @@ impl Hashed<'_> {
     }
 
     /// Makes the nodes of a key, to which no pointer leads yet.
-    fn make(self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<RecordId> {
+    fn make(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<RecordId> {
         let len = self.trie.form.len();
         let (begin, rest) = key.split_at(key.len().min(len - KEY));
         let id = self.trie.make_node(writer)?;
@@ -185,13 +195,13 @@ impl Hashed<'_> {
         Ok(id)
     }
 
-    pub(super) fn remove(self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+    pub(super) fn remove(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         let (trie, hash) = (self.trie, self.hashing.hash(key));
         let trail = trie.trail(writer, &hash)?;
         if !trie.is_whole(&trail, &hash) {
             return Ok(false);
         }
-        let Some(Found { id, before, rest }) = self.find(writer, trail[trail.len() - 1], key)? else {
+        let Some(FoundKey { id, before, rest }) = self.find(writer, trail[trail.len() - 1], key)? else {
             return Ok(false);
         };
         let other = self.key_node(writer, id)?.other;
@@ -209,12 +219,16 @@ impl Hashed<'_> {
     }
 
     /// The keys of a portion in the order of their hashes, with what they have; keys of one hash are of one portion.
-    pub(super) fn collect(self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    pub(super) fn collect(
+        self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         let edge = after(portion)?.map(|key| self.hashing.hash(key));
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredEntries::default();
         // A node, its depth, and whether it is on the way to where the portion begins.
         let mut stack = vec![(self.trie.root, 0, edge.is_some())];
-        let mut visited = Visited::default();
+        let mut visited = VisitedRecords::default();
         while let Some((id, depth, is_edge)) = stack.pop() {
             visited.note(id)?;
             if depth < self.depth() {
@@ -236,11 +250,11 @@ impl Hashed<'_> {
     /// The keys of one hash, with what they have.
     fn gather(
         self,
-        pages: &mut impl Pages,
+        pages: &mut impl PageReader,
         first: RecordId,
-        portion: &Portion<'_>,
-        gathered: &mut Gathered,
-    ) -> Walked<()> {
+        portion: &ScanRequest<'_>,
+        gathered: &mut GatheredEntries,
+    ) -> WalkResult<()> {
         let mut keys = Vec::new();
         self.visit(pages, first, |id, _, key, _| {
             keys.push((id, key));
@@ -248,7 +262,7 @@ impl Hashed<'_> {
         })?;
         for (id, key) in keys {
             let found = value_of(self.trie.node(pages, id)?);
-            let (version, number) = found.ok_or_else(|| wrong(id, "it has a key and no value"))?;
+            let (version, number) = found.ok_or_else(|| damaged_record(id, "it has a key and no value"))?;
             let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
             gathered.push(&key, valid(version, &key)?, value);
         }

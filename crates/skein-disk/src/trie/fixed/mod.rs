@@ -26,21 +26,21 @@ mod check;
 mod children;
 mod hash;
 mod node;
-mod nodes;
+mod node_allocation;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-use super::hash::Hashing;
-use super::symbols::Symbols;
-use super::walk::{Entries, Portion};
-use super::{Census, value::INVALID as INVALID_VERSION};
-use crate::buffer::Writer;
-use crate::record::{Pages, RecordId, Walked};
+use super::hash::KeyHashing;
+use super::symbols::TrieSymbols;
+use super::walk::{ScanEntries, ScanRequest};
+use super::{TrieCensus, value::INVALID as INVALID_VERSION};
+use crate::buffer::PageWriter;
+use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
-pub(super) use node::Form;
+pub(super) use node::FixedLayout;
 use node::INVALID;
-pub(super) use nodes::{create, fits};
+pub(super) use node_allocation::{create, fits};
 
 /// Bytes of a key at most.
 pub(crate) const KEY_MOST: usize = 1024;
@@ -49,17 +49,22 @@ const VERSION_MOST: u64 = INVALID as u64 - 1;
 
 /// A trie of nodes of one length.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fixed {
-    symbols: Symbols,
-    form: Form,
+pub(crate) struct FixedTrie {
+    symbols: TrieSymbols,
+    form: FixedLayout,
     root: RecordId,
     /// For the hash trie.
-    pub(super) hashing: Option<Hashing>,
+    pub(super) hashing: Option<KeyHashing>,
 }
 
-impl Fixed {
+impl FixedTrie {
     /// The trie whose root is there.
-    pub(super) fn open(symbols: Symbols, form: Form, root: RecordId, hashing: Option<Hashing>) -> Self {
+    pub(super) fn open(
+        symbols: TrieSymbols,
+        form: FixedLayout,
+        root: RecordId,
+        hashing: Option<KeyHashing>,
+    ) -> Self {
         Self { symbols, form, root, hashing }
     }
 
@@ -68,7 +73,12 @@ impl Fixed {
     }
 
     /// Appends the value of a key, which is not longer than [`KEY_MOST`], and gives its version.
-    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8], out: &mut Vec<u8>) -> Walked<Option<u64>> {
+    pub(super) fn get(
+        &self,
+        pages: &mut impl PageReader,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> WalkResult<Option<u64>> {
         let end = match &self.hashing {
             None => self.end_of(pages, key)?,
             Some(hashing) => self.hashed(hashing).get(pages, key)?,
@@ -80,7 +90,7 @@ impl Fixed {
     }
 
     /// The node at which a path ends.
-    fn end_of(&self, pages: &mut impl Pages, path: &[u8]) -> Walked<Option<RecordId>> {
+    fn end_of(&self, pages: &mut impl PageReader, path: &[u8]) -> WalkResult<Option<RecordId>> {
         let mut at = self.root;
         for index in 0..self.symbols.count(path.len()) {
             match self.child(pages, at, self.symbols.at(path, index))? {
@@ -92,7 +102,7 @@ impl Fixed {
     }
 
     /// The nodes along a path, the root first, as far as there are any.
-    fn trail(&self, pages: &mut impl Pages, path: &[u8]) -> Walked<Vec<RecordId>> {
+    fn trail(&self, pages: &mut impl PageReader, path: &[u8]) -> WalkResult<Vec<RecordId>> {
         let mut trail = vec![self.root];
         let mut at = self.root;
         for index in 0..self.symbols.count(path.len()) {
@@ -106,11 +116,11 @@ impl Fixed {
     /// Sets the value of a key; true if it had none.
     pub(super) fn set(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         key: &[u8],
         version: u64,
         value: &[u8],
-    ) -> Walked<bool> {
+    ) -> WalkResult<bool> {
         let value = integer(value)?;
         let version = version_of(version)?;
         if let Some(hashing) = &self.hashing {
@@ -131,7 +141,13 @@ impl Fixed {
     }
 
     /// Makes the nodes between a trail's last one and the node at which the path is to end.
-    fn lead_to(&self, writer: &mut Writer<'_>, trail: &[RecordId], path: &[u8], end: RecordId) -> Walked<()> {
+    fn lead_to(
+        &self,
+        writer: &mut PageWriter<'_>,
+        trail: &[RecordId],
+        path: &[u8],
+        end: RecordId,
+    ) -> WalkResult<()> {
         let mut below = end;
         for index in (trail.len()..self.symbols.count(path.len())).rev() {
             let node = self.make_node(writer)?;
@@ -145,13 +161,13 @@ impl Fixed {
     /// Writes a value into a node, the version last (section 5); true if there was none.
     pub(in crate::trie) fn put(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut PageWriter<'_>,
         id: RecordId,
         version: u32,
         value: i32,
-    ) -> Walked<bool> {
+    ) -> WalkResult<bool> {
         let node = self.node_mut(writer, id)?;
-        let is_new = node::Node(node).version() == 0;
+        let is_new = node::FixedNode(node).version() == 0;
         node::set_version(node, INVALID);
         node::set_value(node, value);
         node::set_version(node, version);
@@ -159,7 +175,7 @@ impl Fixed {
     }
 
     /// Removes a key; false if it has no value. Nodes that nothing needs any more become free.
-    pub(super) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+    pub(super) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         if let Some(hashing) = &self.hashing {
             return self.hashed(hashing).remove(writer, key);
         }
@@ -176,7 +192,7 @@ impl Fixed {
     }
 
     /// Gives the nodes at the end of a trail back that have neither a value nor a child.
-    fn prune(&self, writer: &mut Writer<'_>, trail: &[RecordId], path: &[u8]) -> Walked<()> {
+    fn prune(&self, writer: &mut PageWriter<'_>, trail: &[RecordId], path: &[u8]) -> WalkResult<()> {
         for depth in (1..trail.len()).rev() {
             if self.node(writer, trail[depth])?.version() != 0 || self.has_child(writer, trail[depth])? {
                 break;
@@ -188,12 +204,20 @@ impl Fixed {
     }
 
     /// The keys of a portion, in order.
-    pub(super) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    pub(super) fn collect(
+        &self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         walk::collect(self, pages, portion)
     }
 
     /// The keys of a portion, in the trie's own order.
-    pub(super) fn walk(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    pub(super) fn walk(
+        &self,
+        pages: &mut impl PageReader,
+        portion: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
         match &self.hashing {
             None => self.collect(pages, portion),
             Some(hashing) => self.hashed(hashing).collect(pages, portion),
@@ -201,13 +225,13 @@ impl Fixed {
     }
 
     /// Looks at all of the trie.
-    pub(super) fn check(&self, pages: &mut impl Pages) -> Walked<Census> {
+    pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
         check::check(self, pages)
     }
 }
 
 /// The version and the value of a node.
-fn value_of(node: node::Node<'_>) -> Option<(u64, i32)> {
+fn value_of(node: node::FixedNode<'_>) -> Option<(u64, i32)> {
     let version = match node.version() {
         0 => return None,
         INVALID => INVALID_VERSION,

@@ -21,14 +21,14 @@ const LIST: usize = BODY + POINTER;
 
 /// How children are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum FixedLayout {
     /// So many pointers.
     Array(usize),
     /// So many pointers and characters, and the node in which more of them are.
     List(usize),
 }
 
-impl Form {
+impl FixedLayout {
     /// Bytes of a node.
     pub(super) const fn len(self) -> usize {
         match self {
@@ -40,9 +40,9 @@ impl Form {
 
 /// The bytes of a node, to be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node<'p>(pub(super) &'p [u8]);
+pub(super) struct FixedNode<'p>(pub(super) &'p [u8]);
 
-impl<'p> Node<'p> {
+impl<'p> FixedNode<'p> {
     pub(super) fn value(self) -> i32 {
         u32_at(self.0, 0).cast_signed()
     }
@@ -88,18 +88,18 @@ pub(super) fn set_in_array(node: &mut [u8], symbol: u8, child: Option<RecordId>)
 }
 
 /// A node without value and children.
-pub(super) fn empty(form: Form) -> Vec<u8> {
+pub(super) fn empty(form: FixedLayout) -> Vec<u8> {
     let mut node = vec![0; form.len()];
     node[BODY..].copy_from_slice(&match form {
-        Form::Array(n) => RecordId::NONE.bytes().repeat(n),
-        Form::List(k) => list_part(&[], None, k),
+        FixedLayout::Array(n) => RecordId::NONE.bytes().repeat(n),
+        FixedLayout::List(k) => list_part(&[], None, k),
     });
     node
 }
 
 /// What a node of a list of `k` has beside value and version: so many children at most, and where the list goes on.
 pub(super) fn list_part(children: &[(u8, RecordId)], next: Option<RecordId>, k: usize) -> Vec<u8> {
-    let mut part = Vec::with_capacity(Form::List(k).len() - BODY);
+    let mut part = Vec::with_capacity(FixedLayout::List(k).len() - BODY);
     part.extend(next.unwrap_or(RecordId::NONE).bytes());
     let missing = k - children.len();
     part.extend(children.iter().flat_map(|child| child.1.bytes()));

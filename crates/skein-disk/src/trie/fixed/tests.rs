@@ -2,34 +2,34 @@
 
 use std::ops::Bound;
 
-use super::super::tests::{Store, of_bytes};
-use super::super::{Direction, Nodes, Shape};
-use super::nodes::State;
-use super::{Fixed, KEY_MOST, node};
+use super::super::tests::{TestTrie, of_bytes};
+use super::super::{TrieLayout, TrieShape, WalkDirection};
+use super::node_allocation::NodeAllocation;
+use super::{FixedTrie, KEY_MOST, node};
 use crate::DiskError;
-use crate::buffer::{Stop, Writer};
+use crate::buffer::{PageWriter, WalkStop};
 use crate::record::RecordId;
 
-const ALL: [Shape; 3] =
-    [Shape::FixedClassical { n: 16 }, Shape::FixedLinked { k: 12 }, Shape::FixedHash { n: 16 }];
+const ALL: [TrieShape; 3] =
+    [TrieShape::FixedClassical { n: 16 }, TrieShape::FixedLinked { k: 12 }, TrieShape::FixedHash { n: 16 }];
 
-fn store(shape: Shape) -> Store {
-    Store::new(shape, 1_500, u128::MAX)
+fn store(shape: TrieShape) -> TestTrie {
+    TestTrie::new(shape, 1_500, u128::MAX)
 }
 
-fn fixed(store: &Store) -> &Fixed {
-    let Nodes::Fixed(fixed) = &store.trie.nodes else { panic!("it is compressed") };
+fn fixed(store: &TestTrie) -> &FixedTrie {
+    let TrieLayout::Fixed(fixed) = &store.trie.nodes else { panic!("it is compressed") };
     fixed
 }
 
 #[test]
 fn nodes_have_the_papers_length_and_lie_one_after_the_other() {
     for (shape, len) in [
-        (Shape::FixedClassical { n: 4 }, 40),
-        (Shape::FixedClassical { n: 16 }, 136),
-        (Shape::FixedHash { n: 64 }, 520),
-        (Shape::FixedLinked { k: 4 }, 52),
-        (Shape::FixedLinked { k: 12 }, 124),
+        (TrieShape::FixedClassical { n: 4 }, 40),
+        (TrieShape::FixedClassical { n: 16 }, 136),
+        (TrieShape::FixedHash { n: 64 }, 520),
+        (TrieShape::FixedLinked { k: 4 }, 52),
+        (TrieShape::FixedLinked { k: 12 }, 124),
     ] {
         let store = store(shape);
         assert_eq!(fixed(&store).form.len(), len);
@@ -47,7 +47,7 @@ fn nodes_have_the_papers_length_and_lie_one_after_the_other() {
 /// Figure 3: "HI" leads to value 5 with version 2, by way of two nodes below the root.
 #[test]
 fn a_key_has_a_node_for_each_character() {
-    let store = store(Shape::FixedLinked { k: 4 });
+    let store = store(TrieShape::FixedLinked { k: 4 });
     assert!(store.set(b"HI", 2, b"5").unwrap());
     assert_eq!(store.get(b"HI").unwrap(), Some((2, b"5".to_vec())));
     assert_eq!(store.check().nodes, 3);
@@ -60,16 +60,16 @@ fn a_key_has_a_node_for_each_character() {
 #[test]
 fn more_children_than_a_node_has_are_in_further_nodes_in_order() {
     for k in [1, 2, 7, 255, 256] {
-        let store = store(Shape::FixedLinked { k });
+        let store = store(TrieShape::FixedLinked { k });
         let characters = || (0..=255_u8).map(|at| at.wrapping_mul(77));
         for character in characters() {
             assert!(store.set(&[character], 1 + u64::from(character), b"1").unwrap());
         }
         assert_eq!(store.check().nodes, 256 + 256_usize.div_ceil(k.into()));
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [WalkDirection::Forward, WalkDirection::Backward] {
             let found = store.collect(Bound::Unbounded, direction, 1_000).unwrap();
             let mut keys: Vec<u8> = found.iter().map(|entry| entry.key[0]).collect();
-            if direction == Direction::Backward {
+            if direction == WalkDirection::Backward {
                 keys.reverse();
             }
             assert!(keys.into_iter().eq(0..=255));
@@ -103,7 +103,7 @@ fn nodes_of_removed_keys_are_used_again() {
 }
 
 #[test]
-fn values_that_are_no_small_integers_are_refused_and_change_nothing() {
+fn values_other_than_small_integers_are_refused() {
     for shape in ALL {
         let store = store(shape);
         for good in ["0", "7", "-1", "2147483647", "-2147483648"] {
@@ -153,7 +153,7 @@ fn keys_have_a_limit_that_is_told() {
 fn keys_of_one_hash_are_told_apart_by_their_bytes() {
     for n in [4, 16, 256] {
         // No bit of a hash counts, so all are equal.
-        let store = Store::new(Shape::FixedHash { n }, 500, 0);
+        let store = TestTrie::new(TrieShape::FixedHash { n }, 500, 0);
         let key = |number: usize| format!("{number:0len$}", len = 1 + number * 13 % 400).into_bytes();
         for number in 0..60 {
             assert!(store.set(&key(number), 1 + number as u64, number.to_string().as_bytes()).unwrap());
@@ -188,7 +188,7 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         let error = store.get(b"key").unwrap_err();
         assert!(matches!(error, DiskError::Interrupted { .. }), "{error}");
         if shape.is_ordered() {
-            let scan = store.collect(Bound::Unbounded, Direction::Forward, 9);
+            let scan = store.collect(Bound::Unbounded, WalkDirection::Forward, 9);
             assert!(matches!(scan, Err(DiskError::Interrupted { .. })));
         }
         assert!(!store.set(b"key", 3, b"6").unwrap());
@@ -199,42 +199,42 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
 
 #[test]
 fn parameters_that_do_not_fit_or_differ_are_refused() {
-    let store = store(Shape::FixedLinked { k: 12 });
+    let store = store(TrieShape::FixedLinked { k: 12 });
     let refused = |name: &str, shape| {
         let mut writer = store.buffer.write();
         store.catalog.open(&mut writer, name, of_bytes(shape), [1; 16]).unwrap_err().to_string()
     };
     for k in [0, 257, u16::MAX] {
-        let error = refused("new", Shape::FixedLinked { k });
+        let error = refused("new", TrieShape::FixedLinked { k });
         assert!(error.starts_with(&format!("the option `k` cannot be {k}: a node has 1 to 256")), "{error}");
     }
     for n in [0, 2, 17, 512] {
-        for shape in [Shape::FixedClassical { n }, Shape::FixedHash { n }] {
+        for shape in [TrieShape::FixedClassical { n }, TrieShape::FixedHash { n }] {
             assert!(refused("new", shape).starts_with(&format!("the option `n` cannot be {n}: ")));
         }
     }
-    for shape in [Shape::Linked, Shape::FixedLinked { k: 13 }, Shape::FixedHash { n: 16 }] {
+    for shape in [TrieShape::Linked, TrieShape::FixedLinked { k: 13 }, TrieShape::FixedHash { n: 16 }] {
         let error = refused("it", shape);
         assert!(error.contains("`it` is a linked trie of 12 children in the paper's layout"), "{error}");
     }
 }
 
 /// Does something wrong to a trie, and says what its check finds.
-fn found(store: &Store, damage: impl Fn(&Fixed, &mut Writer<'_>, &[RecordId])) -> String {
+fn found(store: &TestTrie, damage: impl Fn(&FixedTrie, &mut PageWriter<'_>, &[RecordId])) -> String {
     let mut writer = store.buffer.write();
     let trie = fixed(store);
     let trail = trie.trail(&mut writer, b"goose").unwrap();
     assert_eq!(trail.len(), 6);
     damage(trie, &mut writer, &trail);
     match trie.check(&mut writer).unwrap_err() {
-        Stop::Wrong(_, what) => what,
+        WalkStop::Wrong(_, what) => what,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn what_is_not_as_it_must_be_is_found() {
-    let store = store(Shape::FixedLinked { k: 2 });
+    let store = store(TrieShape::FixedLinked { k: 2 });
     for key in [&b"goose"[..], b"geese", b"gander", b"h"] {
         store.set(key, 1, b"1").unwrap();
     }
@@ -254,7 +254,7 @@ fn what_is_not_as_it_must_be_is_found() {
     });
     assert!(empty.contains("neither a value nor a child"), "{empty}");
     let freed = found(&store, |trie, writer, trail| {
-        let state = State { free: Some(trail[4]), ..trie.state(writer).unwrap() };
+        let state = NodeAllocation { free: Some(trail[4]), ..trie.state(writer).unwrap() };
         state.write(writer.page_mut(trie.root.page).unwrap().body_mut());
     });
     assert!(freed.contains("two pointers lead to it"), "{freed}");

@@ -4,55 +4,55 @@
 
 use std::ops::Bound;
 
-use super::super::core::{valid, wrong};
-use super::super::symbols::Path;
-use super::super::visited::Visited;
-use super::super::walk::{Direction, Entries, Gathered, Portion};
-use super::{Fixed, KEY_MOST, value_of};
-use crate::record::{Pages, RecordId, Walked};
+use super::super::core::{damaged_record, valid};
+use super::super::symbols::SymbolPath;
+use super::super::visited_records::VisitedRecords;
+use super::super::walk::{GatheredEntries, ScanEntries, ScanRequest, WalkDirection};
+use super::{FixedTrie, KEY_MOST, value_of};
+use crate::record::{PageReader, RecordId, WalkResult};
 
 /// Where in a node a walk is: at the value, or at the child of a symbol; [`BEFORE`] or [`PAST`] both.
-type Position = i16;
-const BEFORE: Position = -2;
-const VALUE: Position = -1;
-const PAST: Position = 256;
+type FixedWalkPosition = i16;
+const BEFORE: FixedWalkPosition = -2;
+const VALUE: FixedWalkPosition = -1;
+const PAST: FixedWalkPosition = 256;
 
 /// A node on the way.
-struct Frame {
+struct FixedWalkFrame {
     id: RecordId,
     /// Symbols that lead to it.
     depth: usize,
     children: Vec<(u8, RecordId)>,
-    at: Position,
+    at: FixedWalkPosition,
 }
 
-struct Walk<'t> {
-    trie: &'t Fixed,
-    direction: Direction,
-    path: Path,
-    stack: Vec<Frame>,
-    visited: Visited,
+struct FixedTrieWalk<'t> {
+    trie: &'t FixedTrie,
+    direction: WalkDirection,
+    path: SymbolPath,
+    stack: Vec<FixedWalkFrame>,
+    visited: VisitedRecords,
 }
 
-impl Walk<'_> {
+impl FixedTrieWalk<'_> {
     /// Where a walk through all of a node begins.
-    fn start(&self) -> Position {
-        if self.direction == Direction::Forward { BEFORE } else { PAST }
+    fn start(&self) -> FixedWalkPosition {
+        if self.direction == WalkDirection::Forward { BEFORE } else { PAST }
     }
 
-    fn enter(&mut self, pages: &mut impl Pages, id: RecordId, at: Position) -> Walked<()> {
+    fn enter(&mut self, pages: &mut impl PageReader, id: RecordId, at: FixedWalkPosition) -> WalkResult<()> {
         let depth = self.path.depth();
         if depth > self.trie.symbols.count(KEY_MOST) {
-            return Err(wrong(id, "paths that lead here are longer than keys can be"));
+            return Err(damaged_record(id, "paths that lead here are longer than keys can be"));
         }
         self.visited.note(id)?;
         let children = self.trie.children(pages, id)?;
         self.trie.has_something(pages, id, &children)?;
-        self.stack.push(Frame { id, depth, children, at });
+        self.stack.push(FixedWalkFrame { id, depth, children, at });
         Ok(())
     }
 
-    fn seek(&mut self, pages: &mut impl Pages, key: &[u8], is_included: bool) -> Walked<()> {
+    fn seek(&mut self, pages: &mut impl PageReader, key: &[u8], is_included: bool) -> WalkResult<()> {
         let symbols = self.trie.symbols;
         let mut at = self.trie.root;
         for index in 0..symbols.count(key.len()) {
@@ -66,14 +66,14 @@ impl Walk<'_> {
         }
         let end = match (is_included, self.direction) {
             (false, _) => VALUE,
-            (true, Direction::Forward) => BEFORE,
-            (true, Direction::Backward) => 0,
+            (true, WalkDirection::Forward) => BEFORE,
+            (true, WalkDirection::Backward) => 0,
         };
         self.enter(pages, at, end)
     }
 
     /// The next node at which a key may end; [`Walk::path`] leads there.
-    fn next(&mut self, pages: &mut impl Pages) -> Walked<Option<RecordId>> {
+    fn next(&mut self, pages: &mut impl PageReader) -> WalkResult<Option<RecordId>> {
         while let Some(frame) = self.stack.last_mut() {
             self.path.truncate(frame.depth);
             match following(frame, self.direction) {
@@ -95,33 +95,43 @@ impl Walk<'_> {
 }
 
 /// What follows in a node: its value, or a child.
-fn following(frame: &Frame, direction: Direction) -> Option<(Position, Option<(u8, RecordId)>)> {
+fn following(
+    frame: &FixedWalkFrame,
+    direction: WalkDirection,
+) -> Option<(FixedWalkPosition, Option<(u8, RecordId)>)> {
     let child = |child: &(u8, RecordId)| (child.0.into(), Some(*child));
     let mut children = frame.children.iter();
     match direction {
-        Direction::Forward if frame.at < VALUE => Some((VALUE, None)),
-        Direction::Forward => children.find(|child| Position::from(child.0) > frame.at).map(child),
-        Direction::Backward if frame.at > VALUE => {
-            let before = children.rev().find(|child| Position::from(child.0) < frame.at);
+        WalkDirection::Forward if frame.at < VALUE => Some((VALUE, None)),
+        WalkDirection::Forward => {
+            children.find(|child| FixedWalkPosition::from(child.0) > frame.at).map(child)
+        }
+        WalkDirection::Backward if frame.at > VALUE => {
+            let before = children.rev().find(|child| FixedWalkPosition::from(child.0) < frame.at);
             Some(before.map_or((VALUE, None), child))
         }
-        Direction::Backward => None,
+        WalkDirection::Backward => None,
     }
 }
 
 /// The keys of a portion, in order.
-pub(super) fn collect(trie: &Fixed, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
-    let (path, stack, visited) = (Path::new(trie.symbols, 0), Vec::new(), Visited::default());
-    let mut walk = Walk { trie, direction: portion.direction, path, stack, visited };
+pub(super) fn collect(
+    trie: &FixedTrie,
+    pages: &mut impl PageReader,
+    portion: &ScanRequest<'_>,
+) -> WalkResult<ScanEntries> {
+    let (path, stack, visited) = (SymbolPath::new(trie.symbols, 0), Vec::new(), VisitedRecords::default());
+    let mut walk = FixedTrieWalk { trie, direction: portion.direction, path, stack, visited };
     match portion.near() {
         Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
         Bound::Included(key) => walk.seek(pages, key, true)?,
         Bound::Excluded(key) => walk.seek(pages, key, false)?,
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = GatheredEntries::default();
     while let Some(id) = walk.next(pages)? {
         let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
-        let key = walk.path.key().ok_or_else(|| wrong(id, "it has a value, and no key ends there"))?;
+        let key =
+            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, and no key ends there"))?;
         if !gathered.takes(portion, key) {
             break;
         }

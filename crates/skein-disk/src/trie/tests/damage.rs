@@ -2,8 +2,8 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 
-use super::{Direction, FIXED, SHAPES, Store};
-use crate::buffer::Stop;
+use super::{FIXED, SHAPES, TestTrie, WalkDirection};
+use crate::buffer::WalkStop;
 use crate::page::PageId;
 
 fn keys() -> impl Iterator<Item = Vec<u8>> {
@@ -11,7 +11,7 @@ fn keys() -> impl Iterator<Item = Vec<u8>> {
 }
 
 /// Does all that there is with a trie; what it gives does not matter, only that it gives something.
-fn use_all(store: &Store) {
+fn use_all(store: &TestTrie) {
     for key in keys().step_by(13) {
         let _ = store.get(&key);
         let _ = store.get_many(&[&key, b"", &key]);
@@ -20,7 +20,7 @@ fn use_all(store: &Store) {
         drop(writer);
         let _ = store.trie.remove(&mut store.buffer.write(), &key);
     }
-    for direction in [Direction::Forward, Direction::Backward] {
+    for direction in [WalkDirection::Forward, WalkDirection::Backward] {
         let _ = store.collect(Bound::Unbounded, direction, 1_000);
         let _ = store.collect(Bound::Excluded(b"key/3"), direction, 10);
     }
@@ -40,7 +40,7 @@ proptest! {
     ) {
         let shape = SHAPES.get(shape).copied().unwrap_or_else(|| FIXED[shape - SHAPES.len()]);
         // Some hashes are equal.
-        let store = Store::new(shape, 64, if shape.is_ordered() { u128::MAX } else { u128::MAX << 122 });
+        let store = TestTrie::new(shape, 64, if shape.is_ordered() { u128::MAX } else { u128::MAX << 122 });
         for (key, at) in keys().zip(0..) {
             store.set(&key, 1, &store.value(7, if at % 20 == 0 { 2_000 } else { 10 })).unwrap();
         }
@@ -56,51 +56,51 @@ proptest! {
 }
 
 #[test]
-fn a_record_that_nothing_leads_to_and_one_with_two_pointers_are_found() {
+fn unreachable_and_shared_records_are_found() {
     for shape in [SHAPES[0], SHAPES[3]] {
-        let store = Store::new(shape, 64, u128::MAX);
+        let store = TestTrie::new(shape, 64, u128::MAX);
         for key in keys() {
             store.set(&key, 1, b"value").unwrap();
         }
         let root = store.trie.root();
-        let damage = |change: &dyn Fn(&mut crate::record::RecordsMut<'_>) -> Result<(), String>| {
+        let damage = |change: &dyn Fn(&mut crate::record::PageRecordsMut<'_>) -> Result<(), String>| {
             let mut writer = store.buffer.write();
             crate::record::change(&mut writer, root.page, change).unwrap();
             store.trie.check(&mut writer).unwrap_err()
         };
-        let Stop::Wrong(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
+        let WalkStop::Wrong(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
             panic!()
         };
         assert!(page == root.page && what.contains("pointers lead to"), "{what}");
         let found = damage(&|records| {
-            let children = crate::trie::node::Node::of(records.read().get(root.slot)?)?.children;
+            let children = crate::trie::node::TrieNode::of(records.read().get(root.slot)?)?.children;
             let (_, child) = children.iter().next().ok_or("the root has no child")?;
-            let below = crate::trie::node::Node::of(records.read().get(child.slot)?)?.children;
+            let below = crate::trie::node::TrieNode::of(records.read().get(child.slot)?)?.children;
             let (_, twice) = below.iter().next().ok_or("its child has no child")?;
             let record = records.get_mut(child.slot)?;
             crate::trie::node::rename_children(record, |old| (old != twice).then_some(twice))
         });
-        let Stop::Wrong(_, what) = found else { panic!() };
+        let WalkStop::Wrong(_, what) = found else { panic!() };
         assert!(what.contains("two pointers lead to it"), "{what}");
     }
 }
 
 #[test]
 fn pages_of_a_value_that_form_a_ring_are_found() {
-    let store = Store::new(SHAPES[0], 64, u128::MAX);
+    let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"key", 1, &vec![5; 20_000]).unwrap();
     let pages: Vec<PageId> = (0..store.buffer.ids_in_use() as u32).map(PageId).collect();
     let mut writer = store.buffer.write();
     let chain: Vec<PageId> = pages
         .into_iter()
-        .filter(|id| writer.page(*id).unwrap().kind() == Some(crate::page::Kind::Overflow))
+        .filter(|id| writer.page(*id).unwrap().kind() == Some(crate::page::DiskPageKind::Overflow))
         .collect();
     assert_eq!(chain.len(), 5);
     // Each leads to the first one that was made, which is the last of the value.
     for id in &chain {
         writer.page_mut(*id).unwrap().body_mut()[..4].copy_from_slice(&chain[0].0.to_le_bytes());
     }
-    let Stop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
+    let WalkStop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
     assert_eq!(what, "the pages of a value lead back to it");
     // A reader that finds them in memory says so, too, and one that has to read them.
     writer.publish().unwrap();
@@ -117,7 +117,7 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
 /// and keys that were whole got the bytes of others. Fix: a page that a write has given back is no page for the rest of it.
 #[test]
 fn pages_that_two_values_have_are_given_back_once() {
-    let store = Store::new(SHAPES[0], 64, u128::MAX);
+    let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"a", 1, &vec![1; 9_000]).unwrap();
     store.set(b"b", 2, &vec![2; 9_000]).unwrap();
     let root = store.trie.root();
@@ -149,7 +149,7 @@ fn pages_that_two_values_have_are_given_back_once() {
 #[test]
 fn a_pointer_to_a_free_page_is_damage_and_no_read_waits_for_it() {
     for shape in SHAPES.into_iter().chain(FIXED) {
-        let store = Store::new(shape, 64, u128::MAX);
+        let store = TestTrie::new(shape, 64, u128::MAX);
         for key in keys() {
             store.set(&key, 1, &store.value(7, 100)).unwrap();
         }
@@ -168,8 +168,8 @@ fn a_pointer_to_a_free_page_is_damage_and_no_read_waits_for_it() {
         missing(store.get_many(&keys).map(drop));
         missing(store.buffer.read_with(|mut view| store.trie.check(&mut view)).map(drop));
         if shape.is_ordered() {
-            missing(store.collect(Bound::Unbounded, Direction::Forward, 1_000).map(drop));
-            missing(store.collect(Bound::Unbounded, Direction::Backward, 1_000).map(drop));
+            missing(store.collect(Bound::Unbounded, WalkDirection::Forward, 1_000).map(drop));
+            missing(store.collect(Bound::Unbounded, WalkDirection::Backward, 1_000).map(drop));
         }
     }
 }

@@ -13,78 +13,78 @@ use std::path::Path;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{Census, Direction, Entry, Nodes, Portion, Shape, Trie};
-use crate::buffer::{Buffer, CacheOptions, Moment};
+use super::{DiskTrie, ScanEntry, ScanRequest, TrieCensus, TrieLayout, TrieShape, WalkDirection};
+use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment};
 use crate::catalog::Catalog;
-use crate::page_file::Reading;
-use crate::record::{Pages, Walked};
-use crate::{Policy, Result, TrieKind, Values};
+use crate::page_file::ReadMode;
+use crate::record::{PageReader, WalkResult};
+use crate::{ReplacementPolicy, Result, TrieKind, Values};
 
-const SHAPES: [Shape; 9] = [
-    Shape::Linked,
-    Shape::Classical { n: 4 },
-    Shape::Classical { n: 8 },
-    Shape::Classical { n: 16 },
-    Shape::Classical { n: 32 },
-    Shape::Classical { n: 64 },
-    Shape::Classical { n: 128 },
-    Shape::Classical { n: 256 },
-    Shape::Hash { n: 16 },
+const SHAPES: [TrieShape; 9] = [
+    TrieShape::Linked,
+    TrieShape::Classical { n: 4 },
+    TrieShape::Classical { n: 8 },
+    TrieShape::Classical { n: 16 },
+    TrieShape::Classical { n: 32 },
+    TrieShape::Classical { n: 64 },
+    TrieShape::Classical { n: 128 },
+    TrieShape::Classical { n: 256 },
+    TrieShape::Hash { n: 16 },
 ];
 
 /// In the paper's layout.
-const FIXED: [Shape; 8] = [
-    Shape::FixedLinked { k: 1 },
-    Shape::FixedLinked { k: 12 },
-    Shape::FixedClassical { n: 4 },
-    Shape::FixedClassical { n: 16 },
-    Shape::FixedClassical { n: 256 },
-    Shape::FixedHash { n: 4 },
-    Shape::FixedHash { n: 16 },
-    Shape::FixedHash { n: 64 },
+const FIXED: [TrieShape; 8] = [
+    TrieShape::FixedLinked { k: 1 },
+    TrieShape::FixedLinked { k: 12 },
+    TrieShape::FixedClassical { n: 4 },
+    TrieShape::FixedClassical { n: 16 },
+    TrieShape::FixedClassical { n: 256 },
+    TrieShape::FixedHash { n: 4 },
+    TrieShape::FixedHash { n: 16 },
+    TrieShape::FixedHash { n: 64 },
 ];
 
 /// A file with one trie.
-pub(super) struct Store {
+pub(super) struct TestTrie {
     storage: SimStorage,
     cache: usize,
-    pub(super) buffer: Buffer,
+    pub(super) buffer: BufferManager,
     pub(super) catalog: Catalog,
-    pub(super) trie: Trie,
+    pub(super) trie: DiskTrie,
     /// Bits of a hash that count.
     mask: u128,
 }
 
-fn open(storage: &SimStorage, pages: usize) -> Buffer {
+fn open(storage: &SimStorage, pages: usize) -> BufferManager {
     storage.create_dir_all(Path::new("/db")).unwrap();
-    let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
-    Buffer::open(
+    let policy = if pages.is_multiple_of(2) { ReplacementPolicy::Lru } else { ReplacementPolicy::S3Fifo };
+    BufferManager::open(
         storage,
         Path::new("/db/tries"),
         [7; 16],
-        CacheOptions { pages, policy, reading: Reading::Calls },
+        CacheOptions { pages, policy, reading: ReadMode::Calls },
     )
     .unwrap()
 }
 
 /// A trie of this shape whose values are plain bytes.
-pub(super) fn of_bytes(shape: Shape) -> TrieKind {
+pub(super) fn of_bytes(shape: TrieShape) -> TrieKind {
     TrieKind { shape, values: Values::Bytes }
 }
 
 /// The version and the value of a key, if it has one.
-pub(super) type Had = Option<(u64, Vec<u8>)>;
+pub(super) type TestValue = Option<(u64, Vec<u8>)>;
 
-impl Trie {
-    fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<(u64, Vec<u8>)>> {
+impl DiskTrie {
+    fn get(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<(u64, Vec<u8>)>> {
         let mut value = Vec::new();
         let version = self.get_into(pages, key, &mut value)?;
         Ok(version.map(|version| (version, value)))
     }
 }
 
-impl Store {
-    pub(super) fn new(shape: Shape, cache: usize, mask: u128) -> Self {
+impl TestTrie {
+    pub(super) fn new(shape: TrieShape, cache: usize, mask: u128) -> Self {
         let storage = SimStorage::new();
         let buffer = open(&storage, cache);
         let mut writer = buffer.write();
@@ -99,15 +99,15 @@ impl Store {
 
     fn set_mask(&mut self) {
         match &mut self.trie.nodes {
-            Nodes::Compressed { hashing, .. } => hashing,
-            Nodes::Fixed(fixed) => &mut fixed.hashing,
+            TrieLayout::Compressed { hashing, .. } => hashing,
+            TrieLayout::Fixed(fixed) => &mut fixed.hashing,
         }
         .iter_mut()
         .for_each(|hashing| hashing.mask = self.mask);
     }
 
     pub(super) fn is_fixed(&self) -> bool {
-        matches!(self.trie.nodes, Nodes::Fixed(_))
+        matches!(self.trie.nodes, TrieLayout::Fixed(_))
     }
 
     /// A value of this length, or, where there are integers alone, one of those.
@@ -121,7 +121,7 @@ impl Store {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment = || Moment { sequence, keys: 0, epoch: 0, catalog };
+        let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
@@ -164,20 +164,20 @@ impl Store {
     pub(super) fn collect(
         &self,
         from: Bound<&[u8]>,
-        direction: Direction,
+        direction: WalkDirection,
         limit: usize,
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Vec<ScanEntry>> {
         let (lower, upper) = match direction {
-            Direction::Forward => (from, Bound::Unbounded),
-            Direction::Backward => (Bound::Unbounded, from),
+            WalkDirection::Forward => (from, Bound::Unbounded),
+            WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = Portion { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
         let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
         Ok(found.entries)
     }
 
     /// What keys have, asked for at once.
-    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Had>> {
+    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<TestValue>> {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         self.buffer.read_with(|view| {
             bytes.clear();
@@ -193,7 +193,7 @@ impl Store {
     }
 
     /// All that the trie has; and that no page is in use besides.
-    pub(super) fn check(&self) -> Census {
+    pub(super) fn check(&self) -> TrieCensus {
         let census = self.buffer.read_with(|mut view| self.trie.check(&mut view)).unwrap();
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages + census.overflow_pages, "{census:?}");
         census

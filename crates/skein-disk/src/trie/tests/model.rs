@@ -3,11 +3,11 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 
-use super::{Direction, Entry, FIXED, SHAPES, Shape, Store};
-use crate::trie::Cursor;
+use super::{FIXED, SHAPES, ScanEntry, TestTrie, TrieShape, WalkDirection};
+use crate::trie::TrieCursor;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum TrieStep {
     Set(Vec<u8>, usize),
     Remove(Vec<u8>),
     RemoveNth(usize),
@@ -32,42 +32,42 @@ fn keys() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<TrieStep>> {
     let len = || prop_oneof![6 => 0_usize..30, 2 => 900_usize..1_100, 1 => 0_usize..20_000];
     let step = prop_oneof![
-        16 => (keys(), len()).prop_map(|(key, len)| Step::Set(key, len)),
-        2 => keys().prop_map(Step::Remove),
-        6 => any::<usize>().prop_map(Step::RemoveNth),
-        3 => keys().prop_map(Step::Get),
+        16 => (keys(), len()).prop_map(|(key, len)| TrieStep::Set(key, len)),
+        2 => keys().prop_map(TrieStep::Remove),
+        6 => any::<usize>().prop_map(TrieStep::RemoveNth),
+        3 => keys().prop_map(TrieStep::Get),
         3 => (prop::option::of(keys()), any::<bool>(), any::<bool>(), 0_usize..30)
-            .prop_map(|(from, incl, back, limit)| Step::Scan(from, incl, back, limit)),
-        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, ways)| Step::Cursor(key, ways)),
-        1 => Just(Step::Checkpoint),
-        1 => any::<u64>().prop_map(Step::Crash),
+            .prop_map(|(from, incl, back, limit)| TrieStep::Scan(from, incl, back, limit)),
+        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, ways)| TrieStep::Cursor(key, ways)),
+        1 => Just(TrieStep::Checkpoint),
+        1 => any::<u64>().prop_map(TrieStep::Crash),
     ];
     prop::collection::vec(step, 1..250)
 }
 
-type Model = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
+type TrieModel = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
 
-fn entry((key, (version, value)): (&Vec<u8>, &(u64, Vec<u8>))) -> Entry {
-    Entry { key: key.clone(), version: *version, value: value.clone() }
+fn entry((key, (version, value)): (&Vec<u8>, &(u64, Vec<u8>))) -> ScanEntry {
+    ScanEntry { key: key.clone(), version: *version, value: value.clone() }
 }
 
-fn expected(model: &Model, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Vec<Entry> {
+fn expected(model: &TrieModel, from: Bound<&[u8]>, direction: WalkDirection, limit: usize) -> Vec<ScanEntry> {
     match direction {
-        Direction::Forward => {
+        WalkDirection::Forward => {
             model.range::<[u8], _>((from, Bound::Unbounded)).take(limit).map(entry).collect()
         }
-        Direction::Backward => {
+        WalkDirection::Backward => {
             model.range::<[u8], _>((Bound::Unbounded, from)).rev().take(limit).map(entry).collect()
         }
     }
 }
 
 /// Steps both ways from a key; the model's position is the keys less than it.
-fn walk_cursor(cursor: &mut Cursor<'_>, model: &Model, key: &[u8], ways: &[bool]) {
-    let all: Vec<Entry> = model.iter().map(entry).collect();
+fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], ways: &[bool]) {
+    let all: Vec<ScanEntry> = model.iter().map(entry).collect();
     let less = all.iter().filter(|entry| &entry.key[..] < key).count();
     assert_eq!(cursor.seek_back(key).unwrap(), all.iter().rfind(|entry| &entry.key[..] <= key).cloned());
     assert_eq!(cursor.seek(key).unwrap().as_ref(), all.get(less));
@@ -81,7 +81,7 @@ fn walk_cursor(cursor: &mut Cursor<'_>, model: &Model, key: &[u8], ways: &[bool]
 }
 
 /// Each key by itself, and all at once beside keys that are not there, some of them twice.
-fn get_all(store: &Store, model: &Model) {
+fn get_all(store: &TestTrie, model: &TrieModel) {
     for (key, value) in model {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
     }
@@ -91,45 +91,45 @@ fn get_all(store: &Store, model: &Model) {
     assert_eq!(store.get_many(&keys).unwrap(), expected);
 }
 
-fn run(shape: Shape, steps: Vec<Step>, cache: usize, mask: u128) {
-    let mut store = Store::new(shape, cache, mask);
-    let mut model = Model::new();
+fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
+    let mut store = TestTrie::new(shape, cache, mask);
+    let mut model = TrieModel::new();
     let (mut durable, mut version) = (model.clone(), 0);
     for step in steps {
         version += 1;
         match step {
-            Step::Set(mut key, len) => {
+            TrieStep::Set(mut key, len) => {
                 // A write has all its pages in memory, and in the paper's layout a node for each symbol.
                 key.truncate(if store.is_fixed() && shape.is_ordered() { 8 } else { usize::MAX });
                 let value = store.value(version, len);
                 let is_new = store.set(&key, version, &value).unwrap();
                 assert_eq!(model.insert(key, (version, value)).is_none(), is_new);
             }
-            Step::Remove(key) => assert_eq!(store.remove(&key).unwrap(), model.remove(&key).is_some()),
-            Step::RemoveNth(at) => {
+            TrieStep::Remove(key) => assert_eq!(store.remove(&key).unwrap(), model.remove(&key).is_some()),
+            TrieStep::RemoveNth(at) => {
                 let Some(key) = model.keys().nth(at % model.len().max(1)).cloned() else { continue };
                 assert!(store.remove(&key).unwrap() && model.remove(&key).is_some());
             }
-            Step::Get(key) => assert_eq!(store.get(&key).unwrap().as_ref(), model.get(&key)),
-            Step::Scan(..) | Step::Cursor(..) if !shape.is_ordered() => {}
-            Step::Scan(from, is_included, back, limit) => {
+            TrieStep::Get(key) => assert_eq!(store.get(&key).unwrap().as_ref(), model.get(&key)),
+            TrieStep::Scan(..) | TrieStep::Cursor(..) if !shape.is_ordered() => {}
+            TrieStep::Scan(from, is_included, back, limit) => {
                 let from = match &from {
                     None => Bound::Unbounded,
                     Some(key) if is_included => Bound::Included(&key[..]),
                     Some(key) => Bound::Excluded(&key[..]),
                 };
-                let direction = if back { Direction::Backward } else { Direction::Forward };
+                let direction = if back { WalkDirection::Backward } else { WalkDirection::Forward };
                 let found = store.collect(from, direction, limit).unwrap();
                 assert_eq!(found, expected(&model, from, direction, limit));
             }
-            Step::Cursor(key, ways) => {
+            TrieStep::Cursor(key, ways) => {
                 walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &ways);
             }
-            Step::Checkpoint => {
+            TrieStep::Checkpoint => {
                 store.checkpoint(version);
                 durable = model.clone();
             }
-            Step::Crash(seed) => {
+            TrieStep::Crash(seed) => {
                 store.crash(seed);
                 model = durable.clone();
             }
@@ -150,7 +150,7 @@ proptest! {
 
     #[test]
     fn a_linked_trie_is_a_sorted_map(steps in steps(), cache in 16_usize..20) {
-        run(Shape::Linked, steps, cache, u128::MAX);
+        run(TrieShape::Linked, steps, cache, u128::MAX);
     }
 
     #[test]
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hash_trie_in_the_papers_layout_is_a_map_also_if_hashes_are_equal(
+    fn a_fixed_hash_trie_is_a_map_also_if_hashes_are_equal(
         steps in steps(),
         cache in 16_usize..20,
         mask in prop_oneof![Just(u128::MAX), Just(3), Just(0), Just(1 << 127)],
@@ -180,6 +180,6 @@ proptest! {
         mask in prop_oneof![Just(u128::MAX), Just(3), Just(0), Just(1 << 127)],
         n in prop_oneof![Just(4), Just(16), Just(128)],
     ) {
-        run(Shape::Hash { n }, steps, cache, mask);
+        run(TrieShape::Hash { n }, steps, cache, mask);
     }
 }

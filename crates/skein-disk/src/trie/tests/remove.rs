@@ -1,10 +1,10 @@
-use super::{Nodes, Shape, Store, Trie};
-use crate::buffer::Writer;
-use crate::page::Kind;
+use super::{DiskTrie, TestTrie, TrieLayout, TrieShape};
+use crate::buffer::PageWriter;
+use crate::page::DiskPageKind;
 use crate::record::RecordId;
-use crate::trie::content::Content;
 use crate::trie::core::{insert, replace};
-use crate::trie::value::{Stored, Versioned};
+use crate::trie::decoded_node::DecodedNode;
+use crate::trie::value::{StoredValue, VersionedValue};
 
 /// The only keys of [`lay_out_scattered`], the one that is to be removed first.
 pub(crate) const SCATTERED: [&[u8]; 2] = [b"adx", b"as"];
@@ -15,18 +15,18 @@ pub(crate) const SCATTERED: [&[u8]; 2] = [b"adx", b"as"];
 ///   root ─a─► upper, in the root's page      ─d─► no value, in D  ─x─► value, in E
 ///                                            ─s─► value, in D
 /// ```
-pub(crate) fn lay_out_scattered(writer: &mut Writer<'_>, trie: &Trie, versions: [u64; 2]) {
-    let Nodes::Compressed { core, .. } = &trie.nodes else { panic!("{}", trie.shape()) };
+pub(crate) fn lay_out_scattered(writer: &mut PageWriter<'_>, trie: &DiskTrie, versions: [u64; 2]) {
+    let TrieLayout::Compressed { core, .. } = &trie.nodes else { panic!("{}", trie.shape()) };
     for key in SCATTERED {
         trie.remove(writer, key).unwrap();
     }
-    let leaf = |version| Content {
-        value: Some(Versioned { version, stored: Stored::Inline(b"value") }),
-        ..Content::default()
+    let leaf = |version| DecodedNode {
+        value: Some(VersionedValue { version, stored: StoredValue::Inline(b"value") }),
+        ..DecodedNode::default()
     };
-    let above = |children| Content { children, ..Content::default() };
-    let [d, e] = [(); 2].map(|()| writer.make(Kind::Records).unwrap());
-    let mut add = |page, content: &Content<'_>| RecordId {
+    let above = |children| DecodedNode { children, ..DecodedNode::default() };
+    let [d, e] = [(); 2].map(|()| writer.make(DiskPageKind::Records).unwrap());
+    let mut add = |page, content: &DecodedNode<'_>| RecordId {
         page,
         slot: insert(writer, page, &content.encode(core.layout)).unwrap(),
     };
@@ -44,7 +44,7 @@ pub(crate) fn lay_out_scattered(writer: &mut Writer<'_>, trie: &Trie, versions: 
 /// the removal was answered as damage of the file, each time anew: the key could not be removed. Fix: a page is noted once.
 #[test]
 fn a_page_that_loses_two_nodes_is_tidied_once() {
-    let store = Store::new(Shape::Linked, 64, u128::MAX);
+    let store = TestTrie::new(TrieShape::Linked, 64, u128::MAX);
     let mut writer = store.buffer.write();
     lay_out_scattered(&mut writer, &store.trie, [1, 2]);
     writer.publish().unwrap();

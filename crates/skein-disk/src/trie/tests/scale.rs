@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use skein_sync::atomic::{AtomicBool, Ordering};
 
-use super::{Direction, Shape, Store};
+use super::{TestTrie, TrieShape, WalkDirection};
 
 /// Keys as programs have them, in no order: counters of articles, and paths of files.
 fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
@@ -18,12 +18,14 @@ fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn a_hundred_thousand_real_keys_take_few_bytes_and_few_pages_each() {
+fn real_keys_take_few_bytes_and_few_pages_each() {
     const KEYS: u64 = 100_000;
-    for (shape, bytes_most, depth_most) in
-        [(Shape::Linked, 45, 5), (Shape::Classical { n: 16 }, 70, 9), (Shape::Hash { n: 16 }, 130, 6)]
-    {
-        let store = Store::new(shape, 10_000, u128::MAX);
+    for (shape, bytes_most, depth_most) in [
+        (TrieShape::Linked, 45, 5),
+        (TrieShape::Classical { n: 16 }, 70, 9),
+        (TrieShape::Hash { n: 16 }, 130, 6),
+    ] {
+        let store = TestTrie::new(shape, 10_000, u128::MAX);
         let begin = Instant::now();
         for (key, version) in real_keys(KEYS).zip(0..) {
             assert!(store.set(&key, version, &version.to_le_bytes()).unwrap());
@@ -51,8 +53,8 @@ fn a_hundred_thousand_real_keys_take_few_bytes_and_few_pages_each() {
 /// Pages that are given up as keys go are few bytes apart: what is left takes no more than a fraction of what there was.
 #[test]
 fn what_is_left_after_most_keys_went_lies_in_few_pages() {
-    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
-        let store = Store::new(shape, 2_000, u128::MAX);
+    for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
+        let store = TestTrie::new(shape, 2_000, u128::MAX);
         for (key, version) in real_keys(20_000).zip(0..) {
             store.set(&key, version, b"value").unwrap();
         }
@@ -70,10 +72,13 @@ fn what_is_left_after_most_keys_went_lies_in_few_pages() {
 /// Random keys with values of up to a kilobyte in nodes, set, made longer and shorter, and removed: pages split and are given up over and over.
 #[test]
 fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
-    for shape in
-        [Shape::Linked, Shape::Classical { n: 256 }, Shape::Classical { n: 16 }, Shape::Hash { n: 64 }]
-    {
-        let store = Store::new(shape, 4_000, u128::MAX);
+    for shape in [
+        TrieShape::Linked,
+        TrieShape::Classical { n: 256 },
+        TrieShape::Classical { n: 16 },
+        TrieShape::Hash { n: 64 },
+    ] {
+        let store = TestTrie::new(shape, 4_000, u128::MAX);
         let mut model = std::collections::BTreeMap::new();
         let mut random = 1_u64;
         let mut next = |below: u64| {
@@ -108,7 +113,7 @@ fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
 fn under_writes_alone_the_way_to_the_leaves_stays_in_the_cache() {
     const WRITES: u64 = 10_000;
     let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-    let store = Store::new(Shape::Linked, 48, u128::MAX);
+    let store = TestTrie::new(TrieShape::Linked, 48, u128::MAX);
     for at in 0..40_000 {
         store.set(&key(at), at, b"1234").unwrap();
     }
@@ -122,9 +127,9 @@ fn under_writes_alone_the_way_to_the_leaves_stays_in_the_cache() {
 }
 
 /// Says that a test's threads can stop, also if it fails.
-struct Done<'d>(&'d AtomicBool);
+struct ScaleTestEnd<'d>(&'d AtomicBool);
 
-impl Drop for Done<'_> {
+impl Drop for ScaleTestEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -137,7 +142,7 @@ fn key_of_group(at: u64) -> Vec<u8> {
 }
 
 /// Puts a number into all keys of the group, in several pages; other keys come and go, so that nodes move.
-fn write_group(store: &Store, number: u64) -> crate::Result<()> {
+fn write_group(store: &TestTrie, number: u64) -> crate::Result<()> {
     let mut writer = store.buffer.write();
     let other = |number: u64| format!("key/{}/other {}", number % 3, number % 40).into_bytes();
     store.trie.set(&mut writer, &other(number), number, &[1; 300])?;
@@ -151,7 +156,7 @@ fn write_group(store: &Store, number: u64) -> crate::Result<()> {
     writer.publish()
 }
 
-fn read_group(store: &Store) -> u64 {
+fn read_group(store: &TestTrie) -> u64 {
     let values = store.buffer.read_with(|mut view| {
         let values = (0..GROUP).map(|at| store.trie.get(&mut view, &key_of_group(at)));
         values.collect::<Result<Option<Vec<_>>, _>>()
@@ -166,12 +171,12 @@ fn read_group(store: &Store) -> u64 {
 }
 
 /// Looks at all keys; those of the group are as new as any.
-fn scan_group(store: &Store) {
-    if matches!(store.trie.shape(), Shape::Hash { .. }) {
+fn scan_group(store: &TestTrie) {
+    if matches!(store.trie.shape(), TrieShape::Hash { .. }) {
         store.buffer.read_with(|mut view| store.trie.check(&mut view)).unwrap();
         return;
     }
-    let all = store.collect(Bound::Unbounded, Direction::Forward, usize::MAX).unwrap();
+    let all = store.collect(Bound::Unbounded, WalkDirection::Forward, usize::MAX).unwrap();
     assert!(all.is_sorted_by(|a, b| a.key < b.key));
     let newest = all.iter().map(|entry| entry.version).max().unwrap();
     let of_newest = all.iter().filter(|entry| entry.version == newest).count() as u64;
@@ -180,12 +185,12 @@ fn scan_group(store: &Store) {
 
 #[test]
 fn readers_see_all_of_a_write_or_nothing() {
-    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
-        let store = Store::new(shape, 32, u128::MAX);
+    for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
+        let store = TestTrie::new(shape, 32, u128::MAX);
         let done = AtomicBool::new(false);
         write_group(&store, 1).unwrap();
         std::thread::scope(|scope| {
-            let _done = Done(&done);
+            let _done = ScaleTestEnd(&done);
             scope.spawn(|| {
                 let mut last = 0;
                 while !done.load(Ordering::Relaxed) {

@@ -2,15 +2,15 @@
 
 use std::ops::Bound;
 
-use super::{Direction, Entry, Nodes, Shape, Store};
-use crate::buffer::Writer;
-use crate::page::Kind;
+use super::{ScanEntry, TestTrie, TrieLayout, TrieShape, WalkDirection};
+use crate::buffer::PageWriter;
+use crate::page::DiskPageKind;
 use crate::record::RecordId;
-use crate::trie::Trie;
-use crate::trie::content::Content;
+use crate::trie::DiskTrie;
 use crate::trie::core::{insert, replace};
-use crate::trie::fixed::Fixed;
-use crate::trie::value::{Stored, Versioned};
+use crate::trie::decoded_node::DecodedNode;
+use crate::trie::fixed::FixedTrie;
+use crate::trie::value::{StoredValue, VersionedValue};
 
 /// The layout of a trie in which two pointers lead from each layer to the next.
 #[derive(Clone, Copy, Debug)]
@@ -24,21 +24,21 @@ pub(crate) struct SharedLayers {
 }
 
 impl SharedLayers {
-    pub(crate) fn lay_out(self, writer: &mut Writer<'_>, trie: &Trie) {
-        let Nodes::Compressed { core, .. } = &trie.nodes else { panic!("{}", trie.shape()) };
-        let pages: Vec<_> = (0..self.pages).map(|_| writer.make(Kind::Records).unwrap()).collect();
-        let leaf = Versioned { version: 1, stored: Stored::Inline(&[7; 190]) };
-        let leaf = Content { value: Some(leaf), ..Content::default() }.encode(core.layout);
+    pub(crate) fn lay_out(self, writer: &mut PageWriter<'_>, trie: &DiskTrie) {
+        let TrieLayout::Compressed { core, .. } = &trie.nodes else { panic!("{}", trie.shape()) };
+        let pages: Vec<_> = (0..self.pages).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
+        let leaf = VersionedValue { version: 1, stored: StoredValue::Inline(&[7; 190]) };
+        let leaf = DecodedNode { value: Some(leaf), ..DecodedNode::default() }.encode(core.layout);
         let leaves = |count| (10..10 + count).map(|symbol| (symbol, leaf.clone().into())).collect();
-        let mut node = Content { leaves: leaves(self.leaves.max(2)), ..Content::default() };
+        let mut node = DecodedNode { leaves: leaves(self.leaves.max(2)), ..DecodedNode::default() };
         for layer in (0..self.layers).rev() {
             let page = pages[layer * pages.len() / self.layers];
             let slot = insert(writer, page, &node.encode(core.layout)).unwrap();
             let id = RecordId { page, slot };
-            node = Content {
+            node = DecodedNode {
                 children: vec![(1, id), (2, id)],
                 leaves: leaves(self.leaves),
-                ..Content::default()
+                ..DecodedNode::default()
             };
         }
         node.leaves.clear();
@@ -47,8 +47,8 @@ impl SharedLayers {
 }
 
 /// Gives a hash trie, or another one, in the paper's layout two pointers from each layer to the next. The last one has a value, or, in a hash trie, a key without one.
-fn lay_out_shared_fixed(writer: &mut Writer<'_>, trie: &Trie, layers: usize, has_value: bool) {
-    let Nodes::Fixed(fixed) = &trie.nodes else { panic!("{}", trie.shape()) };
+fn lay_out_shared_fixed(writer: &mut PageWriter<'_>, trie: &DiskTrie, layers: usize, has_value: bool) {
+    let TrieLayout::Fixed(fixed) = &trie.nodes else { panic!("{}", trie.shape()) };
     let last = fixed.make_node(writer).unwrap();
     if has_value {
         fixed.put(writer, last, 1, 5).unwrap();
@@ -65,7 +65,7 @@ fn lay_out_shared_fixed(writer: &mut Writer<'_>, trie: &Trie, layers: usize, has
     lead_twice(writer, fixed, root, first);
 }
 
-fn lead_twice(writer: &mut Writer<'_>, fixed: &Fixed, node: RecordId, below: RecordId) {
+fn lead_twice(writer: &mut PageWriter<'_>, fixed: &FixedTrie, node: RecordId, below: RecordId) {
     for symbol in [1, 2] {
         fixed.set_child(writer, node, symbol, Some(below)).unwrap();
     }
@@ -74,7 +74,7 @@ fn lead_twice(writer: &mut Writer<'_>, fixed: &Fixed, node: RecordId, below: Rec
 /// So few that a walk which takes all paths for keys ends. A hash has as many bytes.
 const LAYERS: usize = 16;
 
-fn assert_named(found: crate::Result<Vec<Entry>>) {
+fn assert_named(found: crate::Result<Vec<ScanEntry>>) {
     let error = found.map(|entries| entries.len()).unwrap_err().to_string();
     assert!(error.contains("page ") && error.contains("two pointers lead to it"), "{error}");
 }
@@ -83,12 +83,14 @@ fn assert_named(found: crate::Result<Vec<Entry>>) {
 /// went on without end, and a portion without bounds used up the memory. Fix: a walk notices a record that it has come to before, and names it.
 #[test]
 fn a_walk_names_a_record_that_two_pointers_lead_to() {
-    for (shape, pages) in [(Shape::Linked, 1), (Shape::Linked, 16), (Shape::Classical { n: 256 }, 16)] {
-        let store = Store::new(shape, 64, u128::MAX);
+    for (shape, pages) in
+        [(TrieShape::Linked, 1), (TrieShape::Linked, 16), (TrieShape::Classical { n: 256 }, 16)]
+    {
+        let store = TestTrie::new(shape, 64, u128::MAX);
         let mut writer = store.buffer.write();
         SharedLayers { layers: LAYERS, pages, leaves: 0 }.lay_out(&mut writer, &store.trie);
         writer.publish().unwrap();
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [WalkDirection::Forward, WalkDirection::Backward] {
             assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
@@ -97,12 +99,12 @@ fn a_walk_names_a_record_that_two_pointers_lead_to() {
 
 #[test]
 fn so_does_a_walk_in_the_papers_layout() {
-    for shape in [Shape::FixedLinked { k: 12 }, Shape::FixedClassical { n: 256 }] {
-        let store = Store::new(shape, 64, u128::MAX);
+    for shape in [TrieShape::FixedLinked { k: 12 }, TrieShape::FixedClassical { n: 256 }] {
+        let store = TestTrie::new(shape, 64, u128::MAX);
         let mut writer = store.buffer.write();
         lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, true);
         writer.publish().unwrap();
-        for direction in [Direction::Forward, Direction::Backward] {
+        for direction in [WalkDirection::Forward, WalkDirection::Backward] {
             assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
@@ -113,13 +115,13 @@ fn so_does_a_walk_in_the_papers_layout() {
 /// a key without value, a portion of one key took all 2^128 paths. Fix: a key without a value is damage, as `check` has it.
 #[test]
 fn a_key_of_a_hash_that_has_no_value_is_damage() {
-    let store = Store::new(Shape::FixedHash { n: 256 }, 64, u128::MAX);
+    let store = TestTrie::new(TrieShape::FixedHash { n: 256 }, 64, u128::MAX);
     let mut writer = store.buffer.write();
     lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, false);
     writer.publish().unwrap();
-    let (upper, direction) = (Bound::Unbounded, Direction::Forward);
+    let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
     let portion =
-        super::Portion { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
+        super::ScanRequest { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
     let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &portion)).unwrap_err();
     assert!(error.to_string().contains("it has a key and no value"), "{error}");
 }

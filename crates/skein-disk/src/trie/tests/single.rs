@@ -1,16 +1,16 @@
 use std::ops::Bound;
 
-use super::{Direction, FIXED, Portion, SHAPES, Shape, Store, of_bytes};
+use super::{FIXED, SHAPES, ScanRequest, TestTrie, TrieShape, WalkDirection, of_bytes};
 use crate::record::change;
-use crate::trie::core::End;
+use crate::trie::core::DescentEnd;
 use crate::trie::node::set_writing;
-use crate::trie::{KEY_MOST, Nodes};
+use crate::trie::{KEY_MOST, TrieLayout};
 use crate::{DiskError, TrieKind, Values};
 
 #[test]
 fn keys_of_any_length_work() {
     for shape in SHAPES {
-        let store = Store::new(shape, 64, u128::MAX);
+        let store = TestTrie::new(shape, 64, u128::MAX);
         let long = |len: usize, end: u8| {
             let mut key = vec![b'k'; len];
             key.push(end);
@@ -30,10 +30,10 @@ fn keys_of_any_length_work() {
             assert!(!store.set(key, version + 100, b"again").unwrap());
         }
         assert_eq!(store.get(&vec![b'k'; 40_000]).unwrap(), None);
-        if !matches!(shape, Shape::Hash { .. }) {
+        if !matches!(shape, TrieShape::Hash { .. }) {
             let mut sorted = keys.clone();
             sorted.sort();
-            for direction in [Direction::Forward, Direction::Backward] {
+            for direction in [WalkDirection::Forward, WalkDirection::Backward] {
                 let found = store.collect(Bound::Unbounded, direction, 1_000).unwrap();
                 assert!(found.iter().map(|entry| &entry.key).eq(&sorted), "{shape}");
                 sorted.reverse();
@@ -49,8 +49,8 @@ fn keys_of_any_length_work() {
 
 #[test]
 fn values_of_any_length_work_and_give_their_pages_back() {
-    for shape in [Shape::Linked, Shape::Classical { n: 8 }, Shape::Hash { n: 16 }] {
-        let store = Store::new(shape, 64, u128::MAX);
+    for shape in [TrieShape::Linked, TrieShape::Classical { n: 8 }, TrieShape::Hash { n: 16 }] {
+        let store = TestTrie::new(shape, 64, u128::MAX);
         let value = |len: usize| -> Vec<u8> { (0..len).map(|at| (at * at / 7) as u8).collect() };
         let lens = [0, 1, 1_023, 1_024, 1_025, 4_075, 4_076, 4_077, 8_152, 8_153, 50_000, 100_000];
         for (&len, version) in lens.iter().chain(lens.iter().rev()).zip(1..) {
@@ -71,10 +71,13 @@ fn values_of_any_length_work_and_give_their_pages_back() {
 /// A node with a prefix and a value as long as can be and a child for each symbol, of which some were leaves within its record and had to leave it.
 #[test]
 fn a_node_that_has_all_that_it_can_fits_a_page() {
-    for shape in
-        [Shape::Linked, Shape::Classical { n: 16 }, Shape::Classical { n: 256 }, Shape::Hash { n: 256 }]
-    {
-        let store = Store::new(shape, 64, u128::MAX);
+    for shape in [
+        TrieShape::Linked,
+        TrieShape::Classical { n: 16 },
+        TrieShape::Classical { n: 256 },
+        TrieShape::Hash { n: 256 },
+    ] {
+        let store = TestTrie::new(shape, 64, u128::MAX);
         let mut model = std::collections::BTreeMap::new();
         let mut set = |key: Vec<u8>, version: u64, len: usize| {
             let value = vec![version as u8; len];
@@ -107,8 +110,8 @@ fn a_node_that_has_all_that_it_can_fits_a_page() {
 
 #[test]
 fn what_is_too_long_is_refused_and_changes_nothing() {
-    for shape in [Shape::Linked, Shape::Hash { n: 16 }] {
-        let store = Store::new(shape, 16, u128::MAX);
+    for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }] {
+        let store = TestTrie::new(shape, 16, u128::MAX);
         store.set(b"key", 1, b"value").unwrap();
         let before = store.check();
         let error = store.set(&vec![1; KEY_MOST + 1], 2, b"").unwrap_err();
@@ -129,26 +132,26 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
 /// Section 5: a write that stopped between the value and its version. Pages are published whole, so that only a program of ours can leave one.
 #[test]
 fn an_interrupted_set_is_told_and_can_be_done_again() {
-    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
-        let store = Store::new(shape, 16, u128::MAX);
+    for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
+        let store = TestTrie::new(shape, 16, u128::MAX);
         store.set(b"other", 1, b"value").unwrap();
         store.set(b"key\n", 2, b"value").unwrap();
         let mut writer = store.buffer.write();
-        let Nodes::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
+        let TrieLayout::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
         let way = match hashing {
             Some(hashing) => hashing.way_to(core, &mut writer, b"key\n"),
             None => core.find(&mut writer, b"key\n"),
         };
         let way = way.unwrap();
         let (id, leaf) = (way.last().id, way.leaf_symbol());
-        assert_eq!(way.end, End::Here);
+        assert_eq!(way.end, DescentEnd::Here);
         change(&mut writer, id.page, |records| set_writing(records.get_mut(id.slot)?, leaf, true)).unwrap();
         writer.publish().unwrap();
         let error = store.get(b"key\n").unwrap_err();
         assert!(matches!(error, DiskError::Interrupted { .. }));
         assert!(error.to_string().contains(r"`key\n` was interrupted"), "{error}");
-        if !matches!(shape, Shape::Hash { .. }) {
-            let scan = store.collect(Bound::Unbounded, Direction::Forward, 9);
+        if !matches!(shape, TrieShape::Hash { .. }) {
+            let scan = store.collect(Bound::Unbounded, WalkDirection::Forward, 9);
             assert!(matches!(scan, Err(DiskError::Interrupted { .. })));
         }
         assert!(!store.set(b"key\n", 3, b"new").unwrap());
@@ -158,11 +161,11 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
 }
 
 #[test]
-fn a_walk_in_the_trie_s_own_order_gives_every_key_once_in_portions_of_any_size() {
+fn a_walk_in_portions_gives_every_key_once() {
     // All keys of one hash, of sixteen, and of hashes of their own.
     let masks = [0, 15 << 124, u128::MAX];
     for (shape, mask) in SHAPES.into_iter().chain(FIXED).flat_map(|shape| masks.map(|mask| (shape, mask))) {
-        let store = Store::new(shape, 64, mask);
+        let store = TestTrie::new(shape, 64, mask);
         let keys: Vec<Vec<u8>> =
             (0..60_u32).map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec()).collect();
         for (at, key) in (0..).zip(&keys) {
@@ -172,8 +175,8 @@ fn a_walk_in_the_trie_s_own_order_gives_every_key_once_in_portions_of_any_size()
             let (mut seen, mut last) = (std::collections::BTreeMap::new(), None::<Vec<u8>>);
             loop {
                 let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let (upper, direction) = (Bound::Unbounded, Direction::Forward);
-                let portion = Portion { lower, upper, direction, keys: most, bytes: 1 << 20, values };
+                let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
+                let portion = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
                 let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion)).unwrap();
                 // Keys of one hash may come together.
                 assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
@@ -195,31 +198,31 @@ fn a_walk_in_the_trie_s_own_order_gives_every_key_once_in_portions_of_any_size()
 }
 
 #[test]
-fn a_walk_over_a_hash_trie_goes_on_behind_keys_that_are_no_more_and_takes_no_other_bounds() {
-    for shape in [Shape::Hash { n: 16 }, Shape::FixedHash { n: 16 }] {
-        let store = Store::new(shape, 64, u128::MAX);
+fn a_hash_trie_walk_continues_after_removed_keys() {
+    for shape in [TrieShape::Hash { n: 16 }, TrieShape::FixedHash { n: 16 }] {
+        let store = TestTrie::new(shape, 64, u128::MAX);
         (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
         let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
-            let portion = Portion { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
+            let portion = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
             store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion))
         };
         let all = Bound::Unbounded;
         let mut left: std::collections::BTreeSet<u8> = (0..50).collect();
-        let mut last = walk(all, all, Direction::Forward).unwrap();
+        let mut last = walk(all, all, WalkDirection::Forward).unwrap();
         loop {
             let keys: Vec<u8> = last.entries.iter().map(|entry| entry.key[0]).collect();
             for key in &keys {
                 assert!(left.remove(key) && store.remove(&[*key]).unwrap(), "{shape}: {key}");
             }
             let Some(key) = keys.last().filter(|_| last.more) else { break };
-            last = walk(Bound::Excluded(&[*key]), all, Direction::Forward).unwrap();
+            last = walk(Bound::Excluded(&[*key]), all, WalkDirection::Forward).unwrap();
         }
         assert!(left.is_empty(), "{shape}: {left:?}");
         let key = &[1_u8][..];
         for (lower, upper, direction) in [
-            (Bound::Included(key), all, Direction::Forward),
-            (all, Bound::Excluded(key), Direction::Forward),
-            (all, all, Direction::Backward),
+            (Bound::Included(key), all, WalkDirection::Forward),
+            (all, Bound::Excluded(key), WalkDirection::Forward),
+            (all, all, WalkDirection::Backward),
         ] {
             assert!(matches!(walk(lower, upper, direction), Err(DiskError::NoOrder)), "{shape}");
         }
@@ -228,9 +231,9 @@ fn a_walk_over_a_hash_trie_goes_on_behind_keys_that_are_no_more_and_takes_no_oth
 
 #[test]
 fn a_hash_trie_says_that_it_has_no_order() {
-    let store = Store::new(Shape::Hash { n: 16 }, 16, u128::MAX);
+    let store = TestTrie::new(TrieShape::Hash { n: 16 }, 16, u128::MAX);
     store.set(b"key", 1, b"value").unwrap();
-    let scan = store.collect(Bound::Unbounded, Direction::Forward, 9).unwrap_err();
+    let scan = store.collect(Bound::Unbounded, WalkDirection::Forward, 9).unwrap_err();
     let cursor = store.trie.cursor(&store.buffer).unwrap_err();
     assert!(matches!((&scan, &cursor), (DiskError::NoOrder, DiskError::NoOrder)));
     assert!(scan.to_string().contains("use a classical or a linked trie"), "{scan}");
@@ -238,31 +241,31 @@ fn a_hash_trie_says_that_it_has_no_order() {
 
 #[test]
 fn parameters_that_do_not_fit_or_differ_are_refused() {
-    let store = Store::new(Shape::Classical { n: 16 }, 16, u128::MAX);
+    let store = TestTrie::new(TrieShape::Classical { n: 16 }, 16, u128::MAX);
     let open = |name: &str, shape| {
         let mut writer = store.buffer.write();
         let opened = store.catalog.open(&mut writer, name, of_bytes(shape), [1; 16]);
         opened.map(|trie| trie.root()).map_err(|error| error.to_string())
     };
     for n in [0, 1, 2, 3, 5, 24, 257, 512, u16::MAX] {
-        for shape in [Shape::Classical { n }, Shape::Hash { n }] {
+        for shape in [TrieShape::Classical { n }, TrieShape::Hash { n }] {
             let error = open("new", shape).unwrap_err();
             assert!(error.starts_with(&format!("the option `n` cannot be {n}: ")), "{error}");
         }
     }
-    for shape in [Shape::Linked, Shape::Classical { n: 8 }, Shape::Hash { n: 16 }] {
+    for shape in [TrieShape::Linked, TrieShape::Classical { n: 8 }, TrieShape::Hash { n: 16 }] {
         let error = open("it", shape).unwrap_err();
         assert!(error.contains("the trie `it` is a classical trie of 16 children"), "{error}");
         assert!(error.contains(&format!("to be opened as {shape}")), "{error}");
     }
-    assert!(open("", Shape::Linked).unwrap_err().contains("1 to 255 bytes"));
-    assert!(open(&"x".repeat(256), Shape::Linked).is_err());
-    assert_eq!(open("it", Shape::Classical { n: 16 }), Ok(store.trie.root()));
+    assert!(open("", TrieShape::Linked).unwrap_err().contains("1 to 255 bytes"));
+    assert!(open(&"x".repeat(256), TrieShape::Linked).is_err());
+    assert_eq!(open("it", TrieShape::Classical { n: 16 }), Ok(store.trie.root()));
 }
 
 #[test]
 fn a_file_has_many_tries_and_finds_all_of_them_again() {
-    let mut store = Store::new(Shape::Linked, 20, u128::MAX);
+    let mut store = TestTrie::new(TrieShape::Linked, 20, u128::MAX);
     let name = |at: usize| format!("trie {at} ").repeat(1 + at % 20);
     let kind = |at: usize| TrieKind { shape: SHAPES[at % 9], values: [Values::Bytes, Values::Rows][at % 2] };
     for at in 0..100 {

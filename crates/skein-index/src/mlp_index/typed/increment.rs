@@ -3,7 +3,7 @@
 use skein_sync::reclaim::Guard;
 
 use super::{MlpError, MlpKey, MlpMap};
-use crate::index::Change;
+use crate::index::ComputeAction;
 use crate::slot::Inline;
 
 macro_rules! increments {
@@ -27,7 +27,7 @@ macro_rules! increments {
             #[inline]
             pub fn increment<G: Guard>(&self, key: K, by: $t, guard: &G) -> Result<$t, MlpError> {
                 let sum = |value: Option<$t>| value.unwrap_or(0).wrapping_add(by);
-                Ok(sum(self.compute(key, |value| Change::Put(Inline(sum(value))), guard)?.before))
+                Ok(sum(self.compute(key, |value| ComputeAction::Put(Inline(sum(value))), guard)?.before))
             }
         }
     )*};

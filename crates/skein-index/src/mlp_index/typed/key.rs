@@ -11,7 +11,7 @@
 //! Codes of one type are of one length, so their bytes alone decide.
 
 use super::ShortBytes;
-use crate::index::Refused;
+use crate::index::IndexError;
 
 /// A type of keys that an [`MlpMap`](super::MlpMap) takes.
 ///
@@ -89,7 +89,7 @@ pub enum MlpError {
     },
     /// What the index refuses.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] IndexError),
 }
 
 // The least integer of a type is its sign bit, or 0 if it has none.

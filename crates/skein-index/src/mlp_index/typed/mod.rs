@@ -33,7 +33,7 @@ pub use order::MlpRange;
 pub use short_bytes::ShortBytes;
 
 use super::MlpIndex;
-use crate::index::{Change, Computed, MemoryUsage, OrderedIndex};
+use crate::index::{ComputeAction, Computed, MemoryUsage, OrderedIndex};
 use crate::slot::Slot;
 
 /// An ordered map from keys of a type to slots, usable from many threads through `&self`.
@@ -242,7 +242,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     pub fn compute<'g, G: Guard>(
         &'g self,
         key: K,
-        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, MlpError> {
         Ok(self.index.compute(&key.encode()?, change, guard)?)

@@ -10,12 +10,12 @@ use super::super::MlpCursor;
 use super::super::variant::DEFAULT;
 use super::{MlpError, MlpKey, MlpMap, ShortBytes};
 use crate::index::{Cursor, OrderedIndex};
-use crate::range::Range;
+use crate::range::IndexRange;
 use crate::slot::Slot;
-use crate::walk::Way;
+use crate::walk::DirectedScan;
 
 /// A key with what a lookup gives of its value.
-type Entry<'g, K, S> = (K, <S as Slot>::Ref<'g>);
+type MlpMapEntry<'g, K, S> = (K, <S as Slot>::Ref<'g>);
 
 impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// The first entry at `key` or after it.
@@ -38,7 +38,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         &'g self,
         key: K,
         guard: &'g G,
-    ) -> Result<Option<Entry<'g, K, S>>, MlpError> {
+    ) -> Result<Option<MlpMapEntry<'g, K, S>>, MlpError> {
         self.nearest::<_, true>(Bound::Included(key), guard)
     }
 
@@ -62,7 +62,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         &'g self,
         key: K,
         guard: &'g G,
-    ) -> Result<Option<Entry<'g, K, S>>, MlpError> {
+    ) -> Result<Option<MlpMapEntry<'g, K, S>>, MlpError> {
         self.nearest::<_, true>(Bound::Excluded(key), guard)
     }
 
@@ -86,7 +86,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         &'g self,
         key: K,
         guard: &'g G,
-    ) -> Result<Option<Entry<'g, K, S>>, MlpError> {
+    ) -> Result<Option<MlpMapEntry<'g, K, S>>, MlpError> {
         self.nearest::<_, false>(Bound::Excluded(key), guard)
     }
 
@@ -103,7 +103,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// # Ok::<(), skein_index::MlpError>(())
     /// ```
     #[inline]
-    pub fn first<'g, G: Guard>(&'g self, guard: &'g G) -> Option<Entry<'g, K, S>> {
+    pub fn first<'g, G: Guard>(&'g self, guard: &'g G) -> Option<MlpMapEntry<'g, K, S>> {
         self.nearest_code::<_, true>(Bound::Unbounded, guard)
     }
 
@@ -120,7 +120,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// # Ok::<(), skein_index::MlpError>(())
     /// ```
     #[inline]
-    pub fn last<'g, G: Guard>(&'g self, guard: &'g G) -> Option<Entry<'g, K, S>> {
+    pub fn last<'g, G: Guard>(&'g self, guard: &'g G) -> Option<MlpMapEntry<'g, K, S>> {
         self.nearest_code::<_, false>(Bound::Unbounded, guard)
     }
 
@@ -148,7 +148,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         guard: &'g G,
     ) -> Result<MlpRange<'g, K, S, G>, MlpError> {
         let (start, end) = (code_of(bounds.start_bound())?, code_of(bounds.end_bound())?);
-        Ok(MlpRange { codes: Range::between(&self.index, start, end, guard), keys: PhantomData })
+        Ok(MlpRange { codes: IndexRange::between(&self.index, start, end, guard), keys: PhantomData })
     }
 
     /// The first entry from `near` on, in a direction.
@@ -157,7 +157,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         &'g self,
         near: Bound<K>,
         guard: &'g G,
-    ) -> Result<Option<Entry<'g, K, S>>, MlpError> {
+    ) -> Result<Option<MlpMapEntry<'g, K, S>>, MlpError> {
         Ok(self.nearest_code::<_, FORWARD>(code_of(near.as_ref())?, guard))
     }
 
@@ -166,9 +166,9 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         &'g self,
         near: Bound<ShortBytes>,
         guard: &'g G,
-    ) -> Option<Entry<'g, K, S>> {
+    ) -> Option<MlpMapEntry<'g, K, S>> {
         let mut cursor = self.index.cursor(guard);
-        Way::<FORWARD>::begin(&mut cursor, near.as_ref().map(AsRef::as_ref));
+        DirectedScan::<FORWARD>::start(&mut cursor, near.as_ref().map(AsRef::as_ref));
         Some((K::decode(ShortBytes::of_held(cursor.key()?)), cursor.value()?))
     }
 }
@@ -198,7 +198,7 @@ fn code_of<K: MlpKey>(bound: Bound<&K>) -> Result<Bound<ShortBytes>, MlpError> {
 /// ```
 #[derive(Debug)]
 pub struct MlpRange<'g, K, S: Slot, G: Guard> {
-    codes: Range<'g, S, MlpCursor<'g, S, G, DEFAULT>, ShortBytes>,
+    codes: IndexRange<'g, S, MlpCursor<'g, S, G, DEFAULT>, ShortBytes>,
     keys: PhantomData<fn() -> K>,
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::super::key::{Key, MAX_LEN};
-use crate::index::Refused;
+use super::super::key::{MAX_LEN, ShortKey};
+use crate::index::IndexError;
 
 /// A byte string of up to [`MAX_LEN`] bytes, by value. Ordered as byte strings are.
 ///
@@ -40,9 +40,9 @@ impl ShortBytes {
     /// # Ok::<(), Refused>(())
     /// ```
     #[inline]
-    pub fn new(bytes: &[u8]) -> Result<Self, Refused> {
-        let too_long = Refused::KeyTooLong { len: bytes.len(), limit: MAX_LEN };
-        Key::of(bytes).map(Self::from).ok_or(too_long)
+    pub fn new(bytes: &[u8]) -> Result<Self, IndexError> {
+        let too_long = IndexError::KeyTooLong { len: bytes.len(), limit: MAX_LEN };
+        ShortKey::of(bytes).map(Self::from).ok_or(too_long)
     }
 
     /// The byte string of an array. One of more than eight bytes does not compile.
@@ -64,7 +64,7 @@ impl ShortBytes {
     /// A key that an index holds, which is never longer than eight bytes.
     #[inline]
     pub(super) fn of_held(bytes: &[u8]) -> Self {
-        Key::last_up_to(bytes).into()
+        ShortKey::last_up_to(bytes).into()
     }
 
     /// Its first bytes; zeros where it has none.
@@ -81,14 +81,14 @@ impl ShortBytes {
     }
 }
 
-impl From<Key> for ShortBytes {
+impl From<ShortKey> for ShortBytes {
     #[inline(always)]
-    fn from(key: Key) -> Self {
+    fn from(key: ShortKey) -> Self {
         Self { bytes: key.bytes(), len: key.len }
     }
 }
 
-impl From<ShortBytes> for Key {
+impl From<ShortBytes> for ShortKey {
     #[inline(always)]
     fn from(short: ShortBytes) -> Self {
         Self { bits: u64::from_be_bytes(short.bytes), len: short.len }
@@ -96,9 +96,9 @@ impl From<ShortBytes> for Key {
 }
 
 impl TryFrom<&[u8]> for ShortBytes {
-    type Error = Refused;
+    type Error = IndexError;
 
-    fn try_from(bytes: &[u8]) -> Result<Self, Refused> {
+    fn try_from(bytes: &[u8]) -> Result<Self, IndexError> {
         Self::new(bytes)
     }
 }
@@ -135,11 +135,11 @@ mod tests {
             let bytes = &b"\0\xffa\0\0b\0\0"[..len];
             let short = ShortBytes::new(bytes).unwrap();
             assert_eq!((&*short, short.as_ref()), (bytes, bytes));
-            assert_eq!(ShortBytes::from(Key::from(short)), short);
+            assert_eq!(ShortBytes::from(ShortKey::from(short)), short);
             assert_eq!(ShortBytes::of_held(bytes), short);
             assert_eq!(short.leading::<8>()[..len], *bytes);
         }
-        assert_eq!(ShortBytes::try_from(&[0; 9][..]), Err(Refused::KeyTooLong { len: 9, limit: 8 }));
+        assert_eq!(ShortBytes::try_from(&[0; 9][..]), Err(IndexError::KeyTooLong { len: 9, limit: 8 }));
         assert_eq!(format!("{:?}", ShortBytes::of(*b"a\0\xff")), "b\"a\\x00\\xff\"");
     }
 }

@@ -32,11 +32,11 @@ use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
-pub(super) use slots::{Ranks, home, looks_like};
+pub(super) use slots::{LeafRanks, home, looks_like};
 
 use super::line::LINE;
 use super::variant::{ALONE, has};
-use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_lines, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_lines, prefetch_read};
 
 /// Lines of slots.
 pub(in crate::wormhole) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
@@ -51,7 +51,7 @@ const SPILLED_AHEAD: usize = 4;
 const FLAGS: usize = SLOTS.div_ceil(64);
 
 #[repr(C, align(64))]
-struct Body {
+struct LeafBody {
     version: VersionWord,
     next: AtomicU64,
     prev: AtomicU64,
@@ -67,8 +67,8 @@ struct Body {
     anchor: AnchorBytes,
     /// By slot: the value of its key, in an index that keeps values here (`value.rs`).
     flags: [AtomicU64; FLAGS],
-    order: Order,
-    slots: Slots,
+    order: LeafOrder,
+    slots: LeafSlots,
 }
 
 /// An anchor's bytes: `near` if they are at most [`NEAR`], or else allocated at `far`.
@@ -77,34 +77,34 @@ union AnchorBytes {
     far: NonNull<u8>,
 }
 
-const _: () = assert!(cfg!(skein_loom) || std::mem::offset_of!(Body, anchor) == CACHE_LINE / 2);
+const _: () = assert!(cfg!(skein_loom) || std::mem::offset_of!(LeafBody, anchor) == CACHE_LINE / 2);
 
 #[repr(align(64))]
-struct Order([AtomicU64; SLOTS / 8]);
+struct LeafOrder([AtomicU64; SLOTS / 8]);
 
 #[repr(align(64))]
-struct Slots([AtomicU64; SLOTS]);
+struct LeafSlots([AtomicU64; SLOTS]);
 
 /// A leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::wormhole) struct Leaf(NonNull<Body>);
+pub(in crate::wormhole) struct WormholeLeaf(NonNull<LeafBody>);
 
 /// Where a key is in relation to a leaf's range.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::wormhole) enum Side {
+pub(in crate::wormhole) enum LeafSide {
     /// Below the anchor.
     Left,
     /// In the leaf's range.
     Inside,
     /// At or above the next leaf's anchor.
-    Right(Leaf),
+    Right(WormholeLeaf),
 }
 
-impl Leaf {
+impl WormholeLeaf {
     /// A leaf without keys, with this version and anchor.
     pub(in crate::wormhole) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
         let bytes = if anchor.len() > NEAR {
-            let far = arena.alloc(anchor.len(), Part::Nodes);
+            let far = arena.alloc(anchor.len(), MemoryPart::Nodes);
             // SAFETY: allocated for so many bytes, and ours alone.
             unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), far.as_ptr(), anchor.len()) };
             AnchorBytes { far }
@@ -113,7 +113,7 @@ impl Leaf {
             near[..anchor.len()].copy_from_slice(anchor);
             AnchorBytes { near }
         };
-        let body = Body {
+        let body = LeafBody {
             version: VersionWord::new(version),
             next: AtomicU64::new(0),
             prev: AtomicU64::new(0),
@@ -125,10 +125,10 @@ impl Leaf {
             keyed: AtomicU8::new(0),
             anchor: bytes,
             flags: std::array::from_fn(|_| AtomicU64::new(0)),
-            order: Order(std::array::from_fn(|_| AtomicU64::new(0))),
-            slots: Slots(std::array::from_fn(|_| AtomicU64::new(0))),
+            order: LeafOrder(std::array::from_fn(|_| AtomicU64::new(0))),
+            slots: LeafSlots(std::array::from_fn(|_| AtomicU64::new(0))),
         };
-        let block = arena.alloc(size_of::<Body>(), Part::Nodes).cast::<Body>();
+        let block = arena.alloc(size_of::<LeafBody>(), MemoryPart::Nodes).cast::<LeafBody>();
         block.as_ptr().expose_provenance();
         // SAFETY: the size is a multiple of a line, so the block begins on one, and it is ours alone.
         unsafe { block.write(body) };
@@ -151,7 +151,7 @@ impl Leaf {
     }
 
     #[inline(always)]
-    fn body<'a>(self) -> &'a Body {
+    fn body<'a>(self) -> &'a LeafBody {
         // SAFETY: the leaf is live (invariant 1); all that changes in it is atomic.
         unsafe { self.0.as_ref() }
     }
@@ -192,7 +192,7 @@ impl Leaf {
     pub(in crate::wormhole) fn prefetch(self, tag: u16) {
         let start = self.0.as_ptr().cast::<u8>();
         prefetch_read(start);
-        let slots = std::mem::offset_of!(Body, slots) + home(tag) * CACHE_LINE;
+        let slots = std::mem::offset_of!(LeafBody, slots) + home(tag) * CACHE_LINE;
         prefetch_read(start.wrapping_add(slots));
     }
 
@@ -201,7 +201,7 @@ impl Leaf {
     pub(in crate::wormhole) fn prefetch_with_order(self, tag: u16) {
         self.prefetch(tag);
         self.prefetch_header();
-        let order = self.0.as_ptr().cast::<u8>().wrapping_add(std::mem::offset_of!(Body, order));
+        let order = self.0.as_ptr().cast::<u8>().wrapping_add(std::mem::offset_of!(LeafBody, order));
         prefetch_lines::<{ SLOTS.div_ceil(CACHE_LINE) }, _>(order);
     }
 
@@ -217,29 +217,29 @@ impl Leaf {
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_for_insert(self, tag: u16) {
         let start = self.0.as_ptr().cast::<u8>();
-        prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, flags)));
-        prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, order) + self.count()));
+        prefetch_read(start.wrapping_add(std::mem::offset_of!(LeafBody, flags)));
+        prefetch_read(start.wrapping_add(std::mem::offset_of!(LeafBody, order) + self.count()));
         let (spilled, mut line) = (self.spilled(), home(tag));
         for _ in 0..SPILLED_AHEAD {
             if spilled & 1 << line == 0 {
                 break;
             }
             line = (line + 1) % LINES;
-            prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, slots) + line * CACHE_LINE));
+            prefetch_read(start.wrapping_add(std::mem::offset_of!(LeafBody, slots) + line * CACHE_LINE));
         }
     }
 
     /// Asks for the header with the anchor.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_header(self) {
-        const LINES_OF_HEADER: usize = std::mem::offset_of!(Body, order) / CACHE_LINE;
+        const LINES_OF_HEADER: usize = std::mem::offset_of!(LeafBody, order) / CACHE_LINE;
         prefetch_lines::<LINES_OF_HEADER, _>(self.0.as_ptr());
     }
 
     /// Asks for all lines: for scans.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_all(self) {
-        const LINES_IN_ALL: usize = size_of::<Body>() / CACHE_LINE;
+        const LINES_IN_ALL: usize = size_of::<LeafBody>() / CACHE_LINE;
         prefetch_lines::<LINES_IN_ALL, _>(self.0.as_ptr());
     }
 
@@ -323,11 +323,11 @@ impl Leaf {
 
     /// Where `key` lies. What it says of the right side holds as long as the leaf's version does not change.
     #[inline]
-    pub(in crate::wormhole) fn side_of(self, key: &[u8]) -> Side {
+    pub(in crate::wormhole) fn side_of(self, key: &[u8]) -> LeafSide {
         match self.next() {
-            Some(next) if key >= next.anchor() => Side::Right(next),
-            _ if key < self.anchor() => Side::Left,
-            _ => Side::Inside,
+            Some(next) if key >= next.anchor() => LeafSide::Right(next),
+            _ if key < self.anchor() => LeafSide::Left,
+            _ => LeafSide::Inside,
         }
     }
 
@@ -335,7 +335,7 @@ impl Leaf {
     ///
     /// # Safety
     /// Nobody can reach the leaf, and it is counted as `part`.
-    pub(in crate::wormhole) unsafe fn free(self, part: Part) {
+    pub(in crate::wormhole) unsafe fn free(self, part: MemoryPart) {
         let (far, length) = (self.far(), self.anchor().len());
         // SAFETY: allocated in `new` with these sizes; the caller vouches for the rest.
         unsafe {
@@ -343,7 +343,7 @@ impl Leaf {
                 Arena::free(far, length, part);
             }
             self.0.drop_in_place();
-            Arena::free(self.0.cast(), size_of::<Body>(), part);
+            Arena::free(self.0.cast(), size_of::<LeafBody>(), part);
         }
     }
 
@@ -352,16 +352,16 @@ impl Leaf {
     /// # Safety
     /// The leaf is unlinked: no one who takes a guard from now on can reach it.
     pub(in crate::wormhole) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(body: *mut Body, _: &GracePeriod) {
+        unsafe fn reclaim(body: *mut LeafBody, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Leaf(NonNull::new_unchecked(body)).free(Part::Retired) };
+            unsafe { WormholeLeaf(NonNull::new_unchecked(body)).free(MemoryPart::Retired) };
         }
         // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
         unsafe {
             if let Some(far) = self.far() {
-                Arena::recount(far, self.anchor().len(), Part::Nodes, Part::Retired);
+                Arena::recount(far, self.anchor().len(), MemoryPart::Nodes, MemoryPart::Retired);
             }
-            Arena::recount(self.0.cast(), size_of::<Body>(), Part::Nodes, Part::Retired);
+            Arena::recount(self.0.cast(), size_of::<LeafBody>(), MemoryPart::Nodes, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);
         }
     }

@@ -3,20 +3,20 @@
 use skein_sync::atomic::Ordering;
 use skein_sync::reclaim::PROTECT;
 
-use super::{LINES, Leaf, SLOTS};
-use crate::record::Record;
-use crate::tagged::Tagged;
-use crate::wormhole::line::{LINE, Places};
+use super::{LINES, SLOTS, WormholeLeaf};
+use crate::record::KeyRecord;
+use crate::tagged_pointer::TaggedPointer;
+use crate::wormhole::line::{LINE, TagMatches};
 
 /// A leaf's keys in order: which slots, and how many of them.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::wormhole) struct Ranks {
+pub(in crate::wormhole) struct LeafRanks {
     pub(in crate::wormhole) slots: [u8; SLOTS],
     pub(in crate::wormhole) count: usize,
     pub(in crate::wormhole) sorted: usize,
 }
 
-impl Leaf {
+impl WormholeLeaf {
     #[inline(always)]
     pub(in crate::wormhole) fn slot(self, index: usize) -> u64 {
         self.body().slots.0[index].load(PROTECT)
@@ -26,13 +26,13 @@ impl Leaf {
     #[inline(always)]
     pub(in crate::wormhole) fn tagged(self, line: usize, tag: u16) -> impl Iterator<Item = usize> {
         let slots = &self.body().slots.0.as_chunks::<LINE>().0[line];
-        Places::of(slots, tag).map(move |place| line * LINE + place)
+        TagMatches::of(slots, tag).map(move |place| line * LINE + place)
     }
 
     #[inline(always)]
-    pub(in crate::wormhole) fn record(self, index: usize) -> Option<Record> {
+    pub(in crate::wormhole) fn record(self, index: usize) -> Option<KeyRecord> {
         // SAFETY: slots hold words of records, which are retired once they are unlinked; callers hold a guard or the leaf's lock.
-        unsafe { Record::from_word(self.slot(index)) }
+        unsafe { KeyRecord::from_word(self.slot(index)) }
     }
 
     /// How many keys there are.
@@ -51,7 +51,7 @@ impl Leaf {
 
     /// The ranks as they are; whole only if the version has not changed since before.
     #[inline]
-    pub(in crate::wormhole) fn ranks(self) -> Ranks {
+    pub(in crate::wormhole) fn ranks(self) -> LeafRanks {
         let body = self.body();
         let count = self.count().min(SLOTS);
         let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
@@ -61,11 +61,11 @@ impl Leaf {
         {
             *bytes = word.load(Ordering::Relaxed).to_le_bytes();
         }
-        Ranks { slots, count, sorted }
+        LeafRanks { slots, count, sorted }
     }
 
     /// Replaces the ranks. The caller holds the lock and has marked the leaf, or the leaf is not shared yet.
-    pub(in crate::wormhole) fn set_ranks(self, ranks: &Ranks) {
+    pub(in crate::wormhole) fn set_ranks(self, ranks: &LeafRanks) {
         let body = self.body();
         for (bytes, word) in ranks.slots.as_chunks::<8>().0.iter().zip(&body.order.0) {
             // Relaxed here and below: the mark's fence orders them for readers, the lock for writers.
@@ -93,7 +93,7 @@ impl Leaf {
     /// lock.
     ///
     /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
-    pub(in crate::wormhole) fn append(self, record: Record) -> usize {
+    pub(in crate::wormhole) fn append(self, record: KeyRecord) -> usize {
         let slot = self.free_slot(record.tag());
         self.push(slot);
         self.fill(slot, record);
@@ -102,13 +102,13 @@ impl Leaf {
 
     /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller
     /// adds a rank.
-    pub(in crate::wormhole) fn place(self, record: Record) -> usize {
+    pub(in crate::wormhole) fn place(self, record: KeyRecord) -> usize {
         let slot = self.free_slot(record.tag());
         self.fill(slot, record);
         slot
     }
 
-    fn fill(self, slot: usize, record: Record) {
+    fn fill(self, slot: usize, record: KeyRecord) {
         // Release: pairs with the load in `slot`; the record is initialised, the lines before its own are said to have spilled, and it has a
         // rank if the leaf is not marked.
         self.body().slots.0[slot].store(record.word(), Ordering::Release);
@@ -174,10 +174,10 @@ pub(in crate::wormhole) fn home(tag: u16) -> usize {
 
 /// Whether a slot's word may lead to a record of this tag and kind; also true of an empty slot, if both are 0.
 pub(in crate::wormhole) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
-    Tagged(word).looks_like(tag, kind)
+    TaggedPointer(word).looks_like(tag, kind)
 }
 
-impl Ranks {
+impl LeafRanks {
     /// No keys.
     pub(in crate::wormhole) const EMPTY: Self = Self { slots: [0; SLOTS], count: 0, sorted: 0 };
 

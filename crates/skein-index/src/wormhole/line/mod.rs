@@ -29,9 +29,9 @@ pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
 
 /// The places in a line of the words that have a tag, in order.
 #[derive(Debug)]
-pub(super) struct Places(u32);
+pub(super) struct TagMatches(u32);
 
-impl Places {
+impl TagMatches {
     /// Looks at a line.
     #[inline(always)]
     pub(super) fn of(line: &[AtomicU64; LINE], tag: u16) -> Self {
@@ -39,7 +39,7 @@ impl Places {
     }
 }
 
-impl Iterator for Places {
+impl Iterator for TagMatches {
     type Item = usize;
 
     #[inline(always)]
@@ -59,7 +59,8 @@ impl Iterator for Places {
 fn portable(line: &[AtomicU64; LINE], tag: u16) -> u32 {
     use skein_sync::reclaim::PROTECT;
 
-    let has = |word: &AtomicU64| u32::from(crate::tagged::Tagged(word.load(PROTECT)).tag() == tag);
+    let has =
+        |word: &AtomicU64| u32::from(crate::tagged_pointer::TaggedPointer(word.load(PROTECT)).tag() == tag);
     line.iter().enumerate().fold(0, |bits, (place, word)| bits | has(word) << place)
 }
 
@@ -69,7 +70,7 @@ mod tests {
 
     /// A line on a boundary of its own, as lines of tables and leaves are.
     #[repr(align(64))]
-    struct Aligned([AtomicU64; LINE]);
+    struct AlignedLine([AtomicU64; LINE]);
 
     #[test]
     fn the_words_with_a_tag_are_found_in_every_place() {
@@ -79,8 +80,8 @@ mod tests {
                     let own = if wanted & 1 << place == 0 { tag ^ (1 << (place * 2)) } else { tag };
                     AtomicU64::new(u64::from(own) << 48 | 0x7fff_8000_fff8 | (place as u64 % 8))
                 };
-                let line = Aligned(std::array::from_fn(word));
-                let found: Vec<usize> = Places::of(&line.0, tag).collect();
+                let line = AlignedLine(std::array::from_fn(word));
+                let found: Vec<usize> = TagMatches::of(&line.0, tag).collect();
                 let expected: Vec<usize> = (0..LINE).filter(|place| wanted & 1 << place != 0).collect();
                 assert_eq!(found, expected, "tag {tag:x}");
                 assert_eq!(portable(&line.0, tag), wanted);

@@ -13,16 +13,16 @@ use crate::epoch::EpochGate;
 use crate::epoch::models::model;
 
 /// The gate and the state of a log, and a row for each worker, without a lock: loom finds a write that meets the standstill.
-struct Shared {
+struct StandstillModel {
     gate: EpochGate,
     state: AtomicWriteState,
     rows: [UnsafeCell<u64>; 2],
 }
 
 // SAFETY: that nobody reads a row while its worker writes is what the model checks; loom reports it if somebody does.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for StandstillModel {}
 
-impl Shared {
+impl StandstillModel {
     fn new() -> Arc<Self> {
         let rows = [UnsafeCell::new(0), UnsafeCell::new(0)];
         Arc::new(Self { gate: EpochGate::new(1, 1), state: AtomicWriteState::new(), rows })
@@ -32,7 +32,7 @@ impl Shared {
     fn write(&self, worker: usize) {
         let entered = self.gate.enter(0);
         if self.state.get() == WriteState::Running {
-            // SAFETY: see `Shared`.
+            // SAFETY: see `StandstillModel`.
             self.rows[worker].with_mut(|row| unsafe { *row += 1 });
         }
         self.gate.leave(0, entered);
@@ -44,7 +44,7 @@ impl Shared {
 
     /// Reads all rows at a standstill, if there is one.
     fn picture(&self) -> Option<[u64; 2]> {
-        // SAFETY: see `Shared`.
+        // SAFETY: see `StandstillModel`.
         let read = |row: &UnsafeCell<u64>| row.with(|row| unsafe { *row });
         stands_still(&self.gate, &self.state).then(|| self.rows.each_ref().map(read))
     }
@@ -52,13 +52,13 @@ impl Shared {
 
 /// How many orders ended in each way, so that a model shows that it has met them.
 #[derive(Default)]
-struct Tally {
+struct StandstillTally {
     no_standstill: AtomicU64,
     before: AtomicU64,
     refused: AtomicU64,
 }
 
-impl Tally {
+impl StandstillTally {
     fn count(&self, picture: Option<[u64; 2]>) {
         let count = match picture {
             None => &self.no_standstill,
@@ -74,8 +74,8 @@ impl Tally {
 }
 
 /// The log runs out of room beside a worker, and a third thread asks for the standstill.
-fn a_write_beside_a_standstill(tally: &Tally) {
-    let log = Shared::new();
+fn a_write_beside_a_standstill(tally: &StandstillTally) {
+    let log = StandstillModel::new();
     let (worker, committer) = (Arc::clone(&log), Arc::clone(&log));
     let threads =
         [thread::spawn(move || worker.write(0)), thread::spawn(move || committer.run_out_of_room())];
@@ -87,7 +87,7 @@ fn a_write_beside_a_standstill(tally: &Tally) {
 
 #[test]
 fn nobody_writes_at_a_standstill() {
-    let tally = Arc::new(Tally::default());
+    let tally = Arc::new(StandstillTally::default());
     let ends = Arc::clone(&tally);
     model(move || a_write_beside_a_standstill(&ends));
     let counts = tally.counts();
@@ -97,10 +97,10 @@ fn nobody_writes_at_a_standstill() {
 /// The epoch closes before the log finds that it has no room, so that workers are inside at both parities.
 #[test]
 fn a_standstill_waits_for_both_parities() {
-    let tally = Arc::new(Tally::default());
+    let tally = Arc::new(StandstillTally::default());
     let ends = Arc::clone(&tally);
     model(move || {
-        let log = Shared::new();
+        let log = StandstillModel::new();
         let workers = [0, 1].map(|worker| {
             let log = Arc::clone(&log);
             thread::spawn(move || log.write(worker))
@@ -123,7 +123,7 @@ fn a_look_out_of_order_is_noticed() {
     use crate::epoch::models::model_with;
     use crate::planted::Bug;
 
-    let run = || model_with(Bug::PlainLook, || a_write_beside_a_standstill(&Tally::default()));
+    let run = || model_with(Bug::PlainLook, || a_write_beside_a_standstill(&StandstillTally::default()));
     let panic = std::panic::catch_unwind(run).expect_err("the planted bug went unnoticed");
     let said = panic.downcast_ref::<String>().map_or("", String::as_str);
     assert!(said.contains("Causality violation"), "not the planted bug's failure: {said}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Fault;
+use super::SimFault;
 use crate::storage::DirEntry;
 
 /// What a disk writes as a whole.
@@ -12,7 +12,7 @@ const SECTOR: usize = 512;
 
 /// A file's bytes.
 #[derive(Debug, Default)]
-pub struct Node {
+pub struct SimInode {
     pub seen: Vec<u8>,
     durable: Vec<u8>,
     /// Sectors that are written and not synced.
@@ -30,9 +30,9 @@ pub enum NameChange {
 
 /// The disk.
 #[derive(Debug, Default)]
-pub struct Disk {
+pub struct SimDisk {
     pub operations: u64,
-    pub fault: Option<Fault>,
+    pub fault: Option<SimFault>,
     pub off: bool,
     /// Raised by every reboot; what was opened in an earlier one is dead.
     pub boot: u64,
@@ -40,7 +40,7 @@ pub struct Disk {
     pub limit: Option<(PathBuf, u64)>,
     /// The operation that just failed may be a sync.
     pub failed_sync: bool,
-    pub nodes: BTreeMap<u64, Node>,
+    pub nodes: BTreeMap<u64, SimInode>,
     pub names: BTreeMap<PathBuf, u64>,
     pub dirs: BTreeSet<PathBuf>,
     pub durable_dirs: BTreeSet<PathBuf>,
@@ -50,7 +50,7 @@ pub struct Disk {
     pending: Vec<NameChange>,
 }
 
-impl Node {
+impl SimInode {
     /// Writes; the file grows if need be.
     pub fn write(&mut self, bytes: &[u8], offset: usize) {
         let end = offset + bytes.len();
@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    fn cut(&mut self, draw: &mut Draw) {
+    fn cut(&mut self, draw: &mut SurvivalDraw) {
         if self.seen.len() != self.durable.len() && draw.keep() {
             self.durable.resize(self.seen.len(), 0);
         }
@@ -141,7 +141,7 @@ impl NameChange {
     }
 }
 
-impl Disk {
+impl SimDisk {
     /// Whether a file may be so long.
     pub fn has_room(&self, node: u64, len: usize) -> bool {
         let Some((dir, limit)) = &self.limit else { return true };
@@ -161,7 +161,7 @@ impl Disk {
             return Err(io::ErrorKind::NotFound.into());
         }
         let node = self.nodes.len() as u64;
-        self.nodes.insert(node, Node::default());
+        self.nodes.insert(node, SimInode::default());
         self.change(NameChange::Create(path.into(), node));
         Ok(node)
     }
@@ -211,7 +211,7 @@ impl Disk {
 
     /// Goes through a power cut.
     pub fn reboot(&mut self, seed: u64) {
-        let mut draw = Draw::new(seed);
+        let mut draw = SurvivalDraw::new(seed);
         for change in std::mem::take(&mut self.pending) {
             if draw.keep() {
                 change.apply(&mut self.durable_names, &mut self.durable_dirs);
@@ -241,12 +241,12 @@ impl Disk {
 }
 
 /// Draws what is kept: one seed in four keeps nothing, one keeps all, the others mix.
-struct Draw {
+struct SurvivalDraw {
     mode: u64,
     state: u64,
 }
 
-impl Draw {
+impl SurvivalDraw {
     fn new(seed: u64) -> Self {
         Self { mode: seed % 4, state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
     }

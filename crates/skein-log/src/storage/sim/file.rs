@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use skein_sync::locks::lock;
 
-use super::disk::Node;
-use super::{On, SimStorage, power_is_off};
+use super::disk::SimInode;
+use super::{SimStorage, SimTarget, power_is_off};
 use crate::storage::{StorageFile, StorageLock};
 
 /// An open file.
@@ -38,8 +38,8 @@ impl Drop for SimLock {
 }
 
 impl SimFile {
-    fn on_node<T>(&self, act: impl FnOnce(&mut Node) -> T) -> io::Result<T> {
-        let (mut disk, cut) = self.storage.begin(On::OpenFile { boot: self.boot })?;
+    fn on_node<T>(&self, act: impl FnOnce(&mut SimInode) -> T) -> io::Result<T> {
+        let (mut disk, cut) = self.storage.begin(SimTarget::OpenFile { boot: self.boot })?;
         let node = disk.nodes.get_mut(&self.node).ok_or(io::ErrorKind::NotFound)?;
         let result = act(node);
         if cut { Err(power_is_off()) } else { Ok(result) }
@@ -89,7 +89,7 @@ impl StorageFile for SimFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        match self.storage.begin(On::OpenFile { boot: self.boot }) {
+        match self.storage.begin(SimTarget::OpenFile { boot: self.boot }) {
             // Cut within the sync: what it covers may be on disk or not, as before it.
             Ok((_, true)) => Err(power_is_off()),
             Ok((mut disk, false)) => {

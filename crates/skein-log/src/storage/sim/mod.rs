@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{DirEntry, Storage, StorageFile, StorageLock};
-use disk::{Disk, NameChange};
+use disk::{NameChange, SimDisk};
 use file::{SimFile, SimLock};
 use skein_sync::locks::lock;
 
@@ -43,14 +43,14 @@ pub enum SimError {
 
 /// When something happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum SimFault {
     CutPower { at: u64 },
     Fail { at: u64, error: SimError, lasting: bool },
 }
 
 /// What an operation works on.
 #[derive(Clone, Copy)]
-enum On {
+enum SimTarget {
     Names,
     OpenFile { boot: u64 },
 }
@@ -58,7 +58,7 @@ enum On {
 /// The file system; clones are the same one. [`share`](Storage::share) gives a handle that a reboot ends; one made here outlives them.
 #[derive(Debug, Clone, Default)]
 pub struct SimStorage {
-    disk: Arc<Mutex<Disk>>,
+    disk: Arc<Mutex<SimDisk>>,
     /// The boot that this handle ends with; none for the test's own.
     boot: Option<u64>,
 }
@@ -76,12 +76,12 @@ impl SimStorage {
 
     /// Cuts the power at the operation that is number `at`, counted from the start (the first is 1).
     pub fn cut_power_at(&self, at: u64) {
-        lock(&self.disk).fault = Some(Fault::CutPower { at });
+        lock(&self.disk).fault = Some(SimFault::CutPower { at });
     }
 
     /// Lets operation number `at` fail, and with `lasting` all after it.
     pub fn fail_at(&self, at: u64, error: SimError, lasting: bool) {
-        lock(&self.disk).fault = Some(Fault::Fail { at, error, lasting });
+        lock(&self.disk).fault = Some(SimFault::Fail { at, error, lasting });
     }
 
     /// Takes faults back that have not happened yet.
@@ -124,13 +124,13 @@ impl SimStorage {
 
     /// Begins an operation: counts it, and answers an error if it is to fail. The flag says whether the power went off
     /// with it: then it may have an effect, but its caller never hears of it.
-    fn begin(&self, on: On) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
+    fn begin(&self, on: SimTarget) -> io::Result<(MutexGuard<'_, SimDisk>, bool)> {
         let mut disk = lock(&self.disk);
         disk.failed_sync = false;
         let is_dead = |boot| boot != disk.boot;
         let ended = match on {
-            On::OpenFile { boot } => is_dead(boot),
-            On::Names => self.boot.is_some_and(is_dead),
+            SimTarget::OpenFile { boot } => is_dead(boot),
+            SimTarget::Names => self.boot.is_some_and(is_dead),
         };
         if disk.off || ended {
             return Err(power_is_off());
@@ -138,14 +138,16 @@ impl SimStorage {
         disk.operations += 1;
         let number = disk.operations;
         match disk.fault {
-            Some(Fault::CutPower { at }) if number >= at => {
+            Some(SimFault::CutPower { at }) if number >= at => {
                 disk.off = true;
                 Ok((disk, true))
             }
-            Some(Fault::Fail { error: SimError::TooManyFiles, .. }) if matches!(on, On::OpenFile { .. }) => {
+            Some(SimFault::Fail { error: SimError::TooManyFiles, .. })
+                if matches!(on, SimTarget::OpenFile { .. }) =>
+            {
                 Ok((disk, false))
             }
-            Some(Fault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
+            Some(SimFault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
                 disk.failed_sync = true;
                 Err(match error {
                     SimError::Io => io::Error::from_raw_os_error(5),
@@ -158,8 +160,8 @@ impl SimStorage {
     }
 
     /// An operation on names.
-    fn on_names<T>(&self, act: impl FnOnce(&mut Disk) -> io::Result<T>) -> io::Result<T> {
-        let (mut disk, cut) = self.begin(On::Names)?;
+    fn on_names<T>(&self, act: impl FnOnce(&mut SimDisk) -> io::Result<T>) -> io::Result<T> {
+        let (mut disk, cut) = self.begin(SimTarget::Names)?;
         let result = act(&mut disk);
         // A lock that nobody will hear of is dropped, and asks for the disk.
         drop(disk);
@@ -222,7 +224,7 @@ impl Storage for SimStorage {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut disk, cut) = self.begin(On::Names)?;
+        let (mut disk, cut) = self.begin(SimTarget::Names)?;
         if cut {
             return Err(power_is_off());
         }

@@ -1,14 +1,18 @@
 //! ACL DRYRUN: whether a user may run a request.
 
-use crate::acl::Denied;
+use crate::acl::Denial;
 use crate::commands::subcommands::find as find_subcommand;
 use crate::commands::table::COMMANDS;
-use crate::commands::{Context, Fault, find, takes};
-use crate::resp::{Args, Reply};
+use crate::commands::{CommandContext, CommandError, find, takes};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-pub(super) fn dry_run(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn dry_run(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let not_found = |what: &str, name: &[u8]| {
-        Fault::owned([b"ERR ", what.as_bytes(), b" '", name, b"' not found"].concat())
+        CommandError::owned([b"ERR ", what.as_bytes(), b" '", name, b"' not found"].concat())
     };
     let user = context.shared.acl.users.get(args.get(2)).ok_or_else(|| not_found("User", args.get(2)))?;
     let request = args.rest(3);
@@ -21,14 +25,14 @@ pub(super) fn dry_run(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<
         (name, arity) = (format!("{name}|{subcommand}"), wanted);
     }
     if !takes(arity, request.len()) {
-        return Err(Fault::wrong_arity(&name));
+        return Err(CommandError::wrong_arity(&name));
     }
     match user.check(index, &request) {
         Ok(()) => reply.ok(),
-        Err(Denied::Command(name)) => {
+        Err(Denial::Command(name)) => {
             reply.bulk(format!("This user has no permissions to run the '{name}' command").as_bytes());
         }
-        Err(Denied::Key(_, key)) => {
+        Err(Denial::Key(_, key)) => {
             reply.bulk(&[b"This user has no permissions to access the '", &*key, b"' key"].concat());
         }
     }

@@ -2,15 +2,19 @@
 
 use skein_syntax::number::parse_i64;
 
-use crate::acl::Entry;
-use crate::commands::limit::ReplyLimit;
-use crate::commands::{Context, Fault, fault, is};
-use crate::resp::{Args, Reply};
+use crate::acl::AclLogEntry;
+use crate::commands::reply_limit::ReplyLimit;
+use crate::commands::{CommandContext, CommandError, command_error, is};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Entries that are told of if nothing else is asked for.
 const COUNT: usize = 10;
 
-pub(super) fn log(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn log(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let log = &context.shared.acl.log;
     let count = match args.len() {
         2 => COUNT,
@@ -20,7 +24,7 @@ pub(super) fn log(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>)
             return Ok(());
         }
         // As in Redis, a negative number is none.
-        3 => usize::try_from(parse_i64(args.get(2)).ok_or(fault::NOT_AN_INTEGER)?).unwrap_or(0),
+        3 => usize::try_from(parse_i64(args.get(2)).ok_or(command_error::NOT_AN_INTEGER)?).unwrap_or(0),
         _ => return Err(super::too_many(args)),
     };
     let entries = log.newest(count);
@@ -33,7 +37,7 @@ pub(super) fn log(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>)
     Ok(())
 }
 
-fn write(Entry { case, count, at }: &Entry, reply: &mut Reply<'_>) {
+fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut ReplyWriter<'_>) {
     reply.map(7);
     reply.bulk(b"count");
     reply.count(usize::try_from(*count).unwrap_or(usize::MAX));

@@ -8,11 +8,11 @@ mod users;
 use skein_syntax::number::parse_i64;
 
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next};
+use super::{AfterCommand, CommandContext, CommandError};
 use crate::acl::{self, CATEGORY_NAMES, Category};
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-type Answer = Result<Next, Fault>;
+type AclCommandResult = Result<AfterCommand, CommandError>;
 
 /// Bits of a generated password: as many as there are, and as many as are given without a word.
 const PASSWORD_BITS_MAX: i64 = 4096;
@@ -64,7 +64,11 @@ pub(super) const SUBCOMMANDS: Subcommands = &[
     ("help", 2),
 ];
 
-pub(super) fn acl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn acl(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> AclCommandResult {
     match subcommand("acl", SUBCOMMANDS, args)? {
         "cat" => categories(args, reply)?,
         "deluser" => return users::remove(context, args, reply),
@@ -80,22 +84,24 @@ pub(super) fn acl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<
         "whoami" => reply.bulk(&context.client.user().name),
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// The subcommands that take one argument more or none say so in words of their own.
-fn too_many(args: &Args<'_>) -> Fault {
+fn too_many(args: &RequestArgs<'_>) -> CommandError {
     let name = String::from_utf8_lossy(super::quoted(args.get(1), super::QUOTED_BYTES_MAX)).into_owned();
-    Fault::owned(format!("ERR unknown subcommand or wrong number of arguments for '{name}'. Try ACL HELP."))
+    CommandError::owned(format!(
+        "ERR unknown subcommand or wrong number of arguments for '{name}'. Try ACL HELP."
+    ))
 }
 
-fn categories(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn categories(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let names: Vec<&str> = match args.len() {
         2 => CATEGORY_NAMES.to_vec(),
         3 => {
             let category = Category::find(args.get(2)).ok_or_else(|| {
                 let name = super::quoted(args.get(2), super::QUOTED_BYTES_MAX);
-                Fault::owned([b"ERR Unknown category '", name, b"'"].concat())
+                CommandError::owned([b"ERR Unknown category '", name, b"'"].concat())
             })?;
             acl::names_in(category)
         }
@@ -108,20 +114,20 @@ fn categories(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn generate(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn generate(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let bits = match args.len() {
         2 => PASSWORD_BITS,
         3 => {
-            let bits = parse_i64(args.get(2)).ok_or(super::fault::NOT_AN_INTEGER)?;
+            let bits = parse_i64(args.get(2)).ok_or(super::command_error::NOT_AN_INTEGER)?;
             let bits = usize::try_from(bits).ok().filter(|_| (1..=PASSWORD_BITS_MAX).contains(&bits));
-            bits.ok_or(Fault::text(
+            bits.ok_or(CommandError::text(
                 "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096",
             ))?
         }
         _ => return Err(too_many(args)),
     };
     let password = acl::generate_password(bits).map_err(|error| {
-        Fault::owned(format!("ERR the system gave no random numbers: {error}; try again"))
+        CommandError::owned(format!("ERR the system gave no random numbers: {error}; try again"))
     })?;
     reply.bulk(password.as_bytes());
     Ok(())

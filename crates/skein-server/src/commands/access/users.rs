@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
-use super::Answer;
-use crate::acl::{AllKeys, DEFAULT, LoadError, RuleError, Selector, SetError};
-use crate::commands::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
-use crate::resp::{Args, Reply};
+use super::AclCommandResult;
+use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
+use crate::commands::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-pub(super) fn set(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn set(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let rules: Vec<&[u8]> = args.from(3).collect();
     context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
     tell(context, "a user was changed", args.get(2));
@@ -18,34 +22,34 @@ pub(super) fn set(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<
 }
 
 /// Tells the log who did what to which user; never what was said of it, which may be a password.
-fn tell(context: &Context<'_>, what: &str, user: &[u8]) {
+fn tell(context: &CommandContext<'_>, what: &str, user: &[u8]) {
     let by = context.client.user().name.escape_ascii();
     tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");
 }
 
-fn refusal(error: &SetError) -> Fault {
+fn refusal(error: &SetUserError) -> CommandError {
     match error {
-        SetError::BadName => Fault::text("ERR Usernames can't contain spaces or null characters"),
-        SetError::Unmatched(rule) => Fault::owned(
+        SetUserError::BadName => CommandError::text("ERR Usernames can't contain spaces or null characters"),
+        SetUserError::Unmatched(rule) => CommandError::owned(
             [b"ERR Unmatched parenthesis in acl selector starting at '", &**rule, b"'."].concat(),
         ),
-        SetError::Rule(rule, error) => {
+        SetUserError::Rule(rule, error) => {
             let before = &b"ERR Error in ACL SETUSER modifier '"[..];
             let after = format!("': {error}");
-            Fault::owned([before, without_secret(rule, *error), after.as_bytes()].concat())
+            CommandError::owned([before, without_secret(rule, *error), after.as_bytes()].concat())
         }
     }
 }
 
 /// A rule as errors quote it: what may be a password is left out.
-fn without_secret(rule: &[u8], error: RuleError) -> &[u8] {
+fn without_secret(rule: &[u8], error: AclRuleError) -> &[u8] {
     match error {
-        RuleError::NoSuchPassword | RuleError::BadHash => &rule[..1],
+        AclRuleError::NoSuchPassword | AclRuleError::BadHash => &rule[..1],
         _ => quoted(rule, QUOTED_BYTES_MAX),
     }
 }
 
-pub(super) fn get(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(super) fn get(context: &CommandContext<'_>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let Some(user) = context.shared.acl.users.get(args.get(2)) else {
         reply.null();
         return;
@@ -72,7 +76,7 @@ pub(super) fn get(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>)
     }
 }
 
-fn write_rights(selector: &Selector, reply: &mut Reply<'_>) {
+fn write_rights(selector: &AclSelector, reply: &mut ReplyWriter<'_>) {
     for (name, rules) in [
         ("commands", selector.print_commands()),
         ("keys", selector.print_keys(AllKeys::AsInRedis)),
@@ -83,9 +87,13 @@ fn write_rights(selector: &Selector, reply: &mut Reply<'_>) {
     }
 }
 
-pub(super) fn remove(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn remove(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> AclCommandResult {
     if args.from(2).any(|name| name == DEFAULT) {
-        return Err(Fault::text("ERR The 'default' user cannot be removed"));
+        return Err(CommandError::text("ERR The 'default' user cannot be removed"));
     }
     let users = &context.shared.acl.users;
     let removed: Vec<&[u8]> = args.from(2).filter(|name| users.remove(name)).collect();
@@ -97,18 +105,18 @@ pub(super) fn remove(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
 }
 
 /// Closes the connections of these users; whether this one is to be closed, too.
-fn disconnect(context: &Context<'_>, names: &[&[u8]]) -> Next {
-    let mut next = Next::Done;
+fn disconnect(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
+    let mut next = AfterCommand::Done;
     if names.is_empty() {
         return next;
     }
     for card in context.shared.clients.all() {
-        let theirs = names.contains(&&*card.said().user);
+        let theirs = names.contains(&&*card.attributes().user);
         if !theirs || !card.kill() {
             continue;
         }
         if card.place.client == context.client.id {
-            next = Next::Close;
+            next = AfterCommand::Close;
         } else {
             context.shared.disconnect(card.place);
         }
@@ -116,7 +124,7 @@ fn disconnect(context: &Context<'_>, names: &[&[u8]]) -> Next {
     next
 }
 
-pub(super) fn list(context: &Context<'_>, reply: &mut Reply<'_>) {
+pub(super) fn list(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
     let users = context.shared.acl.users.all();
     reply.array(users.len());
     for user in &users {
@@ -124,7 +132,7 @@ pub(super) fn list(context: &Context<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-pub(super) fn names(context: &Context<'_>, reply: &mut Reply<'_>) {
+pub(super) fn names(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
     let users = context.shared.acl.users.all();
     reply.array(users.len());
     for user in &users {
@@ -132,20 +140,20 @@ pub(super) fn names(context: &Context<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-fn file<'c>(context: &'c Context<'_>) -> Result<&'c Path, Fault> {
-    context.shared.acl.file.as_deref().ok_or(Fault::text(
+fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
+    context.shared.acl.file.as_deref().ok_or(CommandError::text(
         "ERR This SkeinDB instance is not configured to use an ACL file. Start it with the option acl-file, or specify users via the ACL SETUSER command.",
     ))
 }
 
 /// The file is read at once: it is short, and who asks wants the answer.
-pub(super) fn load(context: &mut Context<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> AclCommandResult {
     let path = file(context)?;
     let changed = context.shared.acl.users.load(path).map_err(|error| match error {
-        LoadError::Read(cause) => {
-            Fault::owned(format!("ERR Error loading ACLs, opening file '{}': {cause}", path.display()))
+        AclFileError::Read(cause) => {
+            CommandError::owned(format!("ERR Error loading ACLs, opening file '{}': {cause}", path.display()))
         }
-        LoadError::Wrong(what) => Fault::owned(format!(
+        AclFileError::Wrong(what) => CommandError::owned(format!(
             "ERR {what}WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
         )),
     })?;
@@ -157,11 +165,14 @@ pub(super) fn load(context: &mut Context<'_>, reply: &mut Reply<'_>) -> Answer {
 }
 
 /// And it is written at once, like that.
-pub(super) fn save(context: &Context<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn save(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let path = file(context)?;
     context.shared.acl.users.save(path).map_err(|cause| {
         tracing::error!(%cause, path = %path.display(), "the ACL file was not saved");
-        Fault::owned(format!("ERR There was an error trying to save the ACLs to {}: {cause}", path.display()))
+        CommandError::owned(format!(
+            "ERR There was an error trying to save the ACLs to {}: {cause}",
+            path.display()
+        ))
     })?;
     reply.ok();
     Ok(())

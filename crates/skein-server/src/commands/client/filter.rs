@@ -2,20 +2,20 @@
 
 use skein_syntax::number::parse_i64;
 
-use crate::acl::Users;
-use crate::clients::Card;
-use crate::commands::fault::SYNTAX;
-use crate::commands::{Fault, is};
-use crate::resp::Args;
-use crate::transport::Address;
+use crate::acl::AclUsers;
+use crate::client_registry::ClientRecord;
+use crate::commands::command_error::SYNTAX;
+use crate::commands::{CommandError, is};
+use crate::resp::RequestArgs;
+use crate::transport::ConnectionAddress;
 
 /// A text with what the client sent in quotes.
-fn quoting(before: &str, text: &[u8]) -> Fault {
-    Fault::owned([before.as_bytes(), b" '", text, b"'"].concat())
+fn quoting(before: &str, text: &[u8]) -> CommandError {
+    CommandError::owned([before.as_bytes(), b" '", text, b"'"].concat())
 }
 
 /// Whether clients of this kind are those that there are: normal ones. There are no replicas, masters and subscribers.
-pub(super) fn check_kind(name: &[u8]) -> Result<bool, Fault> {
+pub(super) fn check_kind(name: &[u8]) -> Result<bool, CommandError> {
     match ["normal", "slave", "replica", "pubsub", "master"].iter().position(|kind| is(name, kind)) {
         Some(kind) => Ok(kind == 0),
         None => Err(quoting("ERR Unknown client type", name)),
@@ -23,7 +23,7 @@ pub(super) fn check_kind(name: &[u8]) -> Result<bool, Fault> {
 }
 
 #[derive(Debug)]
-pub(super) struct Filter<'a> {
+pub(super) struct ClientFilter<'a> {
     address: Option<&'a [u8]>,
     local: Option<&'a [u8]>,
     id: Option<u64>,
@@ -33,13 +33,13 @@ pub(super) struct Filter<'a> {
     skip_me: bool,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> ClientFilter<'a> {
     pub(super) fn of_address(address: &'a [u8]) -> Self {
         Self { address: Some(address), local: None, id: None, user: None, nobody: false, skip_me: false }
     }
 
     /// What the options from argument 2 on say.
-    pub(super) fn parse(args: &Args<'a>, users: &Users) -> Result<Self, Fault> {
+    pub(super) fn parse(args: &RequestArgs<'a>, users: &AclUsers) -> Result<Self, CommandError> {
         let mut filter =
             Self { address: None, local: None, id: None, user: None, nobody: false, skip_me: true };
         let mut rest = args.from(2);
@@ -47,7 +47,7 @@ impl<'a> Filter<'a> {
             let value = rest.next().ok_or(SYNTAX)?;
             if is(option, "ID") {
                 let id = parse_i64(value).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
-                filter.id = Some(id.ok_or(Fault::text("ERR client-id should be greater than 0"))?);
+                filter.id = Some(id.ok_or(CommandError::text("ERR client-id should be greater than 0"))?);
             } else if is(option, "TYPE") {
                 filter.nobody = !check_kind(value)?;
             } else if is(option, "ADDR") {
@@ -68,8 +68,8 @@ impl<'a> Filter<'a> {
         Ok(filter)
     }
 
-    pub(super) fn fits(&self, card: &Card, me: u64) -> bool {
-        let at = |wanted: Option<&[u8]>, address: Option<&Address>| {
+    pub(super) fn fits(&self, card: &ClientRecord, me: u64) -> bool {
+        let at = |wanted: Option<&[u8]>, address: Option<&ConnectionAddress>| {
             wanted
                 .is_none_or(|wanted| address.is_some_and(|address| address.to_string().as_bytes() == wanted))
         };
@@ -77,7 +77,7 @@ impl<'a> Filter<'a> {
             && at(self.address, card.address.as_ref())
             && at(self.local, card.local.as_ref())
             && self.id.is_none_or(|id| id == card.place.client)
-            && self.user.is_none_or(|user| card.said().user == user)
+            && self.user.is_none_or(|user| card.attributes().user == user)
             && !(self.skip_me && card.place.client == me)
     }
 }

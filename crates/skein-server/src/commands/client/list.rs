@@ -1,24 +1,25 @@
 //! A client as a line of CLIENT LIST, with Redis's names where the meaning is the same.
 
-use crate::client::Client;
-use crate::clients::Card;
-use crate::commands::Resolved;
-use crate::shared::Shared;
-use crate::transport::Address;
+use crate::client::ClientState;
+use crate::client_registry::ClientRecord;
+use crate::commands::ResolvedTag;
+use crate::shared::ServerShared;
+use crate::transport::ConnectionAddress;
 
 /// The line of a client; `running` is what `me` is doing, unless that is an EXEC. Names are shown
 /// up to `name_max` bytes.
 pub(in crate::commands) fn line(
-    shared: &Shared,
-    me: &Client,
-    card: &Card,
+    shared: &ServerShared,
+    me: &ClientState,
+    card: &ClientRecord,
     running: &str,
     name_max: usize,
 ) -> String {
     let (age, idle) = card.age_and_idle(shared.started.elapsed());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(name_max)]).into_owned();
-    let address = |address: &Option<Address>| address.as_ref().map_or_else(String::new, ToString::to_string);
-    let command = match Resolved::of(card.command()) {
+    let address =
+        |address: &Option<ConnectionAddress>| address.as_ref().map_or_else(String::new, ToString::to_string);
+    let command = match ResolvedTag::of(card.command()) {
         _ if card.place.client == me.id => {
             if me.in_exec() {
                 "exec"
@@ -26,13 +27,13 @@ pub(in crate::commands) fn line(
                 running
             }
         }
-        Resolved::Command(command) | Resolved::WrongArity(command) => command.name,
-        Resolved::Unknown => "NULL",
+        ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => command.name,
+        ResolvedTag::Unknown => "NULL",
     };
-    let said = card.said().clone();
+    let said = card.attributes().clone();
     let flags: String = [
         (card.queued().is_some(), 'x'),
-        (matches!(card.address, Some(Address::Unix(_))), 'U'),
+        (matches!(card.address, Some(ConnectionAddress::Unix(_))), 'U'),
         (said.no_evict, 'e'),
     ]
     .iter()

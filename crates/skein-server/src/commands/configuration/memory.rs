@@ -2,22 +2,22 @@
 
 use std::str::FromStr as _;
 
-use super::table::Apply;
-use super::values::{Unit, parse};
+use super::table::ApplyChange;
+use super::values::{NumberUnit, parse};
 use crate::engine::{Eviction, Result as Done};
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
-pub(super) fn limit(shared: &Shared) -> String {
+pub(super) fn limit(shared: &ServerShared) -> String {
     shared.store.memory_limit().0.unwrap_or(0).to_string()
 }
 
-pub(super) fn policy(shared: &Shared) -> String {
+pub(super) fn policy(shared: &ServerShared) -> String {
     shared.store.memory_limit().1.to_string()
 }
 
 /// A number of bytes; 0 for no limit.
-pub(super) fn change_limit(shared: &Shared, text: &[u8]) -> Result<Apply, String> {
-    let bytes = parse(text, Unit::Bytes, (0, usize::MAX))?;
+pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
+    let bytes = parse(text, NumberUnit::Bytes, (0, usize::MAX))?;
     if bytes > 0 {
         check(shared)?;
     }
@@ -27,7 +27,7 @@ pub(super) fn change_limit(shared: &Shared, text: &[u8]) -> Result<Apply, String
     }))
 }
 
-pub(super) fn change_policy(shared: &Shared, text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let named = std::str::from_utf8(text).map(str::to_ascii_lowercase).unwrap_or_default();
     let eviction = Eviction::from_str(&named).map_err(|_| {
         let known = Eviction::ALL.map(Eviction::name).join(", ");
@@ -43,7 +43,7 @@ pub(super) fn change_policy(shared: &Shared, text: &[u8]) -> Result<Apply, Strin
 }
 
 /// Whether the engine has such a limit.
-fn check(shared: &Shared) -> Result<(), String> {
+fn check(shared: &ServerShared) -> Result<(), String> {
     let (limit, eviction) = shared.store.memory_limit();
     shared.store.set_memory_limit(limit, eviction).map_err(|error| error.to_string())
 }

@@ -3,15 +3,15 @@
 use skein_syntax::number::parse_i64;
 use tracing::level_filters::LevelFilter;
 
-use super::table::Apply;
-use crate::shared::Shared;
+use super::table::ApplyChange;
+use crate::shared::ServerShared;
 
 /// `slowlog-log-slower-than`: microseconds, -1 for never.
-pub(super) fn slower_than(shared: &Shared) -> String {
+pub(super) fn slower_than(shared: &ServerShared) -> String {
     shared.settings.observing.slower_than().to_string()
 }
 
-pub(super) fn change_slower_than(text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change_slower_than(text: &[u8]) -> Result<ApplyChange, String> {
     let micros = parse_i64(text).ok_or("argument couldn't be parsed into an integer")?;
     if micros < -1 {
         return Err(format!("argument must be between -1 and {} inclusive", i64::MAX));
@@ -20,11 +20,11 @@ pub(super) fn change_slower_than(text: &[u8]) -> Result<Apply, String> {
 }
 
 /// `latency-tracking`: whether there are histograms.
-pub(super) fn tracking(shared: &Shared) -> String {
+pub(super) fn tracking(shared: &ServerShared) -> String {
     if shared.settings.observing.tracking() { "yes" } else { "no" }.to_owned()
 }
 
-pub(super) fn change_tracking(text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change_tracking(text: &[u8]) -> Result<ApplyChange, String> {
     let on = match text.to_ascii_lowercase().as_slice() {
         b"yes" => true,
         b"no" => false,
@@ -37,12 +37,12 @@ pub(super) fn change_tracking(text: &[u8]) -> Result<Apply, String> {
 const PERCENTILES_MAX: usize = 32;
 
 /// `latency-tracking-info-percentiles`: those of INFO latencystats, with spaces between them.
-pub(super) fn percentiles(shared: &Shared) -> String {
+pub(super) fn percentiles(shared: &ServerShared) -> String {
     let all = shared.settings.observing.percentiles();
     all.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn change_percentiles(text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change_percentiles(text: &[u8]) -> Result<ApplyChange, String> {
     let name = "latency-tracking-info-percentiles";
     let text = std::str::from_utf8(text).map_err(|_| format!("Invalid {name} parameters"))?;
     let numbers: Result<Vec<f64>, _> = text.split_whitespace().map(str::parse).collect();
@@ -65,13 +65,13 @@ const LEVELS: [(&str, LevelFilter); 4] = [
 ];
 
 /// `loglevel`: the name of what is logged now, by whomever it was set; `warning` if that is less.
-pub(super) fn log_level(_: &Shared) -> String {
+pub(super) fn log_level(_: &ServerShared) -> String {
     let now = LevelFilter::current();
     let found = LEVELS.iter().find(|(_, level)| *level <= now);
     found.map_or("warning", |(name, _)| *name).to_owned()
 }
 
-pub(super) fn change_log_level(text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change_log_level(text: &[u8]) -> Result<ApplyChange, String> {
     let found = LEVELS.into_iter().find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()));
     let Some((_, level)) = found else {
         let names = LEVELS.map(|(name, _)| name).join(", ");

@@ -1,22 +1,22 @@
 //! `client-output-buffer-limit`: for each class of clients a hard limit, a soft one, and for how many seconds that may be exceeded. There
 //! are normal clients alone.
 
-use super::table::Apply;
+use super::table::ApplyChange;
 use super::values::bytes;
 use crate::config::SECONDS;
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
 /// `normal`, and its three numbers.
 const WORDS: usize = 4;
 
 /// As CONFIG GET tells it.
-pub(super) fn value(shared: &Shared) -> String {
+pub(super) fn value(shared: &ServerShared) -> String {
     let all = &shared.settings;
     format!("normal {} {} {}", all.output_hard.get(), all.output_soft.get(), all.output_soft_s.get())
 }
 
 /// The last of several quadruples counts.
-pub(super) fn change(text: &[u8]) -> Result<Apply, String> {
+pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
     let words: Vec<&[u8]> =
         if text.is_empty() { Vec::new() } else { text.split(|byte| *byte == b' ').collect() };
     if !words.len().is_multiple_of(WORDS) {

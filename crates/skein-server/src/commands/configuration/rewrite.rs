@@ -12,32 +12,32 @@ use std::path::Path;
 use skein_sync::locks::lock;
 
 use super::table::PARAMETERS;
-use crate::commands::Fault;
+use crate::commands::CommandError;
 use crate::config::OptionValue;
-use crate::shared::Shared;
+use crate::shared::ServerShared;
 
 /// Options, and what they are to be.
-type Options = Vec<(&'static str, OptionValue)>;
+type RewrittenOptions = Vec<(&'static str, OptionValue)>;
 
 /// Writes what was set.
-pub(super) fn rewrite(shared: &Shared) -> Result<(), Fault> {
+pub(super) fn rewrite(shared: &ServerShared) -> Result<(), CommandError> {
     let Some(file) = &shared.options.options_file else {
-        return Err(Fault::text("ERR The server is running without a config file"));
+        return Err(CommandError::text("ERR The server is running without a config file"));
     };
     // From the values on: who writes last writes the last values. CONFIG SET does not wait for the disk with us.
     let _writing = lock(&shared.rewriting);
     file.rewrite(&options_set(shared)?).map_err(|why| failed(&why))
 }
 
-fn failed(why: &str) -> Fault {
-    Fault::owned(format!("ERR Rewriting config file: {why}"))
+fn failed(why: &str) -> CommandError {
+    CommandError::owned(format!("ERR Rewriting config file: {why}"))
 }
 
 /// What was set, as of one moment.
-fn options_set(shared: &Shared) -> Result<Options, Fault> {
+fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> {
     let _one = lock(&shared.configuring);
     let set = lock(&shared.settings.set_by_clients);
-    let mut options = Options::new();
+    let mut options = RewrittenOptions::new();
     for parameter in PARAMETERS.iter().filter(|parameter| set.contains(decides(parameter.name))) {
         if let Some(path) = parameter.tls_path(shared) {
             check_path(parameter.name, &path).map_err(|why| failed(&why))?;
@@ -67,7 +67,7 @@ fn check_path(name: &str, path: &Path) -> Result<(), String> {
 }
 
 /// A parameter with this value as options; `None` if there is no option for it.
-fn options_of(name: &str, value: &str) -> Option<Options> {
+fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
     let number = || value.parse().map_or_else(|_| text(value), OptionValue::Number);
     let seconds = || text(&format!("{value}s"));
     Some(vec![match name {
@@ -103,7 +103,7 @@ fn text(value: &str) -> OptionValue {
 }
 
 /// `normal`, and its three numbers.
-fn output_limit(value: &str) -> Option<Options> {
+fn output_limit(value: &str) -> Option<RewrittenOptions> {
     let mut words = value.split(' ').skip(1);
     let mut bytes = || words.next()?.parse().ok().map(OptionValue::Number);
     let (hard, soft, seconds) = (bytes()?, bytes()?, words.next()?);

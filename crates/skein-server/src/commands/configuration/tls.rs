@@ -4,16 +4,19 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::failed;
-use super::table::{Apply, Parameter};
-use crate::commands::Fault;
-use crate::shared::Shared;
+use super::table::{ApplyChange, ConfigParameter};
+use crate::commands::CommandError;
+use crate::shared::ServerShared;
 
 /// What puts the files of TLS in force that are named, with those of them that are not as they are; nothing if none is named. The files are read at once:
 /// they are short.
 ///
 /// # Errors
 /// One cannot be used, or they do not go together; the log says why.
-pub(super) fn change(shared: &Shared, named: &[(&Parameter, &[u8])]) -> Result<Option<Apply>, Fault> {
+pub(super) fn change(
+    shared: &ServerShared,
+    named: &[(&ConfigParameter, &[u8])],
+) -> Result<Option<ApplyChange>, CommandError> {
     let Some(port) = &shared.tls else { return Ok(None) };
     let (mut files, mut first) = (port.files(), None);
     for (parameter, path) in named {

@@ -4,7 +4,7 @@ use skein_syntax::number::parse_i64;
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum NumberUnit {
     /// Things or seconds: a plain number.
     Count,
     /// Bytes: a number with `b`, `k` (1,000), `kb` (1,024), `m`, `mb`, `g` or `gb`, in any case, or none.
@@ -12,14 +12,14 @@ pub(super) enum Unit {
 }
 
 /// A number between the bounds, both included; `Err` says what is wrong.
-pub(super) fn parse(text: &[u8], unit: Unit, (min, max): (usize, usize)) -> Result<usize, String> {
+pub(super) fn parse(text: &[u8], unit: NumberUnit, (min, max): (usize, usize)) -> Result<usize, String> {
     let out_of_bounds = || format!("argument must be between {min} and {max} inclusive");
     let value = match unit {
-        Unit::Count => {
+        NumberUnit::Count => {
             let value = parse_i64(text).ok_or("argument couldn't be parsed into an integer")?;
             usize::try_from(value).map_err(|_| out_of_bounds())?
         }
-        Unit::Bytes => bytes(text).ok_or("argument must be a memory value")?,
+        NumberUnit::Bytes => bytes(text).ok_or("argument must be a memory value")?,
     };
     if (min..=max).contains(&value) { Ok(value) } else { Err(out_of_bounds()) }
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn bounds_and_words() {
-        let counted = |text: &str| parse(text.as_bytes(), Unit::Count, (2, 9));
+        let counted = |text: &str| parse(text.as_bytes(), NumberUnit::Count, (2, 9));
         assert_eq!((counted("2"), counted("9")), (Ok(2), Ok(9)));
         for text in ["1", "10", "-1"] {
             assert_eq!(counted(text), Err("argument must be between 2 and 9 inclusive".to_owned()));
@@ -82,9 +82,9 @@ mod tests {
         for text in ["", "x", "2k", " 2", "99999999999999999999"] {
             assert_eq!(counted(text), Err("argument couldn't be parsed into an integer".to_owned()));
         }
-        assert_eq!(parse(b"x", Unit::Bytes, (2, 9)), Err("argument must be a memory value".to_owned()));
+        assert_eq!(parse(b"x", NumberUnit::Bytes, (2, 9)), Err("argument must be a memory value".to_owned()));
         assert_eq!(
-            parse(b"1kb", Unit::Bytes, (2, 9)),
+            parse(b"1kb", NumberUnit::Bytes, (2, 9)),
             Err("argument must be between 2 and 9 inclusive".to_owned())
         );
     }

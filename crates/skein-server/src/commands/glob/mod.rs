@@ -30,11 +30,11 @@ const ELEMENTS_MAX: usize = 1 << 20;
 const ONE_MATCH_STEPS_MAX: usize = 1 << 29;
 
 /// The bytes of a class.
-pub(super) type Set = [u64; 4];
+pub(super) type ByteClass = [u64; 4];
 
 /// What one byte of a text has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Element {
+pub(super) enum GlobElement {
     Any,
     Byte(u8),
     /// In the set at this place.
@@ -44,8 +44,8 @@ pub(super) enum Element {
 /// A pattern, compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
-    elements: Vec<Element>,
-    sets: Vec<Set>,
+    elements: Vec<GlobElement>,
+    sets: Vec<ByteClass>,
     /// The runs of elements between stars; none is empty.
     segments: Vec<Range<usize>>,
     starts_with_star: bool,
@@ -94,20 +94,20 @@ impl Glob {
     }
 
     /// What `pattern` (not empty, not a star) begins with, and how long that is.
-    fn element(&mut self, pattern: &[u8], known: &mut HashMap<Set, u32>) -> (Element, usize) {
+    fn element(&mut self, pattern: &[u8], known: &mut HashMap<ByteClass, u32>) -> (GlobElement, usize) {
         match pattern {
-            [b'?', ..] => (Element::Any, 1),
+            [b'?', ..] => (GlobElement::Any, 1),
             [b'[', rest @ ..] => {
                 let (set, len) = class(rest);
                 let place = *known.entry(set).or_insert_with(|| {
                     self.sets.push(set);
                     (self.sets.len() - 1) as u32
                 });
-                (Element::In(place), len + 1)
+                (GlobElement::In(place), len + 1)
             }
-            [b'\\', literal, ..] => (Element::Byte(*literal), 2),
-            [literal, ..] => (Element::Byte(*literal), 1),
-            [] => (Element::Any, 0),
+            [b'\\', literal, ..] => (GlobElement::Byte(*literal), 2),
+            [literal, ..] => (GlobElement::Byte(*literal), 1),
+            [] => (GlobElement::Any, 0),
         }
     }
 
@@ -181,9 +181,9 @@ impl Glob {
     }
 }
 
-impl Element {
+impl GlobElement {
     #[inline]
-    fn holds(self, byte: u8, sets: &[Set]) -> bool {
+    fn holds(self, byte: u8, sets: &[ByteClass]) -> bool {
         match self {
             Self::Any => true,
             Self::Byte(wanted) => byte == wanted,
@@ -192,13 +192,13 @@ impl Element {
     }
 }
 
-fn has(set: &Set, byte: u8) -> bool {
+fn has(set: &ByteClass, byte: u8) -> bool {
     set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
 /// The bytes of the class that follows a `[`, and how long that is. A class that is not closed ends
 /// with the pattern.
-fn class(pattern: &[u8]) -> (Set, usize) {
+fn class(pattern: &[u8]) -> (ByteClass, usize) {
     let negated = pattern.first() == Some(&b'^');
     let mut at = usize::from(negated);
     let mut set = [0; 4];

@@ -10,13 +10,13 @@
 //! Of a segment of many words those are looked at that can still become a match: a match begins at
 //! one of the first `starts` bytes, so at byte i the bits from i − (starts − 1) up to i.
 
-use super::{Element, Set, has};
+use super::{ByteClass, GlobElement, has};
 
 /// Up to so many comparisons, to try each place is faster than to make the masks.
 const TRIED_MAX: usize = 1 << 10;
 
 /// Where the leftmost place of `segment` ends in `text`. REQUIRES: the segment is not empty.
-pub(super) fn find(segment: &[Element], sets: &[Set], text: &[u8]) -> Option<usize> {
+pub(super) fn find(segment: &[GlobElement], sets: &[ByteClass], text: &[u8]) -> Option<usize> {
     let starts = (text.len() + 1).checked_sub(segment.len()).filter(|starts| *starts > 0)?;
     if segment.len() == 1 || segment.len().saturating_mul(starts) <= TRIED_MAX {
         let stands =
@@ -24,7 +24,7 @@ pub(super) fn find(segment: &[Element], sets: &[Set], text: &[u8]) -> Option<usi
         return text.windows(segment.len()).position(stands).map(|start| start + segment.len());
     }
     let words = segment.len().div_ceil(64);
-    let masks = Masks::new(segment, sets, words);
+    let masks = GlobMasks::new(segment, sets, words);
     let mut state = vec![0_u64; words];
     let (last_word, last_bit) = ((segment.len() - 1) / 64, (segment.len() - 1) % 64);
     for (at, byte) in text.iter().enumerate() {
@@ -47,19 +47,19 @@ pub(super) fn find(segment: &[Element], sets: &[Set], text: &[u8]) -> Option<usi
 }
 
 /// For each byte, the elements that it fulfils.
-struct Masks {
+struct GlobMasks {
     bits: Vec<u64>,
     words: usize,
 }
 
-impl Masks {
-    fn new(segment: &[Element], sets: &[Set], words: usize) -> Self {
+impl GlobMasks {
+    fn new(segment: &[GlobElement], sets: &[ByteClass], words: usize) -> Self {
         let mut masks = Self { bits: vec![0; 256 * words], words };
         for (at, element) in segment.iter().enumerate() {
             match element {
-                Element::Byte(byte) => masks.put(*byte, at),
-                Element::Any => (0..=u8::MAX).for_each(|byte| masks.put(byte, at)),
-                Element::In(place) => {
+                GlobElement::Byte(byte) => masks.put(*byte, at),
+                GlobElement::Any => (0..=u8::MAX).for_each(|byte| masks.put(byte, at)),
+                GlobElement::In(place) => {
                     let set = &sets[*place as usize];
                     (0..=u8::MAX).filter(|byte| has(set, *byte)).for_each(|byte| masks.put(byte, at));
                 }

@@ -3,21 +3,21 @@
 use std::ops::ControlFlow;
 
 use super::{columns_of, write_each};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, ViewTask, Viewed};
-use crate::commands::{Context, Fault, Next, Task};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, SlicedView, ViewTask};
+use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::engine::{ColumnsReader, MembersView, RowRef};
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// What is written of each column.
 #[derive(Clone, Copy)]
-enum Part {
+enum ColumnParts {
     Both,
     Names,
     Values,
 }
 
-impl Part {
-    fn head(self, count: usize, reply: &mut Reply<'_>) {
+impl ColumnParts {
+    fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
         match self {
             Self::Both => reply.map(count),
             Self::Names | Self::Values => reply.array(count),
@@ -25,7 +25,7 @@ impl Part {
     }
 
     #[inline]
-    fn column(self, name: &[u8], value: &[u8], reply: &mut Reply<'_>) {
+    fn column(self, name: &[u8], value: &[u8], reply: &mut ReplyWriter<'_>) {
         if !matches!(self, Self::Values) {
             reply.bulk(name);
         }
@@ -38,11 +38,11 @@ impl Part {
 /// Answers with columns that are few or lie in a row; of others nothing is written, and `long` is called.
 fn answer(
     row: Option<RowRef<'_>>,
-    reply: &mut Reply<'_>,
-    part: Part,
-    long: impl FnOnce(&ColumnsReader<'_>, &mut Reply<'_>),
-) -> Result<(), Fault> {
-    let Some(columns) = columns_of(row).map_err(|()| Fault::wrong_type())? else {
+    reply: &mut ReplyWriter<'_>,
+    part: ColumnParts,
+    long: impl FnOnce(&ColumnsReader<'_>, &mut ReplyWriter<'_>),
+) -> Result<(), CommandError> {
+    let Some(columns) = columns_of(row).map_err(|()| CommandError::wrong_type())? else {
         part.head(0, reply);
         return Ok(());
     };
@@ -57,7 +57,7 @@ fn answer(
 }
 
 /// Writes columns that are few; false if they are not, and nothing is written.
-fn write_short(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>, part: Part) -> bool {
+fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: ColumnParts) -> bool {
     if columns.len() > AT_ONCE {
         return false;
     }
@@ -74,25 +74,25 @@ fn write_short(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>, part: Part) -
     fits
 }
 
-fn answer_now(row: Option<RowRef<'_>>, reply: &mut Reply<'_>, part: Part) {
+fn answer_now(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, part: ColumnParts) {
     if let Err(fault) = answer(row, reply, part, |_, reply| reply.put_off()) {
         fault.write(reply);
     }
 }
 
 fn answer_in_slices(
-    context: &mut Context<'_>,
+    context: &mut CommandContext<'_>,
     key: &[u8],
-    reply: &mut Reply<'_>,
-    part: Part,
-) -> Result<Next, Fault> {
+    reply: &mut ReplyWriter<'_>,
+    part: ColumnParts,
+) -> Result<AfterCommand, CommandError> {
     let mut task = None;
     context.look_up(key, |row| {
         answer(row?, reply, part, |columns, _| {
-            task = columns.view().map(|view| ViewTask::new(Columns { view, part }));
+            task = columns.view().map(|view| ViewTask::new(ColumnsReply { view, part }));
         })
     })?;
-    Ok(task.map_or(Next::Done, |task| Next::Slices(Box::new(Task::Columns(task)))))
+    Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Columns(task)))))
 }
 
 /// A module for each: how it answers a read of a batch, and how in slices.
@@ -102,15 +102,15 @@ macro_rules! all_columns {
             pub(in crate::commands) mod $name {
                 use super::*;
 
-                pub(in crate::commands) fn now(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+                pub(in crate::commands) fn now(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
                     answer_now(row, reply, $part);
                 }
 
                 pub(in crate::commands) fn in_slices(
-                    context: &mut Context<'_>,
-                    args: &Args<'_>,
-                    reply: &mut Reply<'_>,
-                ) -> Result<Next, Fault> {
+                    context: &mut CommandContext<'_>,
+                    args: &RequestArgs<'_>,
+                    reply: &mut ReplyWriter<'_>,
+                ) -> Result<AfterCommand, CommandError> {
                     answer_in_slices(context, args.get(1), reply, $part)
                 }
             }
@@ -119,43 +119,43 @@ macro_rules! all_columns {
 }
 
 all_columns! {
-    hgetall = Part::Both;
-    hkeys = Part::Names;
-    hvals = Part::Values;
+    hgetall = ColumnParts::Both;
+    hkeys = ColumnParts::Names;
+    hvals = ColumnParts::Values;
 }
 
 /// HGETALL and its like of many columns, and such in a range of keys.
-pub(crate) struct Columns {
+pub(crate) struct ColumnsReply {
     view: MembersView,
-    part: Part,
+    part: ColumnParts,
 }
 
-impl Columns {
+impl ColumnsReply {
     /// All columns, as a map; `None` if they are not many.
     pub(in crate::commands) fn all(columns: &ColumnsReader<'_>) -> Option<ViewTask<Self>> {
         if columns.len() <= AT_ONCE {
             return None;
         }
-        Some(ViewTask::new(Self { view: columns.view()?, part: Part::Both }))
+        Some(ViewTask::new(Self { view: columns.view()?, part: ColumnParts::Both }))
     }
 }
 
-impl Viewed for Columns {
+impl SlicedView for ColumnsReply {
     const WAY_OUT: &'static str = "ask for single columns, or use HSCAN";
 
     fn left(&self) -> u64 {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut Reply<'_>) {
+    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
         self.part.head(count, reply);
     }
 
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&Reply<'_>) -> ControlFlow<()>,
-        reply: &mut Reply<'_>,
+        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
+        reply: &mut ReplyWriter<'_>,
     ) -> bool {
         self.view.step(most, |name, value| {
             self.part.column(name, value, reply);

@@ -3,30 +3,30 @@
 use std::ops::ControlFlow;
 
 use super::{COLUMN_OVERHEAD, columns_of};
-use crate::commands::any::{AnyTask, Asked, Entries};
+use crate::commands::random_entries::{RandomEntryKind, RandomQuery, RandomTask};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{Context, Fault, Next, Task};
+use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::engine::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
-use crate::random::Random;
-use crate::resp::{Args, Reply};
+use crate::random::CommandRng;
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// A name and a value.
-type Picked = (Vec<u8>, Vec<u8>);
+type NameAndValue = (Vec<u8>, Vec<u8>);
 
 /// Bytes that a column takes in an answer, about.
-fn bytes_of(asked: &Asked, (name, value): &Picked) -> usize {
+fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
     COLUMN_OVERHEAD + name.len() + if asked.values { value.len() } else { 0 }
 }
 
 /// Answers if that is short; else nothing is written, and `long` is called.
 fn answer(
     row: Option<RowRef<'_>>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    long: impl FnOnce(&ColumnsReader<'_>, Asked, &mut Reply<'_>),
-) -> Result<(), Fault> {
-    let asked = Asked::parse(Entries::Columns, args)?;
-    let Some(columns) = columns_of(row).map_err(|()| Fault::wrong_type())? else {
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: impl FnOnce(&ColumnsReader<'_>, RandomQuery, &mut ReplyWriter<'_>),
+) -> Result<(), CommandError> {
+    let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
+    let Some(columns) = columns_of(row).map_err(|()| CommandError::wrong_type())? else {
         asked.nothing(reply);
         return Ok(());
     };
@@ -38,31 +38,35 @@ fn answer(
     Ok(())
 }
 
-pub(in crate::commands) fn hrand_field(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(in crate::commands) fn hrand_field(
+    row: Option<RowRef<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
     if let Err(fault) = answer(row, args, reply, |_, _, reply| reply.put_off()) {
         fault.write(reply);
     }
 }
 
 pub(in crate::commands) fn hrand_field_in_slices(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let mut task = None;
     context.look_up(args.get(1), |row| {
         answer(row?, args, reply, |columns, asked, _| {
             task = Some(match columns.view() {
-                Some(view) => AnyTask::new(view, asked),
-                None => AnyTask::of_few(&columns.to_vec(), asked),
+                Some(view) => RandomTask::new(view, asked),
+                None => RandomTask::of_few(&columns.to_vec(), asked),
             });
         })
     })?;
-    Ok(task.map_or(Next::Done, |task| Next::Slices(Box::new(Task::Any(task)))))
+    Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Any(task)))))
 }
 
 /// The columns at these places, which ascend, in one walk.
-fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<Picked> {
+fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<NameAndValue> {
     let mut picked = Vec::with_capacity(places.len());
     let (mut places, mut at) = (places.iter().peekable(), 0);
     columns.walk(None, |name, value| {
@@ -75,8 +79,12 @@ fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<Picked> {
     picked
 }
 
-fn write_some(columns: &ColumnsReader<'_>, asked: &Asked, reply: &mut Reply<'_>) -> Result<(), Fault> {
-    let (mut random, len) = (Random::new(), columns.len());
+fn write_some(
+    columns: &ColumnsReader<'_>,
+    asked: &RandomQuery,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let (mut random, len) = (CommandRng::new(), columns.len());
     if asked.distinct {
         let picked = pick(columns, &random.choose(asked.count.min(len), len));
         // What lies in a row is not longer than that.
@@ -111,11 +119,11 @@ fn write_some(columns: &ColumnsReader<'_>, asked: &Asked, reply: &mut Reply<'_>)
     Ok(())
 }
 
-fn check_len(bytes: usize, what: impl FnOnce() -> String) -> Result<(), Fault> {
+fn check_len(bytes: usize, what: impl FnOnce() -> String) -> Result<(), CommandError> {
     if bytes <= VALUE_BYTES_MAX {
         return Ok(());
     }
-    Err(Fault::owned(format!(
+    Err(CommandError::owned(format!(
         "ERR {} more than the {VALUE_BYTES_MAX} bytes of a whole row; ask for fewer",
         what()
     )))

@@ -1,9 +1,9 @@
 //! HSCAN: columns in order, some at a time.
 
-use crate::commands::scan::{Filling, Page, ScanOptions, after_cursor, parse_cursor, write_page};
-use crate::commands::{Context, Fault, Next};
+use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::engine::ColumnsReader;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::columns_of;
 
@@ -13,36 +13,36 @@ const AT_ONCE: usize = 512;
 
 /// As in Redis, the options of a key that is not there are not looked at.
 pub(in crate::commands) fn hscan(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let cursor = parse_cursor(args.get(2))?;
     let shared = context.shared;
     let page = context.look_up(args.get(1), |row| {
-        let Some(columns) = columns_of(row?).map_err(|()| Fault::wrong_type())? else {
-            return Ok::<_, Fault>(Page::default());
+        let Some(columns) = columns_of(row?).map_err(|()| CommandError::wrong_type())? else {
+            return Ok::<_, CommandError>(ScanPage::default());
         };
         let options = ScanOptions::parse(args, 3, false)?;
         let at_once = columns.len() <= AT_ONCE && !options.is_costly();
         let after = if at_once { None } else { after_cursor(shared, cursor)? };
         let page = if at_once {
-            Filling::whole(&options, reply)
+            ScanPageFiller::whole(&options, reply)
         } else {
-            Filling::new(&options, options.count, reply)
+            ScanPageFiller::new(&options, options.count, reply)
         };
         gather(&columns, after.as_deref(), page)
     })?;
     write_page(shared, cursor, &page, reply);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// Fills a page with the columns after the one of this name.
 fn gather(
     columns: &ColumnsReader<'_>,
     after: Option<&[u8]>,
-    mut page: Filling<'_, '_>,
-) -> Result<Page, Fault> {
+    mut page: ScanPageFiller<'_, '_>,
+) -> Result<ScanPage, CommandError> {
     columns.walk(after, |name, value| page.take(name, |list| list.bulk(value)));
     page.finish()
 }

@@ -10,12 +10,12 @@ use skein_syntax::number::parse_i64;
 
 use crate::commands::subcommands::find as find_subcommand;
 use crate::commands::table::COMMANDS;
-use crate::commands::{Command, Fault, find, takes};
-use crate::resp::{Args, Reply};
+use crate::commands::{CommandError, CommandSpec, find, takes};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The keys of the request that stands from argument 2 on.
-pub(super) fn keys(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
-    const UNKNOWN: Fault = Fault::text("ERR Invalid command specified");
+pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
     let request = args.rest(2);
     let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
     let (mut has_keys, mut arity) = (command.keys.0 > 0 || command.key_count > 0, command.arity);
@@ -25,13 +25,13 @@ pub(super) fn keys(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> 
         arity = wanted;
     }
     if !has_keys {
-        return Err(Fault::text("ERR The command has no key arguments"));
+        return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !takes(arity, request.len()) {
-        return Err(Fault::text("ERR Invalid number of arguments specified for command"));
+        return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
     }
     let found = keys_of(command, &request);
-    let found = found.ok_or(Fault::text("ERR Invalid arguments specified for command"))?.all();
+    let found = found.ok_or(CommandError::text("ERR Invalid arguments specified for command"))?.all();
     reply.array(found.len());
     for key in found {
         reply.bulk(key);
@@ -40,7 +40,7 @@ pub(super) fn keys(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> 
 }
 
 /// The keys of a request.
-pub(crate) struct Keys<'a> {
+pub(crate) struct RequestKeys<'a> {
     /// Those that stand at places of their own.
     pub placed: Vec<&'a [u8]>,
     /// Those that follow their count.
@@ -49,7 +49,7 @@ pub(crate) struct Keys<'a> {
     plain: bool,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> RequestKeys<'a> {
     /// As in Redis, which has another way for numbers that are written otherwise.
     fn all(self) -> Vec<&'a [u8]> {
         let Self { placed, counted, plain } = self;
@@ -58,18 +58,18 @@ impl<'a> Keys<'a> {
 }
 
 /// `None` if the number of keys is not one, or more than there are arguments.
-pub(crate) fn keys_of<'a>(command: &Command, request: &Args<'a>) -> Option<Keys<'a>> {
+pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let placed = at_places(command.keys, request);
     if command.key_count == 0 {
-        return Some(Keys { placed, counted: Vec::new(), plain: true });
+        return Some(RequestKeys { placed, counted: Vec::new(), plain: true });
     }
     let (count, plain) = count_of(request.get(command.key_count));
     let rest = request.from(command.key_count + 1);
     let count = usize::try_from(count).ok().filter(|count| (1..=rest.len()).contains(count))?;
-    Some(Keys { placed, counted: rest.take(count).collect(), plain })
+    Some(RequestKeys { placed, counted: rest.take(count).collect(), plain })
 }
 
-fn at_places<'a>((first, last, step): (i32, i32, i32), request: &Args<'a>) -> Vec<&'a [u8]> {
+fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>) -> Vec<&'a [u8]> {
     if first == 0 {
         return Vec::new();
     }

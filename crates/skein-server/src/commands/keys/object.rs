@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use crate::commands::subcommands::{Subcommands, help, subcommand};
-use crate::commands::{Context, Fault, Next};
-use crate::engine::{ColumnsReader, Direction, RowRef, SetReader};
-use crate::resp::{Args, Reply};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::{ColumnsReader, RowRef, ScanDirection, SetReader};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -34,14 +34,14 @@ pub(in crate::commands) const SUBCOMMANDS: Subcommands =
     &[("encoding", 3), ("freq", 3), ("idletime", 3), ("refcount", 3), ("help", 2)];
 
 pub(in crate::commands) fn object(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let subcommand = subcommand("object", SUBCOMMANDS, args)?;
     if subcommand == "help" {
         help(HELP, reply);
-        return Ok(Next::Done);
+        return Ok(AfterCommand::Done);
     }
     context.look_up(args.get(2), |row| {
         let Some(row) = row? else {
@@ -52,16 +52,16 @@ pub(in crate::commands) fn object(
             "encoding" => reply.bulk(encoding(row).as_bytes()),
             "refcount" => reply.int(1),
             "freq" => {
-                return Err(Fault::text(
+                return Err(CommandError::text(
                     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
                      switching between policies at runtime LRU and LFU data will take some time to adjust.",
                 ));
             }
-            _ => return Err(Fault::text("ERR when a key was used last is not noted; there is no idle time")),
+            _ => return Err(CommandError::text("ERR when a key was used last is not noted; there is no idle time")),
         }
         Ok(())
     })?;
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 fn encoding(row: RowRef<'_>) -> &'static str {
@@ -82,7 +82,7 @@ const LIST_MEMBERS_MAX: u64 = 128;
 fn set_encoding(set: &SetReader<'_>) -> &'static str {
     let mut list = set.len() <= LIST_MEMBERS_MAX;
     if list {
-        set.walk(0, Direction::Forward, |_, member| {
+        set.walk(0, ScanDirection::Forward, |_, member| {
             list = member.len() <= LIST_BYTES_MAX;
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -11,27 +11,27 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::commands::{Context, Fault, Next};
-use crate::engine::{Bounds, Direction};
-use crate::random::Random;
-use crate::resp::{Args, Reply};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::{EngineBounds, ScanDirection};
+use crate::random::CommandRng;
+use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(in crate::commands) fn random_key(
-    context: &mut Context<'_>,
-    _: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let key = if context.session.is_ordered() { draw(context)? } else { draw_by_hash(context)? };
     reply.bulk_or_null(key.as_deref());
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// The first key within bounds, in this direction.
 fn nearest(
-    context: &mut Context<'_>,
-    bounds: Bounds<'_>,
-    direction: Direction,
-) -> Result<Option<Vec<u8>>, Fault> {
+    context: &mut CommandContext<'_>,
+    bounds: EngineBounds<'_>,
+    direction: ScanDirection,
+) -> Result<Option<Vec<u8>>, CommandError> {
     let mut nearest = None;
     context.session.scan(bounds, direction, 1, |key, _| {
         nearest = Some(key.to_vec());
@@ -41,8 +41,8 @@ fn nearest(
 }
 
 /// The first key behind the place of one that is drawn, or the first of all.
-fn draw_by_hash(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
-    let place = Random::new().below(usize::MAX).to_le_bytes();
+fn draw_by_hash(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+    let place = CommandRng::new().below(usize::MAX).to_le_bytes();
     for lower in [Bound::Excluded(&place[..]), Bound::Unbounded] {
         let mut first = None;
         context.session.walk((lower, Bound::Unbounded), 1, |key, _| {
@@ -56,11 +56,11 @@ fn draw_by_hash(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
     Ok(None)
 }
 
-fn draw(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
+fn draw(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandError> {
     let all = (Bound::Unbounded, Bound::Unbounded);
-    let Some(mut low) = nearest(context, all, Direction::Forward)? else { return Ok(None) };
-    let Some(mut high) = nearest(context, all, Direction::Backward)? else { return Ok(None) };
-    let mut random = Random::new();
+    let Some(mut low) = nearest(context, all, ScanDirection::Forward)? else { return Ok(None) };
+    let Some(mut high) = nearest(context, all, ScanDirection::Backward)? else { return Ok(None) };
+    let mut random = CommandRng::new();
     // Every round makes the common beginning longer.
     while low < high {
         let common = low.iter().zip(&high).take_while(|(a, b)| a == b).count();
@@ -75,14 +75,14 @@ fn draw(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
         let from = [&high[..common], &[byte as u8]].concat();
         // Others may have removed what was there.
         let branch = (Bound::Included(&from[..]), Bound::Included(&high[..]));
-        let Some(key) = nearest(context, branch, Direction::Forward)? else { break };
+        let Some(key) = nearest(context, branch, ScanDirection::Forward)? else { break };
         let after = skein_store::successor(&key[..=common]);
         let end = match after.as_deref() {
             Some(after) if *after <= high[..] => Bound::Excluded(after),
             _ => Bound::Included(&high[..]),
         };
         let branch = (Bound::Included(&key[..]), end);
-        high = nearest(context, branch, Direction::Backward)?.unwrap_or_else(|| key.clone());
+        high = nearest(context, branch, ScanDirection::Backward)?.unwrap_or_else(|| key.clone());
         low = key;
     }
     Ok(Some(low))

@@ -1,18 +1,18 @@
 //! DEL and UNLINK: at once, with other writes, or of many keys in slices. They are not one write: other clients may see some of the keys gone.
 
-use crate::commands::task::{Progress, SLICE_KEYS, Slice, Task};
-use crate::commands::{Context, Fault, Next};
-use crate::engine::Writer;
-use crate::resp::{Args, Reply};
+use crate::commands::task::{SLICE_KEYS, SlicedTask, TaskProgress, TaskSlice};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::EngineWriter;
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Keys that are looked up ahead of their removal, so that the reads overlap.
 const AHEAD: usize = 32;
 
 /// Removes keys; how many were there.
 fn remove<'k>(
-    writer: &mut Writer<'_, '_>,
+    writer: &mut EngineWriter<'_, '_>,
     mut keys: impl ExactSizeIterator<Item = &'k [u8]>,
-) -> Result<usize, Fault> {
+) -> Result<usize, CommandError> {
     let mut count = 0;
     if keys.len() == 1 {
         return Ok(keys.next().map_or(Ok(false), |key| writer.remove(key))?.into());
@@ -28,26 +28,26 @@ fn remove<'k>(
 }
 
 pub(in crate::commands) fn del(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     reply.count(remove(writer, args.from(1))?);
     Ok(())
 }
 
 pub(in crate::commands) fn del_in_slices(
-    _: &mut Context<'_>,
-    args: &Args<'_>,
-    _: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let mut task =
         RemoveKeysTask { keys: Vec::new(), ends: Vec::with_capacity(args.len()), done: 0, count: 0 };
     for key in args.from(1) {
         task.keys.extend_from_slice(key);
         task.ends.push(task.keys.len());
     }
-    Ok(Next::Slices(Box::new(Task::RemoveKeys(task))))
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::RemoveKeys(task))))
 }
 
 /// The removal of many keys.
@@ -72,9 +72,9 @@ impl RemoveKeysTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &mut Slice<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Result<Progress, Fault> {
+        slice: &mut TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
         let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
         let (removed, ticket) =
             slice.session.write(|writer| remove(writer, some.clone().map(|at| self.key(at))));
@@ -82,9 +82,9 @@ impl RemoveKeysTask {
         self.count += removed??;
         self.done = some.end;
         if self.done < self.ends.len() {
-            return Ok(Progress::More);
+            return Ok(TaskProgress::More);
         }
         reply.count(self.count);
-        Ok(Progress::Done)
+        Ok(TaskProgress::Done)
     }
 }

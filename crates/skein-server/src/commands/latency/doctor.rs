@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::observe::events::{Event, History};
+use crate::observe::latency_events::{LatencyEvent, LatencyHistory};
 
 /// The report; `millis` is the threshold, 0 for none.
-pub(super) fn report(millis: u64, events: &[(Event, History)]) -> String {
+pub(super) fn report(millis: u64, events: &[(LatencyEvent, LatencyHistory)]) -> String {
     if events.is_empty() {
         return if millis == 0 {
             "Nothing is watched. CONFIG SET latency-monitor-threshold <milliseconds> begins to note what takes longer; \
@@ -22,7 +22,7 @@ pub(super) fn report(millis: u64, events: &[(Event, History)]) -> String {
     text
 }
 
-fn describe(text: &mut String, event: Event, history: &History) {
+fn describe(text: &mut String, event: LatencyEvent, history: &LatencyHistory) {
     let count = history.samples.len() as u64;
     let sum: u64 = history.samples.iter().map(|sample| sample.millis).sum();
     let span = match (history.samples.front(), history.samples.back()) {
@@ -30,15 +30,15 @@ fn describe(text: &mut String, event: Event, history: &History) {
         _ => 0,
     };
     let advice = match event {
-        Event::Batch => {
+        LatencyEvent::Batch => {
             "Reads and writes of single keys run in batches. Long ones come of values of many megabytes, of a busy or \
              swapping machine, or, with the disk engine, of pages that have to be read: give it a larger cache."
         }
-        Event::Command => {
+        LatencyEvent::Command => {
             "SLOWLOG GET names the commands. Ask for less at a time (LIMIT, COUNT), or put long ones on connections of \
              their own; long transactions keep every worker waiting."
         }
-        Event::FastCommand => {
+        LatencyEvent::FastCommand => {
             "These take little work, so the time went elsewhere: a transaction of another client, values of many \
              megabytes, or a machine that is busy or swaps."
         }
@@ -56,14 +56,14 @@ fn describe(text: &mut String, event: Event, history: &History) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::events::Sample;
+    use crate::observe::latency_events::LatencySample;
 
     #[test]
     fn reports() {
         assert!(report(0, &[]).contains("latency-monitor-threshold"));
         assert!(report(5, &[]).contains("5 ms"));
-        let samples = [(100, 10), (109, 30)].map(|(unix_s, millis)| Sample { unix_s, millis }).into();
-        let text = report(5, &[(Event::Command, History { samples, worst: 40 })]);
+        let samples = [(100, 10), (109, 30)].map(|(unix_s, millis)| LatencySample { unix_s, millis }).into();
+        let text = report(5, &[(LatencyEvent::Command, LatencyHistory { samples, worst: 40 })]);
         assert!(text.starts_with("command: in 2 of the last 10 seconds; the worst of a second was 20 ms on average, 40 ms at most."), "{text}");
     }
 }

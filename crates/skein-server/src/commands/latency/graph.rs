@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use crate::observe::events::{Event, History, Sample};
+use crate::observe::latency_events::{LatencyEvent, LatencyHistory, LatencySample};
 
 /// Columns of a line of the graph; more samples are further lines.
 const COLUMNS: usize = 80;
@@ -19,7 +19,7 @@ const ROWS: u64 = 4;
 const STEPS: [char; 3] = ['_', 'o', '#'];
 
 /// The graph, at a time in seconds since 1970. Takes time linear in the samples.
-pub(super) fn draw(event: Event, history: &History, now_s: u64) -> String {
+pub(super) fn draw(event: LatencyEvent, history: &LatencyHistory, now_s: u64) -> String {
     let millis = || history.samples.iter().map(|sample| sample.millis);
     let (low, high) = (millis().min().unwrap_or(0), millis().max().unwrap_or(0));
     let (name, worst) = (event.name(), history.worst);
@@ -27,7 +27,7 @@ pub(super) fn draw(event: Event, history: &History, now_s: u64) -> String {
         "{name} - high {high} ms, low {low} ms (all time high {worst} ms)\n{}\n",
         "-".repeat(COLUMNS)
     );
-    let samples: Vec<Sample> = history.samples.iter().copied().collect();
+    let samples: Vec<LatencySample> = history.samples.iter().copied().collect();
     for (at, line) in samples.chunks(COLUMNS).enumerate() {
         if at > 0 {
             text.push('\n');
@@ -81,9 +81,9 @@ fn age(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn history(samples: impl IntoIterator<Item = (u64, u64)>) -> History {
-        let samples = samples.into_iter().map(|(unix_s, millis)| Sample { unix_s, millis });
-        History { samples: samples.collect(), worst: 60 }
+    fn history(samples: impl IntoIterator<Item = (u64, u64)>) -> LatencyHistory {
+        let samples = samples.into_iter().map(|(unix_s, millis)| LatencySample { unix_s, millis });
+        LatencyHistory { samples: samples.collect(), worst: 60 }
     }
 
     /// What redis-server 7.0.15 drew of these samples.
@@ -102,14 +102,14 @@ mod tests {
             "sssss",
             "",
         ];
-        assert_eq!(draw(Event::Command, &history, 106), expected.join("\n"));
+        assert_eq!(draw(LatencyEvent::Command, &history, 106), expected.join("\n"));
     }
 
     #[test]
     fn any_samples_can_be_drawn() {
-        let text = draw(Event::Batch, &history([(7, u64::MAX), (8, 0)]), 5);
+        let text = draw(LatencyEvent::Batch, &history([(7, u64::MAX), (8, 0)]), 5);
         assert!(text.contains("\n# \n| \n| \n|_\n  \n00\nss\n"), "{text}");
-        let text = draw(Event::Batch, &history((0..100).map(|n| (n * 1000, 9))), 100_000);
+        let text = draw(LatencyEvent::Batch, &history((0..100).map(|n| (n * 1000, 9))), 100_000);
         let rows: Vec<&str> = text.lines().collect();
         assert_eq!(rows[5], "_".repeat(80), "those that are alike are all low");
         assert_eq!(rows.last().map(|row| row.len()), Some(20), "{text}");

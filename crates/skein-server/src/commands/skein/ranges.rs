@@ -2,73 +2,75 @@
 
 use std::ops::Bound;
 
-use skein_syntax::{Range, RangeOptions};
+use skein_syntax::{KeyRange, RangeOptions};
 
-use crate::commands::task::{CountTask, RangeTask, RemoveTask, Task};
-use crate::commands::{Context, Fault, Next};
-use crate::engine::Direction;
-use crate::resp::{Args, Reply};
+use crate::commands::task::{CountTask, RangeTask, RemoveRangeTask, SlicedTask};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::ScanDirection;
+use crate::resp::{ReplyWriter, RequestArgs};
 
 fn over(
-    range: Option<Range>,
+    range: Option<KeyRange>,
     options: RangeOptions,
-    context: &Context<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &CommandContext<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     // Also for an empty range: whether it is one does not decide whether there are snapshots.
     let snapshot = if options.snapshot { context.session.snapshot()? } else { None };
     let Some(range) = range.filter(|_| options.limit > 0) else {
         reply.array(0);
-        return Ok(Next::Done);
+        return Ok(AfterCommand::Done);
     };
-    let direction = if options.reverse { Direction::Backward } else { Direction::Forward };
+    let direction = if options.reverse { ScanDirection::Backward } else { ScanDirection::Forward };
     let task = RangeTask::new(range, direction, options.limit, options.shown.into(), snapshot);
-    Ok(Next::Slices(Box::new(Task::Range(task))))
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }
 
 pub(in crate::commands) fn range(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    let range = Range::parse(args.get(1), args.get(2))?;
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let range = KeyRange::parse(args.get(1), args.get(2))?;
     over(range, RangeOptions::parse(args.from(3))?, context, reply)
 }
 
 pub(in crate::commands) fn prefix(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    let range = Range::with_prefix(args.get(1));
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let range = KeyRange::with_prefix(args.get(1));
     over(Some(range), RangeOptions::parse(args.from(2))?, context, reply)
 }
 
 pub(in crate::commands) fn count(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    match Range::parse(args.get(1), args.get(2))? {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    match KeyRange::parse(args.get(1), args.get(2))? {
         None => reply.int(0),
-        Some(Range { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
+        Some(KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
             reply.count(context.session.len());
         }
-        Some(range) => return Ok(Next::Slices(Box::new(Task::Count(CountTask::new(range))))),
+        Some(range) => return Ok(AfterCommand::Slices(Box::new(SlicedTask::Count(CountTask::new(range))))),
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 pub(in crate::commands) fn del_range(
-    _: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    match Range::parse(args.get(1), args.get(2))? {
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    match KeyRange::parse(args.get(1), args.get(2))? {
         None => {
             reply.int(0);
-            Ok(Next::Done)
+            Ok(AfterCommand::Done)
         }
-        Some(range) => Ok(Next::Slices(Box::new(Task::Remove(RemoveTask::new(range, true))))),
+        Some(range) => {
+            Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::new(range, true)))))
+        }
     }
 }

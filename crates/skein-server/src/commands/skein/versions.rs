@@ -2,45 +2,45 @@
 
 use skein_syntax::number::parse_u64;
 
-use super::held::{Beside, answer};
-use crate::commands::fault::NOT_AN_INTEGER;
-use crate::commands::{Context, Fault, Next};
-use crate::engine::{RowRef, RowWriter as _, Writer};
-use crate::resp::{Args, Reply};
+use super::key_contents::{PairedWith, answer};
+use crate::commands::command_error::NOT_AN_INTEGER;
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::{EngineWriter, RowRef, RowWriter as _};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Versions begin at 1 and rise by one per write, so they never reach 2^63.
-pub(super) fn write_version(version: u64, reply: &mut Reply<'_>) {
+pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
 
 /// Answers if that is short; else nothing is written, and the answer is a task.
-fn answer_getv(row: Option<RowRef<'_>>, reply: &mut Reply<'_>) -> Next {
+fn answer_getv(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>) -> AfterCommand {
     let Some(row) = row else {
         reply.null_array();
-        return Next::Done;
+        return AfterCommand::Done;
     };
-    answer(row, Beside::Version(row.version()), reply)
+    answer(row, PairedWith::Version(row.version()), reply)
 }
 
-pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
-    if matches!(answer_getv(row, reply), Next::Slices(_)) {
+pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    if matches!(answer_getv(row, reply), AfterCommand::Slices(_)) {
         reply.put_off();
     }
 }
 
 pub(in crate::commands) fn getv_in_slices(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     Ok(context.look_up(args.get(1), |row| row.map(|row| answer_getv(row, reply)))?)
 }
 
 pub(in crate::commands) fn cas(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let version = parse_u64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let (swapped, version) = match writer.compare_and_swap(args.get(1), version, args.get(3))? {
         Ok(new) => (1, new),

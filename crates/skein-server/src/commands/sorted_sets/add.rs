@@ -1,17 +1,17 @@
 //! ZADD and ZINCRBY.
 
-use crate::commands::fault::{NOT_A_FLOAT, SYNTAX};
-use crate::commands::{Fault, is};
-use crate::engine::Writer;
+use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
+use crate::commands::{CommandError, is};
+use crate::engine::EngineWriter;
 use crate::resp::double::parse_double;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
-const NOT_A_NUMBER: Fault = Fault::text("ERR resulting score is not a number (NaN)");
+const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-struct Options {
+struct ZaddOptions {
     if_absent: bool,
     if_present: bool,
     if_greater: bool,
@@ -20,9 +20,9 @@ struct Options {
     increment: bool,
 }
 
-impl Options {
+impl ZaddOptions {
     /// The options, and where the scores begin.
-    fn parse(args: &Args<'_>) -> Result<(Self, usize), Fault> {
+    fn parse(args: &RequestArgs<'_>) -> Result<(Self, usize), CommandError> {
         let mut options = Self::default();
         let mut first = 2;
         for arg in args.from(2) {
@@ -46,22 +46,24 @@ impl Options {
         Ok((options, first))
     }
 
-    fn check(self, pairs: usize) -> Result<(), Fault> {
+    fn check(self, pairs: usize) -> Result<(), CommandError> {
         let Self { if_absent, if_present, if_greater, if_less, .. } = self;
         if if_absent && if_present {
-            return Err(Fault::text("ERR XX and NX options at the same time are not compatible"));
+            return Err(CommandError::text("ERR XX and NX options at the same time are not compatible"));
         }
         if [if_absent, if_greater, if_less].into_iter().filter(|set| *set).count() > 1 {
-            return Err(Fault::text("ERR GT, LT, and/or NX options at the same time are not compatible"));
+            return Err(CommandError::text(
+                "ERR GT, LT, and/or NX options at the same time are not compatible",
+            ));
         }
         if self.increment && pairs > 1 {
-            return Err(Fault::text("ERR INCR option supports a single increment-element pair"));
+            return Err(CommandError::text("ERR INCR option supports a single increment-element pair"));
         }
         Ok(())
     }
 
     /// The score that a member gets, if it gets one.
-    fn decide(self, before: Option<f64>, given: f64) -> Result<Option<f64>, Fault> {
+    fn decide(self, before: Option<f64>, given: f64) -> Result<Option<f64>, CommandError> {
         let Some(before) = before else { return Ok((!self.if_present).then_some(given)) };
         if self.if_absent {
             return Ok(None);
@@ -77,7 +79,7 @@ impl Options {
 
 /// What adding did.
 #[derive(Clone, Copy, Default)]
-struct Added {
+struct ZaddOutcome {
     new: usize,
     updated: usize,
     /// The last member's score, unless an option stood in the way.
@@ -85,18 +87,18 @@ struct Added {
 }
 
 fn add(
-    writer: &mut Writer<'_, '_>,
+    writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
     pairs: &[(f64, &[u8])],
-    options: Options,
-) -> Result<Added, Fault> {
+    options: ZaddOptions,
+) -> Result<ZaddOutcome, CommandError> {
     let added = writer.change_set(key, !options.if_present, |set| {
-        let mut added = Added::default();
+        let mut added = ZaddOutcome::default();
         if pairs.len() > 1 {
             set.expect(pairs.iter().map(|(_, member)| *member));
         }
         for (given, member) in pairs {
-            set.update::<Fault>(member, |before| {
+            set.update::<CommandError>(member, |before| {
                 added.score = options.decide(before, *given)?;
                 added.new += usize::from(before.is_none() && added.score.is_some());
                 added.updated +=
@@ -104,17 +106,17 @@ fn add(
                 Ok(added.score)
             })?;
         }
-        Ok::<_, Fault>(added)
+        Ok::<_, CommandError>(added)
     })?;
     Ok(added.unwrap_or_default())
 }
 
 pub(in crate::commands) fn zadd(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    let (options, first) = Options::parse(args)?;
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let (options, first) = ZaddOptions::parse(args)?;
     let mut rest = args.from(first);
     let mut one = [(0.0, &[][..])];
     let mut many = Vec::new();
@@ -139,20 +141,20 @@ pub(in crate::commands) fn zadd(
     Ok(())
 }
 
-fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a [u8]), Fault> {
+fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a [u8]), CommandError> {
     let score = parse_double(rest.next().ok_or(SYNTAX)?).ok_or(NOT_A_FLOAT)?;
     Ok((score, rest.next().ok_or(SYNTAX)?))
 }
 
 pub(in crate::commands) fn zincr_by(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     // As in Redis, a word that would be an option of ZADD is one, and leaves too few arguments.
-    let (options, _) = Options::parse(args)?;
+    let (options, _) = ZaddOptions::parse(args)?;
     let by = parse_double(args.get(2)).ok_or(NOT_A_FLOAT)?;
-    let options = Options { increment: true, ..options };
+    let options = ZaddOptions { increment: true, ..options };
     let added = add(writer, args.get(1), &[(by, args.get(3))], options)?;
     reply.double(added.score.unwrap_or(by));
     Ok(())

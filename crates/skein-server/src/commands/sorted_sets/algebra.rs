@@ -8,21 +8,21 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
-use super::ranges::{Asked, STORED};
-use super::remove::{Entries, parse_count};
-use super::several::replace_set;
-use super::several_long::{Answer, SeveralTask};
-use super::{MEMBER_OVERHEAD, Shape, check_reply_len, in_order};
-use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::multi_set::replace_set;
+use super::ranges::{RangeQuery, STORED};
+use super::remove::{ScoredMembers, parse_count};
+use super::set_operation_task::{SetOperationReply, SetOperationTask};
+use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len, in_order};
+use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{Context, Fault, Next, Task, is};
-use crate::engine::{Direction, Keyspace, Member, SetReader};
+use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
+use crate::engine::{Keyspace, Member, ScanDirection, SetReader};
 use crate::resp::double::parse_double;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// What is made of several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum SetOperation {
     Union,
     Intersection,
     Difference,
@@ -53,16 +53,16 @@ pub(super) fn number(value: f64) -> f64 {
 
 /// A set to read from: its key, how many members it has, and what its scores are multiplied by.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a> {
+pub(super) struct WeightedInput<'a> {
     pub(super) key: &'a [u8],
     len: u64,
     pub(super) weight: f64,
 }
 
 /// What one of the commands asks for.
-pub(super) struct Wanted<'a> {
-    pub(super) operation: Operation,
-    pub(super) inputs: Vec<Input<'a>>,
+pub(super) struct SetOperationQuery<'a> {
+    pub(super) operation: SetOperation,
+    pub(super) inputs: Vec<WeightedInput<'a>>,
     pub(super) aggregate: Aggregate,
     scores: bool,
     /// How many members are counted, at most.
@@ -71,24 +71,26 @@ pub(super) struct Wanted<'a> {
 
 /// What the command does with the members.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum SetOperationUse {
     Reply,
     Store,
     Count,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SetOperationQuery<'a> {
     /// What the arguments from `first` on ask for: how many keys, the keys, and options.
     fn parse(
         keyspace: &mut Keyspace<'_>,
-        args: &Args<'a>,
+        args: &RequestArgs<'a>,
         (name, first): (&str, usize),
-        operation: Operation,
-        purpose: Purpose,
-    ) -> Result<Self, Fault> {
+        operation: SetOperation,
+        purpose: SetOperationUse,
+    ) -> Result<Self, CommandError> {
         let count = parse_i64(args.get(first)).ok_or(NOT_AN_INTEGER)?;
         if count < 1 {
-            return Err(Fault::owned(format!("ERR at least 1 input key is needed for '{name}' command")));
+            return Err(CommandError::owned(format!(
+                "ERR at least 1 input key is needed for '{name}' command"
+            )));
         }
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count > args.len() - first - 1 {
@@ -97,21 +99,26 @@ impl<'a> Wanted<'a> {
         let mut inputs = Vec::with_capacity(count);
         for key in args.from(first + 1).take(count) {
             let len = with_set(keyspace, key, |set| set.map_or(0, SetReader::len))?;
-            inputs.push(Input { key, len, weight: 1.0 });
+            inputs.push(WeightedInput { key, len, weight: 1.0 });
         }
         let mut wanted = Self { operation, inputs, aggregate: Aggregate::Sum, scores: false, limit: None };
         wanted.options(args, first + 1 + count, purpose)?;
         Ok(wanted)
     }
 
-    fn options(&mut self, args: &Args<'a>, first: usize, purpose: Purpose) -> Result<(), Fault> {
-        let combines = self.operation != Operation::Difference && purpose != Purpose::Count;
+    fn options(
+        &mut self,
+        args: &RequestArgs<'a>,
+        first: usize,
+        purpose: SetOperationUse,
+    ) -> Result<(), CommandError> {
+        let combines = self.operation != SetOperation::Difference && purpose != SetOperationUse::Count;
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
             if combines && is(word, "WEIGHTS") && rest.len() >= self.inputs.len() {
                 for (input, weight) in self.inputs.iter_mut().zip(rest.by_ref()) {
                     let weight = parse_double(weight);
-                    input.weight = weight.ok_or(Fault::text("ERR weight value is not a float"))?;
+                    input.weight = weight.ok_or(CommandError::text("ERR weight value is not a float"))?;
                 }
             } else if combines && is(word, "AGGREGATE") && rest.len() > 0 {
                 let by = rest.next().unwrap_or_default();
@@ -119,11 +126,11 @@ impl<'a> Wanted<'a> {
                     [("SUM", Aggregate::Sum), ("MIN", Aggregate::Least), ("MAX", Aggregate::Greatest)];
                 let known = known.into_iter().find(|(name, _)| is(by, name));
                 self.aggregate = known.ok_or(SYNTAX)?.1;
-            } else if purpose == Purpose::Reply && is(word, "WITHSCORES") {
+            } else if purpose == SetOperationUse::Reply && is(word, "WITHSCORES") {
                 self.scores = true;
-            } else if purpose == Purpose::Count && is(word, "LIMIT") && rest.len() > 0 {
+            } else if purpose == SetOperationUse::Count && is(word, "LIMIT") && rest.len() > 0 {
                 let limit = parse_count(rest.next().unwrap_or_default());
-                self.limit = Some(limit.map_err(|_| Fault::text("ERR LIMIT can't be negative"))?);
+                self.limit = Some(limit.map_err(|_| CommandError::text("ERR LIMIT can't be negative"))?);
             } else {
                 return Err(SYNTAX);
             }
@@ -133,7 +140,7 @@ impl<'a> Wanted<'a> {
 
     /// The smallest set first, where it does not matter: of an intersection it is all that is gone through.
     fn sort(&mut self) {
-        if self.operation != Operation::Difference {
+        if self.operation != SetOperation::Difference {
             self.inputs.sort_by_key(|input| input.len);
         }
     }
@@ -142,8 +149,8 @@ impl<'a> Wanted<'a> {
     fn is_long(&self) -> bool {
         let mut lens = self.inputs.iter().map(|input| input.len);
         let work = match self.operation {
-            Operation::Union => lens.sum(),
-            Operation::Intersection | Operation::Difference => {
+            SetOperation::Union => lens.sum(),
+            SetOperation::Intersection | SetOperation::Difference => {
                 lens.next().unwrap_or(0).saturating_mul(self.inputs.len() as u64)
             }
         };
@@ -151,15 +158,15 @@ impl<'a> Wanted<'a> {
     }
 
     /// The members that are asked for, in no order.
-    fn find(mut self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
+    fn find(mut self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         self.sort();
         match self.operation {
-            Operation::Union => self.union(keyspace),
-            Operation::Intersection | Operation::Difference => self.reduce(keyspace),
+            SetOperation::Union => self.union(keyspace),
+            SetOperation::Intersection | SetOperation::Difference => self.reduce(keyspace),
         }
     }
 
-    fn union(self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
+    fn union(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         let mut found: HashMap<Vec<u8>, f64> = HashMap::new();
         for input in self.inputs {
             with_set(keyspace, input.key, |set| {
@@ -174,13 +181,13 @@ impl<'a> Wanted<'a> {
     }
 
     /// The members of the first set that are in all others, or in none of them.
-    fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
-        let Some((first, others)) = self.inputs.split_first() else { return Ok(Entries::new()) };
-        let mut found = Entries::new();
+    fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
+        let Some((first, others)) = self.inputs.split_first() else { return Ok(ScoredMembers::new()) };
+        let mut found = ScoredMembers::new();
         with_set(keyspace, first.key, |set| {
             each(set, |score, member| found.push((number(score * first.weight), member.to_vec())));
         })?;
-        let kept = self.operation == Operation::Intersection;
+        let kept = self.operation == SetOperation::Intersection;
         for other in others {
             if found.is_empty() {
                 break;
@@ -204,10 +211,10 @@ pub(super) fn with_set<R>(
     keyspace: &mut Keyspace<'_>,
     key: &[u8],
     look: impl FnOnce(Option<&SetReader<'_>>) -> R,
-) -> Result<R, Fault> {
+) -> Result<R, CommandError> {
     keyspace.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
-        let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
+        let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
         Ok(look(Some(&set)))
     })
 }
@@ -215,7 +222,7 @@ pub(super) fn with_set<R>(
 /// Shows `show` all members of a set.
 fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
     if let Some(set) = set {
-        set.walk(0, Direction::Forward, |score, member| {
+        set.walk(0, ScanDirection::Forward, |score, member| {
             show(score, member);
             ControlFlow::Continue(())
         });
@@ -223,19 +230,19 @@ fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
 }
 
 fn answer(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
     name: &str,
-    operation: Operation,
-) -> Result<Next, Fault> {
+    operation: SetOperation,
+) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let mut wanted = Wanted::parse(keyspace, args, (name, 1), operation, Purpose::Reply)?;
-    let shape = Shape::of(wanted.scores, reply);
+    let mut wanted = SetOperationQuery::parse(keyspace, args, (name, 1), operation, SetOperationUse::Reply)?;
+    let shape = MemberFormat::of(wanted.scores, reply);
     wanted.sort();
     if wanted.is_long() {
-        let task = SeveralTask::new(keyspace, &wanted, Answer::Members(shape))?;
-        return Ok(Next::Slices(Box::new(Task::Several(task))));
+        let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Members(shape))?;
+        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
     }
     let mut found = wanted.find(keyspace)?;
     check_reply_len(found.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
@@ -244,109 +251,115 @@ fn answer(
     for (score, member) in &found {
         shape.member(*score, Member::of(member), reply);
     }
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 fn store(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
     name: &str,
-    operation: Operation,
-) -> Result<Next, Fault> {
+    operation: SetOperation,
+) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let found = Wanted::parse(keyspace, args, (name, 2), operation, Purpose::Store)?.find(keyspace)?;
+    let found = SetOperationQuery::parse(keyspace, args, (name, 2), operation, SetOperationUse::Store)?
+        .find(keyspace)?;
     put_found(context, args.get(1), &found, reply)
 }
 
 fn put_found(
-    context: &mut Context<'_>,
+    context: &mut CommandContext<'_>,
     key: &[u8],
-    found: &Entries,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    found: &ScoredMembers,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let (stored, ticket) = context.session.write(|writer| replace_set(writer, key, found, None));
     context.ticket = context.ticket.max(ticket);
     stored??;
     reply.count(found.len());
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 pub(in crate::commands) fn zunion(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    answer(context, args, reply, "zunion", Operation::Union)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    answer(context, args, reply, "zunion", SetOperation::Union)
 }
 
 pub(in crate::commands) fn zinter(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    answer(context, args, reply, "zinter", Operation::Intersection)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    answer(context, args, reply, "zinter", SetOperation::Intersection)
 }
 
 pub(in crate::commands) fn zdiff(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    answer(context, args, reply, "zdiff", Operation::Difference)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    answer(context, args, reply, "zdiff", SetOperation::Difference)
 }
 
 pub(in crate::commands) fn zunion_store(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    store(context, args, reply, "zunionstore", Operation::Union)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    store(context, args, reply, "zunionstore", SetOperation::Union)
 }
 
 pub(in crate::commands) fn zinter_store(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    store(context, args, reply, "zinterstore", Operation::Intersection)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    store(context, args, reply, "zinterstore", SetOperation::Intersection)
 }
 
 pub(in crate::commands) fn zdiff_store(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    store(context, args, reply, "zdiffstore", Operation::Difference)
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    store(context, args, reply, "zdiffstore", SetOperation::Difference)
 }
 
 pub(in crate::commands) fn zinter_card(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let mut wanted =
-        Wanted::parse(keyspace, args, ("zintercard", 1), Operation::Intersection, Purpose::Count)?;
+    let mut wanted = SetOperationQuery::parse(
+        keyspace,
+        args,
+        ("zintercard", 1),
+        SetOperation::Intersection,
+        SetOperationUse::Count,
+    )?;
     // A limit of 0 is none.
     let limit = wanted.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
     wanted.sort();
     if wanted.is_long() {
-        let task = SeveralTask::new(keyspace, &wanted, Answer::Count(limit))?;
-        return Ok(Next::Slices(Box::new(Task::Several(task))));
+        let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Count(limit))?;
+        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
     }
     reply.places((wanted.find(keyspace)?.len() as u64).min(limit));
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 pub(in crate::commands) fn zrange_store(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
-    let asked = Asked::parse(args, 3, STORED)?;
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let asked = RangeQuery::parse(args, 3, STORED)?;
     let found = with_set(&mut context.session, args.get(2), |set| {
-        let mut found = Entries::new();
+        let mut found = ScoredMembers::new();
         if let Some(set) = set {
             asked.walk(set, &asked.places(set), |score, member| {
                 found.push((score, member.to_vec()));

@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use skein_syntax::number::parse_i64;
 
-use crate::commands::Fault;
-use crate::commands::fault::NOT_AN_INTEGER;
+use crate::commands::CommandError;
+use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::engine::{Member, SetReader, SetWriter};
 use crate::resp::double::parse_bound;
 
 /// What both readers and writers of a set can find.
-pub(super) trait Places {
+pub(super) trait RankSource {
     fn len(&self) -> u64;
     fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64;
 }
 
-impl Places for SetReader<'_> {
+impl RankSource for SetReader<'_> {
     fn len(&self) -> u64 {
         Self::len(self)
     }
@@ -25,7 +25,7 @@ impl Places for SetReader<'_> {
     }
 }
 
-impl Places for SetWriter<'_> {
+impl RankSource for SetWriter<'_> {
     fn len(&self) -> u64 {
         Self::len(self)
     }
@@ -37,7 +37,7 @@ impl Places for SetWriter<'_> {
 
 /// A range of a sorted set, as commands name it, the lower bound first.
 #[derive(Clone, Copy)]
-pub(super) enum Span<'a> {
+pub(super) enum MemberRange<'a> {
     Ranks(i64, i64),
     Scores(ScoreBound, ScoreBound),
     Lex(LexBound<'a>, LexBound<'a>),
@@ -45,7 +45,7 @@ pub(super) enum Span<'a> {
 
 /// Which kind of range a command asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum RangeBy {
     Rank,
     Score,
     Lex,
@@ -65,29 +65,29 @@ pub(super) enum LexBound<'a> {
 }
 
 impl ScoreBound {
-    fn parse(text: &[u8]) -> Result<Self, Fault> {
+    fn parse(text: &[u8]) -> Result<Self, CommandError> {
         let (exclusive, score) = match text.strip_prefix(b"(") {
             Some(rest) => (true, rest),
             None => (false, text),
         };
-        let score = parse_bound(score).ok_or(Fault::text("ERR min or max is not a float"))?;
+        let score = parse_bound(score).ok_or(CommandError::text("ERR min or max is not a float"))?;
         Ok(Self { score, exclusive })
     }
 }
 
 impl<'a> LexBound<'a> {
-    fn parse(text: &'a [u8]) -> Result<Self, Fault> {
+    fn parse(text: &'a [u8]) -> Result<Self, CommandError> {
         match text {
             b"-" => Ok(Self::Lowest),
             b"+" => Ok(Self::Highest),
             [b'[', member @ ..] => Ok(Self::At { member, exclusive: false }),
             [b'(', member @ ..] => Ok(Self::At { member, exclusive: true }),
-            _ => Err(Fault::text("ERR min or max not valid string range item")),
+            _ => Err(CommandError::text("ERR min or max not valid string range item")),
         }
     }
 
     /// How many members come before it; `or_at`: or are the same.
-    fn rank(self, set: &impl Places, or_at: bool) -> u64 {
+    fn rank(self, set: &impl RankSource, or_at: bool) -> u64 {
         match self {
             Self::Lowest => 0,
             Self::Highest => set.len(),
@@ -103,20 +103,20 @@ impl<'a> LexBound<'a> {
     }
 }
 
-impl<'a> Span<'a> {
-    pub(super) fn parse(by: By, lower: &'a [u8], upper: &'a [u8]) -> Result<Self, Fault> {
+impl<'a> MemberRange<'a> {
+    pub(super) fn parse(by: RangeBy, lower: &'a [u8], upper: &'a [u8]) -> Result<Self, CommandError> {
         Ok(match by {
-            By::Rank => {
+            RangeBy::Rank => {
                 let rank = |text| parse_i64(text).ok_or(NOT_AN_INTEGER);
                 Self::Ranks(rank(lower)?, rank(upper)?)
             }
-            By::Score => Self::Scores(ScoreBound::parse(lower)?, ScoreBound::parse(upper)?),
-            By::Lex => Self::Lex(LexBound::parse(lower)?, LexBound::parse(upper)?),
+            RangeBy::Score => Self::Scores(ScoreBound::parse(lower)?, ScoreBound::parse(upper)?),
+            RangeBy::Lex => Self::Lex(LexBound::parse(lower)?, LexBound::parse(upper)?),
         })
     }
 
     /// The places in the order that it means; of a reverse range by rank, counted from the end.
-    pub(super) fn places(self, set: &impl Places) -> Range<u64> {
+    pub(super) fn places(self, set: &impl RankSource) -> Range<u64> {
         match self {
             Self::Ranks(start, end) => ranks(start, end, set.len()),
             Self::Scores(lower, upper) => {

@@ -14,23 +14,24 @@
 
 mod add;
 mod algebra;
-mod any;
 mod bounds;
-mod long;
+mod long_ranges;
 mod members;
+mod multi_set;
+mod random;
 mod ranges;
 mod remove;
 mod scan;
-mod several;
-mod several_long;
+mod set_operation_task;
 
 pub(super) use add::{zadd, zincr_by};
 pub(super) use algebra::{
     zdiff, zdiff_store, zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,
 };
-pub(super) use any::{zrand_member, zrand_member_in_slices};
-pub(super) use long::Members;
+pub(super) use long_ranges::MembersReply;
 pub(super) use members::{zcard, zmscore, zrank, zrevrank, zscore};
+pub(super) use multi_set::{replace_set, zmpop};
+pub(super) use random::{zrand_member, zrand_member_in_slices};
 pub(super) use ranges::{
     zcount, zlex_count, zrange, zrange_by_lex, zrange_by_score, zrevrange, zrevrange_by_lex,
     zrevrange_by_score,
@@ -39,15 +40,14 @@ pub(super) use remove::{
     entries_of, zpop_max, zpop_min, zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
 };
 pub(super) use scan::zscan;
-pub(super) use several::{replace_set, zmpop};
-pub(super) use several_long::SeveralTask;
+pub(super) use set_operation_task::SetOperationTask;
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::Fault;
-use crate::engine::{Direction, Member, RowRef, SetReader, VALUE_BYTES_MAX};
-use crate::resp::{Protocol, Reply};
+use super::CommandError;
+use crate::engine::{Member, RowRef, ScanDirection, SetReader, VALUE_BYTES_MAX};
+use crate::resp::{Protocol, ReplyWriter};
 
 /// Bytes of a reply that each of its members takes besides itself, at most: the heads of an array, a bulk string and a score.
 const MEMBER_OVERHEAD: usize = 64;
@@ -55,11 +55,11 @@ const MEMBER_OVERHEAD: usize = 64;
 /// Answers from a sorted set or from none; anything else is an error.
 fn answer_of<R>(
     row: Option<RowRef<'_>>,
-    reply: &mut Reply<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut Reply<'_>) -> Result<R, Fault>,
-) -> Result<R, Fault> {
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
-    let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
+    let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
     // A set that has ended since the row was read has no members, and is as good as absent.
     answer(Some(&set).filter(|set| !set.is_empty()), reply)
 }
@@ -67,8 +67,8 @@ fn answer_of<R>(
 /// The same, with the error written.
 fn with_set(
     row: Option<RowRef<'_>>,
-    reply: &mut Reply<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut Reply<'_>) -> Result<(), Fault>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
     if let Err(fault) = answer_of(row, reply, answer) {
         fault.write(reply);
@@ -76,22 +76,22 @@ fn with_set(
 }
 
 /// Refuses a reply that would be longer than the longest value.
-fn check_reply_len(bytes: usize) -> Result<(), Fault> {
+fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
     if bytes <= VALUE_BYTES_MAX {
         return Ok(());
     }
-    Err(Fault::owned(format!(
+    Err(CommandError::owned(format!(
         "ERR the reply would be longer than the limit of {VALUE_BYTES_MAX} bytes; ask for fewer members"
     )))
 }
 
 /// All members with their scores, as a map; of a set that is too long for a reply an error.
-pub(super) fn write_members(set: &SetReader<'_>, reply: &mut Reply<'_>) {
+pub(super) fn write_members(set: &SetReader<'_>, reply: &mut ReplyWriter<'_>) {
     let (start, len) = (reply.position(), usize::try_from(set.len()).unwrap_or(usize::MAX));
     let mut checked = check_reply_len(len.saturating_mul(MEMBER_OVERHEAD));
     if checked.is_ok() {
         reply.map(len);
-        set.walk(0, Direction::Forward, |score, member| {
+        set.walk(0, ScanDirection::Forward, |score, member| {
             reply.bulk_parts(member.parts());
             reply.double(score);
             checked = check_reply_len(reply.position() - start);
@@ -111,25 +111,25 @@ fn in_order<M: Ord>(a: &(f64, M), b: &(f64, M)) -> Ordering {
 
 /// Writes members one after the other, with their scores or without.
 #[derive(Clone, Copy)]
-struct Shape {
+struct MemberFormat {
     scores: bool,
     /// A member with its score is an array of its own.
     pairs: bool,
 }
 
-impl Shape {
+impl MemberFormat {
     /// As ranges are written: in pairs in RESP3.
-    fn of(scores: bool, reply: &Reply<'_>) -> Self {
+    fn of(scores: bool, reply: &ReplyWriter<'_>) -> Self {
         Self { scores, pairs: scores && reply.protocol() == Protocol::Resp3 }
     }
 
     /// The head of an array of `count` members.
-    fn head(self, count: usize, reply: &mut Reply<'_>) {
+    fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
         reply.array(if self.scores && !self.pairs { 2 * count } else { count });
     }
 
     #[inline]
-    fn member(self, score: f64, member: Member<'_>, reply: &mut Reply<'_>) {
+    fn member(self, score: f64, member: Member<'_>, reply: &mut ReplyWriter<'_>) {
         if self.pairs {
             reply.array(2);
         }

@@ -4,34 +4,34 @@ use std::ops::{ControlFlow, Range};
 
 use skein_syntax::number::parse_i64;
 
-use super::bounds::{By, Span};
-use super::{MEMBER_OVERHEAD, Shape, check_reply_len};
-use crate::commands::fault::SYNTAX;
-use crate::commands::{Fault, is};
-use crate::engine::{Direction, Member, SetWriter, VALUE_BYTES_MAX, Writer};
-use crate::resp::{Args, Protocol, Reply};
+use super::bounds::{MemberRange, RangeBy};
+use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
+use crate::commands::command_error::SYNTAX;
+use crate::commands::{CommandError, is};
+use crate::engine::{EngineWriter, Member, ScanDirection, SetWriter, VALUE_BYTES_MAX};
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
 pub(in crate::commands) fn zrem(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let gone = writer.change_set(args.get(1), false, |set| {
         let mut gone = 0;
         for member in args.from(2) {
             gone += usize::from(set.remove(member)?.is_some());
         }
-        Ok::<_, Fault>(gone)
+        Ok::<_, CommandError>(gone)
     })?;
     reply.count(gone.unwrap_or(0));
     Ok(())
 }
 
 /// Members with their scores.
-pub(super) type Entries = Vec<(f64, Vec<u8>)>;
+pub(super) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
 /// The members of these places, with their scores.
-fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: Direction) -> Entries {
+fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: ScanDirection) -> ScoredMembers {
     let mut left = places.end.saturating_sub(places.start);
     let mut found = Vec::new();
     if left > 0 {
@@ -45,12 +45,12 @@ fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: Direction) ->
 }
 
 /// All members of a set with their scores, in order.
-pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> Entries {
-    members_at(set, &(0..set.len()), Direction::Forward)
+pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> ScoredMembers {
+    members_at(set, &(0..set.len()), ScanDirection::Forward)
 }
 
 /// Removes members, looked up some at a time ahead, so that the reads overlap.
-fn take_out(set: &mut SetWriter<'_>, members: &Entries) -> Result<(), Fault> {
+fn take_out(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
     const AHEAD: usize = 64;
     for some in members.chunks(AHEAD) {
         set.expect(some.iter().map(|(_, member)| &member[..]));
@@ -62,12 +62,12 @@ fn take_out(set: &mut SetWriter<'_>, members: &Entries) -> Result<(), Fault> {
 }
 
 fn remove_range(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    by: By,
-) -> Result<(), Fault> {
-    let span = Span::parse(by, args.get(2), args.get(3))?;
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    by: RangeBy,
+) -> Result<(), CommandError> {
+    let span = MemberRange::parse(by, args.get(2), args.get(3))?;
     let gone = writer.change_set(args.get(1), false, |set| {
         let places = span.places(set);
         let count = places.end.saturating_sub(places.start);
@@ -75,53 +75,53 @@ fn remove_range(
             set.clear();
             return Ok(count);
         }
-        take_out(set, &members_at(set, &places, Direction::Forward))?;
-        Ok::<_, Fault>(count)
+        take_out(set, &members_at(set, &places, ScanDirection::Forward))?;
+        Ok::<_, CommandError>(count)
     })?;
     reply.places(gone.unwrap_or(0));
     Ok(())
 }
 
 pub(in crate::commands) fn zrem_range_by_rank(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    remove_range(writer, args, reply, By::Rank)
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    remove_range(writer, args, reply, RangeBy::Rank)
 }
 
 pub(in crate::commands) fn zrem_range_by_score(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    remove_range(writer, args, reply, By::Score)
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    remove_range(writer, args, reply, RangeBy::Score)
 }
 
 pub(in crate::commands) fn zrem_range_by_lex(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    remove_range(writer, args, reply, By::Lex)
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    remove_range(writer, args, reply, RangeBy::Lex)
 }
 
 /// A number that is not negative.
-pub(super) fn parse_count(text: &[u8]) -> Result<u64, Fault> {
+pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
     let count = parse_i64(text).filter(|count| *count >= 0);
-    let count = count.ok_or(Fault::text("ERR value is out of range, must be positive"))?;
+    let count = count.ok_or(CommandError::text("ERR value is out of range, must be positive"))?;
     Ok(count.unsigned_abs())
 }
 
 /// Takes up to `count` members out, from one end; `None` if there is no set.
 pub(super) fn pop(
-    writer: &mut Writer<'_, '_>,
+    writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
-    direction: Direction,
+    direction: ScanDirection,
     count: u64,
-) -> Result<Option<Entries>, Fault> {
+) -> Result<Option<ScoredMembers>, CommandError> {
     writer.change_set(key, false, |set| {
-        let first = if direction == Direction::Forward { 0 } else { set.len().saturating_sub(1) };
+        let first = if direction == ScanDirection::Forward { 0 } else { set.len().saturating_sub(1) };
         let members = members_at(set, &(first..first + count.min(set.len())), direction);
         let bytes: usize = members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum();
         if bytes > VALUE_BYTES_MAX {
@@ -132,12 +132,12 @@ pub(super) fn pop(
         } else {
             take_out(set, &members)?;
         }
-        Ok::<_, Fault>(members)
+        Ok::<_, CommandError>(members)
     })
 }
 
 /// Writes what was taken out.
-pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: Shape, reply: &mut Reply<'_>) {
+pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut ReplyWriter<'_>) {
     shape.head(members.len(), reply);
     for (score, member) in members {
         shape.member(*score, Member::of(member), reply);
@@ -145,44 +145,44 @@ pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: Shape, reply: &mut
 }
 
 fn pop_one_end(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    direction: Direction,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    direction: ScanDirection,
+) -> Result<(), CommandError> {
     if args.len() > 3 {
         return Err(SYNTAX);
     }
     let counted = args.len() == 3;
     let count = if counted { parse_count(args.get(2))? } else { 1 };
     let members = pop(writer, args.get(1), direction, count)?.unwrap_or_default();
-    let shape = Shape { scores: true, pairs: counted && reply.protocol() == Protocol::Resp3 };
+    let shape = MemberFormat { scores: true, pairs: counted && reply.protocol() == Protocol::Resp3 };
     write_popped(&members, shape, reply);
     Ok(())
 }
 
 pub(in crate::commands) fn zpop_min(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    pop_one_end(writer, args, reply, Direction::Forward)
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    pop_one_end(writer, args, reply, ScanDirection::Forward)
 }
 
 pub(in crate::commands) fn zpop_max(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
-    pop_one_end(writer, args, reply, Direction::Backward)
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    pop_one_end(writer, args, reply, ScanDirection::Backward)
 }
 
 /// `MIN` or `MAX`.
-pub(super) fn parse_end(word: &[u8]) -> Result<Direction, Fault> {
+pub(super) fn parse_end(word: &[u8]) -> Result<ScanDirection, CommandError> {
     if is(word, "MIN") {
-        Ok(Direction::Forward)
+        Ok(ScanDirection::Forward)
     } else if is(word, "MAX") {
-        Ok(Direction::Backward)
+        Ok(ScanDirection::Backward)
     } else {
         Err(SYNTAX)
     }

@@ -1,10 +1,10 @@
 //! ZSCAN: the members of a set, some at a time.
 
-use crate::commands::scan::{Filling, Page, ScanOptions, after_cursor, parse_cursor, write_page};
-use crate::commands::{Context, Fault, Next};
-use crate::engine::{Direction, SetReader};
+use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::engine::{ScanDirection, SetReader};
 use crate::resp::double::write_double;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Sets of so many members are given at once and in the order of scores, as Redis gives its small
 /// sets; but if it takes long to match them.
@@ -12,15 +12,15 @@ const AT_ONCE: u64 = 128;
 
 /// As in Redis, the options of a key that is not there are not looked at.
 pub(in crate::commands) fn zscan(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let cursor = parse_cursor(args.get(2))?;
     let shared = context.shared;
     let page = context.look_up(args.get(1), |row| {
-        let Some(row) = row? else { return Ok::<_, Fault>(Page::default()) };
-        let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
+        let Some(row) = row? else { return Ok::<_, CommandError>(ScanPage::default()) };
+        let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
         let options = ScanOptions::parse(args, 3, false)?;
         if set.len() <= AT_ONCE && !options.is_costly() {
             return all(&set, &options, reply);
@@ -29,11 +29,11 @@ pub(in crate::commands) fn zscan(
         some(&set, after.as_deref(), &options, reply)
     })?;
     write_page(shared, cursor, &page, reply);
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
 /// Scores are bulk strings here, in either version of the protocol.
-fn write_score(list: &mut Reply<'_>, score: f64) {
+fn write_score(list: &mut ReplyWriter<'_>, score: f64) {
     let mut text = Vec::new();
     write_double(&mut text, score);
     list.bulk(&text);
@@ -41,9 +41,13 @@ fn write_score(list: &mut Reply<'_>, score: f64) {
 
 /// REQUIRES: they are few, and it is soon known whether one matches; there is no going on in this
 /// order.
-fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Result<Page, Fault> {
-    let mut page = Filling::whole(options, reply);
-    set.walk(0, Direction::Forward, |score, member| {
+fn all(
+    set: &SetReader<'_>,
+    options: &ScanOptions<'_>,
+    reply: &ReplyWriter<'_>,
+) -> Result<ScanPage, CommandError> {
+    let mut page = ScanPageFiller::whole(options, reply);
+    set.walk(0, ScanDirection::Forward, |score, member| {
         page.take(&member.to_vec(), |list| write_score(list, score))
     });
     page.finish()
@@ -54,9 +58,9 @@ fn some(
     set: &SetReader<'_>,
     after: Option<&[u8]>,
     options: &ScanOptions<'_>,
-    reply: &Reply<'_>,
-) -> Result<Page, Fault> {
-    let mut page = Filling::new(options, options.count, reply);
+    reply: &ReplyWriter<'_>,
+) -> Result<ScanPage, CommandError> {
+    let mut page = ScanPageFiller::new(options, options.count, reply);
     set.members_after(after, |member, score| page.take(member, |list| write_score(list, score)));
     page.finish()
 }

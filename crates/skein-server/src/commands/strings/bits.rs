@@ -4,32 +4,36 @@ use skein_syntax::number::parse_i64;
 
 use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
-use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{Context, Fault, Next, is};
-use crate::engine::{Change, RowRef, RowWriter as _, Writer};
-use crate::resp::{Args, Reply};
+use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::{AfterCommand, CommandContext, CommandError, is};
+use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Bytes beyond which no bit can be named.
 const BYTES_MAX: usize = 512 << 20;
 
 /// A bit's byte, and its place there as a mask.
-fn parse_offset(text: &[u8]) -> Result<(usize, u8), Fault> {
+fn parse_offset(text: &[u8]) -> Result<(usize, u8), CommandError> {
     let offset = parse_i64(text).and_then(|offset| usize::try_from(offset).ok());
     match offset.filter(|offset| offset / 8 < BYTES_MAX) {
         Some(offset) => Ok((offset / 8, 0x80 >> (offset % 8))),
-        None => Err(Fault::text("ERR bit offset is not an integer or out of range")),
+        None => Err(CommandError::text("ERR bit offset is not an integer or out of range")),
     }
 }
 
 /// Writes what `read` finds, or why it finds nothing.
-fn answer(reply: &mut Reply<'_>, read: impl FnOnce() -> Result<i64, Fault>) {
+fn answer(reply: &mut ReplyWriter<'_>, read: impl FnOnce() -> Result<i64, CommandError>) {
     match read() {
         Ok(number) => reply.int(number),
         Err(fault) => fault.write(reply),
     }
 }
 
-pub(in crate::commands) fn get_bit(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(in crate::commands) fn get_bit(
+    row: Option<RowRef<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
     answer(reply, || {
         let (byte, mask) = parse_offset(args.get(2))?;
         let value = value_of(row)?.unwrap_or_default();
@@ -38,14 +42,14 @@ pub(in crate::commands) fn get_bit(row: Option<RowRef<'_>>, args: &Args<'_>, rep
 }
 
 pub(in crate::commands) fn set_bit(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let (byte, mask) = parse_offset(args.get(2))?;
     let bit = match parse_i64(args.get(3)) {
         Some(bit @ (0 | 1)) => bit == 1,
-        _ => return Err(Fault::text("ERR bit is not an integer or out of range")),
+        _ => return Err(CommandError::text("ERR bit is not an integer or out of range")),
     };
     let mut before = false;
     writer.update(args.get(1), |row, rows| {
@@ -53,7 +57,7 @@ pub(in crate::commands) fn set_bit(
         let present = value.get(byte).copied();
         before = present.is_some_and(|present| present & mask > 0);
         if present.is_some() && before == bit {
-            return Ok(Change::Keep);
+            return Ok(RowChange::Keep);
         }
         let new = present.unwrap_or(0) & !mask | if bit { mask } else { 0 };
         let gap = vec![0; byte.saturating_sub(value.len())];
@@ -65,7 +69,7 @@ pub(in crate::commands) fn set_bit(
 }
 
 /// The unit of a range, if one is named: whether it is bits.
-fn parse_unit(text: &[u8]) -> Result<bool, Fault> {
+fn parse_unit(text: &[u8]) -> Result<bool, CommandError> {
     if is(text, "BIT") {
         Ok(true)
     } else if is(text, "BYTE") {
@@ -76,13 +80,13 @@ fn parse_unit(text: &[u8]) -> Result<bool, Fault> {
 }
 
 /// Bits of a value from the first to the last one.
-struct Bits<'v> {
+struct BitRange<'v> {
     value: &'v [u8],
     first: usize,
     last: usize,
 }
 
-impl<'v> Bits<'v> {
+impl<'v> BitRange<'v> {
     /// The range from `start` to `end`, of bits or of bytes; `None` if it is empty.
     fn of(value: &'v [u8], start: i64, end: i64, bits: bool) -> Option<Self> {
         let (first, last) = clamp(start, end, if bits { value.len() * 8 } else { value.len() })?;
@@ -139,9 +143,9 @@ const IN_BATCH_MAX: usize = 1 << 20;
 /// Answers if the value is not long; else that is put off.
 fn unless_long(
     row: Option<RowRef<'_>>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    read: impl FnOnce(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>),
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    read: impl FnOnce(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
 ) {
     if row.and_then(RowRef::value).is_some_and(|value| value.len() > IN_BATCH_MAX) {
         return reply.put_off();
@@ -151,41 +155,49 @@ fn unless_long(
 
 /// Answers by itself, however long the value is: it is there for one look only, so that takes no slices.
 fn alone(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    read: impl FnOnce(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>),
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    read: impl FnOnce(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
+) -> Result<AfterCommand, CommandError> {
     context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) fn bit_count(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(in crate::commands) fn bit_count(
+    row: Option<RowRef<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
     unless_long(row, args, reply, count);
 }
 
 pub(in crate::commands) fn bit_count_alone(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     alone(context, args, reply, count)
 }
 
-pub(in crate::commands) fn bit_pos(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(in crate::commands) fn bit_pos(
+    row: Option<RowRef<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
     unless_long(row, args, reply, position);
 }
 
 pub(in crate::commands) fn bit_pos_alone(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     alone(context, args, reply, position)
 }
 
 /// As in Redis, the arguments are looked at only if the key is there.
-fn count(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn count(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(reply, || {
         let Some(value) = value_of(row)? else { return Ok(0) };
         let (start, end) = match args.len() {
@@ -197,15 +209,15 @@ fn count(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
             return Ok(0);
         }
         let bits = args.len() == 5 && parse_unit(args.get(4))?;
-        Ok(Bits::of(value, start, end, bits).map_or(0, |bits| bits.count().cast_signed()))
+        Ok(BitRange::of(value, start, end, bits).map_or(0, |bits| bits.count().cast_signed()))
     });
 }
 
-fn position(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn position(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(reply, || {
         let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
             bit @ (0 | 1) => bit == 1,
-            _ => return Err(Fault::text("ERR The bit argument must be 1 or 0.")),
+            _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),
         };
         let Some(value) = value_of(row)? else { return Ok(if bit { -1 } else { 0 }) };
         if args.len() > 6 {
@@ -215,7 +227,7 @@ fn position(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
         let start = if args.len() > 3 { parse(3)? } else { 0 };
         let bits = args.len() == 6 && parse_unit(args.get(5))?;
         let end = if args.len() > 4 { parse(4)? } else { -1 };
-        let Some(bits) = Bits::of(value, start, end, bits) else { return Ok(-1) };
+        let Some(bits) = BitRange::of(value, start, end, bits) else { return Ok(-1) };
         let found = match bits.find(bit) {
             // Without an end, zeros follow the value.
             None if !bit && args.len() < 5 => Some(value.len() * 8),

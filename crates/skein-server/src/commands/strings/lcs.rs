@@ -12,11 +12,11 @@
 
 use skein_syntax::number::parse_i64;
 
-use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{Progress, Task};
-use crate::commands::{Context, Fault, Next, is};
+use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::task::{SlicedTask, TaskProgress};
+use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::RowRef;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The greatest table, in cells: what Redis allows, which has four bytes for each.
 const CELLS_MAX: usize = (512 << 20) / 4;
@@ -26,15 +26,15 @@ const SLICE_CELLS: usize = 1 << 20;
 
 /// What is asked for.
 #[derive(Default)]
-struct Options {
+struct LcsOptions {
     length: bool,
     matches: bool,
     match_lengths: bool,
     shortest: i64,
 }
 
-impl Options {
-    fn parse(args: &Args<'_>) -> Result<Self, Fault> {
+impl LcsOptions {
+    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -51,17 +51,19 @@ impl Options {
             }
         }
         if options.matches && options.length {
-            return Err(Fault::text("ERR If you want both the length and indexes, please just use IDX."));
+            return Err(CommandError::text(
+                "ERR If you want both the length and indexes, please just use IDX.",
+            ));
         }
         Ok(options)
     }
 }
 
 pub(in crate::commands) fn lcs(
-    context: &mut Context<'_>,
-    args: &Args<'_>,
-    _: &mut Reply<'_>,
-) -> Result<Next, Fault> {
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let limit = context.shared.settings.reply_bytes_max.get();
     let (mut values, mut strings) = ([Vec::new(), Vec::new()], true);
     let lookups = &mut context.client.lookups;
@@ -74,23 +76,23 @@ pub(in crate::commands) fn lcs(
         }
     })?;
     if !strings {
-        return Err(Fault::text("ERR The specified keys must contain string values"));
+        return Err(CommandError::text("ERR The specified keys must contain string values"));
     }
-    let options = Options::parse(args)?;
+    let options = LcsOptions::parse(args)?;
     let [a, b] = values;
     if (a.len() + 1).saturating_mul(b.len() + 1) > CELLS_MAX {
-        return Err(Fault::text(
+        return Err(CommandError::text(
             "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
         ));
     }
-    Ok(Next::Slices(Box::new(Task::Lcs(LcsTask::new(a, b, options)))))
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::Lcs(LcsTask::new(a, b, options)))))
 }
 
 /// The table of two values, as far as it is filled.
 pub(crate) struct LcsTask {
     a: Vec<u8>,
     b: Vec<u8>,
-    options: Options,
+    options: LcsOptions,
     /// Lengths of the last row that is filled.
     row: Vec<u32>,
     rows: usize,
@@ -99,14 +101,14 @@ pub(crate) struct LcsTask {
 }
 
 /// Bytes that both have, `len` in a row, from `a` and from `b` on.
-struct Match {
+struct LcsMatch {
     a: usize,
     b: usize,
     len: usize,
 }
 
 impl LcsTask {
-    fn new(a: Vec<u8>, b: Vec<u8>, options: Options) -> Self {
+    fn new(a: Vec<u8>, b: Vec<u8>, options: LcsOptions) -> Self {
         let cells = if options.length { 0 } else { a.len() * b.len() };
         let (row, up) = (vec![0; b.len() + 1], vec![0; cells.div_ceil(64)]);
         Self { a, b, options, row, rows: 0, up }
@@ -116,7 +118,7 @@ impl LcsTask {
         self.a.capacity() + self.b.capacity() + size_of_val(&self.row[..]) + size_of_val(&self.up[..])
     }
 
-    pub(in crate::commands) fn step(&mut self, reply: &mut Reply<'_>) -> Progress {
+    pub(in crate::commands) fn step(&mut self, reply: &mut ReplyWriter<'_>) -> TaskProgress {
         let most = SLICE_CELLS / self.row.len() + 1;
         let end = (self.rows + most).min(self.a.len());
         for i in self.rows..end {
@@ -124,10 +126,10 @@ impl LcsTask {
         }
         self.rows = end;
         if end < self.a.len() {
-            return Progress::More;
+            return TaskProgress::More;
         }
         self.write(reply);
-        Progress::Done
+        TaskProgress::Done
     }
 
     fn fill_row(&mut self, i: usize) {
@@ -151,9 +153,9 @@ impl LcsTask {
     }
 
     /// The matches on the way back, the last one first.
-    fn matches(&self) -> Vec<Match> {
+    fn matches(&self) -> Vec<LcsMatch> {
         let (mut i, mut j) = (self.a.len(), self.b.len());
-        let mut found: Vec<Match> = Vec::new();
+        let mut found: Vec<LcsMatch> = Vec::new();
         while i > 0 && j > 0 {
             if self.a[i - 1] != self.b[j - 1] {
                 if self.goes_up(i - 1, j - 1) {
@@ -165,16 +167,16 @@ impl LcsTask {
             }
             match found.last_mut() {
                 Some(last) if last.a == i && last.b == j => {
-                    *last = Match { a: i - 1, b: j - 1, len: last.len + 1 };
+                    *last = LcsMatch { a: i - 1, b: j - 1, len: last.len + 1 };
                 }
-                _ => found.push(Match { a: i - 1, b: j - 1, len: 1 }),
+                _ => found.push(LcsMatch { a: i - 1, b: j - 1, len: 1 }),
             }
             (i, j) = (i - 1, j - 1);
         }
         found
     }
 
-    fn write(&self, reply: &mut Reply<'_>) {
+    fn write(&self, reply: &mut ReplyWriter<'_>) {
         let length = self.row[self.b.len()] as usize;
         if self.options.length {
             return reply.count(length);

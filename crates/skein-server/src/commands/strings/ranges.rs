@@ -3,13 +3,13 @@
 use skein_syntax::number::parse_i64;
 
 use super::{TOO_LONG, changed, value_of};
-use crate::commands::Fault;
-use crate::commands::fault::NOT_AN_INTEGER;
-use crate::engine::{Change, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
-use crate::resp::{Args, Reply};
+use crate::commands::CommandError;
+use crate::commands::command_error::NOT_AN_INTEGER;
+use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Two integers, one after the other.
-pub(super) fn parse_pair(args: &Args<'_>, first: usize) -> Result<(i64, i64), Fault> {
+pub(super) fn parse_pair(args: &RequestArgs<'_>, first: usize) -> Result<(i64, i64), CommandError> {
     let parse = |at| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
     Ok((parse(first)?, parse(first + 1)?))
 }
@@ -27,12 +27,16 @@ pub(super) fn is_crossed(start: i64, end: i64) -> bool {
     start < 0 && end < 0 && start > end
 }
 
-pub(in crate::commands) fn get_range(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+pub(in crate::commands) fn get_range(
+    row: Option<RowRef<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
     let read = || {
         let (start, end) = parse_pair(args, 2)?;
         let value = value_of(row)?.unwrap_or_default();
         let part = if is_crossed(start, end) { None } else { clamp(start, end, value.len()) };
-        Ok::<_, Fault>(part.map_or(&[][..], |(first, last)| &value[first..=last]))
+        Ok::<_, CommandError>(part.map_or(&[][..], |(first, last)| &value[first..=last]))
     };
     match read() {
         Ok(part) => reply.bulk(part),
@@ -41,19 +45,19 @@ pub(in crate::commands) fn get_range(row: Option<RowRef<'_>>, args: &Args<'_>, r
 }
 
 pub(in crate::commands) fn set_range(
-    writer: &mut Writer<'_, '_>,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<(), Fault> {
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
     let offset = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-    let offset = usize::try_from(offset).map_err(|_| Fault::text("ERR offset is out of range"))?;
+    let offset = usize::try_from(offset).map_err(|_| CommandError::text("ERR offset is out of range"))?;
     let part = args.get(3);
     let mut len = 0;
     writer.update(args.get(1), |row, rows| {
         let value = value_of(row)?.unwrap_or_default();
         len = value.len();
         if part.is_empty() {
-            return Ok(Change::Keep);
+            return Ok(RowChange::Keep);
         }
         let end = offset.checked_add(part.len()).filter(|end| *end <= VALUE_BYTES_MAX).ok_or(TOO_LONG)?;
         len = len.max(end);

@@ -1,11 +1,11 @@
 //! Commands about when keys expire, a line each.
 
 use super::super::Handler::{General, Read, Write};
-use super::super::{Command, expiry};
+use super::super::{CommandSpec, expiry};
 use super::{ONE, READ_FAST, WRITE_FAST, WRITE_GROWS, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("expire", -3, WRITE_FAST, ONE, "generic", Write(expiry::expire), "Lets a key expire in so many seconds"),
     row("expireat", -3, WRITE_FAST, ONE, "generic", Write(expiry::expire_at), "Lets a key expire at a time, in seconds since 1970"),
     row("expiretime", 2, READ_FAST, ONE, "generic", Read(expiry::expire_time), "When a key expires, in seconds since 1970"),

@@ -1,11 +1,11 @@
 //! Commands on columns, a line each.
 
 use super::super::Handler::{General, Read, ReadOrSlices, Write};
-use super::super::{Command, hashes};
+use super::super::{CommandSpec, hashes};
 use super::{ONE, READ, READ_FAST, WRITE_FAST, WRITE_GROWS_FAST, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("hdel", -3, WRITE_FAST, ONE, "hash", Write(hashes::hdel), "Removes columns"),
     row("hexists", 3, READ_FAST, ONE, "hash", Read(hashes::hexists), "Whether a column is there"),
     row("hget", 3, READ_FAST, ONE, "hash", Read(hashes::hget), "Gets a column"),

@@ -1,11 +1,11 @@
 //! Commands on keys of any kind, a line each.
 
 use super::super::Handler::{General, Read, ReadOneOrMany, WriteOrSlices};
-use super::super::{Command, databases, keys, scan};
+use super::super::{CommandSpec, databases, keys, scan};
 use super::{ALL, NONE, ONE, READ, READ_FAST, WRITE, WRITE_FAST, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("del", -2, WRITE, ALL, "generic", WriteOrSlices(keys::del, keys::del_in_slices), "Removes keys"),
     row("exists", -2, READ_FAST, ALL, "generic", ReadOneOrMany(keys::exists_one, keys::exists), "How many of the keys are there"),
     row("keys", 2, READ, NONE, "generic", General(keys::keys), "Gets the keys that match a pattern, in order"),

@@ -10,9 +10,9 @@ mod sorted_sets;
 mod strings;
 mod transactions;
 
-use super::early::EarlyHandler;
 use super::subcommands::Subcommands;
-use super::{Command, Handler, hash};
+use super::while_loading::LoadingHandler;
+use super::{CommandSpec, Handler, hash};
 
 const NONE: (i32, i32, i32) = (0, 0, 0);
 const ONE: (i32, i32, i32) = (1, 1, 1);
@@ -44,11 +44,11 @@ const fn row(
     group: &'static str,
     handler: Handler,
     summary: &'static str,
-) -> Command {
+) -> CommandSpec {
     // Reads and writes of single keys run in batches, which are timed as such.
     let timed_together =
         has_fast(flags) && matches!(handler, Handler::General(_) | Handler::ReadOneOrMany(..));
-    Command {
+    CommandSpec {
         name,
         arity,
         flags,
@@ -75,14 +75,14 @@ const fn has_fast(flags: &[&str]) -> bool {
     false
 }
 
-impl Command {
+impl CommandSpec {
     /// The row of a command with subcommands.
     const fn with(self, subcommands: Subcommands) -> Self {
         Self { subcommands, timed_together: false, ..self }
     }
 
     /// The row of a command that is answered before there is data, too.
-    const fn early(self, early: EarlyHandler) -> Self {
+    const fn early(self, early: LoadingHandler) -> Self {
         Self { early: Some(early), ..self }
     }
 
@@ -103,7 +103,7 @@ impl Command {
 }
 
 /// The families; the values' come first, because their first two commands are the hottest.
-const FAMILIES: [&[Command]; 9] = [
+const FAMILIES: [&[CommandSpec]; 9] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -125,7 +125,7 @@ const COUNT: usize = {
 };
 
 /// Every command, family after family.
-pub(crate) static COMMANDS: [Command; COUNT] = {
+pub(crate) static COMMANDS: [CommandSpec; COUNT] = {
     let mut all = [FAMILIES[0][0]; COUNT];
     let (mut at, mut family) = (0, 0);
     while family < FAMILIES.len() {

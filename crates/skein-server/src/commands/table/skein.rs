@@ -1,11 +1,11 @@
 //! Commands that Redis lacks, a line each.
 
 use super::super::Handler::{General, ReadOrSlices, Write};
-use super::super::{Command, memory, skein};
+use super::super::{CommandSpec, memory, skein};
 use super::{NONE, ONE, READ, READ_FAST, WRITE, WRITE_GROWS_FAST, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("sk.cas", 4, WRITE_GROWS_FAST, ONE, "skein", Write(skein::cas), "Sets a key if its version is as given"),
     row("sk.count", 3, READ, NONE, "skein", General(skein::count), "How many keys lie between bounds"),
     row("sk.delrange", 3, WRITE, NONE, "skein", General(skein::del_range), "Removes the keys between bounds"),

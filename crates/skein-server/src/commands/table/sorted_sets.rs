@@ -1,7 +1,7 @@
 //! Commands on sorted sets, a line each.
 
 use super::super::Handler::{Exclusive, General, Read, ReadOrSlices, Write};
-use super::super::{Command, sorted_sets as z};
+use super::super::{CommandSpec, sorted_sets as z};
 use super::{NONE, ONE, READ, READ_FAST, TWO, WRITE, WRITE_FAST, WRITE_GROWS, WRITE_GROWS_FAST, row};
 
 const GROUP: &str = "sorted-set";
@@ -10,7 +10,7 @@ const READ_MOVABLE: &[&str] = &["readonly", "movablekeys"];
 const STORES_MOVABLE: &[&str] = &["write", "denyoom", "movablekeys"];
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("zadd", -4, WRITE_GROWS_FAST, ONE, GROUP, Write(z::zadd), "Gives members scores"),
     row("zcard", 2, READ_FAST, ONE, GROUP, Read(z::zcard), "How many members"),
     row("zcount", 4, READ_FAST, ONE, GROUP, Read(z::zcount), "How many members between two scores"),

@@ -1,11 +1,11 @@
 //! Commands on values, a line each.
 
 use super::super::Handler::{General, Read, ReadOrSlices, Write};
-use super::super::{Command, strings};
+use super::super::{CommandSpec, strings};
 use super::{ALL, ONE, PAIRS, READ, READ_FAST, WRITE_FAST, WRITE_GROWS, WRITE_GROWS_FAST, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     // The hottest two first: they share a cache line.
     row("get", 2, READ_FAST, ONE, "string", Read(strings::get), "Gets the value of a key"),
     row("set", -3, WRITE_GROWS, ONE, "string", Write(strings::set), "Sets a key to a value"),

@@ -1,18 +1,18 @@
 //! Commands of transactions, and those that are one by themselves, a line each.
 
 use super::super::Handler::{Exclusive, Exec, General};
-use super::super::{Command, several, transactions};
+use super::super::{CommandSpec, multi_key, transactions};
 use super::{ALL, ALSO_RUN, NONE, PAIRS, TRANSACTION, TWO, WRITE, WRITE_FAST, WRITE_GROWS, row};
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[CommandSpec] = &[
     row("discard", 1, TRANSACTION, NONE, "transactions", General(transactions::discard), "Forgets what was queued since MULTI"),
     row("exec", 1, ALSO_RUN, NONE, "transactions", Exec, "Runs what was queued since MULTI, all of it together"),
     row("multi", 1, TRANSACTION, NONE, "transactions", General(transactions::multi), "Begins to queue commands for EXEC"),
     row("unwatch", 1, TRANSACTION, NONE, "transactions", General(transactions::unwatch), "Forgets all watched keys"),
-    row("copy", -3, WRITE_GROWS, TWO, "generic", Exclusive(several::copy), "Copies a key"),
-    row("msetnx", -3, WRITE_GROWS, PAIRS, "string", Exclusive(several::mset_nx), "Sets keys to values if none of them is there"),
-    row("rename", 3, WRITE, TWO, "generic", Exclusive(several::rename), "Renames a key"),
-    row("renamenx", 3, WRITE_FAST, TWO, "generic", Exclusive(several::rename_nx), "Renames a key unless the new name is taken"),
+    row("copy", -3, WRITE_GROWS, TWO, "generic", Exclusive(multi_key::copy), "Copies a key"),
+    row("msetnx", -3, WRITE_GROWS, PAIRS, "string", Exclusive(multi_key::mset_nx), "Sets keys to values if none of them is there"),
+    row("rename", 3, WRITE, TWO, "generic", Exclusive(multi_key::rename), "Renames a key"),
+    row("renamenx", 3, WRITE_FAST, TWO, "generic", Exclusive(multi_key::rename_nx), "Renames a key unless the new name is taken"),
     row("watch", -2, TRANSACTION, ALL, "transactions", General(transactions::watch), "Has the next EXEC run only if the keys stay as they are"),
 ];

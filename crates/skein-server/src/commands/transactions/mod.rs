@@ -9,17 +9,17 @@
 
 pub(crate) mod watched;
 
-use super::fault::NOT_IN_MULTI;
-use super::{Command, Context, Fault, Handler, Next, Resolved};
-use crate::client::Client;
-use crate::resp::{Args, Queue, Reply};
+use super::command_error::NOT_IN_MULTI;
+use super::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
+use crate::client::ClientState;
+use crate::resp::{ReplyWriter, RequestArgs, RequestQueue};
 
-type Answer = Result<Next, Fault>;
+type TransactionCommandResult = Result<AfterCommand, CommandError>;
 
 /// What a client has queued since its MULTI.
 #[derive(Debug, Default)]
 pub(crate) struct Multi {
-    pub queue: Queue,
+    pub queue: RequestQueue,
     /// A request could not be queued, so EXEC will run none.
     pub spoiled: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Multi {
 /// The commands that are run at once between MULTI and EXEC.
 const AT_ONCE: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
-impl Client {
+impl ClientState {
     /// Whether MULTI was said, and neither EXEC nor DISCARD.
     #[inline]
     pub(crate) fn in_multi(&self) -> bool {
@@ -40,7 +40,7 @@ impl Client {
     }
 
     /// The transaction, if there is one, must not be run: a request of it was refused.
-    pub(crate) fn spoil_multi(&mut self) {
+    pub(crate) fn mark_multi_failed(&mut self) {
         if let Some(multi) = &mut self.multi {
             // Nobody will look at it.
             **multi = Multi { spoiled: true, ..Multi::default() };
@@ -56,33 +56,33 @@ impl Client {
 }
 
 /// A request is refused that names no command, or has a wrong number of arguments.
-pub(crate) fn refuse_queued(resolved: Resolved, client: &mut Client) {
+pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     match resolved {
-        Resolved::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
+        ResolvedTag::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
             client.leave_multi();
         }
-        _ => client.spoil_multi(),
+        _ => client.mark_multi_failed(),
     }
 }
 
 /// Whether this command is queued between MULTI and EXEC.
-pub(crate) fn is_queued(command: &Command) -> bool {
+pub(crate) fn is_queued(command: &CommandSpec) -> bool {
     !AT_ONCE.contains(&command.name)
 }
 
 /// Queues a request of a client that said MULTI, whose queue may have `limit` bytes.
 pub(crate) fn enqueue(
-    client: &mut Client,
-    (command, tag): (&Command, u16),
-    args: &Args<'_>,
+    client: &mut ClientState,
+    (command, tag): (&CommandSpec, u16),
+    args: &RequestArgs<'_>,
     limit: usize,
-    reply: &mut Reply<'_>,
+    reply: &mut ReplyWriter<'_>,
 ) {
     let Some(multi) = &mut client.multi else { return };
     let refused = if command.has_flag("no_multi") {
         Some(NOT_IN_MULTI)
     } else if !multi.spoiled && !multi.queue.push(tag, args, limit) {
-        Some(Fault::owned(format!(
+        Some(CommandError::owned(format!(
             "ERR the requests since MULTI have more than the limit of {limit} bytes; send fewer at a time or raise client-query-buffer-limit"
         )))
     } else {
@@ -97,43 +97,59 @@ pub(crate) fn enqueue(
             reply.simple("QUEUED");
         }
         Some(fault) => {
-            client.spoil_multi();
+            client.mark_multi_failed();
             fault.write(reply);
         }
     }
 }
 
-pub(super) fn multi(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn multi(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> TransactionCommandResult {
     if context.client.in_multi() {
-        return Err(Fault::text("ERR MULTI calls can not be nested"));
+        return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
     context.client.multi = Some(Box::default());
     context.client.card.set_queued(Some(0));
     reply.ok();
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn discard(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn discard(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> TransactionCommandResult {
     if !context.client.in_multi() {
-        return Err(Fault::text("ERR DISCARD without MULTI"));
+        return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
     context.client.leave_multi();
     reply.ok();
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn watch(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn watch(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> TransactionCommandResult {
     if context.client.in_multi() {
-        return Err(Fault::text("ERR WATCH inside MULTI is not allowed"));
+        return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
     }
     let limit = context.shared.settings.request_bytes_max.get();
     context.client.watched.add(&mut context.session, args, limit)?;
     reply.ok();
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }
 
-pub(super) fn unwatch(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+pub(super) fn unwatch(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> TransactionCommandResult {
     context.client.watched.clear();
     reply.ok();
-    Ok(Next::Done)
+    Ok(AfterCommand::Done)
 }

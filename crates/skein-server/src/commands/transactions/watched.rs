@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use crate::commands::Fault;
+use crate::commands::CommandError;
 use crate::engine::{self, Keyspace, RowRef};
-use crate::resp::Args;
+use crate::resp::RequestArgs;
 
 /// Bytes that a watched key takes besides its own, about: a table that has just grown is half
 /// empty.
@@ -16,7 +16,7 @@ const PER_KEY: usize = 112;
 
 /// What a key was when it was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum WatchedVersion {
     /// With what grows when it comes and goes.
     Absent(u64),
     Version(u64),
@@ -24,7 +24,7 @@ enum Seen {
     Changes(u64, u64),
 }
 
-impl Seen {
+impl WatchedVersion {
     fn of(row: RowRef<'_>) -> Self {
         match row.changes() {
             None => Self::Version(row.version()),
@@ -35,12 +35,12 @@ impl Seen {
 
 /// The watched keys of a client.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
-    keys: HashMap<Box<[u8]>, Seen>,
+pub(crate) struct WatchedKeys {
+    keys: HashMap<Box<[u8]>, WatchedVersion>,
     bytes: usize,
 }
 
-impl Watched {
+impl WatchedKeys {
     /// Watches the arguments as keys; one that is watched already stays as it was seen first. All of them together may take `limit` bytes.
     ///
     /// # Errors
@@ -48,25 +48,27 @@ impl Watched {
     pub(crate) fn add(
         &mut self,
         keyspace: &mut Keyspace<'_>,
-        args: &Args<'_>,
+        args: &RequestArgs<'_>,
         limit: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CommandError> {
         let keys: Vec<&[u8]> = args.from(1).filter(|key| !self.keys.contains_key(*key)).collect();
         let bytes = keys.iter().map(|key| key.len() + PER_KEY).sum::<usize>();
         if self.bytes.saturating_add(bytes) > limit {
-            return Err(Fault::owned(format!(
+            return Err(CommandError::owned(format!(
                 "ERR the watched keys would take more than the limit of {limit} bytes; watch fewer or raise client-query-buffer-limit"
             )));
         }
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
         keyspace.get_many(&keys, |at, row| match row {
-            Ok(Some(row)) => _ = self.keys.entry(keys[at].into()).or_insert_with(|| Seen::of(row)),
+            Ok(Some(row)) => _ = self.keys.entry(keys[at].into()).or_insert_with(|| WatchedVersion::of(row)),
             Ok(None) => absent.push(keys[at]),
             Err(error) => failed = Some(error),
         });
         for key in absent {
-            self.keys.entry(key.into()).or_insert_with(|| Seen::Absent(keyspace.departures(key)));
+            self.keys
+                .entry(key.into())
+                .or_insert_with(|| WatchedVersion::Absent(keyspace.removal_counter(key)));
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -90,8 +92,8 @@ impl Watched {
     /// A key cannot be read.
     pub(crate) fn changed(&self, keyspace: &mut Keyspace<'_>) -> engine::Result<bool> {
         for (key, seen) in &self.keys {
-            let present = keyspace.get_with(key, |row| row.map(|row| row.map(Seen::of)))?;
-            if present.unwrap_or_else(|| Seen::Absent(keyspace.departures(key))) != *seen {
+            let present = keyspace.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
+            if present.unwrap_or_else(|| WatchedVersion::Absent(keyspace.removal_counter(key))) != *seen {
                 return Ok(true);
             }
         }

@@ -1,18 +1,18 @@
 use proptest::prelude::*;
 
-use super::super::feed::{Requests, feed};
+use super::super::feed::{FedRequests, feed};
 use super::*;
 
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 19, args: 1 << 10, pipeline: 1 << 10 };
 
 /// Feeds `bytes` in pieces of `piece` bytes.
-fn pieces(bytes: &[u8], piece: usize, limits: &RequestLimits) -> Result<Requests, ProtocolError> {
+fn pieces(bytes: &[u8], piece: usize, limits: &RequestLimits) -> Result<FedRequests, ProtocolError> {
     let (found, outcome) = feed(bytes, &[piece], limits);
     outcome.map(|()| found)
 }
 
-fn whole(bytes: &[u8]) -> Result<Requests, ProtocolError> {
+fn whole(bytes: &[u8]) -> Result<FedRequests, ProtocolError> {
     pieces(bytes, bytes.len().max(1), &LIMITS)
 }
 
@@ -32,7 +32,7 @@ fn encode(requests: &[Vec<Vec<u8>>]) -> Vec<u8> {
 #[test]
 fn no_more_is_parsed_ahead_than_the_pipeline_limit() {
     let limits = RequestLimits { pipeline: 3, ..LIMITS };
-    let mut input = Input::new();
+    let mut input = RequestBuffer::new();
     let bytes = b"PING 1\r\n".repeat(8);
     input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(&bytes);
     input.filled(bytes.len());
@@ -84,7 +84,7 @@ fn before_the_password_requests_are_small() {
         (&b"*11\r\n"[..], "unauthenticated multibulk length"),
         (b"*1\r\n$16385\r\n", "unauthenticated bulk length"),
     ] {
-        let mut input = Input::new();
+        let mut input = RequestBuffer::new();
         input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes);
         input.filled(bytes.len());
         assert_eq!(input.parse(&LIMITS, false, |_| 0).expect_err(text).to_string(), text);
@@ -101,7 +101,7 @@ fn a_request_over_the_limit_is_refused_before_it_has_come() {
 
 #[test]
 fn memory_follows_what_came_not_what_was_announced() {
-    let mut input = Input::new();
+    let mut input = RequestBuffer::new();
     let limits = RequestLimits { arg_bytes: 1 << 30, ..LIMITS };
     let bytes = b"*1\r\n$536870912\r\n";
     input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes);
@@ -116,7 +116,7 @@ fn the_pipeline_is_bounded_and_nothing_is_lost() {
     let limits = RequestLimits { pipeline: 3, ..LIMITS };
     let requests: Vec<Vec<Vec<u8>>> = (0..100u8).map(|i| vec![vec![i]; 2]).collect();
     let bytes = encode(&requests);
-    let mut input = Input::new();
+    let mut input = RequestBuffer::new();
     input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(&bytes);
     input.filled(bytes.len());
     input.parse(&limits, true, |_| 0).expect("requests");

@@ -20,19 +20,19 @@ use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::connection::{Connection, Gone};
-use super::output::Output;
-use super::slots::Slots;
-use super::sweep;
+use super::client_timeouts;
+use super::connection::{Connection, PeerGone};
+use super::connection_slots::ConnectionSlots;
+use super::reply_buffer::ReplyBuffer;
 use super::{EVENTS, WAKE};
 use crate::StartError;
-use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY, concerns_one_client};
-use crate::client::Client;
-use crate::clients::{Card, Place};
+use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
+use crate::client::ClientState;
+use crate::client_registry::{ClientLocation, ClientRecord};
 use crate::loading::Loading;
-use crate::resp::Reply;
+use crate::resp::ReplyWriter;
 use crate::server::{poll_with_waker, spawn, system};
-use crate::settings::{Settings, WorkerLimits};
+use crate::settings::{LiveSettings, WorkerLimits};
 use crate::transport::{Listener, Transport};
 
 /// The worker of these clients: none yet.
@@ -42,26 +42,26 @@ const NO_WORKER: usize = 0;
 const SWEEP_TICK: Duration = Duration::from_millis(500);
 
 /// A connection that was made before there was data.
-pub(crate) struct Guest {
+pub(crate) struct LoadingConnection {
     connection: Box<Connection>,
-    output: Output,
+    output: ReplyBuffer,
 }
 
 /// What the doorman has when it ends.
-pub(crate) struct Handover {
+pub(crate) struct LoadingHandover {
     pub listeners: Vec<Listener>,
-    pub guests: Vec<Guest>,
+    pub guests: Vec<LoadingConnection>,
 }
 
 /// The thread. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Doorman {
+pub(crate) struct LoadingThread {
     loading: Arc<Loading>,
     waker: Waker,
-    thread: Option<JoinHandle<io::Result<Handover>>>,
+    thread: Option<JoinHandle<io::Result<LoadingHandover>>>,
 }
 
-impl Doorman {
+impl LoadingThread {
     /// Answers whoever comes to these ports.
     pub(crate) fn start(loading: Arc<Loading>, mut listeners: Vec<Listener>) -> Result<Self, StartError> {
         let (poll, waker) = poll_with_waker(WAKE)?;
@@ -70,16 +70,16 @@ impl Doorman {
             let watched = poll.registry().register(listener.source(), token, Interest::READABLE);
             watched.map_err(system("accepting"))?;
         }
-        let settings = Settings::new(&loading.options);
-        let hall = Hall {
+        let settings = LiveSettings::new(&loading.options);
+        let hall = LoadingLoop {
             limits: settings.limits(),
-            sweeps: sweep::has_timeouts(&settings, loading.options.tls.is_some()),
+            sweeps: client_timeouts::has_timeouts(&settings, loading.options.tls.is_some()),
             next_sweep: Duration::ZERO,
             settings,
             loading: Arc::clone(&loading),
             poll,
             listeners,
-            slots: Slots::default(),
+            slots: ConnectionSlots::default(),
             ready: Vec::new(),
             spare: Vec::new(),
         };
@@ -88,13 +88,13 @@ impl Doorman {
     }
 
     /// Ends it, and takes over what it has.
-    pub(crate) fn end(mut self) -> Result<Handover, StartError> {
+    pub(crate) fn end(mut self) -> Result<LoadingHandover, StartError> {
         let ended = self.join().unwrap_or_else(|| Err(io::Error::other("it panicked")));
         ended.map_err(system("serving those who came while the data was read back"))
     }
 
     /// `None` if the thread panicked, or was joined before.
-    fn join(&mut self) -> Option<io::Result<Handover>> {
+    fn join(&mut self) -> Option<io::Result<LoadingHandover>> {
         let thread = self.thread.take()?;
         self.loading.end();
         if let Err(cause) = self.waker.wake() {
@@ -104,7 +104,7 @@ impl Doorman {
     }
 }
 
-impl Drop for Doorman {
+impl Drop for LoadingThread {
     fn drop(&mut self) {
         drop(self.join());
     }
@@ -115,9 +115,9 @@ fn port_token(number: usize) -> Token {
 }
 
 /// What the thread has at hand.
-struct Hall {
+struct LoadingLoop {
     loading: Arc<Loading>,
-    settings: Settings,
+    settings: LiveSettings,
     limits: WorkerLimits,
     /// Whether silent connections are to be closed.
     sweeps: bool,
@@ -125,15 +125,15 @@ struct Hall {
     next_sweep: Duration,
     poll: Poll,
     listeners: Vec<Listener>,
-    slots: Slots,
+    slots: ConnectionSlots,
     /// Connections to serve in the next turn.
     ready: Vec<usize>,
     /// Input buffers without a connection.
     spare: Vec<Vec<u8>>,
 }
 
-impl Hall {
-    fn run(mut self) -> io::Result<Handover> {
+impl LoadingLoop {
+    fn run(mut self) -> io::Result<LoadingHandover> {
         let mut events = Events::with_capacity(EVENTS);
         let mut rest = None;
         while !self.loading.has_ended() {
@@ -183,7 +183,7 @@ impl Hall {
                 match self.listeners[port].accept() {
                     Ok(stream) => self.admit(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) if concerns_one_client(&error) => {}
+                    Err(error) if is_client_error(&error) => {}
                     Err(cause) => {
                         self.loading.warnings.cannot_accept(&cause);
                         rest = Some(REST);
@@ -221,10 +221,10 @@ impl Hall {
                 tracing::error!(%cause, "cannot watch a connection; it is closed");
                 return None;
             }
-            let place = Place { worker: NO_WORKER, slot, client: loading.next_client() };
+            let place = ClientLocation { worker: NO_WORKER, slot, client: loading.next_client() };
             let (address, local) = stream.addresses();
-            let card = Card::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
-            Some(Connection::new(stream, Client::new(Arc::new(card), &loading.acl, trusted)))
+            let card = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
+            Some(Connection::new(stream, ClientState::new(Arc::new(card), &loading.acl, trusted)))
         });
         if let Some(slot) = slot {
             self.list(slot);
@@ -239,7 +239,7 @@ impl Hall {
         match served {
             Ok(true) => self.list(slot),
             Ok(false) => {}
-            Err(Gone) => self.close(slot),
+            Err(PeerGone) => self.close(slot),
         }
     }
 
@@ -259,7 +259,7 @@ impl Hall {
         for slot in self.slots.all() {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             let waited = output.pending() == 0;
-            if let Some(why) = sweep::silent_for_too_long(&self.settings, connection, waited, now) {
+            if let Some(why) = client_timeouts::silent_for_too_long(&self.settings, connection, waited, now) {
                 tracing::warn!(client = connection.client.id, "a client is disconnected: {why}");
                 self.close(slot);
             }
@@ -267,7 +267,7 @@ impl Hall {
     }
 
     /// Watches nothing any more, so that others can.
-    fn hand_over(mut self) -> io::Result<Handover> {
+    fn hand_over(mut self) -> io::Result<LoadingHandover> {
         let registry = self.poll.registry();
         for listener in &mut self.listeners {
             registry.deregister(listener.source())?;
@@ -277,42 +277,42 @@ impl Hall {
             let output = self.slots.get(slot).map(|(_, output)| std::mem::take(output)).unwrap_or_default();
             let Some(mut connection) = self.slots.remove(slot) else { continue };
             if registry.deregister(&mut connection.stream).is_ok() {
-                guests.push(Guest { connection, output });
+                guests.push(LoadingConnection { connection, output });
             }
         }
-        Ok(Handover { listeners: self.listeners, guests })
+        Ok(LoadingHandover { listeners: self.listeners, guests })
     }
 }
 
 /// One read of a connection, answers, one write; whether there is more to do at once.
 fn serve(
     connection: &mut Connection,
-    output: &mut Output,
+    output: &mut ReplyBuffer,
     loading: &Loading,
     limits: &WorkerLimits,
     spare: &mut Vec<Vec<u8>>,
-) -> Result<bool, Gone> {
-    let has_room = |output: &Output| output.pending() <= limits.output;
+) -> Result<bool, PeerGone> {
+    let has_room = |output: &ReplyBuffer| output.pending() <= limits.output;
     if has_room(output) && !connection.closing {
         if connection.fill(&limits.requests, spare)? > 0 {
-            connection.client.card.heard_of(loading.elapsed());
+            connection.client.card.mark_active(loading.elapsed());
         }
         connection.client.refresh(&loading.acl.users);
         while connection.input.queued() > 0 && !connection.closing && has_room(output) {
             requests::answer(connection, output, loading);
         }
         if connection.attacked {
-            return Err(Gone);
+            return Err(PeerGone);
         }
         end_of_input(connection, output);
     }
     // Nothing is held back: there are no writes.
     connection.flush(output, u64::MAX)?;
-    if connection.closing && output.pending() == 0 && !connection.stream.owes() {
+    if connection.closing && output.pending() == 0 && !connection.stream.has_unsent_records() {
         // Without a lingering: who still sends gets a reset, and tries again.
         let _ = connection.stream.shut_down_writing();
         let _ = connection.drop_input();
-        return Err(Gone);
+        return Err(PeerGone);
     }
     let input = &connection.input;
     let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
@@ -325,23 +325,23 @@ fn serve(
 }
 
 /// What is no request, and the end of the client's bytes.
-fn end_of_input(connection: &mut Connection, output: &mut Output) {
+fn end_of_input(connection: &mut Connection, output: &mut ReplyBuffer) {
     if connection.input.queued() > 0 {
         return;
     }
     if let Some(error) = connection.error.take() {
         let text = format!("ERR Protocol error: {error}");
-        Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
+        ReplyWriter::new(&mut output.buffer, connection.client.protocol).error(&text);
         connection.closing = true;
     } else if connection.ended && !connection.input.may_parse() {
         connection.closing = true;
     }
 }
 
-impl Guest {
+impl LoadingConnection {
     /// The connection, for another worker's event queue and with another card; and what it has not
     /// taken yet.
-    pub(super) fn into_parts(self) -> (Connection, Output) {
+    pub(super) fn into_parts(self) -> (Connection, ReplyBuffer) {
         (*self.connection, self.output)
     }
 
@@ -350,7 +350,7 @@ impl Guest {
     }
 }
 
-impl std::fmt::Debug for Guest {
+impl std::fmt::Debug for LoadingConnection {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Guest").field("client", &self.connection.client.id).finish_non_exhaustive()
     }

@@ -1,30 +1,30 @@
 //! What is answered before there is data: the commands whose rows in the table have a handler for it
 //! (`commands::early`). The rest hears LOADING, and how long it may take.
 
-use crate::client::Client;
+use crate::client::ClientState;
 use crate::commands::access::denied::fault as denied_fault;
 use crate::commands::connection::refuse_unauthenticated;
-use crate::commands::early::{Early, EarlyNext};
-use crate::commands::{Command, Fault, Resolved, is_cross_protocol, refuse};
+use crate::commands::while_loading::{AfterLoadingCommand, LoadingContext};
+use crate::commands::{CommandError, CommandSpec, ResolvedTag, is_cross_protocol, refuse};
 use crate::loading::Loading;
-use crate::resp::{Args, Reply};
+use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::super::connection::Connection;
-use super::super::output::Output;
+use super::super::reply_buffer::ReplyBuffer;
 
 /// Answers the first request of a connection, and takes it out of the queue.
-pub(super) fn answer(connection: &mut Connection, output: &mut Output, loading: &Loading) {
+pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, loading: &Loading) {
     let Some(tag) = connection.input.tag(0) else { return };
     let args = connection.input.args(0);
     let start = output.buffer.len();
     let client = &mut connection.client;
-    let mut reply = Reply::new(&mut output.buffer, client.protocol);
-    let closes = match Resolved::of(tag) {
-        Resolved::Command(command) => match run((command, tag), client, &args, loading, &mut reply) {
+    let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
+    let closes = match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => match run((command, tag), client, &args, loading, &mut reply) {
             Ok(closes) => closes,
             Err(fault) => {
                 output.buffer.truncate(start);
-                fault.write(&mut Reply::new(&mut output.buffer, client.protocol));
+                fault.write(&mut ReplyWriter::new(&mut output.buffer, client.protocol));
                 false
             }
         },
@@ -44,21 +44,21 @@ pub(super) fn answer(connection: &mut Connection, output: &mut Output, loading: 
 
 /// Runs a request; whether the connection then closes.
 fn run(
-    (command, tag): (&'static Command, u16),
-    client: &mut Client,
-    args: &Args<'_>,
+    (command, tag): (&'static CommandSpec, u16),
+    client: &mut ClientState,
+    args: &RequestArgs<'_>,
     loading: &Loading,
-    reply: &mut Reply<'_>,
-) -> Result<bool, Fault> {
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
     command.check_subcommand(args)?;
     if !client.authenticated && !command.has_flag("no_auth") {
         refuse_unauthenticated(command, reply);
         return Ok(false);
     }
     client.check(tag, args).map_err(|denied| denied_fault(&denied))?;
-    let early = &mut Early { client, loading };
+    let early = &mut LoadingContext { client, loading };
     match command.early {
-        Some(run) => Ok(run(early, args, reply)? == EarlyNext::Close),
+        Some(run) => Ok(run(early, args, reply)? == AfterLoadingCommand::Close),
         None => Err(early.refusal()),
     }
 }

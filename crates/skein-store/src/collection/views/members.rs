@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use skein_sync::locks::{lock, shared};
 
-use super::{By, Collection, Kept, Listed, PLACE, Was};
-use crate::Direction;
+use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
+use crate::ScanDirection;
 use crate::collection::members::member_key;
 
 /// The members of a key as they were when this was made, by name; see [`ColumnsReader::view`](crate::ColumnsReader::view). Nobody waits for it between two steps; drop it
 /// when it is not needed, since what is changed meanwhile is kept for it.
 #[derive(Debug)]
 pub struct MembersView {
-    listed: Listed,
+    listed: RegisteredView,
     /// How many there are that no step has shown.
     left: u64,
 }
@@ -21,7 +21,15 @@ pub struct MembersView {
 impl MembersView {
     /// REQUIRES: the collection's lock is held shared, and it has `len` members.
     pub(in crate::collection) fn new(collection: Arc<Collection>, len: u64) -> Self {
-        Self { listed: Listed::new(collection, By::Name, Direction::Forward, Bound::Unbounded), left: len }
+        Self {
+            listed: RegisteredView::new(
+                collection,
+                ViewOrder::Name,
+                ScanDirection::Forward,
+                Bound::Unbounded,
+            ),
+            left: len,
+        }
     }
 
     /// How many members there are that no step has shown.
@@ -108,7 +116,7 @@ impl MembersView {
 
 /// Shows what was before the present entry and is gone, and the entry as it was; `None` if the former stopped.
 fn show_one(
-    kept: &mut Kept,
+    kept: &mut FormerEntries,
     name: &[u8],
     value: &[u8],
     show: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
@@ -120,8 +128,8 @@ fn show_one(
         return None;
     }
     Some(match kept.take(name) {
-        Was::Same => show(name, value),
-        Was::Absent => ControlFlow::Continue(()),
-        Was::Held(value) => show(name, &value),
+        FormerEntry::Same => show(name, value),
+        FormerEntry::Absent => ControlFlow::Continue(()),
+        FormerEntry::Held(value) => show(name, &value),
     })
 }

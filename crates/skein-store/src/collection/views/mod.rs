@@ -22,10 +22,10 @@
 //! 5. Locks are taken in this order: the collection's, its list of views, one view's notes.
 
 mod members;
-mod order;
+mod score_range;
 
 pub use members::MembersView;
-pub use order::OrderView;
+pub use score_range::ScoreRangeView;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,22 +35,22 @@ use std::sync::{Arc, Mutex};
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
-use super::garbage::Dead;
-use super::{Collection, Members};
-use crate::Direction;
+use super::sweep_queue::DeadCollection;
+use super::{Collection, MemberIndex};
+use crate::ScanDirection;
 
 /// The views of a collection.
 #[derive(Debug, Default)]
-pub(super) struct Views {
+pub(super) struct CollectionViews {
     /// By their places in memory, so that one goes as fast from many as from few.
-    kept: BTreeMap<usize, Arc<Mutex<Kept>>>,
+    kept: BTreeMap<usize, Arc<Mutex<FormerEntries>>>,
     /// What is left of a collection that has died.
-    left: Option<Dead>,
+    left: Option<DeadCollection>,
 }
 
 /// By which an order of entries is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum ViewOrder {
     /// By what the members are called; an entry's value is that of its row.
     Name,
     /// By score; see `order::entry_key`. Values are empty.
@@ -59,15 +59,15 @@ enum By {
 
 /// What a view keeps of entries that it has not come to.
 #[derive(Debug)]
-struct Kept {
-    by: By,
-    direction: Direction,
+struct FormerEntries {
+    by: ViewOrder,
+    direction: ScanDirection,
     /// Where the next step begins.
     next: Bound<Vec<u8>>,
     /// What entries were that have changed, `None` for those that were not there.
     changed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     /// Where its bytes are counted.
-    members: Arc<Members>,
+    members: Arc<MemberIndex>,
 }
 
 /// Bytes that a note takes beside its own, with its part of the map and what the allocator adds.
@@ -79,17 +79,17 @@ fn weight(key: &[u8], was: Option<&Vec<u8>>) -> usize {
 }
 
 /// What an entry was at the view's moment.
-enum Was {
+enum FormerEntry {
     /// What it is now.
     Same,
     Absent,
     Held(Vec<u8>),
 }
 
-impl Kept {
+impl FormerEntries {
     /// Whether a step will come to this entry.
     fn is_ahead(&self, key: &[u8]) -> bool {
-        let forward = self.direction == Direction::Forward;
+        let forward = self.direction == ScanDirection::Forward;
         match &self.next {
             Bound::Unbounded => true,
             Bound::Included(next) if forward => key >= &next[..],
@@ -114,7 +114,7 @@ impl Kept {
         before: Option<&[u8]>,
         mut show: impl FnMut(&[u8], Vec<u8>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let forward = self.direction == Direction::Forward;
+        let forward = self.direction == ScanDirection::Forward;
         loop {
             let nearest = if forward { self.changed.first_entry() } else { self.changed.last_entry() };
             let comes =
@@ -133,20 +133,20 @@ impl Kept {
     }
 
     /// What the entry was that a step has come to. It is noted no more.
-    fn take(&mut self, key: &[u8]) -> Was {
+    fn take(&mut self, key: &[u8]) -> FormerEntry {
         let noted = self.changed.remove(key);
         if let Some(was) = &noted {
             self.members.account(weight(key, was.as_ref()), 0);
         }
         match noted {
-            None => Was::Same,
-            Some(None) => Was::Absent,
-            Some(Some(value)) => Was::Held(value),
+            None => FormerEntry::Same,
+            Some(None) => FormerEntry::Absent,
+            Some(Some(value)) => FormerEntry::Held(value),
         }
     }
 }
 
-impl Drop for Kept {
+impl Drop for FormerEntries {
     fn drop(&mut self) {
         let bytes = self.changed.iter().map(|(key, was)| weight(key, was.as_ref())).sum();
         self.members.account(bytes, 0);
@@ -154,20 +154,25 @@ impl Drop for Kept {
 }
 
 /// Bytes that a view takes beside itself and its notes: what is shared with writers, with its counts, and its part of their list.
-const PLACE: usize = size_of::<Mutex<Kept>>() + 6 * size_of::<usize>();
+const PLACE: usize = size_of::<Mutex<FormerEntries>>() + 6 * size_of::<usize>();
 
 /// A view's place in its collection's list.
 #[derive(Debug)]
-struct Listed {
+struct RegisteredView {
     collection: Arc<Collection>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<FormerEntries>>,
 }
 
-impl Listed {
+impl RegisteredView {
     /// REQUIRES: the collection's lock is held shared.
-    fn new(collection: Arc<Collection>, by: By, direction: Direction, next: Bound<Vec<u8>>) -> Self {
+    fn new(
+        collection: Arc<Collection>,
+        by: ViewOrder,
+        direction: ScanDirection,
+        next: Bound<Vec<u8>>,
+    ) -> Self {
         let (changed, members) = (BTreeMap::new(), collection.members.clone());
-        let kept = Arc::new(Mutex::new(Kept { by, direction, next, changed, members }));
+        let kept = Arc::new(Mutex::new(FormerEntries { by, direction, next, changed, members }));
         let mut views = lock(&collection.views);
         views.kept.insert(Arc::as_ptr(&kept).addr(), kept.clone());
         // Relaxed: writers see it because they take the collection's lock later; whoever makes it false holds the list, too.
@@ -177,7 +182,7 @@ impl Listed {
     }
 }
 
-impl Drop for Listed {
+impl Drop for RegisteredView {
     fn drop(&mut self) {
         let mut views = lock(&self.collection.views);
         views.kept.remove(&Arc::as_ptr(&self.kept).addr());
@@ -208,21 +213,21 @@ impl Collection {
     pub(crate) fn note_score(&self, member: &[u8], was: Option<f64>, score: Option<f64>) {
         for kept in lock(&self.views).kept.values() {
             let mut kept = lock(kept);
-            if kept.by == By::Name {
+            if kept.by == ViewOrder::Name {
                 kept.note(member.to_vec(), was.map(|was| was.to_le_bytes().to_vec()));
                 continue;
             }
             if let Some(was) = was {
-                kept.note(order::entry_key(was, member), Some(Vec::new()));
+                kept.note(score_range::entry_key(was, member), Some(Vec::new()));
             }
             if let Some(score) = score {
-                kept.note(order::entry_key(score, member), None);
+                kept.note(score_range::entry_key(score, member), None);
             }
         }
     }
 
     /// Keeps what a collection that dies has left, if there is a view of it; else gives it back.
-    pub(super) fn leave(&self, dead: Dead) -> Option<Dead> {
+    pub(super) fn leave(&self, dead: DeadCollection) -> Option<DeadCollection> {
         if !self.is_viewed() {
             return Some(dead);
         }

@@ -7,11 +7,11 @@ use std::ops::Bound::Unbounded;
 use std::path::Path;
 
 use crate::index::planted;
-use crate::session::journal::Journal;
-use crate::{Batch, Direction, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions};
+use crate::session::undo_journal::UndoJournal;
+use crate::{Batch, Error, IndexKind, RowWriter as _, ScanDirection, Session, Store, StoreOptions};
 
 /// What a store holds, key by key.
-type Contents = BTreeMap<Vec<u8>, String>;
+type GroupContents = BTreeMap<Vec<u8>, String>;
 
 fn open(path: &Path, index: IndexKind) -> Store {
     let options = StoreOptions {
@@ -24,9 +24,9 @@ fn open(path: &Path, index: IndexKind) -> Store {
     Store::open(path, options).unwrap()
 }
 
-fn contents(store: &Store) -> Contents {
-    let mut found = Contents::new();
-    store.session().scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+fn contents(store: &Store) -> GroupContents {
+    let mut found = GroupContents::new();
+    store.session().scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         let mut members = Vec::new();
         if let Some(set) = row.sorted_set() {
             let set = set.read();
@@ -51,7 +51,7 @@ fn contents(store: &Store) -> Contents {
     found
 }
 
-fn assert_same(store: &Store, before: &Contents, context: &str) {
+fn assert_same(store: &Store, before: &GroupContents, context: &str) {
     let after = contents(store);
     for key in before.keys().chain(after.keys()) {
         assert_eq!(after.get(key), before.get(key), "{context}: {}", key.escape_ascii());
@@ -187,7 +187,7 @@ fn an_mset_refused_at_any_write_leaves_nothing() {
     for index in IndexKind::ALL {
         assert_eq!(refuse_each(index, |session| session.put_all(&pairs).map(drop)), 6);
         let in_scope = |session: &mut Session| {
-            let mut scope = session.scope()?;
+            let mut scope = session.open_batch()?;
             let done = scope.put_all(&pairs);
             scope.commit()?;
             done
@@ -286,7 +286,7 @@ fn an_undone_group_leaves_no_empty_hash() {
         session_of(&store).write(|writer| writer.put_columns(b"many", &borrowed(&old))).unwrap().0.unwrap();
         let mut session = session_of(&store);
         let undone = session.write(|writer| {
-            writer.journal = Some(Journal::default());
+            writer.journal = Some(UndoJournal::default());
             writer.put_columns(b"many", &[(b"new", b"value")]).unwrap();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -303,7 +303,7 @@ fn an_undone_group_leaves_no_empty_hash() {
             writer.undo(journal, |_| b"many");
         });
         undone.unwrap();
-        assert_eq!(contents(&store), Contents::new(), "{index}");
+        assert_eq!(contents(&store), GroupContents::new(), "{index}");
         drop(session);
         store.close().unwrap();
         drop(store);

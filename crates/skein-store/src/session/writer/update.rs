@@ -5,34 +5,34 @@
 
 use std::sync::Arc;
 
-use skein_index::{Change as Verdict, Guard};
-use skein_log::Operation;
+use skein_index::{ComputeAction as Verdict, Guard};
+use skein_log::LogOperation;
 
-use super::{Change, Updated, Writer, bury};
+use super::{RowChange, RowUpdate, Writer, bury};
 use crate::collection::Collection;
-use crate::index::Place;
+use crate::index::IndexPlace;
 use crate::row::table::{self, Column};
-use crate::row::{RowRef, Rows};
-use crate::session::columns::{Recorder, RowWriter, check_columns};
-use crate::session::journal::Replaced;
+use crate::row::{RowAllocator, RowRef};
+use crate::session::row_writer::{Recorder, RowWriter, check_columns};
+use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
-use crate::snapshot::Snapshots;
-use crate::store::Inner;
+use crate::snapshot::StoreSnapshots;
+use crate::store::StoreCore;
 use crate::{Error, Result};
 
 /// The collections of two rows of which one is to replace the other, if they are not the same.
-struct Handover {
+struct CollectionHandover {
     old: Option<Arc<Collection>>,
     new: Option<Arc<Collection>>,
 }
 
-impl Handover {
+impl CollectionHandover {
     /// Before `seen` is changed. A row that differs in its time alone stands for the same collection. One of another key does so only while
     /// that key gets this name: of two rows for one collection, recovery would find the members of one.
-    fn begin(writer: &Writer<'_>, seen: Option<RowRef<'_>>, change: &Change) -> Result<Self> {
+    fn begin(writer: &Writer<'_>, seen: Option<RowRef<'_>>, change: &RowChange) -> Result<Self> {
         let old = seen.and_then(RowRef::shared_collection);
         let new = match change {
-            Change::Put(row) => row.as_ref().shared_collection(),
+            RowChange::Put(row) => row.as_ref().shared_collection(),
             _ => None,
         };
         let Some(new) = new else { return Ok(Self { old, new: None }) };
@@ -42,7 +42,7 @@ impl Handover {
         if !writer.renames || !Arc::ptr_eq(new.members(), &writer.inner.members) {
             return Err(Error::OfAnotherKey);
         }
-        if !new.adopt() {
+        if !new.add_main_row() {
             return Err(Error::SetIsGone);
         }
         Ok(Self { old, new: Some(new) })
@@ -87,8 +87,8 @@ impl RowWriter for Writer<'_> {
         self.turn()?;
         // A writer that is one group already has its epoch and its moment.
         let alone = !self.whole;
-        let _group = self.operation.as_ref().filter(|_| alone).map(Operation::group);
-        let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(Snapshots::group);
+        let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
+        let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
         (self.whole, self.renames) = (true, true);
         let renamed = rename_row(self, from, to, replace);
         (self.whole, self.renames) = (!alone, false);
@@ -100,47 +100,54 @@ impl RowWriter for Writer<'_> {
         key: &[u8],
         column: &[u8],
         decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<Updated, E> {
+    ) -> std::result::Result<RowUpdate, E> {
         self.update_named_column(key, column, decide)
     }
 
     fn update_recorded<E: From<Error>>(
         &mut self,
         key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
+        mut decide: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E> {
         self.turn()?;
-        Inner::check_key(key)?;
+        StoreCore::check_key(key)?;
         let (rows, time) = (&self.inner.rows, self.time());
         let mut place = self.ahead.place_of(key);
         // The place is of the main index, for an equal key, and found under this guard (invariants 1 and 2 of `ahead`).
         loop {
-            let mut decided = Ok(Change::Keep);
+            let mut decided = Ok(RowChange::Keep);
             // SAFETY: see above.
             let seen = unsafe { self.inner.index.get_at(key, place, &self.guard) };
             let live = time.live(seen);
             self.inner.used(live);
             let start = self.records.begin(|out| {
                 let mut recorder = Recorder(Some(out));
-                decided =
-                    decide(live, rows, &mut recorder).map(|change| recorder.settled(key, live, change, rows));
+                decided = decide(live, rows, &mut recorder)
+                    .map(|change| recorder.resolve_expiry(key, live, change, rows));
             });
-            let unchanged =
-                Updated { existed: live.is_some(), changed: false, version: live.map_or(0, RowRef::version) };
+            let unchanged = RowUpdate {
+                existed: live.is_some(),
+                changed: false,
+                version: live.map_or(0, RowRef::version),
+            };
             let (mut expires, replaced) = (None, seen.and_then(RowRef::expires_at));
             let change = match decided {
-                Ok(Change::Put(row)) => match self.admit_row(key, seen, &row, start) {
+                Ok(RowChange::Put(row)) => match self.admit_row(key, seen, &row, start) {
                     Ok(()) => {
                         expires = row.as_ref().expires_at();
-                        Change::Put(row)
+                        RowChange::Put(row)
                     }
                     Err(error) => {
                         self.records.cancel(start);
                         return Err(error.into());
                     }
                 },
-                Ok(Change::Remove) if live.is_some() => Change::Remove,
-                Ok(Change::Keep | Change::Expire(_) | Change::Remove) => {
+                Ok(RowChange::Remove) if live.is_some() => RowChange::Remove,
+                Ok(RowChange::Keep | RowChange::Expire(_) | RowChange::Remove) => {
                     self.records.cancel(start);
                     return Ok(unchanged);
                 }
@@ -149,24 +156,24 @@ impl RowWriter for Writer<'_> {
                     return Err(error);
                 }
             };
-            let handover = match Handover::begin(self, seen, &change) {
+            let handover = match CollectionHandover::begin(self, seen, &change) {
                 Ok(handover) => handover,
                 Err(error) => {
                     self.records.cancel(start);
                     return Err(error.into());
                 }
             };
-            let removed = matches!(change, Change::Remove);
+            let removed = matches!(change, RowChange::Remove);
             // SAFETY: see above.
             let exchanged = unsafe { exchange(self.inner, key, place.take(), seen, change, &self.guard) };
             match exchanged {
                 Ok(Some(Exchanged { version, epoch, left })) => {
-                    let gone = Replaced { row: seen.map(RowRef::pin), collection: handover.done() };
+                    let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: handover.done() };
                     self.left += left;
                     self.recorded(start, version, epoch);
                     self.settle(key, replaced, expires);
                     self.gave_way(gone, version, removed);
-                    return Ok(Updated { changed: true, version, ..unchanged });
+                    return Ok(RowUpdate { changed: true, version, ..unchanged });
                 }
                 Ok(None) => {
                     handover.give_up();
@@ -194,11 +201,11 @@ pub(in crate::session) struct Exchanged {
 /// # Safety
 /// As for [`Index::compute_at`](crate::index::Index::compute_at).
 pub(in crate::session) unsafe fn exchange(
-    inner: &Inner,
+    inner: &StoreCore,
     key: &[u8],
-    place: Option<Place>,
+    place: Option<IndexPlace>,
     seen: Option<RowRef<'_>>,
-    change: Change,
+    change: RowChange,
     guard: &impl Guard,
 ) -> Result<Option<Exchanged>> {
     let mut taken = None;
@@ -213,17 +220,17 @@ pub(in crate::session) unsafe fn exchange(
         }
         let version = inner.next_version(key, current);
         match change {
-            Change::Put(mut row) => {
+            RowChange::Put(mut row) => {
                 taken = Some((version, inner.epoch()));
                 row.set_version(version);
                 Verdict::Put(row)
             }
-            Change::Remove => {
+            RowChange::Remove => {
                 taken = Some((version, inner.epoch()));
                 inner.stripes.raise_floor(key, version);
                 Verdict::Remove
             }
-            Change::Keep | Change::Expire(_) => Verdict::Keep,
+            RowChange::Keep | RowChange::Expire(_) => Verdict::Keep,
         }
     };
     // SAFETY: the caller's.

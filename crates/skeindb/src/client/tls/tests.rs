@@ -54,7 +54,8 @@ fn a_server_that_answers_by_single_bytes_has_no_more_time() {
             }
         }
     });
-    let error = TlsStream::handshake_within(SHORT, client, name(), configs().0).expect_err("no handshake");
+    let error =
+        TlsClientStream::handshake_within(SHORT, client, name(), configs().0).expect_err("no handshake");
     assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
     drips.join().unwrap();
 }
@@ -72,7 +73,7 @@ fn a_server_that_reads_nothing_does_not_keep_who_says_farewell() {
         }
         goes.recv_timeout(LONG).expect("the farewell ends before");
     });
-    let mut stream = TlsStream::handshake(client, name(), ours).expect("a handshake");
+    let mut stream = TlsClientStream::handshake(client, name(), ours).expect("a handshake");
     stream.patience = SHORT;
     stream.set_write_timeout(Some(SHORT)).unwrap();
     // Until the socket takes no more, not even a byte.

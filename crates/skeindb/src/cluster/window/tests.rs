@@ -4,14 +4,14 @@ use super::*;
 
 mod schedules;
 
-fn entry(key: &str, value: &str) -> Entry {
-    Entry { key: key.as_bytes().to_vec(), held: Some(crate::client::Reply::Simple(value.to_owned())) }
+fn entry(key: &str, value: &str) -> ClusterEntry {
+    ClusterEntry { key: key.as_bytes().to_vec(), held: Some(crate::client::Reply::Simple(value.to_owned())) }
 }
 
 /// A page of these slots: owned, importing, migrating.
-fn page(slots: [&str; 3], last: Option<&str>, keys: &[&str]) -> Page {
+fn page(slots: [&str; 3], last: Option<&str>, keys: &[&str]) -> NodePage {
     let [owned, importing, migrating] = slots.map(|text| text.parse().expect("slots"));
-    Page {
+    NodePage {
         owned,
         importing,
         migrating,
@@ -20,7 +20,7 @@ fn page(slots: [&str; 3], last: Option<&str>, keys: &[&str]) -> Page {
     }
 }
 
-fn keys(window: &Window) -> Vec<&str> {
+fn keys(window: &MergeWindow) -> Vec<&str> {
     window.entries.iter().map(|entry| std::str::from_utf8(&entry.key).expect("text")).collect()
 }
 
@@ -28,33 +28,33 @@ fn keys(window: &Window) -> Vec<&str> {
 const STILL: Option<&SlotSet> = Some(&SlotSet::EMPTY);
 
 /// A window of two nodes whose slots do not move.
-fn quiet(pages: Vec<Page>, direction: Direction) -> Window {
+fn quiet(pages: Vec<NodePage>, direction: ScanDirection) -> MergeWindow {
     read(pages, STILL, direction, |next| panic!("{next:?} was asked for")).expect("a window")
 }
 
-fn two(a: &[&str], a_last: Option<&str>, b: &[&str], b_last: Option<&str>) -> Vec<Page> {
+fn two(a: &[&str], a_last: Option<&str>, b: &[&str], b_last: Option<&str>) -> Vec<NodePage> {
     vec![page(["0-9999", "", ""], a_last, a), page(["10000-16383", "", ""], b_last, b)]
 }
 
 #[test]
 fn a_window_ends_at_the_nearest_last_name() {
-    let window = quiet(two(&["a", "c", "e"], Some("f"), &["b", "d"], Some("d")), Direction::Forward);
+    let window = quiet(two(&["a", "c", "e"], Some("f"), &["b", "d"], Some("d")), ScanDirection::Forward);
     assert_eq!((keys(&window), window.end.as_deref()), (vec!["a", "b", "c", "d"], Some(&b"d"[..])));
-    let window = quiet(two(&["e", "c"], Some("b"), &["d", "a"], None), Direction::Backward);
+    let window = quiet(two(&["e", "c"], Some("b"), &["d", "a"], None), ScanDirection::Backward);
     assert_eq!((keys(&window), window.end.as_deref()), (vec!["e", "d", "c"], Some(&b"b"[..])));
-    let window = quiet(two(&[], Some("m"), &["z"], None), Direction::Forward);
+    let window = quiet(two(&[], Some("m"), &["z"], None), ScanDirection::Forward);
     assert_eq!(
         (keys(&window), window.end.as_deref()),
         (vec![], Some(&b"m"[..])),
         "a page may have no entries"
     );
-    let window = quiet(two(&["a"], None, &[], None), Direction::Forward);
+    let window = quiet(two(&["a"], None, &[], None), ScanDirection::Forward);
     assert_eq!((keys(&window), window.end.as_deref()), (vec!["a"], None));
 }
 
 /// What the refusal of these pages says.
-fn refusal(firsts: Vec<Page>, seconds: Vec<Page>) -> String {
-    match read(firsts, STILL, Direction::Forward, |_| Ok(seconds)).expect_err("it proves nothing") {
+fn refusal(firsts: Vec<NodePage>, seconds: Vec<NodePage>) -> String {
+    match read(firsts, STILL, ScanDirection::Forward, |_| Ok(seconds)).expect_err("it proves nothing") {
         Setback::Passing(what, _) => what,
         Setback::Final(error) => panic!("{error} is final"),
     }
@@ -68,7 +68,7 @@ fn every_slot_has_one_owner() {
     assert_eq!(refused("0-9000", "9000-16383"), "slot 9000 has two primaries");
 }
 
-fn a_and_b(a: [&str; 3], b: [&str; 3]) -> Vec<Page> {
+fn a_and_b(a: [&str; 3], b: [&str; 3]) -> Vec<NodePage> {
     vec![page(a, None, &["k"]), page(b, None, &[])]
 }
 
@@ -81,21 +81,21 @@ fn slots_in_motion_ask_for_second_pages() {
         (["0-99", "", "7"], ["100-16383", "", ""]),
         (["0-99", "", "7 8"], ["100-16383", "7", ""]),
     ] {
-        let window = read(a_and_b(a, b), STILL, Direction::Forward, |next| {
+        let window = read(a_and_b(a, b), STILL, ScanDirection::Forward, |next| {
             asked.push(next);
             Ok(a_and_b(a, b))
         });
         assert_eq!(keys(&window.expect("a window")), ["k"]);
     }
-    let map = Next::MapAndSecondPages;
-    assert_eq!(asked, [Next::SecondPages, Next::SecondPages, map, map]);
+    let map = NextRequests::MapAndSecondPages;
+    assert_eq!(asked, [NextRequests::SecondPages, NextRequests::SecondPages, map, map]);
 }
 
 #[test]
 fn a_slot_in_motion_goes_on_as_one_migration_allows() {
     let firsts = || a_and_b(["0-99", "", "7"], ["100-16383", "7", ""]);
     let owns_it = a_and_b(["0-6 8-99", "", ""], ["7 100-16383", "", ""]);
-    assert!(read(firsts(), STILL, Direction::Forward, |_| Ok(owns_it)).is_ok());
+    assert!(read(firsts(), STILL, ScanDirection::Forward, |_| Ok(owns_it)).is_ok());
     for b in [["100-16383", "", ""], ["7 100-16383", "", "7"]] {
         let refused = refusal(firsts(), a_and_b(["0-99", "", "7"], b));
         assert_eq!(refused, "slot 7 has moved on while their keys were read");
@@ -109,7 +109,7 @@ fn a_slot_in_motion_goes_on_as_one_migration_allows() {
 }
 
 #[test]
-fn a_key_of_two_pages_is_returned_once_as_the_second_page_has_it() {
+fn a_key_on_two_pages_is_returned_once_with_the_later_value() {
     let with = |value| {
         let mut pages = a_and_b(["0-99", "", "7"], ["100-16383", "7", ""]);
         for page in &mut pages {
@@ -117,7 +117,7 @@ fn a_key_of_two_pages_is_returned_once_as_the_second_page_has_it() {
         }
         pages
     };
-    let window = read(with("old"), STILL, Direction::Forward, |_| Ok(with("new"))).expect("a window");
+    let window = read(with("old"), STILL, ScanDirection::Forward, |_| Ok(with("new"))).expect("a window");
     assert_eq!(window.entries, [entry("k", "new")]);
 }
 
@@ -126,7 +126,7 @@ fn second_pages_may_end_earlier() {
     let mut seconds = a_and_b(["0-99", "", "7"], ["100-16383", "7", ""]);
     seconds[1].last = Some(b"j".to_vec());
     let firsts = a_and_b(["0-99", "", "7"], ["100-16383", "7", ""]);
-    let window = read(firsts, STILL, Direction::Forward, |_| Ok(seconds)).expect("a window");
+    let window = read(firsts, STILL, ScanDirection::Forward, |_| Ok(seconds)).expect("a window");
     assert_eq!((keys(&window), window.end.as_deref()), (vec![], Some(&b"j"[..])));
 }
 
@@ -137,10 +137,10 @@ fn second_pages_are_asked_for_if_slots_were_in_motion_before() {
     let seven: SlotSet = "7".parse().expect("a slot");
     for before in [Some(&seven), None] {
         let mut asked = None;
-        let window = read(quiet(), before, Direction::Forward, |next| {
+        let window = read(quiet(), before, ScanDirection::Forward, |next| {
             asked = Some(next);
             Ok(quiet())
         });
-        assert_eq!((keys(&window.expect("a window")), asked), (vec!["k"], Some(Next::SecondPages)));
+        assert_eq!((keys(&window.expect("a window")), asked), (vec!["k"], Some(NextRequests::SecondPages)));
     }
 }

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 
 /// Say which figures moved beyond the noise from one results file to another.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchCompareArgs {
     /// The results before.
     before: PathBuf,
     /// The results after.
@@ -19,7 +19,7 @@ pub struct Args {
 }
 
 /// Runs `skein bench compare`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchCompareArgs) -> Result<Exit, Failure> {
     let before = super::read_all(std::slice::from_ref(&args.before))?;
     let after = super::read_all(std::slice::from_ref(&args.after))?;
     let comparison = report::compare(&before, &after);

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 
 /// Show the key sets; with a name, what that one's keys are like.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchKeySetsArgs {
     /// A key set to describe, for instance `az1`, `intkey(1000)` or `file:keys.txt`.
     name: Option<String>,
     /// How many of its keys to look at.
@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 /// Runs `skein bench keysets`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchKeySetsArgs) -> Result<Exit, Failure> {
     let text = match &args.name {
         Some(name) => keyset::describe(name, args.count, args.seed).map_err(super::failure)?,
         None => keyset::list(),

@@ -8,14 +8,14 @@ use crate::exit::{Exit, Failure};
 
 /// Show each experiment: its paper, what it compares, and what is claimed.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchListArgs {
     /// Names alone, one per line, for scripts.
     #[arg(long)]
     names: bool,
 }
 
 /// Runs `skein bench list`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchListArgs) -> Result<Exit, Failure> {
     let mut text = String::new();
     for experiment in experiment::all() {
         // Writing to a string does not fail.

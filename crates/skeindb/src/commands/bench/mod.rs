@@ -9,7 +9,7 @@ mod weigh;
 
 use std::path::{Path, PathBuf};
 
-use skein_bench::result::{Line, read};
+use skein_bench::result::{ResultLine, read};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -38,36 +38,36 @@ Rivals are measured beside ours if this program was built with them:
 /// Re-run the papers' figures and tables on this machine, beside the rivals a user would otherwise pick.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct BenchArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::Args),
-    Keysets(keysets::Args),
-    Run(run::Args),
-    Report(report::Args),
-    Compare(compare::Args),
+enum BenchCommand {
+    List(list::BenchListArgs),
+    Keysets(keysets::BenchKeySetsArgs),
+    Run(run::BenchRunArgs),
+    Report(report::BenchReportArgs),
+    Compare(compare::BenchCompareArgs),
     #[command(hide = true)]
-    Weigh(weigh::Args),
+    Weigh(weigh::BenchWeighArgs),
 }
 
 /// Runs `skein bench`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.command {
-        Command::List(args) => list::run(args),
-        Command::Keysets(args) => keysets::run(args),
-        Command::Run(args) => run::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Compare(args) => compare::run(args),
-        Command::Weigh(args) => weigh::run(args),
+        BenchCommand::List(args) => list::run(args),
+        BenchCommand::Keysets(args) => keysets::run(args),
+        BenchCommand::Run(args) => run::run(args),
+        BenchCommand::Report(args) => report::run(args),
+        BenchCommand::Compare(args) => compare::run(args),
+        BenchCommand::Weigh(args) => weigh::run(args),
     }
 }
 
 /// The lines of several results files.
-fn read_all(paths: &[PathBuf]) -> Result<Vec<Line>, Failure> {
+fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultLine>, Failure> {
     let mut lines = Vec::new();
     for path in paths {
         lines.extend(read(path).map_err(failure)?);

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use skein_bench::report;
-use skein_bench::result::Line;
+use skein_bench::result::ResultLine;
 
 use crate::exit::{Exit, Failure};
 
 /// Make a report of results: a table here, and a page with charts.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchReportArgs {
     /// Results files.
     #[arg(default_value = super::RESULTS, value_name = "FILE")]
     results: Vec<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Runs `skein bench report`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchReportArgs) -> Result<Exit, Failure> {
     let lines = super::read_all(&args.results)?;
     if lines.is_empty() {
         return Err(Failure::new("there are no results yet; `skein bench run NAME` makes some"));
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Writes the drawings for light and for dark pages.
-fn write_overview(folder: &Path, lines: &[Line]) -> Result<(), Failure> {
+fn write_overview(folder: &Path, lines: &[ResultLine]) -> Result<(), Failure> {
     for (name, dark) in [("overview-light.svg", false), ("overview-dark.svg", true)] {
         let drawing = report::overview(lines, dark).ok_or_else(|| {
             Failure::new(

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use skein_bench::experiment::{self, Experiment, Plan, Settings, Size};
-use skein_bench::result::{Machine, Sink};
-use skein_bench::sys::Clock;
+use skein_bench::experiment::{self, BenchPlan, BenchSettings, Experiment, RunSize};
+use skein_bench::result::{Machine, ResultSink};
+use skein_bench::sys::LoopClock;
 use skein_bench::{machine, probe, report, rival};
 
 use crate::console;
@@ -16,13 +16,13 @@ pub const SEED: u64 = 42;
 
 /// Measure: contenders take turns for several rounds, and every answer is checked.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchRunArgs {
     /// Experiments by name; `skein bench list` shows them.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// How large: small takes minutes, large is what docs/benchmarks.md has, paper is the paper's own size.
+    /// How large: small takes minutes, large is what docs/benchmarks/ has, paper is the paper's own size.
     #[arg(long, value_enum, default_value = "small")]
-    size: Size,
+    size: RunSize,
     /// How often the contenders take turns.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -43,7 +43,7 @@ pub struct Args {
     set: Vec<String>,
     /// The clock of loops on one thread: `cpu` leaves out moments when other programs had the core.
     #[arg(long, value_enum, default_value = "wall")]
-    clock: Clock,
+    clock: LoopClock,
     /// Where stores put their folders: on the disk that is to be measured.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -62,12 +62,12 @@ pub struct Args {
 }
 
 /// Runs `skein bench run`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchRunArgs) -> Result<Exit, Failure> {
     let experiments = args.names.iter().map(|name| experiment::named(name));
     let experiments: Vec<&Experiment> = experiments.collect::<Result<_, _>>().map_err(super::failure)?;
     check_names(args)?;
     let plan = plan(args)?;
-    let mut sink = Sink::append(&args.out).map_err(super::failure)?;
+    let mut sink = ResultSink::append(&args.out).map_err(super::failure)?;
     let machine = look_at_machine(args)?;
     let quiet = args.quiet || !std::io::stderr().is_terminal();
     let mut failures = Vec::new();
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Refuses names that no contender of this build has; of those that it could have, says what brings them in.
-fn check_names(args: &Args) -> Result<(), Failure> {
+fn check_names(args: &BenchRunArgs) -> Result<(), Failure> {
     let Some(name) = args.only.iter().chain(&args.without).find(|name| !rival::is_known(name)) else {
         return Ok(());
     };
@@ -102,16 +102,16 @@ fn check_names(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-fn plan(args: &Args) -> Result<Plan, Failure> {
+fn plan(args: &BenchRunArgs) -> Result<BenchPlan, Failure> {
     let names: Vec<&str> = args.names.iter().map(String::as_str).collect();
-    Ok(Plan {
+    Ok(BenchPlan {
         size: args.size,
         rounds: args.rounds as usize,
         count: args.count.map(|count| count as usize),
         keys: args.keys.clone(),
         only: args.only.clone(),
         without: args.without.clone(),
-        settings: Settings::parse(&args.set, &names).map_err(super::failure)?,
+        settings: BenchSettings::parse(&args.set, &names).map_err(super::failure)?,
         clock: args.clock,
         folder: args.dir.clone().unwrap_or_else(std::env::temp_dir),
         seed: args.seed,
@@ -125,7 +125,7 @@ fn command_line() -> String {
     std::iter::once("skein".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
 }
 
-fn look_at_machine(args: &Args) -> Result<Machine, Failure> {
+fn look_at_machine(args: &BenchRunArgs) -> Result<Machine, Failure> {
     if args.no_probe {
         return Ok(machine::describe());
     }

@@ -8,13 +8,13 @@ use crate::exit::{Exit, Failure};
 
 /// Fill an index with the keys on standard input, as the bench writes them, and print what it added to the process.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BenchWeighArgs {
     /// The index.
     contender: String,
 }
 
 /// Runs `skein bench weigh`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &BenchWeighArgs) -> Result<Exit, Failure> {
     let figures = experiment::weigh_here(&args.contender, &mut stdin().lock()).map_err(super::failure)?;
     super::show(&format!("{figures}\n"))
 }

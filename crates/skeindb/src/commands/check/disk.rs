@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skein_disk::{Inspection, TrieFound, inspect};
+use skein_disk::{DiskInspection, TrieInspection, inspect};
 use skein_log::storage::OsStorage;
 
 use super::{describe_damage, describe_log};
@@ -23,7 +23,7 @@ pub fn check(folder: &Path) -> Result<Exit, Failure> {
     Err(disk::failure(last))
 }
 
-fn describe(folder: &Path, found: &Inspection) -> String {
+fn describe(folder: &Path, found: &DiskInspection) -> String {
     let mut lines = vec![
         format!("{}: disk store {}", folder.display(), found.store_id),
         format!(
@@ -47,8 +47,8 @@ fn describe(folder: &Path, found: &Inspection) -> String {
     lines.join("\n") + "\n"
 }
 
-fn trie(found: &TrieFound) -> String {
-    let TrieFound { name, shape, values, census, .. } = found;
+fn trie(found: &TrieInspection) -> String {
+    let TrieInspection { name, shape, values, census, .. } = found;
     let holds = match census {
         Some(census) => format!(
             "{} in {} and {}, {} for long values",

@@ -2,29 +2,29 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskStore, Durability, Portion};
+use skein_disk::{DiskStore, Durability, ScanRequest};
 use skein_server::Engine;
-use skein_store::{Direction, RowRef};
+use skein_store::{RowRef, ScanDirection};
 
-use super::Output;
-use crate::bounds::Range;
+use super::DumpOutput;
+use crate::bounds::OwnedBounds;
 use crate::disk;
 use crate::exit::Failure;
-use crate::target::{self, Contents, FolderTarget};
+use crate::target::{self, FolderContents, FolderTarget};
 
 /// Keys and bytes that are read at once.
 const STEP_KEYS: usize = 1_000;
 const STEP_BYTES: usize = 1 << 20;
 
 /// Writes the rows of `folder` within `range`.
-pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
+pub fn dump(folder: &FolderTarget<'_>, range: &OwnedBounds, output: &mut DumpOutput) -> Result<(), Failure> {
     match folder.open_contents(Durability::default(), FolderTarget::open_existing)? {
-        Contents::Rows(engine) => dump_rows(&engine, range, output),
-        Contents::Bytes(store) => dump_bytes(&store, range, output),
+        FolderContents::Rows(engine) => dump_rows(&engine, range, output),
+        FolderContents::Bytes(store) => dump_bytes(&store, range, output),
     }
 }
 
-fn dump_rows(engine: &Engine, range: &Range, output: &mut Output) -> Result<(), Failure> {
+fn dump_rows(engine: &Engine, range: &OwnedBounds, output: &mut DumpOutput) -> Result<(), Failure> {
     if is_all(range) {
         output.expect(engine.len() as u64);
     }
@@ -35,17 +35,17 @@ fn dump_rows(engine: &Engine, range: &Range, output: &mut Output) -> Result<(), 
     let scanned = if is_all(range) {
         session.walk(bounds, most, write)
     } else {
-        session.scan(bounds, Direction::Forward, most, write)
+        session.scan(bounds, ScanDirection::Forward, most, write)
     };
     scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
 
 /// Whether a range has no bounds. Then keys that have no order are written in the one that their engine has; with bounds they are refused.
-fn is_all(range: &Range) -> bool {
+fn is_all(range: &OwnedBounds) -> bool {
     *range == (Bound::Unbounded, Bound::Unbounded)
 }
 
-fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(), Failure> {
+fn dump_bytes(store: &DiskStore, range: &OwnedBounds, output: &mut DumpOutput) -> Result<(), Failure> {
     let read = if is_all(range) { DiskStore::walk } else { DiskStore::range };
     if is_all(range) {
         output.expect(store.len());
@@ -53,10 +53,10 @@ fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(
     let (mut lower, upper) = (range.0.clone(), borrow(&range.1));
     let mut read_keys = 0;
     loop {
-        let portion = Portion {
+        let portion = ScanRequest {
             lower: borrow(&lower),
             upper,
-            direction: skein_disk::Direction::Forward,
+            direction: skein_disk::WalkDirection::Forward,
             keys: STEP_KEYS,
             bytes: STEP_BYTES,
             values: true,
@@ -77,7 +77,7 @@ fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(
     }
 }
 
-fn write_row(key: &[u8], row: RowRef<'_>, output: &mut Output) -> ControlFlow<()> {
+fn write_row(key: &[u8], row: RowRef<'_>, output: &mut DumpOutput) -> ControlFlow<()> {
     if output.keys_only {
         return output.key(key);
     }

@@ -9,16 +9,16 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
 use crate::remote::ClusterTarget;
-use crate::target::{Target, TargetArgs};
+use crate::target::{DataTarget, TargetArgs};
 
 mod cluster;
-pub mod file;
 mod folder;
 mod output;
 mod rows;
 mod server;
+pub mod target_file;
 
-pub use output::Output;
+pub use output::DumpOutput;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ Opening a data folder does what a server's start does: it takes the folder's loc
 /// Write keys and values as text, in order.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct DumpArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
@@ -92,20 +92,20 @@ pub struct Args {
 }
 
 /// Runs `skein dump`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let range = bounds::range(["--min", "--max"], args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref())
         .map_err(Failure::usage)?;
-    let to = file::Target::open(args.output.as_deref(), args.force)?;
+    let to = target_file::DumpTarget::open(args.output.as_deref(), args.force)?;
     // Rows and a bar on one terminal would be in each other's way.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
-    let mut output = Output::new(to, args.format, args.limit, shows)?;
+    let mut output = DumpOutput::new(to, args.format, args.limit, shows)?;
     if output.left > 0 && !args.cluster.is_empty() {
         let target = ClusterTarget { nodes: &args.cluster, access: args.target.access() };
         cluster::dump(&target, &range, &mut output)?;
     } else if output.left > 0 {
         match args.target.target() {
-            Target::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
-            Target::Server(server) => server::dump(&server, range, &mut output)?,
+            DataTarget::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
+            DataTarget::Server(server) => server::dump(&server, range, &mut output)?,
         }
     }
     let (exit, summary) = output.finish()?;

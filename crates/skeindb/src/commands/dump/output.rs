@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
-use super::file::Target;
+use super::target_file::DumpTarget;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::format::{self, Body, Format};
+use crate::format::{self, Format, RecordBody};
 use crate::interrupt::Interrupt;
-use crate::progress::{Keys, by_type, counted, rate};
+use crate::progress::{KeyProgress, by_type, counted, rate};
 
 /// Columns or members of a record, at most.
 const PIECE: usize = 1000;
@@ -17,8 +17,8 @@ const PIECE: usize = 1000;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Where rows go, and how many may still come.
-pub struct Output {
-    out: BufWriter<Target>,
+pub struct DumpOutput {
+    out: BufWriter<DumpTarget>,
     format: Format,
     /// Only keys are written.
     pub keys_only: bool,
@@ -29,15 +29,15 @@ pub struct Output {
     /// Refused keys by type, if no format holds their type.
     of_types: BTreeMap<String, u64>,
     failed: Option<io::Error>,
-    progress: Keys,
+    progress: KeyProgress,
     /// Whether progress is shown.
     pub shows: bool,
     interrupt: Interrupt,
 }
 
-impl Output {
+impl DumpOutput {
     /// Writes to `out`; whether progress is shown.
-    pub fn new(out: Target, format: Format, left: u64, shows: bool) -> Result<Self, Failure> {
+    pub fn new(out: DumpTarget, format: Format, left: u64, shows: bool) -> Result<Self, Failure> {
         Ok(Self {
             out: BufWriter::with_capacity(1 << 18, out),
             format,
@@ -47,7 +47,7 @@ impl Output {
             refused: 0,
             of_types: BTreeMap::new(),
             failed: None,
-            progress: Keys::start(None, !shows),
+            progress: KeyProgress::start(None, !shows),
             shows,
             interrupt: Interrupt::noted()?,
         })
@@ -55,7 +55,7 @@ impl Output {
 
     /// So many keys there are to come, if no fewer are wanted.
     pub fn expect(&mut self, keys: u64) {
-        self.progress = Keys::start(Some(keys.min(self.left)), !self.shows);
+        self.progress = KeyProgress::start(Some(keys.min(self.left)), !self.shows);
     }
 
     /// Writes a key alone; breaks when no more should come, as all of these.
@@ -65,12 +65,12 @@ impl Output {
 
     /// Writes a key and its value.
     pub fn value(&mut self, key: &[u8], value: Vec<u8>, expires: Option<u64>) -> ControlFlow<()> {
-        let fits = self.record(key, &Body::Value(value), expires)?;
+        let fits = self.record(key, &RecordBody::Value(value), expires)?;
         self.count(fits)
     }
 
     /// Writes a key and what it has, in one record.
-    pub fn body(&mut self, key: &[u8], body: &Body) -> ControlFlow<()> {
+    pub fn body(&mut self, key: &[u8], body: &RecordBody) -> ControlFlow<()> {
         let fits = self.record(key, body, None)?;
         self.count(fits)
     }
@@ -82,12 +82,12 @@ impl Output {
     }
 
     /// A key with columns or members, which are to be added to it.
-    pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> Pieces<'o> {
-        Pieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
+    pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> DumpPieces<'o> {
+        DumpPieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
     }
 
     /// Writes a record; whether the format can hold it.
-    fn record(&mut self, key: &[u8], body: &Body, expires: Option<u64>) -> ControlFlow<(), bool> {
+    fn record(&mut self, key: &[u8], body: &RecordBody, expires: Option<u64>) -> ControlFlow<(), bool> {
         match format::write(&mut self.out, self.format, key, body, expires) {
             Ok(fits) => ControlFlow::Continue(fits),
             Err(error) => {
@@ -165,23 +165,23 @@ impl Output {
 }
 
 /// A key and what was found below it so far.
-pub struct Pieces<'o> {
-    output: &'o mut Output,
+pub struct DumpPieces<'o> {
+    output: &'o mut DumpOutput,
     key: &'o [u8],
     expires: Option<u64>,
     /// What the next record will have.
-    body: Option<Body>,
+    body: Option<RecordBody>,
     len: usize,
     bytes: usize,
     any: bool,
 }
 
-impl Pieces<'_> {
+impl DumpPieces<'_> {
     pub fn column(&mut self, name: &[u8], value: &[u8]) -> ControlFlow<()> {
         let column = (name.to_vec(), value.to_vec());
         match &mut self.body {
-            Some(Body::Columns(columns)) => columns.push(column),
-            body => *body = Some(Body::Columns(vec![column])),
+            Some(RecordBody::Columns(columns)) => columns.push(column),
+            body => *body = Some(RecordBody::Columns(vec![column])),
         }
         self.added(name.len() + value.len())
     }
@@ -190,8 +190,8 @@ impl Pieces<'_> {
         let bytes = member.len();
         let member = (member.to_vec(), score);
         match &mut self.body {
-            Some(Body::Members(members)) => members.push(member),
-            body => *body = Some(Body::Members(vec![member])),
+            Some(RecordBody::Members(members)) => members.push(member),
+            body => *body = Some(RecordBody::Members(vec![member])),
         }
         self.added(bytes)
     }

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use skein_server::parse_double;
 use skeindb::client::Reply;
 
-use super::Output;
-use super::output::Pieces;
+use super::DumpOutput;
+use super::output::DumpPieces;
 use crate::exit::Failure;
-use crate::remote::Answers;
+use crate::remote::CommandPeer;
 
 /// Columns or members of a step of a scan.
 const PIECE: &[u8] = b"1000";
@@ -23,9 +23,9 @@ const PIPELINE_BYTES: usize = 16 << 10;
 
 /// Writes the values of these keys. Returns a break if the caller should send no more keys.
 pub fn write(
-    peer: &mut impl Answers,
+    peer: &mut impl CommandPeer,
     keys: &[Vec<u8>],
-    output: &mut Output,
+    output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     if output.keys_only {
         return Ok(keys.iter().try_for_each(|key| output.key(key)));
@@ -47,9 +47,9 @@ pub fn write(
 }
 
 fn dump_part(
-    peer: &mut impl Answers,
+    peer: &mut impl CommandPeer,
     keys: &[Vec<u8>],
-    output: &mut Output,
+    output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     let commands: Vec<[&[u8]; 2]> =
         keys.iter().flat_map(|key| [[b"GET".as_slice(), key], [b"PEXPIRETIME", key]]).collect();
@@ -79,10 +79,10 @@ fn dump_part(
 /// Writes what lies below a key. If the key is given something else meanwhile, what was read so far
 /// is written.
 fn dump_pieces(
-    peer: &mut impl Answers,
+    peer: &mut impl CommandPeer,
     key: &[u8],
     expires: Option<u64>,
-    output: &mut Output,
+    output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     let mut pieces = output.pieces(key, expires);
     for (scan, scored) in [(b"HSCAN", false), (b"ZSCAN", true)] {
@@ -118,10 +118,10 @@ fn dump_pieces(
 }
 
 fn add_items(
-    peer: &impl Answers,
+    peer: &impl CommandPeer,
     items: Vec<Vec<u8>>,
     scored: bool,
-    pieces: &mut Pieces<'_>,
+    pieces: &mut DumpPieces<'_>,
 ) -> Result<ControlFlow<()>, Failure> {
     let mut items = items.into_iter();
     let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
@@ -142,7 +142,11 @@ fn add_items(
 }
 
 /// Counts a key of a type that no format holds.
-fn refuse(peer: &mut impl Answers, key: &[u8], output: &mut Output) -> Result<ControlFlow<()>, Failure> {
+fn refuse(
+    peer: &mut impl CommandPeer,
+    key: &[u8],
+    output: &mut DumpOutput,
+) -> Result<ControlFlow<()>, Failure> {
     match peer.one(&[b"TYPE", key])? {
         // It changed since it was read, and was not there all the time as what it is now.
         Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset") => {

@@ -4,10 +4,10 @@ use std::ops::Bound;
 
 use skeindb::client::{Reply, bound};
 
-use super::{Output, rows};
-use crate::bounds::Range;
+use super::{DumpOutput, rows};
+use crate::bounds::OwnedBounds;
 use crate::exit::Failure;
-use crate::remote::{Answers, Peer, ServerTarget};
+use crate::remote::{CommandPeer, ServerPeer, ServerTarget};
 
 /// Keys per page.
 pub const PAGE: u64 = 1000;
@@ -19,7 +19,7 @@ const NO_SUCH_COMMAND: &str = "ERR unknown command";
 const NO_ORDER: &str = "has no order of keys";
 
 /// Writes the rows of `server` within `range`.
-pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Result<(), Failure> {
+pub fn dump(server: &ServerTarget<'_>, range: OwnedBounds, output: &mut DumpOutput) -> Result<(), Failure> {
     let mut peer = server.connect()?;
     let (mut min, max) = range;
     let is_all = (&min, &max) == (&Bound::Unbounded, &Bound::Unbounded);
@@ -48,7 +48,7 @@ pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Res
 }
 
 /// Writes all rows, in the order in which the server's scan has their keys.
-fn dump_unordered(peer: &mut Peer, output: &mut Output) -> Result<(), Failure> {
+fn dump_unordered(peer: &mut ServerPeer, output: &mut DumpOutput) -> Result<(), Failure> {
     let mut cursor = b"0".to_vec();
     loop {
         let count = PAGE.min(output.left).to_string();
@@ -61,7 +61,7 @@ fn dump_unordered(peer: &mut Peer, output: &mut Output) -> Result<(), Failure> {
     }
 }
 
-fn keys_of(peer: &Peer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
+fn keys_of(peer: &ServerPeer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
     match page {
         Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => Err(Failure::new(format!(
             "{0} is no SkeinDB: it has no command SK.RANGE; bring its keys into a running SkeinDB with: skein copy --from {0}",
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::format::Format;
-    use crate::remote::Access;
+    use crate::remote::AccessOptions;
 
     /// What a server answers: each reply, or several together, to what comes at once.
     const REPLIES: [&str; 4] = [
@@ -110,7 +110,7 @@ mod tests {
                 stream.write_all(reply.as_bytes()).unwrap();
             }
         });
-        let access = Access {
+        let access = AccessOptions {
             prefix: "",
             variables: &["SKEIN_NO_PASSWORD"],
             user: None,
@@ -124,9 +124,10 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("out");
-        let to =
-            super::super::file::Target::open(Some(&file), false).map_err(|failure| failure.message).unwrap();
-        let output = Output::new(to, Format::Tsv, u64::MAX, false).map_err(|failure| failure.message);
+        let to = super::super::target_file::DumpTarget::open(Some(&file), false)
+            .map_err(|failure| failure.message)
+            .unwrap();
+        let output = DumpOutput::new(to, Format::Tsv, u64::MAX, false).map_err(|failure| failure.message);
         let mut output = output.unwrap();
         let target = ServerTarget { address: &address, access };
         dump(&target, (Bound::Unbounded, Bound::Unbounded), &mut output)

@@ -3,12 +3,12 @@
 //! A batch is sent to all primaries at once, and its replies are read before the next batch is sent. A command whose
 //! connection broke is sent again, which changes nothing: a record that is written twice is as if it were written once.
 
-use super::Sink;
-use super::commands::{Replies, Sent, each};
-use super::report::Report;
+use super::RecordSink;
+use super::commands::{LoadReplies, SentCommand, each};
+use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::Record;
-use crate::remote::{Answers, ClusterPeer};
+use crate::format::TextRecord;
+use crate::remote::{ClusterPeer, CommandPeer};
 
 /// A batch is sent when its commands take this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 1 << 20;
@@ -19,15 +19,15 @@ pub struct ClusterSink {
     batch: usize,
     /// Commands that wait to be sent, and their records.
     commands: Vec<Vec<Vec<u8>>>,
-    lines: Vec<Sent>,
+    lines: Vec<SentCommand>,
     bytes: usize,
-    replies: Replies,
+    replies: LoadReplies,
 }
 
 impl ClusterSink {
     /// A sink that sends batches of `batch` records.
-    pub fn new(peer: ClusterPeer, batch: usize, report: &Report) -> Self {
-        let replies = Replies::new(report, peer.address());
+    pub fn new(peer: ClusterPeer, batch: usize, report: &LoadReport) -> Self {
+        let replies = LoadReplies::new(report, peer.address());
         Self { peer, batch, commands: Vec::new(), lines: Vec::new(), bytes: 0, replies }
     }
 
@@ -42,12 +42,12 @@ impl ClusterSink {
     }
 }
 
-impl Sink for ClusterSink {
-    fn put(&mut self, record: Record) -> Result<(), Failure> {
+impl RecordSink for ClusterSink {
+    fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         each(&record, |words| {
             self.bytes += words.iter().map(|word| word.len()).sum::<usize>();
             self.commands.push(words.iter().map(|word| word.to_vec()).collect());
-            self.lines.push(Sent { line: record.line, last: false });
+            self.lines.push(SentCommand { line: record.line, last: false });
         });
         if let Some(sent) = self.lines.last_mut() {
             sent.last = true;

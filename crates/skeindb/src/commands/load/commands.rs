@@ -3,16 +3,16 @@
 use skein_server::write_double;
 use skeindb::client::Reply;
 
-use super::report::Report;
+use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::{Body, Record};
+use crate::format::{RecordBody, TextRecord};
 
 /// Columns or members of a command, at most: a server takes so many arguments.
 const PAIRS: usize = 10_000;
 
 /// A command that was sent.
 #[derive(Clone, Copy)]
-pub struct Sent {
+pub struct SentCommand {
     /// The line of its record.
     pub line: u64,
     /// Whether it is the last one of the record.
@@ -20,21 +20,21 @@ pub struct Sent {
 }
 
 /// Calls `push` with each command of a record: SET, HSET or ZADD, and PEXPIREAT for rows and sets that expire.
-pub fn each(record: &Record, mut push: impl FnMut(&[&[u8]])) {
+pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
     let expires = record.expires.map(|expires| expires.to_string());
     let expires = expires.as_ref().map(String::as_bytes);
     match (&record.body, expires) {
-        (Body::Value(value), None) => push(&[b"SET", key, value]),
-        (Body::Value(value), Some(expires)) => push(&[b"SET", key, value, b"PXAT", expires]),
-        (Body::Columns(columns), _) => {
+        (RecordBody::Value(value), None) => push(&[b"SET", key, value]),
+        (RecordBody::Value(value), Some(expires)) => push(&[b"SET", key, value, b"PXAT", expires]),
+        (RecordBody::Columns(columns), _) => {
             for columns in columns.chunks(PAIRS) {
                 let mut command: Vec<&[u8]> = vec![b"HSET", key];
                 command.extend(columns.iter().flat_map(|(name, value)| [name.as_slice(), value]));
                 push(&command);
             }
         }
-        (Body::Members(members), _) => {
+        (RecordBody::Members(members), _) => {
             for members in members.chunks(PAIRS) {
                 let scores: Vec<Vec<u8>> = members.iter().map(|(_, score)| score_text(*score)).collect();
                 let mut command: Vec<&[u8]> = vec![b"ZADD", key];
@@ -44,7 +44,7 @@ pub fn each(record: &Record, mut push: impl FnMut(&[&[u8]])) {
             }
         }
     }
-    if let (Body::Columns(_) | Body::Members(_), Some(expires)) = (&record.body, expires) {
+    if let (RecordBody::Columns(_) | RecordBody::Members(_), Some(expires)) = (&record.body, expires) {
         push(&[b"PEXPIREAT", key, expires]);
     }
 }
@@ -56,15 +56,15 @@ fn score_text(score: f64) -> Vec<u8> {
 }
 
 /// Counts records by the replies to their commands.
-pub struct Replies {
-    report: Report,
+pub struct LoadReplies {
+    report: LoadReport,
     address: String,
     /// The record of which a command before the last one was refused. It is counted once.
     refused: Option<u64>,
 }
 
-impl Replies {
-    pub fn new(report: &Report, address: &str) -> Self {
+impl LoadReplies {
+    pub fn new(report: &LoadReport, address: &str) -> Self {
         Self { report: report.clone(), address: address.to_owned(), refused: None }
     }
 
@@ -72,7 +72,7 @@ impl Replies {
     ///
     /// # Errors
     /// The reply is an error that every write would get.
-    pub fn take(&mut self, sent: Sent, reply: Reply) -> Result<(), Failure> {
+    pub fn take(&mut self, sent: SentCommand, reply: Reply) -> Result<(), Failure> {
         match reply {
             Reply::Error(text) if stops_all(&text) => {
                 return Err(Failure::new(format!("line {}: {} answers: {text}", sent.line, self.address)));

@@ -6,16 +6,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
 use skein_disk::DiskError;
-use skein_server::{Engine, EngineError, Session, Writer};
+use skein_server::{Engine, EngineError, EngineSession, EngineWriter};
 use skein_store::{Error, RowWriter as _, StoreOptions};
 
-use super::Sink;
-use super::bytes::BytesSink;
-use super::queue::Queue;
-use super::report::Report;
+use super::RecordSink;
+use super::bytes_store::BytesSink;
+use super::queue::WorkQueue;
+use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::{Body, Record};
-use crate::target::{self, Contents, DurabilityArg, FolderTarget};
+use crate::format::{RecordBody, TextRecord};
+use crate::target::{self, DurabilityArg, FolderContents, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
@@ -25,16 +25,16 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Writes records into an engine of its own.
 struct RowsSink {
     engine: Engine,
-    lanes: Vec<Lane>,
+    lanes: Vec<LoadThread>,
     hasher: RandomState,
     batch: usize,
 }
 
 /// One thread and what is gathered for it.
-struct Lane {
-    waiting: Vec<Record>,
+struct LoadThread {
+    waiting: Vec<TextRecord>,
     waiting_bytes: usize,
-    batches: Queue<Vec<Record>>,
+    batches: WorkQueue<Vec<TextRecord>>,
 }
 
 /// Opens the folder, or makes it.
@@ -42,29 +42,29 @@ pub fn open(
     folder: &FolderTarget<'_>,
     durability: DurabilityArg,
     batch: usize,
-    report: &Report,
-) -> Result<Box<dyn Sink>, Failure> {
+    report: &LoadReport,
+) -> Result<Box<dyn RecordSink>, Failure> {
     let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
     let logs = options.logs;
     Ok(match folder.open_contents(durability.into(), |folder| folder.open(options))? {
-        Contents::Rows(engine) => {
+        FolderContents::Rows(engine) => {
             let threads = if matches!(engine, Engine::Memory(_)) { logs } else { 1 };
             Box::new(RowsSink::start(engine, threads, batch, report)?)
         }
-        Contents::Bytes(store) => Box::new(BytesSink::new(store, report)),
+        FolderContents::Bytes(store) => Box::new(BytesSink::new(store, report)),
     })
 }
 
 impl RowsSink {
-    fn start(engine: Engine, threads: usize, batch: usize, report: &Report) -> Result<Self, Failure> {
-        let lanes = (0..threads.max(1)).map(|_| Lane::start(engine.session(), report.clone()));
+    fn start(engine: Engine, threads: usize, batch: usize, report: &LoadReport) -> Result<Self, Failure> {
+        let lanes = (0..threads.max(1)).map(|_| LoadThread::start(engine.session(), report.clone()));
         let lanes = lanes.collect::<Result<_, _>>()?;
         Ok(Self { engine, lanes, hasher: RandomState::new(), batch })
     }
 }
 
-impl Sink for RowsSink {
-    fn put(&mut self, record: Record) -> Result<(), Failure> {
+impl RecordSink for RowsSink {
+    fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];
         lane.waiting_bytes += record.key.len() + body_bytes(&record.body);
@@ -88,9 +88,9 @@ impl Sink for RowsSink {
     }
 }
 
-impl Lane {
-    fn start(mut session: Session, report: Report) -> Result<Self, Failure> {
-        let batches = Queue::start(BATCHES_WAITING, move |batches: Receiver<Vec<Record>>| {
+impl LoadThread {
+    fn start(mut session: EngineSession, report: LoadReport) -> Result<Self, Failure> {
+        let batches = WorkQueue::start(BATCHES_WAITING, move |batches: Receiver<Vec<TextRecord>>| {
             let written = batches.iter().try_for_each(|batch| write_all(&mut session, &batch, &report));
             written.map_err(|error| target::engine_failure(&error))
         })?;
@@ -109,7 +109,11 @@ impl Lane {
 /// Writes records, and reports each of them; an error is one that stops all writes.
 ///
 /// On disk, a record that fails on its way takes others of its batch with it. Then they are done again one by one, which changes nothing of those that were done.
-fn write_all(session: &mut Session, batch: &[Record], report: &Report) -> Result<(), EngineError> {
+fn write_all(
+    session: &mut EngineSession,
+    batch: &[TextRecord],
+    report: &LoadReport,
+) -> Result<(), EngineError> {
     match (write_batch(session, batch), batch) {
         (Ok(refused), _) => {
             report.load((batch.len() - refused.len()) as u64);
@@ -125,7 +129,10 @@ fn write_all(session: &mut Session, batch: &[Record], report: &Report) -> Result
 }
 
 /// Writes a batch; which lines of it were refused, and why.
-fn write_batch(session: &mut Session, batch: &[Record]) -> Result<Vec<(u64, EngineError)>, EngineError> {
+fn write_batch(
+    session: &mut EngineSession,
+    batch: &[TextRecord],
+) -> Result<Vec<(u64, EngineError)>, EngineError> {
     let (written, _ticket) = session.write(|writer| {
         let mut refused = Vec::new();
         for record in batch {
@@ -158,19 +165,19 @@ fn stops(error: &EngineError) -> bool {
     }
 }
 
-fn write_record(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), EngineError> {
+fn write_record(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Result<(), EngineError> {
     match &record.body {
-        Body::Value(value) => match record.expires {
+        RecordBody::Value(value) => match record.expires {
             Some(expires) => writer.put_until(&record.key, value, expires),
             None => writer.put(&record.key, value),
         },
-        Body::Columns(columns) => {
+        RecordBody::Columns(columns) => {
             let columns: Vec<(&[u8], &[u8])> =
                 columns.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
             writer.put_columns(&record.key, &columns)?;
             expire(writer, record)
         }
-        Body::Members(members) => {
+        RecordBody::Members(members) => {
             writer.change_set::<_, EngineError>(&record.key, true, |set| {
                 for (member, score) in members {
                     set.put(member, *score)?;
@@ -182,18 +189,20 @@ fn write_record(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), Engi
     }
 }
 
-fn expire(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), EngineError> {
+fn expire(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Result<(), EngineError> {
     match record.expires {
         Some(expires) => writer.expire(&record.key, Some(expires)).map(drop),
         None => Ok(()),
     }
 }
 
-fn body_bytes(body: &Body) -> usize {
+fn body_bytes(body: &RecordBody) -> usize {
     match body {
-        Body::Value(value) => value.len(),
-        Body::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
-        Body::Members(members) => members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum(),
+        RecordBody::Value(value) => value.len(),
+        RecordBody::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        RecordBody::Members(members) => {
+            members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum()
+        }
     }
 }
 
@@ -201,28 +210,28 @@ fn body_bytes(body: &Body) -> usize {
 mod tests {
     use skein_disk::{DiskOptions, DiskStore, Values};
     use skein_server::DiskEngine;
-    use skein_store::Limits;
+    use skein_store::StoreLimits;
 
     use super::*;
-    use crate::progress::Progress;
+    use crate::progress::InputProgress;
 
     #[test]
-    fn a_record_that_the_cache_cannot_take_is_refused_and_takes_no_other_with_it() {
+    fn a_record_too_large_for_the_cache_is_refused_alone() {
         let folder = tempfile::tempdir().unwrap();
         let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
         let store = DiskStore::open(folder.path(), options).unwrap();
-        let engine: Engine = DiskEngine::new(store, Limits::default()).unwrap().into();
-        let report = Report::new(Progress::start(None, true).printer(), 0);
+        let engine: Engine = DiskEngine::new(store, StoreLimits::default()).unwrap().into();
+        let report = LoadReport::new(InputProgress::start(None, true).printer(), 0);
         let record = |line: u64| {
             let len = if line % 5 == 3 { 100_000 } else { 900 };
-            Record {
+            TextRecord {
                 line,
                 key: vec![b'k', line as u8],
-                body: Body::Value(vec![line as u8; len]),
+                body: RecordBody::Value(vec![line as u8; len]),
                 expires: None,
             }
         };
-        let batch: Vec<Record> = (1..=40).map(record).collect();
+        let batch: Vec<TextRecord> = (1..=40).map(record).collect();
         write_all(&mut engine.session(), &batch, &report).unwrap();
         assert_eq!((report.loaded(), report.refused()), (32, 8));
         assert_eq!(engine.len(), 32);

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
-use crate::progress::{self, Progress};
+use crate::format::{Format, LineValue, ReadOptions, TextReader, TextRecord};
+use crate::progress::{self, InputProgress};
 use crate::remote::ClusterTarget;
-use crate::target::{DurabilityArg, Target, TargetArgs};
+use crate::target::{DataTarget, DurabilityArg, TargetArgs};
 
-mod bytes;
+mod bytes_store;
 mod cluster;
 mod commands;
 mod folder;
@@ -20,7 +20,7 @@ mod report;
 mod server;
 
 use cluster::ClusterSink;
-use report::Report;
+use report::LoadReport;
 use server::ServerSink;
 
 const EXAMPLES: &str = "\
@@ -57,7 +57,7 @@ Exit code 4 says that all was read but some records were refused; each is named 
         "A folder for new logs of the data folder, to change those that it remembers. May be given several times"
     )),
 )]
-pub struct Args {
+pub struct LoadArgs {
     /// The file; `-` is standard input.
     file: PathBuf,
     /// How the file is written.
@@ -92,30 +92,30 @@ pub struct Args {
 }
 
 /// Where records go.
-trait Sink {
+trait RecordSink {
     /// Takes a record. It counts as loaded or refused later, in the report.
-    fn put(&mut self, record: Record) -> Result<(), Failure>;
+    fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
     /// Sends what is held back, and waits until all is answered and durable as far as the target promises.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
 }
 
 /// Runs `skein load`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let (input, size) = open_input(&args.file)?;
     let batch = args.batch as usize;
-    let mut progress = Progress::start(size, args.quiet);
-    let report = Report::new(progress.printer(), args.show_refused);
-    let mut sink: Box<dyn Sink> = match args.target.target() {
+    let mut progress = InputProgress::start(size, args.quiet);
+    let report = LoadReport::new(progress.printer(), args.show_refused);
+    let mut sink: Box<dyn RecordSink> = match args.target.target() {
         _ if !args.to_cluster.is_empty() => {
             let cluster = ClusterTarget { nodes: &args.to_cluster, access: args.target.access() };
             Box::new(ClusterSink::new(cluster.connect()?, batch, &report))
         }
-        Target::Folder(folder) => folder::open(&folder, args.durability, batch, &report)?,
-        Target::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
+        DataTarget::Folder(folder) => folder::open(&folder, args.durability, batch, &report)?,
+        DataTarget::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
     };
     let options =
         ReadOptions { format: args.format, line_value: args.value, raw: args.raw, header: args.header };
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, input), options);
+    let mut reader = TextReader::new(BufReader::with_capacity(1 << 20, input), options);
     let mut read = 0;
     let fed = feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read);
     // Also after a failure: what was taken is finished, so that the counts are true.
@@ -139,10 +139,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn feed(
-    reader: &mut Reader<impl io::BufRead>,
-    sink: &mut dyn Sink,
-    report: &Report,
-    progress: &mut Progress,
+    reader: &mut TextReader<impl io::BufRead>,
+    sink: &mut dyn RecordSink,
+    report: &LoadReport,
+    progress: &mut InputProgress,
     read: &mut u64,
 ) -> Result<(), Failure> {
     while let Some(record) =

@@ -7,13 +7,13 @@ use crate::exit::Failure;
 use crate::threads;
 
 /// The queue's end where things are put in.
-pub struct Queue<T> {
+pub struct WorkQueue<T> {
     /// Taken away to end the thread.
     sender: Option<SyncSender<T>>,
     thread: Option<JoinHandle<Result<(), Failure>>>,
 }
 
-impl<T: Send + 'static> Queue<T> {
+impl<T: Send + 'static> WorkQueue<T> {
     /// Starts a thread that does `work` on what comes; at most `waiting` things wait for it.
     pub fn start(
         waiting: usize,

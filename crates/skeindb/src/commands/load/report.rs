@@ -3,26 +3,26 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::progress::Printer;
+use crate::progress::ProgressPrinter;
 
 /// Counts of a load. Clones count together.
 #[derive(Debug, Clone)]
-pub struct Report {
-    counts: Arc<Counts>,
-    printer: Printer,
+pub struct LoadReport {
+    counts: Arc<LoadCounts>,
+    printer: ProgressPrinter,
     show: u64,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LoadCounts {
     loaded: AtomicU64,
     refused: AtomicU64,
 }
 
 // Relaxed throughout: the counts are read after the counting threads were joined.
-impl Report {
+impl LoadReport {
     /// A report that names the first `show` refusals on standard error.
-    pub fn new(printer: Printer, show: u64) -> Self {
+    pub fn new(printer: ProgressPrinter, show: u64) -> Self {
         Self { counts: Arc::default(), printer, show }
     }
 

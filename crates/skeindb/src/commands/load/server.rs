@@ -7,12 +7,12 @@ use std::sync::mpsc::Receiver as Batches;
 
 use skeindb::client::{Receiver, Sender};
 
-use super::Sink;
-use super::commands::{Replies, Sent, each};
-use super::queue::Queue;
-use super::report::Report;
+use super::RecordSink;
+use super::commands::{LoadReplies, SentCommand, each};
+use super::queue::WorkQueue;
+use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::Record;
+use crate::format::TextRecord;
 use crate::remote::{ServerTarget, lost};
 
 /// Batches that may be unanswered.
@@ -24,21 +24,21 @@ const BATCH_BYTES: usize = 256 << 10;
 pub struct ServerSink {
     sender: Sender,
     /// The commands in the sender's buffer.
-    lines: Vec<Sent>,
+    lines: Vec<SentCommand>,
     batch: usize,
     address: String,
     /// Sent batches, for the thread that reads the replies.
-    sent: Queue<Vec<Sent>>,
+    sent: WorkQueue<Vec<SentCommand>>,
 }
 
 impl ServerSink {
     /// A sink that sends batches of `batch` records.
-    pub fn connect(server: &ServerTarget<'_>, batch: usize, report: &Report) -> Result<Self, Failure> {
+    pub fn connect(server: &ServerTarget<'_>, batch: usize, report: &LoadReport) -> Result<Self, Failure> {
         let (sender, receiver) = server.connect()?.split();
         let address = server.address.to_owned();
-        let (replies, peer) = (Replies::new(report, &address), address.clone());
+        let (replies, peer) = (LoadReplies::new(report, &address), address.clone());
         let sent =
-            Queue::start(BATCHES_UNDER_WAY, move |sent| read_replies(receiver, &sent, replies, &peer))?;
+            WorkQueue::start(BATCHES_UNDER_WAY, move |sent| read_replies(receiver, &sent, replies, &peer))?;
         Ok(Self { sender, lines: Vec::new(), batch, address, sent })
     }
 
@@ -60,11 +60,11 @@ impl ServerSink {
     }
 }
 
-impl Sink for ServerSink {
-    fn put(&mut self, record: Record) -> Result<(), Failure> {
+impl RecordSink for ServerSink {
+    fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         each(&record, |command| {
             self.sender.push(command);
-            self.lines.push(Sent { line: record.line, last: false });
+            self.lines.push(SentCommand { line: record.line, last: false });
         });
         if let Some(sent) = self.lines.last_mut() {
             sent.last = true;
@@ -85,8 +85,8 @@ impl Sink for ServerSink {
 
 fn read_replies(
     mut receiver: Receiver,
-    sent: &Batches<Vec<Sent>>,
-    mut replies: Replies,
+    sent: &Batches<Vec<SentCommand>>,
+    mut replies: LoadReplies,
     address: &str,
 ) -> Result<(), Failure> {
     for sent in sent.iter().flatten() {

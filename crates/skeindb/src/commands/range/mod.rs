@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 
-use skeindb::Direction;
-use skeindb::cluster::Entry;
+use skeindb::ScanDirection;
+use skeindb::cluster::ClusterEntry;
 
-use super::dump::{Output, file};
-use crate::bounds::{self, Range};
+use super::dump::{DumpOutput, target_file};
+use crate::bounds::{self, OwnedBounds};
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
 
-mod held;
+mod record;
 pub mod source;
 
 use source::SourceArgs;
@@ -47,7 +47,7 @@ pub struct BoundArgs {
 
 impl BoundArgs {
     /// The range between them.
-    pub fn range(&self) -> Result<Range, Failure> {
+    pub fn range(&self) -> Result<OwnedBounds, Failure> {
         bounds::range(["MIN", "MAX"], self.min.as_ref(), self.max.as_ref(), self.prefix.as_ref())
             .map_err(Failure::usage)
     }
@@ -56,7 +56,7 @@ impl BoundArgs {
 /// Write keys in order, of a server or of a whole cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct RangeCommandArgs {
     #[command(flatten)]
     bounds: BoundArgs,
     #[command(flatten)]
@@ -73,11 +73,11 @@ pub struct Args {
 }
 
 /// Runs `skein range`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &RangeCommandArgs) -> Result<Exit, Failure> {
     let range = args.bounds.range()?;
     let format = if args.values { Format::Tsv } else { Format::Lines };
-    let mut output = Output::new(file::Target::open(None, false)?, format, args.limit, false)?;
-    let direction = if args.rev { Direction::Backward } else { Direction::Forward };
+    let mut output = DumpOutput::new(target_file::DumpTarget::open(None, false)?, format, args.limit, false)?;
+    let direction = if args.rev { ScanDirection::Backward } else { ScanDirection::Forward };
     let mut keys = args.source.connect()?.range(range, direction, args.values, args.limit)?;
     while let Some(entry) = keys.next()? {
         if write(entry, &mut output).is_break() {
@@ -87,8 +87,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     output.finish().map(|(exit, _)| exit)
 }
 
-fn write(entry: Entry, output: &mut Output) -> ControlFlow<()> {
-    match entry.held.map(held::body) {
+fn write(entry: ClusterEntry, output: &mut DumpOutput) -> ControlFlow<()> {
+    match entry.held.map(record::body) {
         None => output.key(&entry.key),
         Some(Ok(body)) => output.body(&entry.key, &body),
         Some(Err(kind)) => output.refuse(&kind),

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use skeindb::Direction;
+use skeindb::ScanDirection;
 use skeindb::client::{Reply, bound};
-use skeindb::cluster::{Entry, Scan, Shown};
+use skeindb::cluster::{ClusterEntry, ClusterScan, Projection};
 
-use crate::bounds::Range;
+use crate::bounds::OwnedBounds;
 use crate::exit::Failure;
-use crate::remote::{Answers, ClusterPeer, ClusterTarget, Peer, ServerArgs, ServerTarget, cluster_failure};
+use crate::remote::{
+    ClusterPeer, ClusterTarget, CommandPeer, ServerArgs, ServerPeer, ServerTarget, cluster_failure,
+};
 use crate::target::DEFAULT_ADDRESS;
 
 /// Keys that are asked of a server at once.
@@ -30,63 +32,69 @@ pub struct SourceArgs {
 }
 
 /// A server or a cluster that has let us in.
-pub enum Source {
-    Server(Peer),
+pub enum RangeSource {
+    Server(ServerPeer),
     Cluster(ClusterPeer),
 }
 
 /// A range that is being read.
-pub enum Keys {
+pub enum RangeKeys {
     Server(Box<ServerKeys>),
-    Cluster(Box<Scan>, &'static str),
+    Cluster(Box<ClusterScan>, &'static str),
 }
 
 /// The rest of a range of a server.
 pub struct ServerKeys {
-    peer: Peer,
-    range: Range,
-    direction: Direction,
+    peer: ServerPeer,
+    range: OwnedBounds,
+    direction: ScanDirection,
     values: bool,
-    found: VecDeque<Entry>,
+    found: VecDeque<ClusterEntry>,
     left: u64,
     at_end: bool,
 }
 
 impl SourceArgs {
-    pub fn connect(&self) -> Result<Source, Failure> {
+    pub fn connect(&self) -> Result<RangeSource, Failure> {
         let access = self.access.access();
         if !self.cluster.is_empty() {
-            return ClusterTarget { nodes: &self.cluster, access }.connect().map(Source::Cluster);
+            return ClusterTarget { nodes: &self.cluster, access }.connect().map(RangeSource::Cluster);
         }
-        ServerTarget { address: &self.from, access }.connect().map(Source::Server)
+        ServerTarget { address: &self.from, access }.connect().map(RangeSource::Server)
     }
 }
 
-impl Source {
+impl RangeSource {
     /// Begins a range of at most `left` keys. In RESP3, which tells types apart.
-    pub fn range(self, range: Range, direction: Direction, values: bool, left: u64) -> Result<Keys, Failure> {
+    pub fn range(
+        self,
+        range: OwnedBounds,
+        direction: ScanDirection,
+        values: bool,
+        left: u64,
+    ) -> Result<RangeKeys, Failure> {
         match self {
             Self::Server(mut peer) => {
                 peer.one(&[b"HELLO", b"3"])?;
                 let found = VecDeque::new();
                 let at_end = left == 0;
                 let keys = ServerKeys { peer, range, direction, values, found, left, at_end };
-                Ok(Keys::Server(Box::new(keys)))
+                Ok(RangeKeys::Server(Box::new(keys)))
             }
             Self::Cluster(peer) => {
                 let bounds = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
-                let shown = if values { Shown::Whole } else { Shown::Names };
+                let shown = if values { Projection::Whole } else { Projection::Names };
                 let scan = peer.cluster.range(bounds, direction, shown);
                 let scan = scan.map_err(cluster_failure(peer.prefix()))?.limit(left);
-                Ok(Keys::Cluster(Box::new(scan), peer.prefix()))
+                Ok(RangeKeys::Cluster(Box::new(scan), peer.prefix()))
             }
         }
     }
 }
 
-impl Keys {
+impl RangeKeys {
     /// The next key, and what it holds if that was asked for.
-    pub fn next(&mut self) -> Result<Option<Entry>, Failure> {
+    pub fn next(&mut self) -> Result<Option<ClusterEntry>, Failure> {
         match self {
             Self::Server(keys) => keys.next(),
             Self::Cluster(scan, prefix) => scan.next().map_err(cluster_failure(prefix)),
@@ -95,7 +103,7 @@ impl Keys {
 }
 
 impl ServerKeys {
-    fn next(&mut self) -> Result<Option<Entry>, Failure> {
+    fn next(&mut self) -> Result<Option<ClusterEntry>, Failure> {
         if self.found.is_empty() && !self.at_end {
             self.read()?;
         }
@@ -107,7 +115,7 @@ impl ServerKeys {
         let limit = wanted.to_string();
         let (min, max) = (bound(&self.range.0, b"-"), bound(&self.range.1, b"+"));
         let mut words: Vec<&[u8]> = vec![b"SK.RANGE", &min, &max, b"LIMIT", limit.as_bytes()];
-        if self.direction == Direction::Backward {
+        if self.direction == ScanDirection::Backward {
             words.push(b"REV");
         }
         if !self.values {
@@ -122,18 +130,18 @@ impl ServerKeys {
         if let Some(last) = self.found.back() {
             let last = Bound::Excluded(last.key.clone());
             match self.direction {
-                Direction::Forward => self.range.0 = last,
-                Direction::Backward => self.range.1 = last,
+                ScanDirection::Forward => self.range.0 = last,
+                ScanDirection::Backward => self.range.1 = last,
             }
         }
         Ok(())
     }
 
-    fn entry(&self, item: Reply) -> Result<Entry, Failure> {
+    fn entry(&self, item: Reply) -> Result<ClusterEntry, Failure> {
         match item {
-            Reply::Bulk(key) if !self.values => Ok(Entry { key, held: None }),
+            Reply::Bulk(key) if !self.values => Ok(ClusterEntry { key, held: None }),
             Reply::Array(pair) if self.values => match <[Reply; 2]>::try_from(pair) {
-                Ok([Reply::Bulk(key), held]) => Ok(Entry { key, held: Some(held) }),
+                Ok([Reply::Bulk(key), held]) => Ok(ClusterEntry { key, held: Some(held) }),
                 Ok(pair) => Err(self.peer.unexpected(&Reply::Array(pair.into()))),
                 Err(pair) => Err(self.peer.unexpected(&Reply::Array(pair))),
             },

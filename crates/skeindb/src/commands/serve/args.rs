@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use skein_disk::DiskOptions;
 use skein_server::{ServerOptions, StartError, UnixSocket};
-use skein_store::{CloseCheckpoint, Limits, StoreOptions};
+use skein_store::{CloseCheckpoint, StoreLimits, StoreOptions};
 
-use crate::config::Origins;
+use crate::config::OptionOrigins;
 use crate::disk;
 use crate::exit::Failure;
 use crate::remote;
@@ -59,13 +59,13 @@ signal ends it at once, as a crash would.";
 /// Serve a data folder to Redis clients.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ServeArgs {
     /// A file with options, which those of the command line override; `skein config` prints one.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Which options the file gave.
     #[arg(skip)]
-    pub origins: Origins,
+    pub origins: OptionOrigins,
     /// Where to listen; port 0 takes a free one. A host alone is taken with port 6380.
     #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: String,
@@ -125,7 +125,7 @@ pub struct Args {
 #[derive(Debug)]
 pub enum EngineOptions {
     Memory(Box<StoreOptions>),
-    Disk(DiskOptions, Limits),
+    Disk(DiskOptions, StoreLimits),
 }
 
 /// Logs and checkpoints.
@@ -152,7 +152,7 @@ struct StorageArgs {
     checkpoint_threads: Option<u16>,
 }
 
-impl Args {
+impl ServeArgs {
     /// How the store is to be opened and the server to run. What cannot work is refused here, before anything is made.
     pub fn options(&self) -> Result<(EngineOptions, ServerOptions), Failure> {
         self.checked_options().map_err(|failure| self.origins.explain(failure))

@@ -8,47 +8,51 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use skein_disk::{DiskError, DiskOptions, DiskStore};
 use skein_log::LogError;
-use skein_server::{Bound, DiskEngine, Engine, LogControl, Server, ServerOptions, StopReport};
+use skein_server::{BoundServer, DiskEngine, Engine, LogControl, Server, ServerOptions, StopReport};
 use skein_store::{Error as StoreError, OpenProgress, RecoveryReport, StoreOptions};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::foreign::refuse_foreign;
+use crate::foreign_folder::refuse_foreign;
 use crate::progress::{counted, grouped};
 use crate::{disk, target, threads};
 
 mod args;
-mod folder;
+mod folder_permissions;
 mod hangup;
-mod loading;
-mod notify;
-mod stoppable;
+mod open_progress;
+mod service_manager;
+mod stop_target;
 
-pub use args::Args;
 use args::EngineOptions;
-use notify::Supervisor;
-use stoppable::Stoppable;
+pub use args::ServeArgs;
+use service_manager::ServiceManager;
+use stop_target::StopTarget;
 
 /// Runs `skein serve`.
-pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
+pub fn run(args: &ServeArgs, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     hangup::ignore()?;
     let (engine_options, options) = args.options()?;
     let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
     let (workers, stop_timeout) = (options.workers, options.stop_timeout);
     for folder in [&args.data].into_iter().chain(&args.log_dir) {
-        folder::check(folder)?;
+        folder_permissions::check(folder)?;
     }
     refuse_foreign(&args.data)?;
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
-    let progress = loading::progress(args.hold_loading.clone());
+    let progress = open_progress::progress(args.hold_loading.clone());
     // Before the folder, so that a port in use leaves nothing behind.
-    let bound = Server::bind(options, progress.clone()).and_then(Bound::answer_loading);
+    let bound = Server::bind(options, progress.clone()).and_then(BoundServer::answer_loading);
     let bound = bound.map_err(|error| args::start_failure(&error))?;
-    let supervisor = Supervisor::of_this_process();
-    let stoppable = Stoppable::loading(progress.clone());
+    let supervisor = ServiceManager::of_this_process();
+    let stoppable = StopTarget::loading(progress.clone());
     stop_on_signals(signals, stoppable.clone(), supervisor.clone())?;
-    let watch = loading::Watch { progress: &progress, address: bound.local_addr(), supervisor: &supervisor };
+    let watch = open_progress::OpenWatch {
+        progress: &progress,
+        address: bound.local_addr(),
+        supervisor: &supervisor,
+    };
     let Some(engine) = watch.during(|| open(args, engine_options, &progress))? else {
         let percent = progress.seen().percent();
         say(&format!("stopped while the data was being read back ({percent}% done); nothing is lost\n"));
@@ -74,7 +78,7 @@ pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
 
 /// Opens what is to be served; `None` if somebody wished meanwhile that it ends.
 fn open(
-    args: &Args,
+    args: &ServeArgs,
     options: EngineOptions,
     progress: &Arc<OpenProgress>,
 ) -> Result<Option<Engine>, Failure> {
@@ -122,8 +126,8 @@ const SAME_SIGNAL: Duration = Duration::from_millis(500);
 /// The first signal stops the opening or the server, and a later one ends the process as it is.
 fn stop_on_signals(
     mut signals: Signals,
-    stoppable: Stoppable,
-    supervisor: Supervisor,
+    stoppable: StopTarget,
+    supervisor: ServiceManager,
 ) -> Result<(), Failure> {
     threads::start("skein-signals", move || {
         let mut first = None;
@@ -145,7 +149,7 @@ fn stop_on_signals(
 }
 
 /// Says where it listens, where the data lies, and how to connect.
-fn greet(args: &Args, engine: &Engine, workers: usize, server: &Server) {
+fn greet(args: &ServeArgs, engine: &Engine, workers: usize, server: &Server) {
     let address = server.local_addr();
     let tls = server.tls_addr().map(|address| format!(", and on {address} for TLS"));
     let metrics = server.metrics_addr().map(|address| format!("metrics at http://{address}/metrics\n"));

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// The lines of one answer.
 #[derive(Debug, Clone)]
-pub struct Info {
+pub struct InfoReply {
     /// When it was asked for.
     at: Instant,
     lines: BTreeMap<String, String>,
@@ -23,7 +23,7 @@ pub struct CommandRate {
     pub failed: f64,
 }
 
-impl Info {
+impl InfoReply {
     /// Reads `name:value` lines; others do not matter.
     pub fn parse(text: &str, at: Instant) -> Self {
         let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -104,11 +104,11 @@ mod tests {
     #[test]
     fn numbers_parts_and_rates() {
         let start = Instant::now();
-        let one = Info::parse(
+        let one = InfoReply::parse(
             "# Stats\r\nn:10\r\ndb0:keys=5,expires=1\r\ncmdstat_get:calls=2,usec=4\r\nx\r\n",
             start,
         );
-        let two = Info::parse(
+        let two = InfoReply::parse(
             "n:30\ncmdstat_get:calls=12,usec=54,failed_calls=4\ncmdstat_set:calls=2,usec=100\ncmdstat_del:calls=0",
             start + Duration::from_secs(2),
         );

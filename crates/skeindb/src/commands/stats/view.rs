@@ -1,6 +1,6 @@
 //! What `skein stats --watch` prints: a screen, or a line per tick.
 
-use super::info::Info;
+use super::info::InfoReply;
 use crate::progress::grouped;
 use crate::units::show_size;
 
@@ -9,7 +9,7 @@ pub const HEAD: &str = "unix_s\trequests_per_s\tin_bytes_per_s\tout_bytes_per_s\
                         memory_bytes\tresident_bytes\tlog_bytes_behind\tlog_bytes_since_checkpoint";
 
 /// A tick, for programs: numbers with tabs between them.
-pub fn line(now: &Info, before: &Info) -> String {
+pub fn line(now: &InfoReply, before: &InfoReply) -> String {
     let rates = [
         now.rate(before, "total_commands_processed"),
         now.rate(before, "total_net_input_bytes"),
@@ -35,7 +35,13 @@ pub fn line(now: &Info, before: &Info) -> String {
 const INDENT: &str = "          ";
 
 /// A tick, for people: at most so many rows, each broken to the columns there are.
-pub fn screen(address: &str, now: &Info, before: &Info, rows: usize, columns: usize) -> Vec<String> {
+pub fn screen(
+    address: &str,
+    now: &InfoReply,
+    before: &InfoReply,
+    rows: usize,
+    columns: usize,
+) -> Vec<String> {
     let mut lines = summary(address, now, before);
     lines.push(String::new());
     lines.push(format!("{:<20}{:>12}{:>12}{:>12}", "command", "calls/s", "µs/call", "errors/s"));
@@ -64,7 +70,7 @@ fn fold(line: &str, columns: usize) -> Vec<String> {
     lines.iter().map(|line| line.trim_end().chars().take(columns).collect()).collect()
 }
 
-fn summary(address: &str, now: &Info, before: &Info) -> Vec<String> {
+fn summary(address: &str, now: &InfoReply, before: &InfoReply) -> Vec<String> {
     let rate = |name| now.rate(before, name);
     let size = |name| show_size(now.count(name));
     let traffic = |name| show_size(whole_number(rate(name)));
@@ -123,11 +129,11 @@ fn summary(address: &str, now: &Info, before: &Info) -> Vec<String> {
     lines
 }
 
-fn keys(info: &Info) -> u64 {
+fn keys(info: &InfoReply) -> u64 {
     whole_number(info.part("db0", "keys"))
 }
 
-fn cpu_percent(now: &Info, before: &Info) -> f64 {
+fn cpu_percent(now: &InfoReply, before: &InfoReply) -> f64 {
     100.0 * now.rates(before, &["used_cpu_user", "used_cpu_sys"])
 }
 
@@ -155,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn two() -> (Info, Info) {
+    fn two() -> (InfoReply, InfoReply) {
         let start = Instant::now();
         let at = |n: u64| {
             let text = format!(
@@ -169,7 +175,7 @@ mod tests {
                 n * 4000,
                 n * 8000,
             );
-            Info::parse(&text, start + Duration::from_secs(n * 2))
+            InfoReply::parse(&text, start + Duration::from_secs(n * 2))
         };
         (at(1), at(2))
     }

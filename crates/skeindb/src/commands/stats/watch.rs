@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use ::console::Term;
 use skeindb::client::Reply;
 
-use super::info::Info;
+use super::info::InfoReply;
 use super::view;
 use crate::console;
 use crate::exit::Failure;
-use crate::remote::{Answers, Peer, ServerTarget};
+use crate::remote::{CommandPeer, ServerPeer, ServerTarget};
 
 /// Sections that the views need.
 const SECTIONS: [&[u8]; 9] = [
@@ -59,10 +59,10 @@ pub fn run(server: &ServerTarget<'_>, interval: Duration, ticks: Option<u64>) ->
     Ok(())
 }
 
-fn ask(peer: &mut Peer) -> Result<Info, Failure> {
+fn ask(peer: &mut ServerPeer) -> Result<InfoReply, Failure> {
     let request: Vec<&[u8]> = std::iter::once(&b"INFO"[..]).chain(SECTIONS).collect();
     match peer.one(&request)? {
-        Reply::Bulk(text) => Ok(Info::parse(&String::from_utf8_lossy(&text), Instant::now())),
+        Reply::Bulk(text) => Ok(InfoReply::parse(&String::from_utf8_lossy(&text), Instant::now())),
         other => Err(peer.unexpected(&other)),
     }
 }

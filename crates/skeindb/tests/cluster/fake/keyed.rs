@@ -3,9 +3,9 @@
 use skein_syntax::slots::slot_of_key;
 
 use super::resp::{bulk, error};
-use super::{Value, World};
+use super::{FakeValue, FakeWorld};
 
-impl World {
+impl FakeWorld {
     /// Returns the redirection that a node answers to a command on a key.
     pub fn redirection(&self, at: usize, key: &[u8], asking: bool) -> Option<String> {
         let (slot, node) = (slot_of_key(key), &self.nodes[at]);
@@ -28,10 +28,10 @@ impl World {
         let key = &command[1];
         match (name, keys.get_mut(key)) {
             (b"SET", _) => {
-                keys.insert(key.clone(), Value::Text(command[2].clone()));
+                keys.insert(key.clone(), FakeValue::Text(command[2].clone()));
                 b"+OK\r\n".to_vec()
             }
-            (b"GET", Some(Value::Text(text))) => bulk(text),
+            (b"GET", Some(FakeValue::Text(text))) => bulk(text),
             (b"GET", None) => b"_\r\n".to_vec(),
             (b"DEL", found) => {
                 let reply = format!(":{}\r\n", u8::from(found.is_some()));
@@ -41,13 +41,13 @@ impl World {
             (b"HSET", found) => {
                 let pairs = command[2..].chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
                 match found {
-                    Some(Value::Hash(hash)) => hash.extend(pairs),
-                    _ => drop(keys.insert(key.clone(), Value::Hash(pairs.collect()))),
+                    Some(FakeValue::Hash(hash)) => hash.extend(pairs),
+                    _ => drop(keys.insert(key.clone(), FakeValue::Hash(pairs.collect()))),
                 }
                 b":1\r\n".to_vec()
             }
             // Two fields at a time: a cursor is a place, and means another field at another node.
-            (b"HSCAN", Some(Value::Hash(hash))) => {
+            (b"HSCAN", Some(FakeValue::Hash(hash))) => {
                 let skipped: usize = String::from_utf8_lossy(&command[2]).parse().expect("a cursor");
                 let mut items: Vec<_> = hash.iter().collect();
                 if at % 2 == 1 {
@@ -66,9 +66,9 @@ impl World {
             }
             (b"PEXPIRETIME", Some(_)) | (b"PTTL", _) => b":-1\r\n".to_vec(),
             (b"PEXPIRETIME", None) => b":-2\r\n".to_vec(),
-            (b"TYPE", Some(Value::List)) => b"+list\r\n".to_vec(),
-            (b"TYPE", Some(Value::Text(_))) => b"+string\r\n".to_vec(),
-            (b"TYPE", Some(Value::Hash(_))) => b"+hash\r\n".to_vec(),
+            (b"TYPE", Some(FakeValue::List)) => b"+list\r\n".to_vec(),
+            (b"TYPE", Some(FakeValue::Text(_))) => b"+string\r\n".to_vec(),
+            (b"TYPE", Some(FakeValue::Hash(_))) => b"+hash\r\n".to_vec(),
             _ => error("WRONGTYPE Operation against a key holding the wrong kind of value"),
         }
     }

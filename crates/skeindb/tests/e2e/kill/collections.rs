@@ -2,8 +2,8 @@
 
 use skeindb::client::{Client, Reply};
 
-use super::oracle::{Promise, Rows, check_bounds, under};
-use super::writers::Progress;
+use super::oracle::{DurabilityPromise, OracleRows, check_bounds, under};
+use super::writers::WriterProgress;
 use crate::common::disk_trie;
 
 /// Pipelined writers of collections, and the steps that each sends at once. The disk engine has no sorted sets.
@@ -40,8 +40,8 @@ pub fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
 }
 
 /// What the writers left, as rows: each member and each field by itself.
-pub fn read(client: &mut Client, name: &str) -> Rows {
-    let mut rows = Rows::new();
+pub fn read(client: &mut Client, name: &str) -> OracleRows {
+    let mut rows = OracleRows::new();
     for writer in 0..depths().len() {
         let own = format!("{name}/c{writer}");
         for set in SETS {
@@ -76,7 +76,13 @@ fn pairs(client: &mut Client, command: &[&str]) -> Vec<(String, String)> {
 }
 
 /// Checks what is left of a round. Returns the whole steps.
-pub fn check(client: &mut Client, rows: &Rows, name: &str, progress: &[Progress], promise: Promise) -> u64 {
+pub fn check(
+    client: &mut Client,
+    rows: &OracleRows,
+    name: &str,
+    progress: &[WriterProgress],
+    promise: DurabilityPromise,
+) -> u64 {
     let mut steps = 0;
     for (writer, &progress) in progress.iter().enumerate() {
         let own = format!("{name}/c{writer}");
@@ -134,7 +140,7 @@ fn scan(client: &mut Client, key: &str) -> Vec<(String, String)> {
 }
 
 /// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
-fn check_steps(rows: &Rows, own: &str, progress: Progress, promise: Promise) -> u64 {
+fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: DurabilityPromise) -> u64 {
     let number = |key: &str| -> Option<u64> {
         rows.get(&format!("{own}/{key}")).map(|text| text.parse().expect("we wrote numbers"))
     };
@@ -188,7 +194,7 @@ fn check_steps(rows: &Rows, own: &str, progress: Progress, promise: Promise) -> 
 }
 
 /// The rows under a prefix, whose keys end in numbers: those, and what they hold.
-fn numbered<'r>(rows: &'r Rows, prefix: &str) -> Vec<(u64, &'r String)> {
+fn numbered<'r>(rows: &'r OracleRows, prefix: &str) -> Vec<(u64, &'r String)> {
     let number = |key: &str| key[prefix.len()..].parse().expect("it ends in a number");
     under(rows, prefix).map(|(key, value)| (number(key), value)).collect()
 }

@@ -20,10 +20,10 @@ mod writers;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Random, Server, assert_sound};
+use crate::common::{E2eRandom, ServerProcess, assert_sound};
 use skeindb::client::Reply;
 
-use oracle::{Promise, Settled};
+use oracle::{DurabilityPromise, SettledRound};
 
 /// How long each of the two random tests goes on.
 fn seconds() -> u64 {
@@ -31,19 +31,19 @@ fn seconds() -> u64 {
 }
 
 /// Rounds of: start, check what is left of all rounds so far, load, kill.
-fn kill_rounds(level: &str, promise: Promise) {
-    let mut random = Random::seeded();
+fn kill_rounds(level: &str, promise: DurabilityPromise) {
+    let mut random = E2eRandom::seeded();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ends = Instant::now() + Duration::from_secs(seconds());
     let options = ["--durability", level, "--workers", "2", "--log-segment-size", "256k"];
-    let mut settled: Vec<Settled> = Vec::new();
+    let mut settled: Vec<SettledRound> = Vec::new();
     let mut last = None;
     loop {
         while random.below(3) == 0 {
             // Also while it recovers from the last time.
-            Server::start_and_kill(folder.path(), &options, Duration::from_millis(random.below(60)));
+            ServerProcess::start_and_kill(folder.path(), &options, Duration::from_millis(random.below(60)));
         }
-        let server = Server::start(folder.path(), &options);
+        let server = ServerProcess::start(folder.path(), &options);
         if let Some(load) = last.take() {
             settled.push(oracle::check(&server, &load, promise));
             let old = usize::try_from(random.below(settled.len() as u64)).expect("an index fits");
@@ -75,24 +75,24 @@ fn kill_rounds(level: &str, promise: Promise) {
 
 #[test]
 fn at_sync_nothing_acknowledged_is_lost() {
-    kill_rounds("sync", Promise::Acknowledged);
+    kill_rounds("sync", DurabilityPromise::Acknowledged);
 }
 
 #[test]
 fn at_buffered_what_survives_is_a_prefix() {
-    kill_rounds("buffered", Promise::Prefix);
+    kill_rounds("buffered", DurabilityPromise::Prefix);
 }
 
 /// The log reaches the disk by itself, with nobody writing after.
 #[test]
 fn buffered_writes_reach_the_disk_by_themselves() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(folder.path(), &["--durability", "buffered"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "buffered"]);
     assert_eq!(server.client().call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
     // The promise is 200 ms; a busy machine gets more.
     thread::sleep(Duration::from_secs(3));
     server.kill();
-    let server = Server::start(folder.path(), &["--durability", "buffered"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "buffered"]);
     assert_eq!(server.client().call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
 }
 
@@ -100,7 +100,7 @@ fn buffered_writes_reach_the_disk_by_themselves() {
 #[test]
 fn at_none_a_save_survives() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(folder.path(), &["--durability", "none"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "none"]);
     let mut client = server.client();
     for key in ["a", "b"] {
         assert_eq!(client.call(&[b"SET", key.as_bytes(), b"1"]).unwrap(), Reply::ok());
@@ -109,7 +109,7 @@ fn at_none_a_save_survives() {
     assert_eq!(client.call(&[b"SET", b"a", b"2"]).unwrap(), Reply::ok());
     assert_eq!(client.call(&[b"DEL", b"b"]).unwrap(), Reply::Integer(1));
     server.kill();
-    let server = Server::start(folder.path(), &["--durability", "none"]);
+    let server = ServerProcess::start(folder.path(), &["--durability", "none"]);
     let left = server.client().call(&[b"MGET", b"a", b"b"]).unwrap();
     assert_eq!(left, Reply::Array(vec![Reply::Bulk(b"1".to_vec()), Reply::Bulk(b"1".to_vec())]));
 }

@@ -7,12 +7,12 @@ use skeindb::client::{Client, Reply};
 
 use super::collections;
 use super::transactions;
-use super::writers::{DEPTHS, FAR, Load, Progress, STEP_COMMANDS, group_keys};
-use crate::common::{Server, scan_values};
+use super::writers::{DEPTHS, FAR, RoundLoad, STEP_COMMANDS, WriterProgress, group_keys};
+use crate::common::{ServerProcess, scan_values};
 
 /// What the durability level promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promise {
+pub enum DurabilityPromise {
     /// Everything acknowledged is there.
     Acknowledged,
     /// A prefix is there.
@@ -21,7 +21,7 @@ pub enum Promise {
 
 /// A round that was checked once; from then on it must stay as it is.
 #[derive(Debug)]
-pub struct Settled {
+pub struct SettledRound {
     name: String,
     hash: u64,
     /// Steps of pipelined writers that survived.
@@ -30,21 +30,21 @@ pub struct Settled {
     pub collection_steps: u64,
 }
 
-impl Settled {
+impl SettledRound {
     /// Checks that the round is as it was.
-    pub fn check_again(&self, server: &Server) {
+    pub fn check_again(&self, server: &ServerProcess) {
         let hash = hash(&read(&mut server.client(), &self.name));
         assert_eq!(hash, self.hash, "round {} changed after it had been recovered", self.name);
     }
 }
 
 /// Keys and what they hold.
-pub type Rows = BTreeMap<String, String>;
+pub type OracleRows = BTreeMap<String, String>;
 
 /// All rows under a name; a row of columns reads as `x=1 y=1`.
-fn read(client: &mut Client, name: &str) -> Rows {
+fn read(client: &mut Client, name: &str) -> OracleRows {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("we wrote text");
-    let mut rows: Rows = scan_values(client, format!("{name}/").as_bytes())
+    let mut rows: OracleRows = scan_values(client, format!("{name}/").as_bytes())
         .into_iter()
         .map(|(k, v)| (text(k), text(v)))
         .collect();
@@ -85,14 +85,14 @@ fn scan_columns(client: &mut Client, name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn hash(rows: &Rows) -> u64 {
+fn hash(rows: &OracleRows) -> u64 {
     let mut hasher = DefaultHasher::new();
     rows.hash(&mut hasher);
     hasher.finish()
 }
 
 /// Checks what is left of a round, right after the recovery that followed it.
-pub fn check(server: &Server, load: &Load, promise: Promise) -> Settled {
+pub fn check(server: &ServerProcess, load: &RoundLoad, promise: DurabilityPromise) -> SettledRound {
     let rows = read(&mut server.client(), &load.name);
     let mut steps = 0;
     for (writer, &progress) in load.steps.iter().enumerate() {
@@ -110,11 +110,11 @@ pub fn check(server: &Server, load: &Load, promise: Promise) -> Settled {
     transactions::check(&rows, &load.name, &load.moves, promise);
     let collection_steps =
         collections::check(&mut server.client(), &rows, &load.name, &load.collections, promise);
-    Settled { name: load.name.clone(), hash: hash(&rows), steps, collection_steps }
+    SettledRound { name: load.name.clone(), hash: hash(&rows), steps, collection_steps }
 }
 
 /// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
-fn check_steps(rows: &Rows, name: &str, progress: Progress, promise: Promise) -> u64 {
+fn check_steps(rows: &OracleRows, name: &str, progress: WriterProgress, promise: DurabilityPromise) -> u64 {
     let number = |key: &str| -> u64 {
         rows.get(&format!("{name}/{key}")).map_or(0, |value| value.parse().expect("we wrote numbers"))
     };
@@ -140,10 +140,10 @@ fn check_steps(rows: &Rows, name: &str, progress: Progress, promise: Promise) ->
     least
 }
 
-fn check_counter(rows: &Rows, load: &Load, promise: Promise) {
+fn check_counter(rows: &OracleRows, load: &RoundLoad, promise: DurabilityPromise) {
     let name = &load.name;
     let sum: u64 = rows.get(&format!("{name}/shared")).map_or(0, |sum| sum.parse().expect("a number"));
-    let total = load.counts.iter().fold(Progress::default(), |total, one| Progress {
+    let total = load.counts.iter().fold(WriterProgress::default(), |total, one| WriterProgress {
         sent: total.sent + one.sent,
         acknowledged: total.acknowledged + one.acknowledged,
     });
@@ -167,22 +167,22 @@ fn check_counter(rows: &Rows, load: &Load, promise: Promise) {
     );
 }
 
-fn check_group(rows: &Rows, name: &str) {
+fn check_group(rows: &OracleRows, name: &str) {
     let values: Vec<_> = group_keys(name).iter().map(|key| rows.get(key)).collect();
     assert!(values.iter().all(|value| *value == values[0]), "{name}: half a group: {values:?}");
 }
 
 /// Between what was acknowledged (if that is promised) and what was sent.
-pub fn check_bounds(what: &str, left: u64, progress: Progress, promise: Promise) {
-    let Progress { sent, acknowledged } = progress;
+pub fn check_bounds(what: &str, left: u64, progress: WriterProgress, promise: DurabilityPromise) {
+    let WriterProgress { sent, acknowledged } = progress;
     assert!(left <= sent, "{what}: {left} are there, {sent} were sent");
-    if promise == Promise::Acknowledged {
+    if promise == DurabilityPromise::Acknowledged {
         assert!(left >= acknowledged, "{what}: {acknowledged} were acknowledged, {left} are there");
     }
 }
 
 /// The keys under a prefix end in 1, 2, 3, … without a hole; returns the last number.
-fn contiguous(rows: &Rows, prefix: &str) -> u64 {
+fn contiguous(rows: &OracleRows, prefix: &str) -> u64 {
     let numbers = numbers_under(rows, prefix);
     for (expected, &number) in (1..).zip(&numbers) {
         assert_eq!(number, expected, "{prefix}: a hole before {number} of {}", numbers.len());
@@ -190,11 +190,11 @@ fn contiguous(rows: &Rows, prefix: &str) -> u64 {
     numbers.len() as u64
 }
 
-pub fn numbers_under(rows: &Rows, prefix: &str) -> Vec<u64> {
+pub fn numbers_under(rows: &OracleRows, prefix: &str) -> Vec<u64> {
     under(rows, prefix).map(|(key, _)| key[prefix.len()..].parse().expect("keys end in numbers")).collect()
 }
 
-pub fn under<'a>(rows: &'a Rows, prefix: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+pub fn under<'a>(rows: &'a OracleRows, prefix: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
     let prefix = prefix.to_owned();
     rows.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
 }

@@ -7,17 +7,17 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Random, Server, assert_sound, skein};
+use crate::common::{E2eRandom, ServerProcess, assert_sound, skein};
 use skeindb::client::{Client, Reply};
 
 /// Keys of one pipeline: workers take it as one batch, and two of them meet in the middle of theirs.
 const BATCH: u64 = 64;
 const ROUNDS: u64 = 4;
 
-fn start(folder: &Path) -> Server {
+fn start(folder: &Path) -> ServerProcess {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--durability", "sync", "--workers", "2"]);
     command.args(["--index", "mlp", "--data"]).arg(folder);
-    Server::launch(command).expect("the server starts")
+    ServerProcess::launch(command).expect("the server starts")
 }
 
 /// Keys of eight bytes, those of a round in order.
@@ -56,7 +56,7 @@ fn check(client: &mut Client, round: u64, puts: &[Reply], taken: &[Reply]) -> us
 
 #[test]
 fn puts_that_race_with_removals_are_kept_over_mlp() {
-    let mut random = Random::seeded();
+    let mut random = E2eRandom::seeded();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut rounds: Vec<(Vec<Reply>, Vec<Reply>)> = Vec::new();
     while rounds.len() < ROUNDS as usize {

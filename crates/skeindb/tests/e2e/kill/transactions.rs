@@ -4,8 +4,8 @@ use std::io;
 
 use skeindb::client::{Client, Reply};
 
-use super::oracle::{Promise, Rows, check_bounds, numbers_under, under};
-use super::writers::{MAX_STEPS, Progress, assert_done};
+use super::oracle::{DurabilityPromise, OracleRows, check_bounds, numbers_under, under};
+use super::writers::{MAX_STEPS, WriterProgress, assert_done};
 
 /// Threads that run transactions.
 pub const MOVERS: usize = 2;
@@ -31,10 +31,10 @@ fn commands(name: &str, thread: usize, n: u64) -> Vec<Vec<String>> {
 }
 
 /// Runs one transaction after the other.
-pub fn run(client: Client, name: &str, thread: usize) -> Progress {
+pub fn run(client: Client, name: &str, thread: usize) -> WriterProgress {
     let (mut sender, mut receiver) = client.split();
-    let mut progress = Progress::default();
-    let mut once = |progress: &mut Progress| -> io::Result<()> {
+    let mut progress = WriterProgress::default();
+    let mut once = |progress: &mut WriterProgress| -> io::Result<()> {
         progress.sent += 1;
         let commands = commands(name, thread, progress.sent);
         for command in &commands {
@@ -76,7 +76,7 @@ fn number(text: &str) -> i64 {
 }
 
 /// Checks what is left of the transactions of a round.
-pub fn check(rows: &Rows, name: &str, moves: &[Progress], promise: Promise) {
+pub fn check(rows: &OracleRows, name: &str, moves: &[WriterProgress], promise: DurabilityPromise) {
     let sum: i64 = under(rows, &format!("{name}/account/")).map(|(_, value)| number(value)).sum();
     assert_eq!(sum, 0, "{name}: a part of a transaction survived");
     for (thread, &progress) in moves.iter().enumerate() {

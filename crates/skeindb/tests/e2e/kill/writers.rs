@@ -8,7 +8,7 @@ use skeindb::client::{Client, Reply};
 
 use super::collections;
 use super::transactions::{self, MOVERS};
-use crate::common::{Random, Server};
+use crate::common::{E2eRandom, ServerProcess};
 
 /// Commands of one step of a pipelined writer.
 pub const STEP_COMMANDS: u64 = 9;
@@ -29,46 +29,46 @@ const COLLECTION_STEPS: u64 = 1500;
 
 /// Sent and acknowledged, in commands or in links, as each writer says.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Progress {
+pub struct WriterProgress {
     pub sent: u64,
     pub acknowledged: u64,
 }
 
 /// What a round sent and what was acknowledged.
 #[derive(Debug)]
-pub struct Load {
+pub struct RoundLoad {
     /// The prefix of all keys of the round.
     pub name: String,
     /// The pipelined writers, in commands.
-    pub steps: Vec<Progress>,
+    pub steps: Vec<WriterProgress>,
     /// The chain, in links.
-    pub chain: Progress,
+    pub chain: WriterProgress,
     /// The threads that count, in increments.
-    pub counts: Vec<Progress>,
+    pub counts: Vec<WriterProgress>,
     /// The threads that run transactions, in those.
-    pub moves: Vec<Progress>,
+    pub moves: Vec<WriterProgress>,
     /// The pipelined writers of sorted sets and large hashes, in commands.
-    pub collections: Vec<Progress>,
+    pub collections: Vec<WriterProgress>,
 }
 
 /// A round that is going on.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningRound {
     name: String,
-    steps: Vec<JoinHandle<Progress>>,
-    chain: JoinHandle<Progress>,
-    counts: Vec<JoinHandle<Progress>>,
-    moves: Vec<JoinHandle<Progress>>,
-    collections: Vec<JoinHandle<Progress>>,
+    steps: Vec<JoinHandle<WriterProgress>>,
+    chain: JoinHandle<WriterProgress>,
+    counts: Vec<JoinHandle<WriterProgress>>,
+    moves: Vec<JoinHandle<WriterProgress>>,
+    collections: Vec<JoinHandle<WriterProgress>>,
     others: Vec<JoinHandle<()>>,
 }
 
-impl Running {
+impl RunningRound {
     /// Waits until all have noticed that the server is gone.
-    pub fn join(self) -> Load {
-        let all = |threads: Vec<JoinHandle<Progress>>| threads.into_iter().map(join).collect();
+    pub fn join(self) -> RoundLoad {
+        let all = |threads: Vec<JoinHandle<WriterProgress>>| threads.into_iter().map(join).collect();
         self.others.into_iter().for_each(join);
-        Load {
+        RoundLoad {
             name: self.name,
             steps: all(self.steps),
             chain: join(self.chain),
@@ -89,9 +89,9 @@ pub fn group_keys(name: &str) -> Vec<String> {
 }
 
 /// Starts the load of a round.
-pub fn start(server: &Server, round: usize, seed: u64) -> Running {
+pub fn start(server: &ServerProcess, round: usize, seed: u64) -> RunningRound {
     let name = format!("r{round:05}");
-    let mut random = Random::new(seed);
+    let mut random = E2eRandom::new(seed);
     let pipelined = |writer: String, depth: u64, most: u64, commands: StepCommands| {
         let client = server.client();
         thread::spawn(move || write_steps(client, depth, most, |step| commands(&writer, step)))
@@ -135,7 +135,7 @@ pub fn start(server: &Server, round: usize, seed: u64) -> Running {
     others.push(thread::spawn(move || read_groups(client, &reader_name)));
     let client = server.client();
     others.push(thread::spawn(move || checkpoint(client, &mut random)));
-    Running { name, steps, chain, counts, moves, collections, others }
+    RunningRound { name, steps, chain, counts, moves, collections, others }
 }
 
 /// The commands of step `step`, in order. `oracle` knows what each leaves behind.
@@ -164,9 +164,9 @@ fn write_steps(
     depth: u64,
     most: u64,
     commands: impl Fn(u64) -> Vec<Vec<String>>,
-) -> Progress {
+) -> WriterProgress {
     let (mut sender, mut receiver) = client.split();
-    let mut progress = Progress::default();
+    let mut progress = WriterProgress::default();
     for first in (1..most).step_by(depth as usize) {
         let mut sent = 0;
         for command in (first..first + depth).flat_map(&commands) {
@@ -190,8 +190,8 @@ fn write_steps(
 }
 
 /// Link n goes to another connection than link n - 1, once that one is acknowledged.
-fn write_chain(mut clients: Vec<Client>, name: &str) -> Progress {
-    let mut progress = Progress::default();
+fn write_chain(mut clients: Vec<Client>, name: &str) -> WriterProgress {
+    let mut progress = WriterProgress::default();
     while progress.sent < MAX_STEPS {
         progress.sent += 1;
         let (link, connections) = (progress.sent, clients.len() as u64);
@@ -207,9 +207,9 @@ fn write_chain(mut clients: Vec<Client>, name: &str) -> Progress {
 }
 
 /// Adds to a counter that others add to as well, and writes down what it saw.
-fn count(mut client: Client, name: &str, thread: usize) -> Progress {
-    let mut progress = Progress::default();
-    let mut once = |progress: &mut Progress| -> io::Result<()> {
+fn count(mut client: Client, name: &str, thread: usize) -> WriterProgress {
+    let mut progress = WriterProgress::default();
+    let mut once = |progress: &mut WriterProgress| -> io::Result<()> {
         progress.sent += 1;
         let sum = match client.call(&[b"INCR", format!("{name}/shared").as_bytes()])? {
             Reply::Integer(sum) => sum.to_string(),
@@ -262,7 +262,7 @@ fn read_groups(mut client: Client, name: &str) {
     }
 }
 
-fn checkpoint(mut client: Client, random: &mut Random) {
+fn checkpoint(mut client: Client, random: &mut E2eRandom) {
     loop {
         thread::sleep(Duration::from_millis(random.below(80)));
         // An error is fine here: one may be running.

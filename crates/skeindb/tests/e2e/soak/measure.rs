@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use skeindb::client::Client;
 
-use super::model::Policy;
+use super::model::EvictionPolicy;
 
 /// Between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -27,14 +27,14 @@ const LOG_BUFFERS: &str = "buffers of the logs, MB";
 
 /// What the workers count together.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct SoakTally {
     requests: AtomicU64,
     refused: AtomicU64,
     /// Microseconds from a pipeline to its last reply.
     latencies: Mutex<Vec<u32>>,
 }
 
-impl Tally {
+impl SoakTally {
     pub fn add(&self, requests: usize, took: Duration) {
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
@@ -48,14 +48,14 @@ impl Tally {
 }
 
 /// Servers that are alike: a policy, and a level of durability, whose logs take more room or less.
-type Kind = (Policy, &'static str);
+type ServerSetting = (EvictionPolicy, &'static str);
 
 /// What was seen at one moment.
 #[derive(Debug, Clone)]
-struct Sample {
+struct SoakSample {
     /// Since the soak began.
     at: Duration,
-    kind: Kind,
+    kind: ServerSetting,
     requests_per_s: u64,
     /// Without the buffers of the logs: these grow with a server's first minutes to a bound of their own, and servers live for less or longer.
     resident: u64,
@@ -68,7 +68,7 @@ struct Sample {
 
 /// A server that lived long.
 #[derive(Debug)]
-struct Life {
+struct ServerLife {
     name: String,
     /// The medians of resident memory in its second and its last quarter.
     resident: (u64, u64),
@@ -76,11 +76,11 @@ struct Life {
 
 /// Measures servers, one after the other.
 #[derive(Debug)]
-pub struct Monitor {
+pub struct SoakMonitor {
     begun: Instant,
     length: Duration,
-    samples: Vec<Sample>,
-    lives: Vec<Life>,
+    samples: Vec<SoakSample>,
+    lives: Vec<ServerLife>,
     /// Sums over servers that are gone.
     totals: BTreeMap<&'static str, u64>,
     worst: BTreeMap<&'static str, u64>,
@@ -91,15 +91,15 @@ const COUNTS: [&str; 3] = ["evicted_keys", "expired_keys", "checkpoints"];
 
 /// What is measured just now.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
+pub struct MonitoredServer<'a> {
     pub process: u32,
     pub folder: &'a Path,
-    pub policy: Policy,
+    pub policy: EvictionPolicy,
     pub level: &'static str,
-    pub tally: &'a Tally,
+    pub tally: &'a SoakTally,
 }
 
-impl Monitor {
+impl SoakMonitor {
     /// For a soak that begins now and takes so long.
     pub fn new(length: Duration) -> Self {
         let begun = Instant::now();
@@ -112,7 +112,7 @@ impl Monitor {
     }
 
     /// Measures a server until it is gone or `stop` is set.
-    pub fn watch(&mut self, mut client: Client, of: Measured<'_>, stop: &AtomicBool) {
+    pub fn watch(&mut self, mut client: Client, of: MonitoredServer<'_>, stop: &AtomicBool) {
         let (started, before) = (Instant::now(), self.samples.len());
         let mut last: BTreeMap<String, String> = BTreeMap::new();
         let (mut next, mut counted) =
@@ -142,7 +142,7 @@ impl Monitor {
     }
 
     /// Notes the server whose samples are those from `before` on.
-    fn note_life(&mut self, before: usize, of: Measured<'_>, lasted: Duration) {
+    fn note_life(&mut self, before: usize, of: MonitoredServer<'_>, lasted: Duration) {
         let samples = &self.samples[before..];
         let quarter = |quarter: usize| {
             let within = samples.len() * quarter / 4..samples.len() * (quarter + 1) / 4;
@@ -150,11 +150,17 @@ impl Monitor {
         };
         if let (Some(second), Some(last)) = (quarter(1), quarter(3)) {
             let name = format!("one server of {} s, {:?}, {}", lasted.as_secs(), of.policy, of.level);
-            self.lives.push(Life { name, resident: (second, last) });
+            self.lives.push(ServerLife { name, resident: (second, last) });
         }
     }
 
-    fn sample(&mut self, info: &BTreeMap<String, String>, of: Measured<'_>, rate: u64, started: Instant) {
+    fn sample(
+        &mut self,
+        info: &BTreeMap<String, String>,
+        of: MonitoredServer<'_>,
+        rate: u64,
+        started: Instant,
+    ) {
         let mut latencies = std::mem::take(&mut *of.tally.latencies.lock().expect("no worker panicked"));
         latencies.sort_unstable();
         let at = |part: usize| {
@@ -164,7 +170,7 @@ impl Monitor {
                 .unwrap_or(0)
         };
         let log_buffers = number(info, "mem_aof_buffer");
-        let sample = Sample {
+        let sample = SoakSample {
             at: self.begun.elapsed(),
             kind: (of.policy, of.level),
             requests_per_s: rate,
@@ -222,15 +228,16 @@ impl Monitor {
         *worst = value.max(*worst);
     }
 
-    /// The figures, as they go into `docs/benchmarks.md`.
-    pub fn table(&self, tally: &Tally) -> String {
+    /// The figures, as they go into `docs/benchmarks/`.
+    pub fn table(&self, tally: &SoakTally) -> String {
         let mut table = String::from(
             "| policy, durability | requests/s | p50, us | p99, us | used, MB | resident, MB: 2nd quarter | last quarter |\n",
         );
         table.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
         for kind in self.kinds() {
-            let of: Vec<&Sample> = self.samples.iter().filter(|sample| sample.kind == kind).collect();
-            let middle = |what: fn(&Sample) -> u64| median(of.iter().map(|sample| what(sample)).collect());
+            let of: Vec<&SoakSample> = self.samples.iter().filter(|sample| sample.kind == kind).collect();
+            let middle =
+                |what: fn(&SoakSample) -> u64| median(of.iter().map(|sample| what(sample)).collect());
             let quarter = |quarter| {
                 self.resident(kind, quarter).map_or("-".into(), |bytes| (bytes / MEGABYTE).to_string())
             };
@@ -245,7 +252,7 @@ impl Monitor {
                 .expect("a text takes all");
         }
         table.push_str("\n| resident, MB | 2nd quarter | last quarter |\n| --- | --- | --- |\n");
-        for Life { name, resident: (second, last) } in &self.lives {
+        for ServerLife { name, resident: (second, last) } in &self.lives {
             writeln!(table, "| {name} | {} | {} |", second / MEGABYTE, last / MEGABYTE)
                 .expect("a text takes all");
         }
@@ -264,8 +271,8 @@ impl Monitor {
     }
 
     /// The kinds of servers there were, each once.
-    fn kinds(&self) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = Vec::new();
+    fn kinds(&self) -> Vec<ServerSetting> {
+        let mut kinds: Vec<ServerSetting> = Vec::new();
         for sample in &self.samples {
             if !kinds.contains(&sample.kind) {
                 kinds.push(sample.kind);
@@ -275,7 +282,7 @@ impl Monitor {
     }
 
     /// The median of resident memory of servers of a kind in a quarter of the soak, counted from 0.
-    fn resident(&self, kind: Kind, quarter: u32) -> Option<u64> {
+    fn resident(&self, kind: ServerSetting, quarter: u32) -> Option<u64> {
         let (from, to) = (self.length * quarter / 4, self.length * (quarter + 1) / 4);
         let in_it =
             self.samples.iter().filter(|sample| sample.kind == kind && (from..=to).contains(&sample.at));
@@ -284,7 +291,7 @@ impl Monitor {
 
     /// Where resident memory grew from the second quarter to the last, of the run by kind, or of a long life; or the buffers of the logs beyond what they may take.
     pub fn growth(&self) -> Vec<String> {
-        let run = |kind: Kind| {
+        let run = |kind: ServerSetting| {
             let resident = (self.resident(kind, 1)?, self.resident(kind, 3)?);
             Some((format!("{:?}, {}", kind.0, kind.1), resident))
         };

@@ -11,7 +11,7 @@
 //! `.ci/soak [MINUTES]` runs it, not `cargo test`. A seed repeats the plan: what is sent in which order, policies, and moments of kills; not the
 //! machine's timing.
 
-mod draw;
+mod generator;
 mod measure;
 mod model;
 mod step;
@@ -24,17 +24,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Random, Server, assert_sound};
-use measure::{Measured, Monitor, Tally};
-use model::Policy;
-use worker::{Checked, Terms, Worker};
+use crate::common::{E2eRandom, ServerProcess, assert_sound};
+use measure::{MonitoredServer, SoakMonitor, SoakTally};
+use model::EvictionPolicy;
+use worker::{CheckSummary, SoakTerms, SoakWorker};
 
 /// Connections that load.
 const WORKERS: usize = 4;
-const POLICIES: [(Policy, &str); 3] = [
-    (Policy::VolatileTtl, "volatile-ttl"),
-    (Policy::AllKeysLru, "allkeys-lru"),
-    (Policy::NoEviction, "noeviction"),
+const POLICIES: [(EvictionPolicy, &str); 3] = [
+    (EvictionPolicy::VolatileTtl, "volatile-ttl"),
+    (EvictionPolicy::AllKeysLru, "allkeys-lru"),
+    (EvictionPolicy::NoEviction, "noeviction"),
 ];
 /// Every so many rounds a server lives long: what grows slowly does not show in those that are soon killed.
 const LONG_LIVED: usize = 5;
@@ -43,8 +43,8 @@ const LONG_ENOUGH: Duration = Duration::from_mins(20);
 
 /// What happens in one round.
 #[derive(Debug, Clone, Copy)]
-struct Round {
-    policy: (Policy, &'static str),
+struct SoakRound {
+    policy: (EvictionPolicy, &'static str),
     level: &'static str,
     /// Servers before it that are killed while they recover, and after how many milliseconds.
     stillborn: [Option<u64>; 2],
@@ -53,9 +53,9 @@ struct Round {
     in_checkpoint: Option<Duration>,
 }
 
-impl Round {
-    fn draw(number: usize, random: &mut Random) -> Self {
-        let millis = |random: &mut Random, below| Duration::from_millis(random.below(below));
+impl SoakRound {
+    fn draw(number: usize, random: &mut E2eRandom) -> Self {
+        let millis = |random: &mut E2eRandom, below| Duration::from_millis(random.below(below));
         Self {
             policy: POLICIES[number % POLICIES.len()],
             level: if (number / POLICIES.len()).is_multiple_of(2) { "buffered" } else { "sync" },
@@ -69,8 +69,8 @@ impl Round {
         }
     }
 
-    fn terms(&self) -> Terms {
-        Terms { policy: self.policy.0, sync: self.level == "sync" }
+    fn terms(&self) -> SoakTerms {
+        SoakTerms { policy: self.policy.0, sync: self.level == "sync" }
     }
 
     fn options(&self) -> [&'static str; 12] {
@@ -99,20 +99,20 @@ fn length() -> Duration {
 #[test]
 #[ignore = "it takes half an hour: .ci/soak"]
 fn nothing_is_lost_and_memory_stays_flat() {
-    let mut random = Random::seeded();
+    let mut random = E2eRandom::seeded();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let tally = Arc::new(Tally::default());
-    let worker = |number| Worker::new(number, random.next(), tally.clone());
-    let mut workers: Vec<Worker> = (0..WORKERS).map(worker).collect();
-    let mut monitor = Monitor::new(length());
-    let mut last: Option<(Round, Instant)> = None;
+    let tally = Arc::new(SoakTally::default());
+    let worker = |number| SoakWorker::new(number, random.next(), tally.clone());
+    let mut workers: Vec<SoakWorker> = (0..WORKERS).map(worker).collect();
+    let mut monitor = SoakMonitor::new(length());
+    let mut last: Option<(SoakRound, Instant)> = None;
     for number in 0.. {
-        let round = Round::draw(number, &mut random);
+        let round = SoakRound::draw(number, &mut random);
         for after in round.stillborn.into_iter().flatten() {
-            Server::start_and_kill(folder.path(), &round.options(), Duration::from_millis(after));
+            ServerProcess::start_and_kill(folder.path(), &round.options(), Duration::from_millis(after));
             monitor.count("kills during recovery", 1);
         }
-        let server = Server::start(folder.path(), &round.options());
+        let server = ServerProcess::start(folder.path(), &round.options());
         check_all(&mut workers, &server, last, round, &mut monitor);
         if monitor.left() < Duration::from_secs(5) {
             server.stop();
@@ -127,7 +127,7 @@ fn nothing_is_lost_and_memory_stays_flat() {
     // After a clean stop.
     assert_sound(folder.path());
     let round = last.expect("there was a round").0;
-    let server = Server::start(folder.path(), &round.options());
+    let server = ServerProcess::start(folder.path(), &round.options());
     check_all(&mut workers, &server, last, round, &mut monitor);
     server.stop();
     println!("\n{}", monitor.table(&tally));
@@ -137,17 +137,17 @@ fn nothing_is_lost_and_memory_stays_flat() {
 
 /// Every worker checks all its keys, at the same time.
 fn check_all(
-    workers: &mut [Worker],
-    server: &Server,
-    last: Option<(Round, Instant)>,
-    round: Round,
-    monitor: &mut Monitor,
+    workers: &mut [SoakWorker],
+    server: &ServerProcess,
+    last: Option<(SoakRound, Instant)>,
+    round: SoakRound,
+    monitor: &mut SoakMonitor,
 ) {
     let (before, killed) = last.map_or((round, Instant::now()), |last| last);
-    let results: Vec<Result<Checked, String>> = thread::scope(|scope| {
+    let results: Vec<Result<CheckSummary, String>> = thread::scope(|scope| {
         let check = |worker| {
             let mut client = server.client();
-            let worker: &mut Worker = worker;
+            let worker: &mut SoakWorker = worker;
             scope.spawn(move || worker.check(&mut client, before.terms(), round.terms(), killed))
         };
         let threads: Vec<_> = workers.iter_mut().map(check).collect();
@@ -165,23 +165,28 @@ fn check_all(
 
 /// Loads the server and kills it; the workers come back, and when it was killed.
 fn load(
-    workers: Vec<Worker>,
-    server: Server,
+    workers: Vec<SoakWorker>,
+    server: ServerProcess,
     folder: &Path,
-    round: Round,
-    monitor: &mut Monitor,
-    tally: &Tally,
-) -> (Vec<Worker>, Instant) {
+    round: SoakRound,
+    monitor: &mut SoakMonitor,
+    tally: &SoakTally,
+) -> (Vec<SoakWorker>, Instant) {
     let stop = AtomicBool::new(false);
     let lasts = round.lasts.min(monitor.left());
-    let measured =
-        Measured { process: server.process(), folder, policy: round.policy.0, level: round.level, tally };
+    let measured = MonitoredServer {
+        process: server.process(),
+        folder,
+        policy: round.policy.0,
+        level: round.level,
+        tally,
+    };
     monitor.count("kills", 1);
     thread::scope(|scope| {
         let stop = &stop;
         let client = server.client();
         let watching = scope.spawn(move || monitor.watch(client, measured, stop));
-        let load = |mut worker: Worker| {
+        let load = |mut worker: SoakWorker| {
             let client = server.client();
             scope.spawn(move || {
                 worker.run(client, round.terms(), stop);

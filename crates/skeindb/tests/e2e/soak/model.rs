@@ -12,14 +12,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use crate::common::Random;
+use crate::common::E2eRandom;
 
 /// Milliseconds by which clocks and their readings may differ.
 const SLACK: u64 = 100;
 
 /// What the server may remove by itself when memory is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Policy {
+pub enum EvictionPolicy {
     NoEviction,
     VolatileTtl,
     AllKeysLru,
@@ -27,7 +27,7 @@ pub enum Policy {
 
 /// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum KeyClass {
     /// Strings without a time: SET, APPEND, RENAME, MSET.
     Text,
     Count,
@@ -43,7 +43,7 @@ pub enum Class {
     BriefSet,
 }
 
-impl Class {
+impl KeyClass {
     pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Count,
@@ -85,12 +85,12 @@ impl Class {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
-    pub class: Class,
+pub struct SoakKey {
+    pub class: KeyClass,
     pub number: u32,
 }
 
-impl Key {
+impl SoakKey {
     /// Its name, among those of worker number `worker`; in the order of the numbers.
     pub fn name(self, worker: usize) -> String {
         format!("w{worker}/{:?}/{:06}", self.class, self.number)
@@ -99,14 +99,14 @@ impl Key {
 
 /// Bytes that follow from two numbers, so that the oracle need not keep them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct SeededBytes {
     pub seed: u32,
     pub len: u32,
 }
 
-impl Piece {
+impl SeededBytes {
     fn append(self, out: &mut Vec<u8>) {
-        let (mut random, end) = (Random::new(u64::from(self.seed)), out.len() + self.len as usize);
+        let (mut random, end) = (E2eRandom::new(u64::from(self.seed)), out.len() + self.len as usize);
         while out.len() < end {
             out.extend_from_slice(&random.next().to_le_bytes());
         }
@@ -115,7 +115,7 @@ impl Piece {
 }
 
 /// The bytes of pieces, one after the other.
-pub fn bytes(pieces: &[Piece]) -> Vec<u8> {
+pub fn bytes(pieces: &[SeededBytes]) -> Vec<u8> {
     let mut out = Vec::new();
     for piece in pieces {
         piece.append(&mut out);
@@ -124,8 +124,8 @@ pub fn bytes(pieces: &[Piece]) -> Vec<u8> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    Text(Vec<Piece>),
+pub enum ModelValue {
+    Text(Vec<SeededBytes>),
     Count(i64),
     /// Fields with their values, or members with their scores.
     Members(BTreeMap<u32, i64>),
@@ -133,8 +133,8 @@ pub enum Content {
 
 /// What a key holds, and between which milliseconds since 1970 its time ends, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    pub content: Content,
+pub struct ModelRow {
+    pub content: ModelValue,
     pub until: Option<(u64, u64)>,
 }
 
@@ -148,19 +148,19 @@ pub enum Presence {
 
 /// When the server did something: between these milliseconds since 1970, under this policy.
 #[derive(Debug, Clone, Copy)]
-pub struct When {
+pub struct ReplyWindow {
     pub sent: u64,
     pub received: u64,
-    pub policy: Policy,
+    pub policy: EvictionPolicy,
 }
 
 /// Whether a key that holds `held` must be seen at `when`.
-pub fn presence(held: Option<&Held>, when: When) -> Presence {
+pub fn presence(held: Option<&ModelRow>, when: ReplyWindow) -> Presence {
     let Some(held) = held else { return Presence::Never };
     let evictable = match when.policy {
-        Policy::NoEviction => false,
-        Policy::VolatileTtl => held.until.is_some(),
-        Policy::AllKeysLru => true,
+        EvictionPolicy::NoEviction => false,
+        EvictionPolicy::VolatileTtl => held.until.is_some(),
+        EvictionPolicy::AllKeysLru => true,
     };
     match held.until {
         Some((_, last)) if last + SLACK < when.sent => Presence::Never,
@@ -171,7 +171,7 @@ pub fn presence(held: Option<&Held>, when: When) -> Presence {
 }
 
 /// Whether the time of expiry that the server tells of a key that is there is right: milliseconds since 1970, or -1.
-pub fn time_fits(held: &Held, told: i64) -> bool {
+pub fn time_fits(held: &ModelRow, told: i64) -> bool {
     match held.until {
         None => told == -1,
         Some((first, last)) => {
@@ -181,28 +181,28 @@ pub fn time_fits(held: &Held, told: i64) -> bool {
 }
 
 #[derive(Debug)]
-enum Before {
-    Key(Key, Option<Held>),
-    Member(Key, u32, Option<i64>),
+enum JournalUndo {
+    Key(SoakKey, Option<ModelRow>),
+    Member(SoakKey, u32, Option<i64>),
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SoakJournalEntry {
     at: Instant,
-    before: Vec<Before>,
+    before: Vec<JournalUndo>,
 }
 
 /// A worker's keys.
 #[derive(Debug, Default)]
-pub struct Model {
-    pub keys: BTreeMap<Key, Held>,
-    journal: VecDeque<Entry>,
+pub struct WorkerModel {
+    pub keys: BTreeMap<SoakKey, ModelRow>,
+    journal: VecDeque<SoakJournalEntry>,
 }
 
-impl Model {
+impl WorkerModel {
     /// Begins an entry: what is changed from now on is undone at once.
     pub fn begin(&mut self) {
-        self.journal.push_back(Entry { at: Instant::now(), before: Vec::new() });
+        self.journal.push_back(SoakJournalEntry { at: Instant::now(), before: Vec::new() });
     }
 
     /// Ends the entry that has begun; one that changes nothing is forgotten.
@@ -212,16 +212,16 @@ impl Model {
         }
     }
 
-    fn note(&mut self, before: Before) {
+    fn note(&mut self, before: JournalUndo) {
         self.journal.back_mut().expect("an entry has begun").before.push(before);
     }
 
-    pub fn set(&mut self, key: Key, held: Option<Held>) {
+    pub fn set(&mut self, key: SoakKey, held: Option<ModelRow>) {
         let before = self.put(key, held);
-        self.note(Before::Key(key, before));
+        self.note(JournalUndo::Key(key, before));
     }
 
-    fn put(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
+    fn put(&mut self, key: SoakKey, held: Option<ModelRow>) -> Option<ModelRow> {
         match held {
             Some(held) => self.keys.insert(key, held),
             None => self.keys.remove(&key),
@@ -229,15 +229,15 @@ impl Model {
     }
 
     /// Sets or removes a member; a key without members is gone.
-    pub fn set_member(&mut self, key: Key, member: u32, to: Option<i64>) {
+    pub fn set_member(&mut self, key: SoakKey, member: u32, to: Option<i64>) {
         let before = self.put_member(key, member, to);
-        self.note(Before::Member(key, member, before));
+        self.note(JournalUndo::Member(key, member, before));
     }
 
-    fn put_member(&mut self, key: Key, member: u32, to: Option<i64>) -> Option<i64> {
-        let empty = || Held { content: Content::Members(BTreeMap::new()), until: None };
+    fn put_member(&mut self, key: SoakKey, member: u32, to: Option<i64>) -> Option<i64> {
+        let empty = || ModelRow { content: ModelValue::Members(BTreeMap::new()), until: None };
         let held = self.keys.entry(key).or_insert_with(empty);
-        let Content::Members(members) = &mut held.content else { panic!("{key:?} has no members") };
+        let ModelValue::Members(members) = &mut held.content else { panic!("{key:?} has no members") };
         let before = match to {
             Some(to) => members.insert(member, to),
             None => members.remove(&member),
@@ -249,16 +249,16 @@ impl Model {
     }
 
     /// Undoes the newest entry: the keys that it changed, and when it was made; nothing if all that is left is settled.
-    pub fn rewind(&mut self) -> Option<(Vec<Key>, Instant)> {
+    pub fn rewind(&mut self) -> Option<(Vec<SoakKey>, Instant)> {
         let entry = self.journal.pop_back()?;
         let keys = entry.before.iter().map(|before| match *before {
-            Before::Key(key, _) | Before::Member(key, ..) => key,
+            JournalUndo::Key(key, _) | JournalUndo::Member(key, ..) => key,
         });
         let keys = keys.collect();
         for before in entry.before.into_iter().rev() {
             match before {
-                Before::Key(key, held) => drop(self.put(key, held)),
-                Before::Member(key, member, to) => drop(self.put_member(key, member, to)),
+                JournalUndo::Key(key, held) => drop(self.put(key, held)),
+                JournalUndo::Member(key, member, to) => drop(self.put_member(key, member, to)),
             }
         }
         Some((keys, entry.at))

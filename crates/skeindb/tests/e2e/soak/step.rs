@@ -4,26 +4,28 @@ use std::collections::BTreeMap;
 
 use skeindb::client::Reply;
 
-use super::model::{Class, Content, Key, Model, Policy, Presence, When, bytes, presence};
-use super::write::{Words, Write, member_name, words};
+use super::model::{
+    EvictionPolicy, KeyClass, ModelValue, Presence, ReplyWindow, SoakKey, WorkerModel, bytes, presence,
+};
+use super::write::{CommandBytes, SoakWrite, member_name, words};
 
 /// What is sent, and done or not, as a whole.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub enum SoakStep {
     /// All that a key holds.
-    Read(Key),
+    Read(SoakKey),
     /// Members of a sorted set by rank, from the first number up to the second.
-    Ranks(Key, usize, usize),
+    Ranks(SoakKey, usize, usize),
     /// Strings from the first number up to the second.
     Range(u32, u32),
-    Write(Write),
+    Write(SoakWrite),
     /// Writes between `MULTI` and `EXEC`.
-    Transaction(Vec<Write>),
+    Transaction(Vec<SoakWrite>),
 }
 
 /// How a reply was taken.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum ReplyOutcome {
     Read,
     Written,
     /// Nothing was changed, for lack of memory.
@@ -31,10 +33,10 @@ pub enum Taken {
 }
 
 /// The command that reads all that a key holds.
-pub fn read_command(key: Key, worker: usize) -> Words {
+pub fn read_command(key: SoakKey, worker: usize) -> CommandBytes {
     let name = key.name(worker);
     match key.class {
-        Class::Text | Class::Count | Class::Brief => words(&["GET", &name]),
+        KeyClass::Text | KeyClass::Count | KeyClass::Brief => words(&["GET", &name]),
         class if class.is_hash() => words(&["HGETALL", &name]),
         _ => words(&["ZRANGE", &name, "0", "-1", "WITHSCORES"]),
     }
@@ -46,11 +48,11 @@ pub fn is_absent(reply: &Reply) -> bool {
 }
 
 /// Whether a reply to [`read_command`] shows just what is held.
-pub fn shows(content: &Content, class: Class, reply: &Reply) -> bool {
+pub fn shows(content: &ModelValue, class: KeyClass, reply: &Reply) -> bool {
     match (content, reply) {
-        (Content::Text(pieces), Reply::Bulk(found)) => *found == bytes(pieces),
-        (Content::Count(count), Reply::Bulk(found)) => *found == count.to_string().into_bytes(),
-        (Content::Members(members), Reply::Array(items)) if class.is_hash() => {
+        (ModelValue::Text(pieces), Reply::Bulk(found)) => *found == bytes(pieces),
+        (ModelValue::Count(count), Reply::Bulk(found)) => *found == count.to_string().into_bytes(),
+        (ModelValue::Members(members), Reply::Array(items)) if class.is_hash() => {
             let pairs = items.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone()));
             let mut pairs: Vec<_> = pairs.map(|(a, b)| (a.bytes().map(<[u8]>::to_vec), b)).collect();
             pairs.sort_by(|a, b| a.0.cmp(&b.0));
@@ -60,7 +62,7 @@ pub fn shows(content: &Content, class: Class, reply: &Reply) -> bool {
                 .flat_map(|(name, value)| [Reply::Bulk(name.unwrap_or_default()), value])
                 .eq(pairs_of(expected))
         }
-        (Content::Members(members), Reply::Array(items)) => {
+        (ModelValue::Members(members), Reply::Array(items)) => {
             items.iter().cloned().eq(pairs_of(by_score(members).into_iter()))
         }
         _ => false,
@@ -80,17 +82,17 @@ fn pairs_of(members: impl Iterator<Item = (u32, i64)>) -> impl Iterator<Item = R
     })
 }
 
-impl Step {
+impl SoakStep {
     /// The keys that it may change.
-    pub fn writes(&self) -> Vec<Key> {
+    pub fn writes(&self) -> Vec<SoakKey> {
         match self {
             Self::Write(write) => write.keys(),
-            Self::Transaction(writes) => writes.iter().flat_map(Write::keys).collect(),
+            Self::Transaction(writes) => writes.iter().flat_map(SoakWrite::keys).collect(),
             Self::Read(_) | Self::Ranks(..) | Self::Range(..) => Vec::new(),
         }
     }
 
-    pub fn commands(&self, worker: usize) -> Vec<Words> {
+    pub fn commands(&self, worker: usize) -> Vec<CommandBytes> {
         match self {
             Self::Read(key) => vec![read_command(*key, worker)],
             Self::Ranks(key, from, to) => {
@@ -98,7 +100,7 @@ impl Step {
                 vec![words(&["ZRANGE", &key.name(worker), &from.to_string(), &last, "WITHSCORES"])]
             }
             Self::Range(from, to) => {
-                let name = |number| Key { class: Class::Text, number }.name(worker);
+                let name = |number| SoakKey { class: KeyClass::Text, number }.name(worker);
                 vec![words(&["SK.RANGE", &format!("[{}", name(*from)), &format!("({}", name(*to))])]
             }
             Self::Write(write) => vec![write.command(worker)],
@@ -112,7 +114,7 @@ impl Step {
     }
 
     /// Does it to the model as an entry of its own, as if all had gone well.
-    pub fn assume(&self, model: &mut Model, when: When) {
+    pub fn assume(&self, model: &mut WorkerModel, when: ReplyWindow) {
         model.begin();
         let writes = match self {
             Self::Write(write) => std::slice::from_ref(write),
@@ -130,14 +132,14 @@ impl Step {
     /// A reply is wrong: which, and what it should be.
     pub fn apply(
         &self,
-        model: &mut Model,
+        model: &mut WorkerModel,
         worker: usize,
-        when: When,
+        when: ReplyWindow,
         replies: &[Reply],
-    ) -> Result<Taken, String> {
+    ) -> Result<ReplyOutcome, String> {
         let last = replies.last().ok_or("no reply")?;
         if is_refusal(last) && !self.writes().is_empty() {
-            return Ok(Taken::Refused);
+            return Ok(ReplyOutcome::Refused);
         }
         model.begin();
         match self {
@@ -157,15 +159,15 @@ impl Step {
             }
         }
         model.end();
-        Ok(if self.wrote(last) { Taken::Written } else { Taken::Read })
+        Ok(if self.wrote(last) { ReplyOutcome::Written } else { ReplyOutcome::Read })
     }
 
     /// Whether the reply says that something was written.
     fn wrote(&self, reply: &Reply) -> bool {
         match self {
-            Self::Write(Write::Delete(_) | Write::Remove(..) | Write::Expire(..) | Write::Persist(_)) => {
-                *reply != Reply::Integer(0)
-            }
+            Self::Write(
+                SoakWrite::Delete(_) | SoakWrite::Remove(..) | SoakWrite::Expire(..) | SoakWrite::Persist(_),
+            ) => *reply != Reply::Integer(0),
             Self::Write(_) | Self::Transaction(_) => true,
             Self::Read(_) | Self::Ranks(..) | Self::Range(..) => false,
         }
@@ -173,7 +175,7 @@ impl Step {
 }
 
 /// Checks what was read of a key. One that was seen gone, and was not to expire yet, was evicted and stays away.
-fn check_read(model: &mut Model, key: Key, when: When, reply: &Reply) -> Result<(), String> {
+fn check_read(model: &mut WorkerModel, key: SoakKey, when: ReplyWindow, reply: &Reply) -> Result<(), String> {
     let held = model.keys.get(&key);
     match (is_absent(reply), presence(held, when)) {
         (true, Presence::Must) => Err(format!("{key:?} is lost: {held:?}")),
@@ -189,15 +191,15 @@ fn check_read(model: &mut Model, key: Key, when: When, reply: &Reply) -> Result<
 }
 
 fn check_ranks(
-    model: &Model,
-    key: Key,
+    model: &WorkerModel,
+    key: SoakKey,
     (from, to): (usize, usize),
-    when: When,
+    when: ReplyWindow,
     reply: &Reply,
 ) -> Result<(), String> {
     let held = model.keys.get(&key);
     let members = match held.map(|held| &held.content) {
-        Some(Content::Members(members)) => by_score(members),
+        Some(ModelValue::Members(members)) => by_score(members),
         _ => Vec::new(),
     };
     let slice = members.into_iter().skip(from).take(to - from);
@@ -209,15 +211,15 @@ fn check_ranks(
 }
 
 fn check_range(
-    model: &Model,
+    model: &WorkerModel,
     worker: usize,
     (from, to): (u32, u32),
-    when: When,
+    when: ReplyWindow,
     reply: &Reply,
 ) -> Result<(), String> {
     let Reply::Array(items) = reply else { return Err(format!("SK.RANGE answers {reply}")) };
     let mut found = items.chunks(2).peekable();
-    let key = |number| Key { class: Class::Text, number };
+    let key = |number| SoakKey { class: KeyClass::Text, number };
     for (&key, held) in model.keys.range(key(from)..key(to)) {
         let name = key.name(worker).into_bytes();
         if found.peek().is_some_and(|pair| pair[0].bytes() == Some(&name)) {
@@ -238,6 +240,6 @@ fn is_refusal(reply: &Reply) -> bool {
 }
 
 /// Whether the policy lets a worker change only what it writes whole.
-pub fn whole_only(policy: Policy) -> bool {
-    policy == Policy::AllKeysLru
+pub fn whole_only(policy: EvictionPolicy) -> bool {
+    policy == EvictionPolicy::AllKeysLru
 }

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use skeindb::client::{Client, Receiver, Reply, Sender};
 
-use super::draw;
-use super::measure::Tally;
-use super::model::{Class, Held, Key, Model, Policy, Presence, When, presence, time_fits};
-use super::step::{Step, Taken, is_absent, read_command, shows};
-use crate::common::Random;
+use super::generator;
+use super::measure::SoakTally;
+use super::model::{
+    EvictionPolicy, KeyClass, ModelRow, Presence, ReplyWindow, SoakKey, WorkerModel, presence, time_fits,
+};
+use super::step::{ReplyOutcome, SoakStep, is_absent, read_command, shows};
+use crate::common::E2eRandom;
 
 /// At `buffered` the server promises 200 ms; on a machine that has other things to do it gets this.
 const GRACE: Duration = Duration::from_secs(10);
@@ -23,28 +25,28 @@ const CHECKED_AT_ONCE: usize = 50;
 
 /// What a server promises, as far as it matters here.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
-    pub policy: Policy,
+pub struct SoakTerms {
+    pub policy: EvictionPolicy,
     /// What is acknowledged survives.
     pub sync: bool,
 }
 
 /// A worker.
 #[derive(Debug)]
-pub struct Worker {
+pub struct SoakWorker {
     pub number: usize,
-    random: Random,
-    pub model: Model,
+    random: E2eRandom,
+    pub model: WorkerModel,
     /// What was sent last and has no reply yet.
-    in_flight: Vec<Step>,
+    in_flight: Vec<SoakStep>,
     /// Milliseconds since 1970.
     sent: u64,
-    tally: Arc<Tally>,
+    tally: Arc<SoakTally>,
 }
 
 /// What a check of all keys found.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Checked {
+pub struct CheckSummary {
     pub keys: usize,
     /// Acknowledged entries that did not survive.
     pub lost: usize,
@@ -54,19 +56,19 @@ pub struct Checked {
 
 /// What the server has for a key.
 #[derive(Debug, Clone)]
-struct Found {
+struct ServerRow {
     reply: Reply,
     /// Its time of expiry as `PEXPIRETIME` gives it.
     time: i64,
-    when: When,
+    when: ReplyWindow,
 }
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
-impl Found {
-    fn fits(&self, key: Key, held: Option<&Held>) -> bool {
+impl ServerRow {
+    fn fits(&self, key: SoakKey, held: Option<&ModelRow>) -> bool {
         match (is_absent(&self.reply), presence(held, self.when), held) {
             (true, presence, _) => presence != Presence::Must,
             (false, Presence::Never, _) | (false, _, None) => false,
@@ -79,25 +81,25 @@ impl Found {
     }
 }
 
-impl Worker {
-    pub fn new(number: usize, seed: u64, tally: Arc<Tally>) -> Self {
-        let random = Random::new(seed);
-        Self { number, random, model: Model::default(), in_flight: Vec::new(), sent: 0, tally }
+impl SoakWorker {
+    pub fn new(number: usize, seed: u64, tally: Arc<SoakTally>) -> Self {
+        let random = E2eRandom::new(seed);
+        Self { number, random, model: WorkerModel::default(), in_flight: Vec::new(), sent: 0, tally }
     }
 
     /// Asks and checks until the server is gone or `stop` is set.
     ///
     /// # Panics
     /// A reply is wrong.
-    pub fn run(&mut self, client: Client, terms: Terms, stop: &AtomicBool) {
+    pub fn run(&mut self, client: Client, terms: SoakTerms, stop: &AtomicBool) {
         let (mut sender, mut receiver) = client.split();
         while !stop.load(Ordering::Relaxed) && self.once(&mut sender, &mut receiver, terms).is_ok() {}
     }
 
     /// One pipeline.
-    fn once(&mut self, sender: &mut Sender, receiver: &mut Receiver, terms: Terms) -> io::Result<()> {
+    fn once(&mut self, sender: &mut Sender, receiver: &mut Receiver, terms: SoakTerms) -> io::Result<()> {
         self.sent = now();
-        self.in_flight = draw::pipeline(&mut self.random, &self.model, terms.policy, self.sent);
+        self.in_flight = generator::pipeline(&mut self.random, &self.model, terms.policy, self.sent);
         self.in_flight.reverse();
         let commands: Vec<_> = self.in_flight.iter().rev().map(|step| step.commands(self.number)).collect();
         commands.iter().flatten().for_each(|command| sender.push(command));
@@ -115,13 +117,13 @@ impl Worker {
     }
 
     /// Takes the replies to the oldest step in flight.
-    fn take(&mut self, replies: &[Reply], terms: Terms) {
+    fn take(&mut self, replies: &[Reply], terms: SoakTerms) {
         let step = self.in_flight.pop().expect("a reply has its step");
-        let when = When { sent: self.sent, received: now(), policy: terms.policy };
+        let when = ReplyWindow { sent: self.sent, received: now(), policy: terms.policy };
         match step.apply(&mut self.model, self.number, when, replies) {
-            Ok(Taken::Written) if terms.sync => self.model.settle(),
-            Ok(Taken::Written | Taken::Read) => {}
-            Ok(Taken::Refused) => self.tally.refused(),
+            Ok(ReplyOutcome::Written) if terms.sync => self.model.settle(),
+            Ok(ReplyOutcome::Written | ReplyOutcome::Read) => {}
+            Ok(ReplyOutcome::Refused) => self.tally.refused(),
             Err(wrong) => panic!("worker {}: {wrong}", self.number),
         }
     }
@@ -134,10 +136,10 @@ impl Worker {
     pub fn check(
         &mut self,
         client: &mut Client,
-        before: Terms,
-        terms: Terms,
+        before: SoakTerms,
+        terms: SoakTerms,
         killed: Instant,
-    ) -> Result<Checked, String> {
+    ) -> Result<CheckSummary, String> {
         let policy = before.policy.max(terms.policy);
         let found = self
             .read_all(client, policy)
@@ -148,15 +150,15 @@ impl Worker {
     /// Finds the moment at which the worker's keys were as `found`, and goes back to it.
     fn judge(
         &mut self,
-        found: &BTreeMap<Key, Found>,
-        policy: Policy,
+        found: &BTreeMap<SoakKey, ServerRow>,
+        policy: EvictionPolicy,
         killed: Instant,
-    ) -> Result<Checked, String> {
-        let fits = |model: &Model, key: Key| found[&key].fits(key, model.keys.get(&key));
+    ) -> Result<CheckSummary, String> {
+        let fits = |model: &WorkerModel, key: SoakKey| found[&key].fits(key, model.keys.get(&key));
         let assumed = self.settle_in_flight(found, policy);
-        let mut wrong: Vec<Key> = found.keys().copied().filter(|&key| !fits(&self.model, key)).collect();
+        let mut wrong: Vec<SoakKey> = found.keys().copied().filter(|&key| !fits(&self.model, key)).collect();
         let first = wrong.first().map(|key| self.describe(*key, &found[key]));
-        let mut checked = Checked { keys: found.len(), ..Checked::default() };
+        let mut checked = CheckSummary { keys: found.len(), ..CheckSummary::default() };
         let mut undone = 0;
         while !wrong.is_empty() {
             let Some((keys, at)) = self.model.rewind() else {
@@ -190,7 +192,7 @@ impl Worker {
         Ok(checked)
     }
 
-    fn describe(&self, key: Key, found: &Found) -> String {
+    fn describe(&self, key: SoakKey, found: &ServerRow) -> String {
         let reply: String = found.reply.to_string().chars().take(200).collect();
         format!(
             "{}: {reply}, time {} is there in place of {:?}",
@@ -201,12 +203,12 @@ impl Worker {
     }
 
     /// Does to the model what was in flight and was done, as the keys show; returns how many entries that makes.
-    fn settle_in_flight(&mut self, found: &BTreeMap<Key, Found>, policy: Policy) -> usize {
-        let when = When { sent: self.sent, received: now(), policy };
+    fn settle_in_flight(&mut self, found: &BTreeMap<SoakKey, ServerRow>, policy: EvictionPolicy) -> usize {
+        let when = ReplyWindow { sent: self.sent, received: now(), policy };
         let mut assumed = 0;
         while let Some(step) = self.in_flight.pop() {
             let keys = step.writes();
-            let fit = |model: &Model| keys.iter().all(|key| found[key].fits(*key, model.keys.get(key)));
+            let fit = |model: &WorkerModel| keys.iter().all(|key| found[key].fits(*key, model.keys.get(key)));
             if fit(&self.model) {
                 continue;
             }
@@ -220,12 +222,16 @@ impl Worker {
         assumed
     }
 
-    fn read_all(&mut self, client: &mut Client, policy: Policy) -> io::Result<BTreeMap<Key, Found>> {
+    fn read_all(
+        &mut self,
+        client: &mut Client,
+        policy: EvictionPolicy,
+    ) -> io::Result<BTreeMap<SoakKey, ServerRow>> {
         let mut found = BTreeMap::new();
-        let keys = Class::ALL
+        let keys = KeyClass::ALL
             .into_iter()
-            .flat_map(|class| (0..class.keys()).map(move |number| Key { class, number }));
-        let keys: Vec<Key> = keys.collect();
+            .flat_map(|class| (0..class.keys()).map(move |number| SoakKey { class, number }));
+        let keys: Vec<SoakKey> = keys.collect();
         for keys in keys.chunks(CHECKED_AT_ONCE) {
             let mut commands = Vec::new();
             for key in keys {
@@ -234,12 +240,12 @@ impl Worker {
             }
             let sent = now();
             let mut replies = client.pipeline(&commands)?.into_iter();
-            let when = When { sent, received: now(), policy };
+            let when = ReplyWindow { sent, received: now(), policy };
             for key in keys {
                 let (Some(reply), Some(Reply::Integer(time))) = (replies.next(), replies.next()) else {
                     return Err(io::Error::other("PEXPIRETIME answers no number"));
                 };
-                found.insert(*key, Found { reply, time, when });
+                found.insert(*key, ServerRow { reply, time, when });
             }
         }
         Ok(found)

@@ -2,32 +2,34 @@
 
 use skeindb::client::Reply;
 
-use super::model::{Content, Held, Key, Model, Piece, Presence, When, bytes, presence};
+use super::model::{
+    ModelRow, ModelValue, Presence, ReplyWindow, SeededBytes, SoakKey, WorkerModel, bytes, presence,
+};
 
 /// A command that writes.
 #[derive(Debug, Clone)]
-pub enum Write {
+pub enum SoakWrite {
     /// With `PX` of so many milliseconds, or none.
-    Set(Key, Piece, Option<u64>),
+    Set(SoakKey, SeededBytes, Option<u64>),
     /// With `PXAT`.
-    SetUntil(Key, Piece, u64),
-    Delete(Key),
-    Add(Key, i64),
-    Append(Key, Piece),
-    Rename(Key, Key),
-    SetSeveral(Vec<(Key, Piece)>),
+    SetUntil(SoakKey, SeededBytes, u64),
+    Delete(SoakKey),
+    Add(SoakKey, i64),
+    Append(SoakKey, SeededBytes),
+    Rename(SoakKey, SoakKey),
+    SetSeveral(Vec<(SoakKey, SeededBytes)>),
     /// `HSET` or `ZADD`.
-    Put(Key, Vec<(u32, i64)>),
-    Increase(Key, u32, i64),
-    Remove(Key, Vec<u32>),
-    Expire(Key, u64),
-    Persist(Key),
+    Put(SoakKey, Vec<(u32, i64)>),
+    Increase(SoakKey, u32, i64),
+    Remove(SoakKey, Vec<u32>),
+    Expire(SoakKey, u64),
+    Persist(SoakKey),
 }
 
 /// A command.
-pub type Words = Vec<Vec<u8>>;
+pub type CommandBytes = Vec<Vec<u8>>;
 
-pub fn words(words: &[&str]) -> Words {
+pub fn words(words: &[&str]) -> CommandBytes {
     words.iter().map(|word| word.as_bytes().to_vec()).collect()
 }
 
@@ -36,8 +38,8 @@ pub fn member_name(member: u32) -> String {
     format!("member {member:08}")
 }
 
-impl Write {
-    pub fn keys(&self) -> Vec<Key> {
+impl SoakWrite {
+    pub fn keys(&self) -> Vec<SoakKey> {
         match self {
             Self::SetSeveral(pairs) => pairs.iter().map(|&(key, _)| key).collect(),
             Self::Rename(from, to) => vec![*from, *to],
@@ -54,9 +56,9 @@ impl Write {
         }
     }
 
-    pub fn command(&self, worker: usize) -> Words {
-        let name = |key: &Key| key.name(worker);
-        let set = |key: &Key, piece: &Piece, more: &[&str]| {
+    pub fn command(&self, worker: usize) -> CommandBytes {
+        let name = |key: &SoakKey| key.name(worker);
+        let set = |key: &SoakKey, piece: &SeededBytes, more: &[&str]| {
             let mut command = words(&["SET", &name(key)]);
             command.push(bytes(&[*piece]));
             command.extend(words(more));
@@ -112,8 +114,13 @@ impl Write {
     }
 
     /// Does it to the model. With a reply: whether that is right; without one it is taken to have been done.
-    pub fn apply(&self, model: &mut Model, when: When, reply: Option<&Reply>) -> Result<(), String> {
-        let seen = |key: &Key| presence(model.keys.get(key), when);
+    pub fn apply(
+        &self,
+        model: &mut WorkerModel,
+        when: ReplyWindow,
+        reply: Option<&Reply>,
+    ) -> Result<(), String> {
+        let seen = |key: &SoakKey| presence(model.keys.get(key), when);
         let expect = |expected: Reply| match reply {
             Some(reply) if *reply != expected => Err(format!("{self:?} answers {reply}, and not {expected}")),
             _ => Ok(()),
@@ -129,12 +136,12 @@ impl Write {
             Self::Set(key, piece, ms) => {
                 expect(Reply::ok())?;
                 let until = ms.map(|ms| (when.sent + ms, when.received + ms));
-                model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until }));
+                model.set(*key, Some(ModelRow { content: ModelValue::Text(vec![*piece]), until }));
             }
             Self::SetUntil(key, piece, at) => {
                 expect(Reply::ok())?;
                 let until = Some((*at, *at));
-                model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until }));
+                model.set(*key, Some(ModelRow { content: ModelValue::Text(vec![*piece]), until }));
             }
             Self::Delete(key) => {
                 flag(seen(key))?;
@@ -142,18 +149,18 @@ impl Write {
             }
             Self::Add(key, by) => {
                 let sum = match model.keys.get(key).map(|held| &held.content) {
-                    Some(Content::Count(count)) => count + by,
+                    Some(ModelValue::Count(count)) => count + by,
                     _ => *by,
                 };
                 expect(Reply::Integer(sum))?;
-                model.set(*key, Some(Held { content: Content::Count(sum), until: None }));
+                model.set(*key, Some(ModelRow { content: ModelValue::Count(sum), until: None }));
             }
             Self::Append(key, piece) => {
                 let mut pieces = text_of(model, *key);
                 pieces.push(*piece);
                 let len = pieces.iter().map(|piece| i64::from(piece.len)).sum();
                 expect(Reply::Integer(len))?;
-                model.set(*key, Some(Held { content: Content::Text(pieces), until: None }));
+                model.set(*key, Some(ModelRow { content: ModelValue::Text(pieces), until: None }));
             }
             Self::Rename(from, to) => {
                 expect(Reply::ok())?;
@@ -164,7 +171,7 @@ impl Write {
             Self::SetSeveral(pairs) => {
                 expect(Reply::ok())?;
                 for (key, piece) in pairs {
-                    model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until: None }));
+                    model.set(*key, Some(ModelRow { content: ModelValue::Text(vec![*piece]), until: None }));
                 }
             }
             Self::Put(key, members) => {
@@ -192,7 +199,7 @@ impl Write {
                 let until = Some((when.sent + ms, when.received + ms));
                 let there = flag(seen(key))?;
                 let held = model.keys.get(key).cloned().filter(|_| there);
-                model.set(*key, held.map(|held| Held { until, ..held }));
+                model.set(*key, held.map(|held| ModelRow { until, ..held }));
             }
             Self::Persist(key) => persist(model, *key, when, reply)?,
         }
@@ -200,7 +207,12 @@ impl Write {
     }
 }
 
-fn persist(model: &mut Model, key: Key, when: When, reply: Option<&Reply>) -> Result<(), String> {
+fn persist(
+    model: &mut WorkerModel,
+    key: SoakKey,
+    when: ReplyWindow,
+    reply: Option<&Reply>,
+) -> Result<(), String> {
     let held = model.keys.get(&key).filter(|held| held.until.is_some());
     let presence = presence(held, when);
     let there = match (reply, presence) {
@@ -213,21 +225,21 @@ fn persist(model: &mut Model, key: Key, when: When, reply: Option<&Reply>) -> Re
     };
     // A key that has no time keeps its place, there or evicted.
     if let Some(held) = held.cloned() {
-        model.set(key, there.then_some(Held { until: None, ..held }));
+        model.set(key, there.then_some(ModelRow { until: None, ..held }));
     }
     Ok(())
 }
 
-fn text_of(model: &Model, key: Key) -> Vec<Piece> {
+fn text_of(model: &WorkerModel, key: SoakKey) -> Vec<SeededBytes> {
     match model.keys.get(&key).map(|held| &held.content) {
-        Some(Content::Text(pieces)) => pieces.clone(),
+        Some(ModelValue::Text(pieces)) => pieces.clone(),
         _ => Vec::new(),
     }
 }
 
-fn member_of(model: &Model, key: Key, member: u32) -> Option<i64> {
+fn member_of(model: &WorkerModel, key: SoakKey, member: u32) -> Option<i64> {
     match &model.keys.get(&key)?.content {
-        Content::Members(members) => members.get(&member).copied(),
+        ModelValue::Members(members) => members.get(&member).copied(),
         _ => None,
     }
 }

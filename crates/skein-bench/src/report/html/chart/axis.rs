@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::legend::mark;
-use super::palette::Look;
-use super::scale::{Scale, spaced};
+use super::palette::SeriesLook;
+use super::scale::{AxisScale, spaced};
 use super::{WIDTH, columns_in, compact, px, text_width};
 use crate::report::text::cut;
 
@@ -15,7 +15,7 @@ const GAP: f64 = 6.0;
 
 /// A drawing of figures over points.
 #[derive(Debug)]
-pub(super) struct Panel<'a> {
+pub(super) struct ChartPanel<'a> {
     /// Where its top is in the drawing.
     pub top: f64,
     /// What it is of.
@@ -27,27 +27,27 @@ pub(super) struct Panel<'a> {
     /// What they are.
     pub axis: &'a str,
     /// Where figures lie, of any places.
-    pub scale: &'a Scale,
+    pub scale: &'a AxisScale,
     /// Figures to write beside it.
     pub ticks: &'a [f64],
     /// Their unit.
     pub unit: &'a str,
     /// What is drawn.
-    pub series: &'a [Series],
+    pub series: &'a [ChartSeries],
 }
 
 /// The points of one contender. The first of each is a part of the width from 0 to 1.
 #[derive(Debug)]
-pub(super) struct Series {
+pub(super) struct ChartSeries {
     /// How it is drawn.
-    pub look: Look,
+    pub look: SeriesLook,
     /// Points that lines join, in pieces, since nothing joins what has a gap between.
-    pub pieces: Vec<Vec<Spot>>,
+    pub pieces: Vec<Vec<ChartPoint>>,
 }
 
 /// A point with its spread.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct ChartPoint {
     /// Its place as a part of the width.
     pub x: f64,
     /// Its figure.
@@ -58,7 +58,7 @@ pub(super) struct Spot {
     pub tip: String,
 }
 
-impl Panel<'_> {
+impl ChartPanel<'_> {
     /// How high a panel is in all.
     pub fn full_height(&self) -> f64 {
         LINE + self.height + 2.0 * LINE + GAP
@@ -113,8 +113,8 @@ impl Panel<'_> {
     }
 }
 
-impl Series {
-    fn draw(&self, x: &impl Fn(f64) -> f64, scale: &Scale) -> Markup {
+impl ChartSeries {
+    fn draw(&self, x: &impl Fn(f64) -> f64, scale: &AxisScale) -> Markup {
         html! {
             g class=(self.look.classes()) {
                 @for piece in &self.pieces {
@@ -131,8 +131,8 @@ impl Series {
     }
 }
 
-fn path(piece: &[Spot], x: &impl Fn(f64) -> f64, scale: &Scale) -> String {
-    let place = |spot: &Spot| format!("{} {}", px(x(spot.x)), px(scale.at(spot.figure)));
+fn path(piece: &[ChartPoint], x: &impl Fn(f64) -> f64, scale: &AxisScale) -> String {
+    let place = |spot: &ChartPoint| format!("{} {}", px(x(spot.x)), px(scale.at(spot.figure)));
     format!("M{}", piece.iter().map(place).collect::<Vec<_>>().join("L"))
 }
 

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 
 use super::axis::LINE;
 use super::palette::Palette;
-use super::scale::{Scale, spaced};
+use super::scale::{AxisScale, spaced};
 use super::{WIDTH, axis_title, columns_in, compact, px, real, svg, text_width, tip};
 use crate::report::figures::Figures;
 use crate::report::text::cut;
-use crate::report::view::{Measure, point_name};
-use crate::result::At;
+use crate::report::view::{MeasureView, point_name};
+use crate::result::AxisPoint;
 
 const GAP: f64 = 6.0;
 /// Height of a name above its bar.
@@ -21,8 +21,8 @@ const THICK: f64 = 11.0;
 const NAMES: f64 = 0.36;
 
 /// Where the parts of the drawing are, from left to right.
-struct Layout {
-    scale: Scale,
+struct BarLayout {
+    scale: AxisScale,
     ticks: Vec<f64>,
     zero: f64,
     left: f64,
@@ -32,8 +32,8 @@ struct Layout {
 }
 
 /// The chart of a measure.
-pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
-    let layout = Layout::of(measure);
+pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
+    let layout = BarLayout::of(measure);
     let headed = measure.has_points();
     let heading = if headed { LINE + GAP } else { 0.0 };
     let group = heading + layout.row_height() * real(measure.contenders.len());
@@ -58,8 +58,8 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     svg(rows + 2.0 * LINE + GAP, &format!("bars: {}", measure.name), &drawn)
 }
 
-impl Layout {
-    fn of(measure: &Measure<'_>) -> Self {
+impl BarLayout {
+    fn of(measure: &MeasureView<'_>) -> Self {
         let all: Vec<Figures> = measure.figures().collect();
         let low = all.iter().map(|figures| figures.summary.least).fold(0.0, f64::min);
         let high = all.iter().map(|figures| figures.summary.greatest).fold(0.0, f64::max);
@@ -69,7 +69,7 @@ impl Layout {
         let figure =
             widest(&mut all.iter().map(|figures| text_width(&compact(figures.summary.median, measure.unit))));
         let (left, right) = (if above { GAP } else { names + GAP }, WIDTH - figure - 2.0 * GAP);
-        let (scale, ticks) = Scale::linear(low, high).rounded(4);
+        let (scale, ticks) = AxisScale::linear(low, high).rounded(4);
         let scale = scale.over(left, right);
         Self { zero: scale.at(0.0), scale, ticks, left, right, above }
     }
@@ -79,7 +79,7 @@ impl Layout {
     }
 
     /// Lines at round figures behind the rows of each group, and what they are below the last.
-    fn axis(&self, measure: &Measure<'_>, groups: &[(f64, f64)], bottom: f64) -> Markup {
+    fn axis(&self, measure: &MeasureView<'_>, groups: &[(f64, f64)], bottom: f64) -> Markup {
         let upright = |x: f64| {
             let piece = |(from, to): &(f64, f64)| format!("M{} {}V{}", px(x), px(*from), px(*to));
             groups.iter().map(piece).collect::<Vec<_>>().concat()
@@ -101,9 +101,9 @@ impl Layout {
 
     fn row(
         &self,
-        measure: &Measure<'_>,
+        measure: &MeasureView<'_>,
         contender: &str,
-        point: Option<&At>,
+        point: Option<&AxisPoint>,
         top: f64,
         palette: &Palette,
     ) -> Markup {

@@ -3,14 +3,14 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Panel, Series, Spot};
+use super::axis::{ChartPanel, ChartPoint, ChartSeries};
 use super::legend::legend;
 use super::palette::Palette;
-use super::scale::Scale;
+use super::scale::AxisScale;
 use super::{axis_title, svg};
 use crate::report::figures::{number, tame};
-use crate::report::view::{Measure, point_name};
-use crate::result::{At, Cell};
+use crate::report::view::{MeasureView, point_name};
+use crate::result::{AxisPoint, ResultCell};
 
 const HEIGHT: f64 = 170.0;
 /// Panels of one drawing; of more points the first, the last and some between are drawn.
@@ -19,7 +19,7 @@ const PANELS: usize = 6;
 const BEYOND: f64 = 0.6;
 
 /// The latencies of a measure.
-pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
+pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let all: Vec<(f64, f64)> = measure.quantiles().flat_map(quantiles).collect();
     let last =
         all.iter().map(|(quantile, _)| *quantile).filter(|quantile| *quantile < 1.0).fold(0.9, f64::max);
@@ -27,18 +27,18 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     let labels = nines.labels();
     let times = || all.iter().map(|(_, time)| *time).filter(|time| *time > 0.0);
     let low = times().fold(f64::INFINITY, f64::min);
-    let (scale, ticks) = Scale::logarithmic(low, times().fold(low, f64::max)).rounded(5);
+    let (scale, ticks) = AxisScale::logarithmic(low, times().fold(low, f64::max)).rounded(5);
 
-    let points: Vec<Option<&At>> =
+    let points: Vec<Option<&AxisPoint>> =
         measure.points.iter().copied().filter(|&point| measure.has_curve(point)).collect();
     let shown = spread_out(points.len(), PANELS);
     let left_out = points.len() - shown.len();
     let mut top = 0.0;
     let drawn = html! {
         @for point in shown.into_iter().map(|place| points[place]) {
-            @let series: Vec<Series> = measure.contenders.iter()
+            @let series: Vec<ChartSeries> = measure.contenders.iter()
                 .filter_map(|contender| series(measure, contender, point, &nines, palette)).collect();
-            @let panel = Panel {
+            @let panel = ChartPanel {
                 top, heading: &heading(measure, point), height: HEIGHT, points: &labels,
                 axis: "part of the operations that took no longer", scale: &scale, ticks: &ticks, unit: measure.unit,
                 series: &series,
@@ -55,13 +55,13 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     }
 }
 
-fn heading(measure: &Measure<'_>, point: Option<&At>) -> String {
+fn heading(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> String {
     let parts = [point_name(point), axis_title(measure.unit, measure.better)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
 /// A cell's quantiles as far as they are such, rising.
-fn quantiles(cell: &Cell) -> Vec<(f64, f64)> {
+fn quantiles(cell: &ResultCell) -> Vec<(f64, f64)> {
     let of = |&(quantile, time): &(f64, f64)| {
         ((0.0..=1.0).contains(&quantile) && time.is_finite()).then(|| (quantile, tame(time)))
     };
@@ -71,21 +71,21 @@ fn quantiles(cell: &Cell) -> Vec<(f64, f64)> {
 }
 
 fn series(
-    measure: &Measure<'_>,
+    measure: &MeasureView<'_>,
     contender: &str,
-    point: Option<&At>,
+    point: Option<&AxisPoint>,
     nines: &Nines,
     palette: &Palette,
-) -> Option<Series> {
+) -> Option<ChartSeries> {
     let cell = measure.cell(contender, point).filter(|cell| !cell.quantiles.is_empty())?;
-    let spot = |(quantile, time): (f64, f64)| Spot {
+    let spot = |(quantile, time): (f64, f64)| ChartPoint {
         x: nines.at(quantile),
         figure: time,
         spread: None,
         tip: format!("{contender}: {} % took {} {} or less", 100.0 * quantile, number(time), measure.unit),
     };
-    let piece: Vec<Spot> = quantiles(cell).into_iter().map(spot).collect();
-    Some(Series {
+    let piece: Vec<ChartPoint> = quantiles(cell).into_iter().map(spot).collect();
+    Some(ChartSeries {
         look: palette.look(contender),
         pieces: if piece.is_empty() { Vec::new() } else { vec![piece] },
     })

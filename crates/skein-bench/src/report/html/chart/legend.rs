@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::LINE;
-use super::palette::{Look, Palette};
+use super::palette::{Palette, SeriesLook};
 use super::{WIDTH, columns_in, px, real, text_width};
 use crate::report::text::cut;
 
@@ -12,7 +12,7 @@ const SAMPLE: f64 = 26.0;
 const AROUND: f64 = 8.0;
 
 /// A contender's mark at a place.
-pub(super) fn mark(look: Look, x: f64, y: f64, tip: &str) -> Markup {
+pub(super) fn mark(look: SeriesLook, x: f64, y: f64, tip: &str) -> Markup {
     html! {
         path class="mark" d=(shape(look.mark(), x, y)) { @if !tip.is_empty() { title { (tip) } } }
     }

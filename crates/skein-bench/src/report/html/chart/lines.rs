@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Panel, Series, Spot};
+use super::axis::{ChartPanel, ChartPoint, ChartSeries};
 use super::legend::legend;
-use super::palette::{Look, Palette};
-use super::scale::Scale;
+use super::palette::{Palette, SeriesLook};
+use super::scale::AxisScale;
 use super::{axis_title, compact, svg, tip};
 use crate::probe::size;
 use crate::report::figures::{Figures, number, tame};
-use crate::report::view::Measure;
-use crate::result::{Better, Probe};
+use crate::report::view::MeasureView;
+use crate::result::{Better, ProbeSummary};
 
 /// An axis of points is logarithmic if the last is this many times the first, unless it begins at 1: there things are counted, such as
 /// threads, and what grows with them by a line has to look so.
@@ -20,7 +20,7 @@ const TALL: f64 = 1000.0;
 const HEIGHT: f64 = 210.0;
 
 /// The chart of a measure whose points are numbers.
-pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
+pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let values: Vec<f64> =
         measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(tame).collect();
     let labels = measure.points.iter().zip(&values).map(|(point, &value)| {
@@ -29,7 +29,7 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
         if label.parse::<f64>().is_ok() { compact(value, "") } else { label }
     });
     let points: Vec<(f64, String)> = places(&values).into_iter().zip(labels).collect();
-    let series: Vec<Series> =
+    let series: Vec<ChartSeries> =
         measure.contenders.iter().map(|contender| series(measure, contender, &points, palette)).collect();
     let extremes = measure.figures().map(|figures| figures.summary);
     let extremes = extremes.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), summary| {
@@ -37,7 +37,7 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     });
     let (scale, ticks) = figures_scale(extremes);
     let title = axis_title(measure.unit, measure.better);
-    let panel = Panel {
+    let panel = ChartPanel {
         top: 0.0,
         heading: &title,
         height: HEIGHT,
@@ -53,7 +53,12 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     svg(panel.full_height() + names_height, &format!("lines: {}", measure.name), &drawn)
 }
 
-fn series(measure: &Measure<'_>, contender: &str, points: &[(f64, String)], palette: &Palette) -> Series {
+fn series(
+    measure: &MeasureView<'_>,
+    contender: &str,
+    points: &[(f64, String)],
+    palette: &Palette,
+) -> ChartSeries {
     let mut pieces = vec![Vec::new()];
     for (&point, (x, _)) in measure.points.iter().zip(points) {
         let Some(figures) = measure.cell(contender, point).and_then(Figures::of) else {
@@ -61,7 +66,7 @@ fn series(measure: &Measure<'_>, contender: &str, points: &[(f64, String)], pale
             continue;
         };
         let summary = figures.summary;
-        let spot = Spot {
+        let spot = ChartPoint {
             x: *x,
             figure: summary.median,
             spread: (figures.rounds > 1).then_some((summary.least, summary.greatest)),
@@ -72,32 +77,32 @@ fn series(measure: &Measure<'_>, contender: &str, points: &[(f64, String)], pale
         }
     }
     pieces.retain(|piece| !piece.is_empty());
-    Series { look: palette.look(contender), pieces }
+    ChartSeries { look: palette.look(contender), pieces }
 }
 
 /// Where these rising numbers lie on an axis, as parts of its length.
 fn places(values: &[f64]) -> Vec<f64> {
     let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return Vec::new() };
     let scale = if first > 1.0 && last / first >= WIDE {
-        Scale::logarithmic(first, last)
+        AxisScale::logarithmic(first, last)
     } else {
-        Scale::linear(first, last)
+        AxisScale::linear(first, last)
     };
     values.iter().map(|&value| scale.at(value)).collect()
 }
 
 /// A scale of figures between two, from 0 on unless it is logarithmic, and its ticks.
-fn figures_scale((low, high): (f64, f64)) -> (Scale, Vec<f64>) {
+fn figures_scale((low, high): (f64, f64)) -> (AxisScale, Vec<f64>) {
     let scale = if low > 0.0 && high / low >= TALL {
-        Scale::logarithmic(low, high)
+        AxisScale::logarithmic(low, high)
     } else {
-        Scale::linear(low.min(0.0), high.max(0.0))
+        AxisScale::linear(low.min(0.0), high.max(0.0))
     };
     scale.rounded(5)
 }
 
 /// What a read that waits for the one before takes, by footprint.
-pub(super) fn footprint(probe: &Probe) -> Markup {
+pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
     let mut reads: Vec<(f64, f64, String)> = probe
         .read_ns_by_footprint
         .iter()
@@ -112,19 +117,19 @@ pub(super) fn footprint(probe: &Probe) -> Markup {
     let values: Vec<f64> = reads.iter().map(|(bytes, ..)| *bytes).collect();
     let points: Vec<(f64, String)> =
         places(&values).into_iter().zip(reads.iter().map(|(.., size)| size.clone())).collect();
-    let spot = |((x, size), (_, ns, _)): (&(f64, String), &(f64, f64, String))| Spot {
+    let spot = |((x, size), (_, ns, _)): (&(f64, String), &(f64, f64, String))| ChartPoint {
         x: *x,
         figure: *ns,
         spread: None,
         tip: format!("{} ns in {size}", number(*ns)),
     };
-    let spots: Vec<Spot> = points.iter().zip(&reads).map(spot).collect();
+    let spots: Vec<ChartPoint> = points.iter().zip(&reads).map(spot).collect();
     let times = || reads.iter().map(|(_, ns, _)| *ns);
     let (low, high) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     // Caches are plateaus of a logarithm, and all but one would lie on the ground without it.
-    let scale = if low > 0.0 { Scale::logarithmic(low, high) } else { Scale::linear(0.0, high) };
+    let scale = if low > 0.0 { AxisScale::logarithmic(low, high) } else { AxisScale::linear(0.0, high) };
     let (scale, ticks) = scale.rounded(5);
-    let panel = Panel {
+    let panel = ChartPanel {
         top: 0.0,
         heading: &axis_title("ns", Better::Neither),
         height: HEIGHT,
@@ -133,7 +138,7 @@ pub(super) fn footprint(probe: &Probe) -> Markup {
         scale: &scale,
         ticks: &ticks,
         unit: "ns",
-        series: &[Series { look: Look::first(), pieces: vec![spots] }],
+        series: &[ChartSeries { look: SeriesLook::first(), pieces: vec![spots] }],
     };
     svg(panel.full_height(), "a random read by footprint", &panel.draw())
 }

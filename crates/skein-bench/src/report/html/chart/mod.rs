@@ -25,8 +25,8 @@ pub(super) use palette::{DARK, HUES, LIGHT, Palette};
 
 use crate::report::figures::{Figures, direction, number};
 use crate::report::text::columns;
-use crate::report::view::{Measure, point_name};
-use crate::result::{At, Probe};
+use crate::report::view::{MeasureView, point_name};
+use crate::result::{AxisPoint, ProbeSummary};
 
 /// Every drawing's width, in its own units.
 const WIDTH: f64 = 440.0;
@@ -35,17 +35,17 @@ const WIDTH: f64 = 440.0;
 const LETTER: f64 = 7.3;
 
 /// The chart of a measure.
-pub(super) fn measure(measure: &Measure<'_>, palette: &Palette) -> Markup {
+pub(super) fn measure(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     if measure.is_numeric() { lines::draw(measure, palette) } else { bars::draw(measure, palette) }
 }
 
 /// The latencies of a measure.
-pub(super) fn quantiles(measure: &Measure<'_>, palette: &Palette) -> Markup {
+pub(super) fn quantiles(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     curves::draw(measure, palette)
 }
 
 /// What a read costs by footprint.
-pub(super) fn probe(probe: &Probe) -> Markup {
+pub(super) fn probe(probe: &ProbeSummary) -> Markup {
     lines::footprint(probe)
 }
 
@@ -145,7 +145,7 @@ fn trimmed(digits: &str) -> &str {
 }
 
 /// What a pointer over a mark is told.
-fn tip(measure: &Measure<'_>, contender: &str, point: Option<&At>, figures: Figures) -> String {
+fn tip(measure: &MeasureView<'_>, contender: &str, point: Option<&AxisPoint>, figures: Figures) -> String {
     let place = [contender.to_owned(), point_name(point)];
     let place: Vec<_> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let rounds = match figures.rounds {

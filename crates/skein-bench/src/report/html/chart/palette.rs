@@ -58,7 +58,7 @@ const OWN: usize = 9;
 
 /// How a contender is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look(usize);
+pub(super) struct SeriesLook(usize);
 
 /// The looks of a page's contenders.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(in crate::report::html) struct Palette {
     looks: HashMap<String, usize>,
 }
 
-impl Look {
+impl SeriesLook {
     /// The classes of CSS that colour and dash it.
     pub fn classes(self) -> String {
         format!("h{} d{}", self.0 % HUES, self.0 / HUES)
@@ -104,8 +104,8 @@ impl Palette {
     }
 
     /// The look of a contender.
-    pub(super) fn look(&self, name: &str) -> Look {
-        Look(self.looks.get(name).copied().unwrap_or_else(|| hash(name)))
+    pub(super) fn look(&self, name: &str) -> SeriesLook {
+        SeriesLook(self.looks.get(name).copied().unwrap_or_else(|| hash(name)))
     }
 }
 
@@ -139,11 +139,11 @@ mod tests {
         let crowd =
             Palette::of(["zzz", "btreemap", "skein-masstree", "another", "masstree-crate"].into_iter());
         assert_eq!(alone.look("btreemap"), crowd.look("btreemap"));
-        assert_eq!(crowd.look("skein-masstree"), Look::first());
+        assert_eq!(crowd.look("skein-masstree"), SeriesLook::first());
     }
 
     #[test]
-    fn our_indexes_look_the_same_on_any_page_and_differ_from_all_that_are_known() {
+    fn our_indexes_have_fixed_looks_that_no_rival_has() {
         let mut looks = BTreeSet::new();
         for entry in index::all().into_iter().filter(|entry| entry.ours()) {
             for name in [entry.name.to_owned(), format!("{}, processes", entry.name)] {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_look_has_its_own_hue_and_mark() {
         let looks: BTreeSet<(usize, usize)> =
-            (0..LOOKS).map(|look| (look % HUES, Look(look).mark())).collect();
+            (0..LOOKS).map(|look| (look % HUES, SeriesLook(look).mark())).collect();
         assert_eq!(looks.len(), LOOKS);
     }
 

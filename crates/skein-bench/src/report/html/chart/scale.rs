@@ -5,7 +5,7 @@ const FURTHEST: f64 = 1e300;
 
 /// Where figures lie between two places.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     logarithmic: bool,
     low: f64,
     high: f64,
@@ -13,7 +13,7 @@ pub(super) struct Scale {
     to: f64,
 }
 
-impl Scale {
+impl AxisScale {
     /// A linear scale from one figure to another.
     pub fn linear(low: f64, high: f64) -> Self {
         let low = if low.is_nan() { 0.0 } else { low.clamp(-FURTHEST, FURTHEST) };
@@ -131,12 +131,12 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_around_the_figures() {
-        let ticks = |low, high| Scale::linear(low, high).rounded(5).1;
+        let ticks = |low, high| AxisScale::linear(low, high).rounded(5).1;
         assert!(close(&ticks(0.0, 7.3), &[0.0, 2.0, 4.0, 6.0, 8.0]));
         assert!(close(&ticks(0.0, 0.05), &[0.0, 0.01, 0.02, 0.03, 0.04, 0.05]));
         assert!(close(&ticks(-3.0, 4.0), &[-4.0, -2.0, 0.0, 2.0, 4.0]));
         assert!(close(&ticks(0.0, 0.0), &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]));
-        let ticks = |low, high| Scale::logarithmic(low, high).rounded(5).1;
+        let ticks = |low, high| AxisScale::logarithmic(low, high).rounded(5).1;
         assert!(close(&ticks(80.0, 9e5), &[100.0, 1e3, 1e4, 1e5, 1e6]));
         assert!(close(&ticks(30.0, 400.0), &[20.0, 50.0, 100.0, 200.0, 500.0]));
         assert!(close(&ticks(1.0, 1e10), &[1.0, 100.0, 1e4, 1e6, 1e8, 1e10]));
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn figures_lie_in_their_proportion() {
-        let linear = Scale::linear(0.0, 10.0).over(100.0, 200.0);
+        let linear = AxisScale::linear(0.0, 10.0).over(100.0, 200.0);
         assert!((linear.at(2.5) - 125.0).abs() < 1e-9);
         assert!((linear.at(99.0) - 200.0).abs() < 1e-9);
-        let logarithmic = Scale::logarithmic(1.0, 100.0).over(200.0, 0.0);
+        let logarithmic = AxisScale::logarithmic(1.0, 100.0).over(200.0, 0.0);
         assert!((logarithmic.at(10.0) - 100.0).abs() < 1e-9);
         assert!((logarithmic.at(-1.0) - 200.0).abs() < 1e-9);
     }
@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_figures_have_a_scale(low in any::<f64>(), high in any::<f64>(), figure in any::<f64>()) {
-            for scale in [Scale::linear(low, high), Scale::logarithmic(low, high)] {
+            for scale in [AxisScale::linear(low, high), AxisScale::logarithmic(low, high)] {
                 let (scale, ticks) = scale.rounded(5);
                 prop_assert!(!ticks.is_empty() && ticks.len() <= 102, "{ticks:?}");
                 prop_assert!(ticks.iter().all(|tick| tick.is_finite()), "{ticks:?}");

@@ -1,4 +1,4 @@
-// What an index in C++ shows to foreign.rs: a table of C functions, made from a class.
+// What an index in C++ shows to cpp_index.rs: a table of C functions, made from a class.
 //
 //   class Index<Keys>:  put(View, value), get(View, &value) -> bool, remove(View) -> bool,
 //                       and if it has an order: scan(View, count, each), scan_back(View, count, each)
@@ -17,7 +17,7 @@
 
 using Visit = void (*)(void *context, const uint8_t *key, size_t length, uint64_t value);
 
-/// Mirrors `Functions` in foreign.rs.
+/// Mirrors `CppFunctions` in cpp_index.rs.
 struct Functions {
   void *(*create)();
   void (*destroy)(void *);

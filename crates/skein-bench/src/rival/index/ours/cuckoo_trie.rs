@@ -6,8 +6,8 @@ use linkme::distributed_slice;
 use skein_index::cuckoo_trie::variant::{DEFAULT, WITHOUT_PREFETCH};
 use skein_index::{Collector, CuckooTrie, Inline, OrderedIndex};
 
-use super::{Named, Ours};
-use crate::rival::index::{ENTRIES, Entry};
+use super::{OurIndex, OurIndexKind};
+use crate::rival::index::{ENTRIES, RegisteredIndex};
 
 /// Its name in reports.
 pub const NAME: &str = "skein-cuckoo-trie";
@@ -22,18 +22,20 @@ pub const ROOM: &str = "cuckoo trie + room";
 pub const TABLE: &str = "table";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<CuckooTrieOf<DEFAULT, false>>>(3);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<CuckooTrieOf<DEFAULT, false>>>(3);
 
 #[distributed_slice(ENTRIES)]
-static NO_PREFETCH: Entry =
-    Entry::shared::<Ours<CuckooTrieOf<{ DEFAULT | WITHOUT_PREFETCH }, false>>>(310).as_step_of(NAME);
+static NO_PREFETCH: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<{ DEFAULT | WITHOUT_PREFETCH }, false>>>(310)
+        .as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static WITH_ROOM: Entry = Entry::shared::<Ours<CuckooTrieOf<DEFAULT, true>>>(311).as_step_of(NAME);
+static WITH_ROOM: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<DEFAULT, true>>>(311).as_step_of(NAME);
 
 struct CuckooTrieOf<const V: usize, const R: bool>;
 
-impl<const V: usize, const R: bool> Named for CuckooTrieOf<V, R> {
+impl<const V: usize, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
     type Index = CuckooTrie<Inline<u64>, V>;
     const NAME: &'static str = match (V & WITHOUT_PREFETCH == 0, R) {
         (true, false) => NAME,

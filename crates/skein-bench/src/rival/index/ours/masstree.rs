@@ -8,42 +8,44 @@ use skein_index::masstree::variant::{
 };
 use skein_index::{Collector, Inline, Masstree};
 
-use super::{Named, Ours};
-use crate::rival::index::{ENTRIES, Entry};
+use super::{OurIndex, OurIndexKind};
+use crate::rival::index::{ENTRIES, RegisteredIndex};
 
 /// Its name in reports.
 pub const NAME: &str = "skein-masstree";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<MasstreeOf<15>>>(0);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<MasstreeOf<15>>>(0);
 
 #[distributed_slice(ENTRIES)]
-static TWIN: Entry = Entry::shared::<Ours<MasstreeOf<15>>>(1).as_twin("skein-masstree, again");
+static TWIN: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<15>>>(1).as_twin("skein-masstree, again");
 
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<Ours<MasstreeOf<PLAIN_NODES>>>(203).as_step_of(NAME);
+static PLAIN: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<PLAIN_NODES>>>(203).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_PERMUTATION: Entry =
-    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_PERMUTATION }>>>(204).as_step_of(NAME);
+static NO_PERMUTATION: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<{ 15 | WITHOUT_PERMUTATION }>>>(204).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_PREFETCH: Entry =
-    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_PREFETCH }>>>(205).as_step_of(NAME);
+static NO_PREFETCH: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<{ 15 | WITHOUT_PREFETCH }>>>(205).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_INTEGERS: Entry =
-    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_INTEGERS }>>>(206).as_step_of(NAME);
+static NO_INTEGERS: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<{ 15 | WITHOUT_INTEGERS }>>>(206).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_HUGE_PAGES: Entry =
-    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step_of(NAME);
+static NO_HUGE_PAGES: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MasstreeOf<{ 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step_of(NAME);
 
 const PLAIN_NODES: usize = 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION;
 
 struct MasstreeOf<const W: usize>;
 
-impl<const W: usize> Named for MasstreeOf<W> {
+impl<const W: usize> OurIndexKind for MasstreeOf<W> {
     type Index = Masstree<Inline<u64>, W>;
     const NAME: &'static str = match W {
         PLAIN_NODES => "masstree - prefetch - permutation",

@@ -6,8 +6,8 @@ use linkme::distributed_slice;
 use skein_index::mlp_index::variant::{ALL_LEVELS, DEFAULT, WITHOUT_PREFETCH};
 use skein_index::{Collector, Inline, MlpIndex, OrderedIndex};
 
-use super::{Named, Ours};
-use crate::rival::index::{ENTRIES, Entry};
+use super::{OurIndex, OurIndexKind};
+use crate::rival::index::{ENTRIES, RegisteredIndex};
 
 /// Its name in reports.
 pub const NAME: &str = "skein-mlp";
@@ -22,18 +22,19 @@ pub const LEVELS: &str = "mlp - levels";
 pub const SERIAL: &str = "mlp - prefetch";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<MlpIndexOf<DEFAULT>>>(5);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<MlpIndexOf<DEFAULT>>>(5);
 
 #[distributed_slice(ENTRIES)]
-static EVERY_LEVEL: Entry = Entry::shared::<Ours<MlpIndexOf<{ DEFAULT | ALL_LEVELS }>>>(330).as_step_of(NAME);
+static EVERY_LEVEL: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MlpIndexOf<{ DEFAULT | ALL_LEVELS }>>>(330).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_PREFETCH: Entry =
-    Entry::shared::<Ours<MlpIndexOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(331).as_step_of(NAME);
+static NO_PREFETCH: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<MlpIndexOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(331).as_step_of(NAME);
 
 struct MlpIndexOf<const V: usize>;
 
-impl<const V: usize> Named for MlpIndexOf<V> {
+impl<const V: usize> OurIndexKind for MlpIndexOf<V> {
     type Index = MlpIndex<Inline<u64>, V>;
     const NAME: &'static str = match V {
         _ if V & ALL_LEVELS != 0 => LEVELS,

@@ -11,7 +11,7 @@ mod wormhole;
 
 use skein_index::{Cursor, Inline, LocalGuard, MemoryUsage, OrderedIndex};
 
-use super::{Can, Contender};
+use super::{IndexAbilities, IndexContender};
 
 pub use cuckoo_trie::{
     NAME as CUCKOO_TRIE, ROOM as CUCKOO_TRIE_WITH_ROOM, SERIAL as CUCKOO_TRIE_SERIAL,
@@ -26,7 +26,7 @@ pub use skip_list::{
 pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
 
 /// An index of ours, for the bench's words.
-trait Named: 'static {
+trait OurIndexKind: 'static {
     type Index: OrderedIndex<Inline<u64>> + 'static;
     const NAME: &'static str;
     const ABOUT: &'static str;
@@ -47,12 +47,13 @@ trait Named: 'static {
 }
 
 /// One of our indexes as a contender.
-struct Ours<N: Named>(N::Index);
+struct OurIndex<N: OurIndexKind>(N::Index);
 
-impl<N: Named> Contender for Ours<N> {
+impl<N: OurIndexKind> IndexContender for OurIndex<N> {
     const NAME: &'static str = N::NAME;
     const ABOUT: &'static str = N::ABOUT;
-    const CAN: Can = Can { batches: true, scan: true, scan_back: true, lower_bound: true, remove: true };
+    const CAN: IndexAbilities =
+        IndexAbilities { batches: true, scan: true, scan_back: true, lower_bound: true, remove: true };
     const KEY_BYTES: (usize, usize) = N::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;
 

@@ -8,8 +8,8 @@ use skein_index::skip_list::variant::{
 };
 use skein_index::{Collector, Inline, OrderedIndex, SkipList};
 
-use super::{Named, Ours};
-use crate::rival::index::{ENTRIES, Entry};
+use super::{OurIndex, OurIndexKind};
+use crate::rival::index::{ENTRIES, RegisteredIndex};
 
 /// Its name in reports.
 pub const NAME: &str = "skein-skip-list";
@@ -31,28 +31,31 @@ const BARE_AHEAD: usize = DEFAULT | WITHOUT_VERSIONS;
 const BARE_WITH_PLAIN_CURSOR: usize = WITH_PLAIN_CURSOR | WITHOUT_VERSIONS;
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<SkipListOf<DEFAULT>>>(4);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<SkipListOf<DEFAULT>>>(4);
 
 #[distributed_slice(ENTRIES)]
-static PLAIN_CURSOR: Entry = Entry::shared::<Ours<SkipListOf<WITH_PLAIN_CURSOR>>>(320).as_step_of(NAME);
+static PLAIN_CURSOR: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<SkipListOf<WITH_PLAIN_CURSOR>>>(320).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static K_OF_4: Entry = Entry::shared::<Ours<SkipListOf<WITH_K_OF_4>>>(321).as_step_of(NAME);
+static K_OF_4: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<SkipListOf<WITH_K_OF_4>>>(321).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static NO_PREFETCH: Entry =
-    Entry::shared::<Ours<SkipListOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(322).as_step_of(NAME);
+static NO_PREFETCH: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<SkipListOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(322).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static WITHOUT_VERSION: Entry = Entry::shared::<Ours<SkipListOf<BARE_AHEAD>>>(323).as_step_of(NAME);
+static WITHOUT_VERSION: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<SkipListOf<BARE_AHEAD>>>(323).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static WITHOUT_VERSION_PLAIN: Entry =
-    Entry::shared::<Ours<SkipListOf<BARE_WITH_PLAIN_CURSOR>>>(324).as_step_of(NAME);
+static WITHOUT_VERSION_PLAIN: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<SkipListOf<BARE_WITH_PLAIN_CURSOR>>>(324).as_step_of(NAME);
 
 struct SkipListOf<const V: usize>;
 
-impl<const V: usize> Named for SkipListOf<V> {
+impl<const V: usize> OurIndexKind for SkipListOf<V> {
     type Index = SkipList<Inline<u64>, V>;
     const NAME: &'static str = match V {
         WITH_PLAIN_CURSOR => PLAIN,

@@ -6,8 +6,8 @@ use linkme::distributed_slice;
 use skein_index::wormhole::variant as worm;
 use skein_index::{Collector, Inline, OrderedIndex, Wormhole};
 
-use super::{Named, Ours};
-use crate::rival::index::{ENTRIES, Entry};
+use super::{OurIndex, OurIndexKind};
+use crate::rival::index::{ENTRIES, RegisteredIndex};
 
 /// Its name in reports.
 pub const NAME: &str = "skein-wormhole";
@@ -19,35 +19,42 @@ pub const TRIE: &str = "trie of anchors";
 pub const FOR_ONE_THREAD: &str = "wormhole, one thread";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<WormholeOf<128>>>(2);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<WormholeOf<128>>>(2);
 
 // What Wormhole's figure 11 adds, one after the other.
 #[distributed_slice(ENTRIES)]
-static BASE: Entry = Entry::shared::<Ours<WormholeOf<BASE_WORMHOLE>>>(210).as_step_of(NAME);
+static BASE: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<BASE_WORMHOLE>>>(210).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static TAGS: Entry = Entry::shared::<Ours<WormholeOf<WITH_TAGS>>>(211).as_step_of(NAME);
+static TAGS: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<WITH_TAGS>>>(211).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static INCREMENTAL: Entry = Entry::shared::<Ours<WormholeOf<WITH_INCREMENTAL>>>(212).as_step_of(NAME);
+static INCREMENTAL: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<WITH_INCREMENTAL>>>(212).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static LEAF_TAGS: Entry = Entry::shared::<Ours<WormholeOf<WITH_LEAF_TAGS>>>(213).as_step_of(NAME);
+static LEAF_TAGS: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<WITH_LEAF_TAGS>>>(213).as_step_of(NAME);
 
 // What we add to the paper's, each against the index as it comes.
 #[distributed_slice(ENTRIES)]
-static MIDDLE: Entry =
-    Entry::shared::<Ours<WormholeOf<{ 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214).as_step_of(NAME);
+static MIDDLE: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<{ 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214)
+        .as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static PROBES_2: Entry = Entry::shared::<Ours<WormholeOf<{ 128 | worm::PROBES_2 }>>>(215).as_step_of(NAME);
+static PROBES_2: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<{ 128 | worm::PROBES_2 }>>>(215).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
-static PROBES_4: Entry = Entry::shared::<Ours<WormholeOf<{ 128 | worm::PROBES_4 }>>>(216).as_step_of(NAME);
+static PROBES_4: RegisteredIndex =
+    RegisteredIndex::shared::<OurIndex<WormholeOf<{ 128 | worm::PROBES_4 }>>>(216).as_step_of(NAME);
 
 /// What locks and versions cost.
 #[distributed_slice(ENTRIES)]
-static ALONE: Entry = Entry::alone::<Ours<WormholeAlone>>(217).as_step_of(NAME);
+static ALONE: RegisteredIndex = RegisteredIndex::alone::<OurIndex<WormholeAlone>>(217).as_step_of(NAME);
 
 const WITH_LEAF_TAGS: usize = 128 | worm::WITHOUT_POSITION;
 const WITH_INCREMENTAL: usize = WITH_LEAF_TAGS | worm::WITHOUT_LEAF_TAGS;
@@ -56,7 +63,7 @@ const BASE_WORMHOLE: usize = WITH_TAGS | worm::WITHOUT_TAGS;
 
 struct WormholeOf<const W: usize>;
 
-impl<const W: usize> Named for WormholeOf<W> {
+impl<const W: usize> OurIndexKind for WormholeOf<W> {
     type Index = Wormhole<Inline<u64>, W>;
     const NAME: &'static str = match W {
         BASE_WORMHOLE => "wormhole, base",
@@ -81,14 +88,14 @@ impl<const W: usize> Named for WormholeOf<W> {
 
 struct WormholeAlone;
 
-impl Named for WormholeAlone {
+impl OurIndexKind for WormholeAlone {
     type Index = Wormhole<Inline<u64>, { 128 | worm::ALONE }>;
     const NAME: &'static str = FOR_ONE_THREAD;
     const ABOUT: &'static str = "Wormhole without locks and versions";
 
     fn empty() -> Self::Index {
         // SAFETY: registered as a contender for one thread; the bench's scans end before it writes.
-        unsafe { Wormhole::alone(Arc::new(Collector::new())) }
+        unsafe { Wormhole::single_threaded(Arc::new(Collector::new())) }
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {

@@ -1,28 +1,30 @@
 //! memcached's text protocol. A row is one value, all columns one after the other. Gets that follow one another go as one get of
 //! many keys, as its client libraries batch them.
 
-use super::{Dialect, Request, push};
+use super::{Dialect, DialectRequest, push};
 
 /// The protocol.
-pub static MEMCACHED: Memcached = Memcached;
+pub static MEMCACHED: MemcachedDialect = MemcachedDialect;
 
 /// The protocol.
 #[derive(Debug)]
-pub struct Memcached;
+pub struct MemcachedDialect;
 
-impl Dialect for Memcached {
-    fn ask(&self, request: Request<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
+impl Dialect for MemcachedDialect {
+    fn ask(&self, request: DialectRequest<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
         match request {
-            Request::Get(key, value) => get(key, value, out, expected),
-            Request::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
-            Request::Add(key, value) | Request::Set(key, value) => set(key, value, out, expected),
-            Request::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
-            Request::Ping
-            | Request::SetColumn(..)
-            | Request::Range(_)
-            | Request::Keys(_)
-            | Request::GetMany(_)
-            | Request::SetMany(_) => {
+            DialectRequest::Get(key, value) => get(key, value, out, expected),
+            DialectRequest::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
+            DialectRequest::Add(key, value) | DialectRequest::Set(key, value) => {
+                set(key, value, out, expected)
+            }
+            DialectRequest::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
+            DialectRequest::Ping
+            | DialectRequest::SetColumn(..)
+            | DialectRequest::Range(_)
+            | DialectRequest::Keys(_)
+            | DialectRequest::GetMany(_)
+            | DialectRequest::SetMany(_) => {
                 unreachable!("memcached cannot do this, says its entry")
             }
         }

@@ -2,11 +2,11 @@
 
 mod memcached;
 mod resp;
-mod sorted;
+mod sorted_set;
 
 pub use memcached::MEMCACHED;
 pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES};
-pub use sorted::{SCORED as RESP_SCORED, SORTED as RESP_SORTED, score};
+pub use sorted_set::{SCORED as RESP_SCORED, SORTED as RESP_SORTED, score};
 
 /// Columns of a row.
 pub const COLUMNS: usize = 10;
@@ -15,10 +15,10 @@ pub const COLUMNS: usize = 10;
 pub const COLUMN_BYTES: usize = 4;
 
 /// The columns of a row.
-pub type Columns = [[u8; COLUMN_BYTES]; COLUMNS];
+pub type RowColumns = [[u8; COLUMN_BYTES]; COLUMNS];
 
 /// What is asked, and how it must be answered.
-pub enum Request<'a> {
+pub enum DialectRequest<'a> {
     /// Nothing.
     Ping,
     /// A key's value, which is this.
@@ -28,26 +28,26 @@ pub enum Request<'a> {
     /// A key that is there gets a value.
     Set(&'a [u8], &'a [u8]),
     /// A new row.
-    AddRow(&'a [u8], &'a Columns),
+    AddRow(&'a [u8], &'a RowColumns),
     /// All columns of a row, which are these.
-    GetRow(&'a [u8], &'a Columns),
+    GetRow(&'a [u8], &'a RowColumns),
     /// A column of a row that is there gets a value.
     SetColumn(&'a [u8], usize, &'a [u8; COLUMN_BYTES]),
     /// One column of neighbouring rows.
-    Range(Range<'a>),
+    Range(NeighbourRows<'a>),
     /// Neighbouring keys.
-    Keys(KeyRange<'a>),
+    Keys(NeighbourKeys<'a>),
     /// The values of several keys.
-    GetMany(&'a [Pair<'a>]),
+    GetMany(&'a [KeyValuePair<'a>]),
     /// Several keys that are there get values.
-    SetMany(&'a [Pair<'a>]),
+    SetMany(&'a [KeyValuePair<'a>]),
 }
 
 /// A key and its value.
-pub type Pair<'a> = (&'a [u8], Vec<u8>);
+pub type KeyValuePair<'a> = (&'a [u8], Vec<u8>);
 
 /// Neighbouring keys.
-pub struct KeyRange<'a> {
+pub struct NeighbourKeys<'a> {
     /// The first key, which is there.
     pub from: &'a [u8],
     /// Its value.
@@ -61,7 +61,7 @@ pub struct KeyRange<'a> {
 }
 
 /// Neighbouring rows.
-pub struct Range<'a> {
+pub struct NeighbourRows<'a> {
     /// The first key, which is there.
     pub from: &'a [u8],
     /// How many rows.
@@ -79,7 +79,7 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// Adds a request to what is sent, and its reply to what must come back.
     ///
     /// REQUIRES: the server's [`Can`](super::Can) allows the request.
-    fn ask(&self, request: Request<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>);
+    fn ask(&self, request: DialectRequest<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>);
 }
 
 /// Adds text.

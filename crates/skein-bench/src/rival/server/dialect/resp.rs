@@ -1,24 +1,24 @@
 //! RESP2, as Redis and SkeinDB speak it.
 
-use super::{COLUMN_BYTES, COLUMNS, Dialect, KeyRange, Range, Request, push};
+use super::{COLUMN_BYTES, COLUMNS, Dialect, DialectRequest, NeighbourKeys, NeighbourRows, push};
 
 /// Rows as hashes, with columns named by their numbers.
-pub static HASHES: Resp = Resp { rows: Rows::Hashes };
+pub static HASHES: RespDialect = RespDialect { rows: RespRowType::Hashes };
 
 /// Rows as strings: all columns one after the other.
-pub static VALUES: Resp = Resp { rows: Rows::Strings };
+pub static VALUES: RespDialect = RespDialect { rows: RespRowType::Strings };
 
 /// The names of columns: their numbers (Masstree, section 7).
 const NAMES: [&[u8]; COLUMNS] = [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"];
 
 /// The protocol, and what a row is.
 #[derive(Debug)]
-pub struct Resp {
-    rows: Rows,
+pub struct RespDialect {
+    rows: RespRowType,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rows {
+enum RespRowType {
     Hashes,
     Strings,
 }
@@ -42,36 +42,36 @@ pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-impl Dialect for Resp {
-    fn ask(&self, request: Request<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
+impl Dialect for RespDialect {
+    fn ask(&self, request: DialectRequest<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
         match (request, self.rows) {
-            (Request::Ping, _) => {
+            (DialectRequest::Ping, _) => {
                 command(out, &[b"PING"]);
                 expected.extend_from_slice(b"+PONG\r\n");
             }
-            (Request::Get(key, value), _) => {
+            (DialectRequest::Get(key, value), _) => {
                 command(out, &[b"GET", key]);
                 bulk(expected, value);
             }
-            (Request::Add(key, value) | Request::Set(key, value), _) => {
+            (DialectRequest::Add(key, value) | DialectRequest::Set(key, value), _) => {
                 command(out, &[b"SET", key, value]);
                 expected.extend_from_slice(b"+OK\r\n");
             }
-            (Request::AddRow(key, columns), Rows::Strings) => {
+            (DialectRequest::AddRow(key, columns), RespRowType::Strings) => {
                 command(out, &[b"SET", key, columns.as_flattened()]);
                 expected.extend_from_slice(b"+OK\r\n");
             }
-            (Request::AddRow(key, columns), Rows::Hashes) => {
+            (DialectRequest::AddRow(key, columns), RespRowType::Hashes) => {
                 let mut words: Vec<&[u8]> = vec![b"HSET", key];
                 words.extend(NAMES.iter().zip(columns).flat_map(|(name, column)| [*name, &column[..]]));
                 command(out, &words);
                 push(expected, format_args!(":{COLUMNS}\r\n"));
             }
-            (Request::GetRow(key, columns), Rows::Strings) => {
+            (DialectRequest::GetRow(key, columns), RespRowType::Strings) => {
                 command(out, &[b"GET", key]);
                 bulk(expected, columns.as_flattened());
             }
-            (Request::GetRow(key, columns), Rows::Hashes) => {
+            (DialectRequest::GetRow(key, columns), RespRowType::Hashes) => {
                 command(out, &[b"HGETALL", key]);
                 push(expected, format_args!("*{}\r\n", 2 * COLUMNS));
                 for (name, column) in NAMES.iter().zip(columns) {
@@ -79,17 +79,17 @@ impl Dialect for Resp {
                     bulk(expected, column);
                 }
             }
-            (Request::SetColumn(key, column, value), Rows::Strings) => {
+            (DialectRequest::SetColumn(key, column, value), RespRowType::Strings) => {
                 let at = (column * COLUMN_BYTES).to_string();
                 command(out, &[b"SETRANGE", key, at.as_bytes(), value]);
                 push(expected, format_args!(":{}\r\n", COLUMNS * COLUMN_BYTES));
             }
-            (Request::SetColumn(key, column, value), Rows::Hashes) => {
+            (DialectRequest::SetColumn(key, column, value), RespRowType::Hashes) => {
                 command(out, &[b"HSET", key, NAMES[column], value]);
                 expected.extend_from_slice(b":0\r\n");
             }
-            (Request::Range(range), _) => ask_range(range, out, expected),
-            (Request::GetMany(pairs), _) => {
+            (DialectRequest::Range(range), _) => ask_range(range, out, expected),
+            (DialectRequest::GetMany(pairs), _) => {
                 let mut words: Vec<&[u8]> = vec![b"MGET"];
                 words.extend(pairs.iter().map(|(key, _)| *key));
                 command(out, &words);
@@ -98,13 +98,13 @@ impl Dialect for Resp {
                     bulk(expected, value);
                 }
             }
-            (Request::SetMany(pairs), _) => {
+            (DialectRequest::SetMany(pairs), _) => {
                 let mut words: Vec<&[u8]> = vec![b"MSET"];
                 words.extend(pairs.iter().flat_map(|(key, value)| [*key, &value[..]]));
                 command(out, &words);
                 expected.extend_from_slice(b"+OK\r\n");
             }
-            (Request::Keys(mut range), _) => {
+            (DialectRequest::Keys(mut range), _) => {
                 let (from, count) = bounds(&range);
                 command(out, &[b"SK.RANGE", &from, b"+", b"LIMIT", count.as_bytes(), b"NOVALUES"]);
                 expect_keys(&mut range, expected);
@@ -114,18 +114,18 @@ impl Dialect for Resp {
 }
 
 /// Where a range of keys begins, as ZRANGEBYLEX has it, and how many it has at most.
-pub(super) fn bounds(range: &KeyRange<'_>) -> (Vec<u8>, String) {
+pub(super) fn bounds(range: &NeighbourKeys<'_>) -> (Vec<u8>, String) {
     ([b"[", range.from].concat(), range.count.to_string())
 }
 
 /// An array of the keys of a range.
-pub(super) fn expect_keys(range: &mut KeyRange<'_>, expected: &mut Vec<u8>) {
+pub(super) fn expect_keys(range: &mut NeighbourKeys<'_>, expected: &mut Vec<u8>) {
     push(expected, format_args!("*{}\r\n", range.found));
     range.keys.for_each(|key| bulk(expected, key));
 }
 
 /// A range of SkeinDB's.
-fn ask_range(range: Range<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
+fn ask_range(range: NeighbourRows<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
     let (from, count) = ([b"[", range.from].concat(), range.count.to_string());
     command(
         out,

@@ -3,8 +3,8 @@
 use super::*;
 use crate::{SetWriter, Writer};
 
-type Removes = fn(&mut Writer<'_>, &[u8]) -> Result<(), Error>;
-type Changes = fn(&mut SetWriter<'_>) -> Result<(), Error>;
+type RemoveWrite = fn(&mut Writer<'_>, &[u8]) -> Result<(), Error>;
+type SetChange = fn(&mut SetWriter<'_>) -> Result<(), Error>;
 
 /// Runs `change` in a write of its own.
 fn write(
@@ -82,7 +82,7 @@ fn a_replaced_key_holds_what_it_was_given() {
                     .collect();
                 expect("columns", &format!("None {:?} [] until {expires:?}", Some(columns)));
             }
-            let empty: [Removes; 2] = [
+            let empty: [RemoveWrite; 2] = [
                 |writer, key| writer.replace_set(key, None, |_| Ok(())),
                 |writer, key| writer.replace_columns(key, &[], None),
             ];
@@ -145,7 +145,7 @@ fn a_replacement_over_a_limit_leaves_the_old_value() {
 /// they were lost, and only the server's log said so. Now a removed member keeps its place until the change is whole.
 #[test]
 fn members_removed_by_a_refused_change_keep_their_places() {
-    let changes: [Changes; 4] = [
+    let changes: [SetChange; 4] = [
         |set| {
             set.remove(&[2])?;
             set.put(&[9], 0.5).map(drop)

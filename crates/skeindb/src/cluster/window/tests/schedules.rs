@@ -22,21 +22,21 @@ const KEYS: u8 = 40;
 const PAGE: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum MigrationCourse {
     Forth,
     Back,
 }
 
 /// A slot in motion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Move {
+struct SlotMigration {
     to: usize,
     /// Keys go back; the owner does not call it a migration.
     aborted: bool,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Node {
+struct ScheduleNode {
     keys: BTreeSet<u8>,
     owned: [bool; SLOTS],
     importing: [bool; SLOTS],
@@ -44,10 +44,10 @@ struct Node {
 }
 
 #[derive(Debug, Clone)]
-struct World {
-    nodes: [Node; NODES],
+struct ScheduleCluster {
+    nodes: [ScheduleNode; NODES],
     owner: [usize; SLOTS],
-    moves: [Option<Move>; SLOTS],
+    moves: [Option<SlotMigration>; SLOTS],
     /// The old owner, while it has not learned of the new one.
     unaware: [Option<usize>; SLOTS],
     /// The slots that do not move.
@@ -56,16 +56,16 @@ struct World {
     age: [u8; SLOTS],
     // Of the present window:
     changed_owner: [bool; SLOTS],
-    course: [Option<Course>; SLOTS],
+    course: [Option<MigrationCourse>; SLOTS],
 }
 
 fn slot_of(key: u8) -> usize {
     usize::from(key) % SLOTS
 }
 
-impl World {
+impl ScheduleCluster {
     fn new() -> Self {
-        let mut nodes: [Node; NODES] = Default::default();
+        let mut nodes: [ScheduleNode; NODES] = Default::default();
         for (slot, node) in nodes.iter_mut().enumerate().take(SLOTS) {
             node.owned[slot] = true;
         }
@@ -102,7 +102,7 @@ impl World {
                 self.nodes[old].migrating[slot] = false;
             } else if to != owner {
                 self.nodes[to].importing[slot] = true;
-                self.moves[slot] = Some(Move { to, aborted: false });
+                self.moves[slot] = Some(SlotMigration { to, aborted: false });
                 self.age[slot] = 0;
             }
             return;
@@ -114,7 +114,7 @@ impl World {
             0..16 => self.nodes[owner].migrating[slot] = false,
             16..24 => {
                 self.nodes[owner].migrating[slot] = false;
-                self.moves[slot] = Some(Move { aborted: true, ..moving });
+                self.moves[slot] = Some(SlotMigration { aborted: true, ..moving });
             }
             _ if moving.aborted => self.go_back(slot, moving.to),
             _ if !self.nodes[owner].migrating[slot] => self.nodes[owner].migrating[slot] = true,
@@ -124,7 +124,7 @@ impl World {
 
     fn go_forth(&mut self, slot: usize, to: usize) {
         let owner = self.owner[slot];
-        if self.move_key(slot, owner, to, Course::Forth) || self.changed_owner[slot] {
+        if self.move_key(slot, owner, to, MigrationCourse::Forth) || self.changed_owner[slot] {
             return;
         }
         if self.nodes[owner].keys.iter().any(|key| slot_of(*key) == slot) {
@@ -139,7 +139,7 @@ impl World {
     }
 
     fn go_back(&mut self, slot: usize, to: usize) {
-        if self.move_key(slot, to, self.owner[slot], Course::Back) {
+        if self.move_key(slot, to, self.owner[slot], MigrationCourse::Back) {
             return;
         }
         if !self.nodes[to].keys.iter().any(|key| slot_of(*key) == slot) {
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Moves a key of the slot; returns whether there was one that could be moved.
-    fn move_key(&mut self, slot: usize, from: usize, to: usize, course: Course) -> bool {
+    fn move_key(&mut self, slot: usize, from: usize, to: usize, course: MigrationCourse) -> bool {
         if self.course[slot].is_some_and(|other| other != course) {
             return false;
         }
@@ -162,7 +162,7 @@ impl World {
         true
     }
 
-    fn page(&self, node: usize, after: Option<u8>) -> Page {
+    fn page(&self, node: usize, after: Option<u8>) -> NodePage {
         let of = |flags: &[bool; SLOTS]| {
             let mut slots = SlotSet::EMPTY;
             (0..SLOTS).filter(|slot| flags[*slot]).for_each(|slot| slots.insert(slot as u16));
@@ -177,26 +177,26 @@ impl World {
         let left: Vec<u8> =
             at.keys.iter().copied().filter(|key| after.is_none_or(|after| *key > after)).collect();
         let looked = &left[..left.len().min(PAGE)];
-        Page {
+        NodePage {
             owned,
             importing,
             migrating,
             last: if left.len() > PAGE { looked.last().map(|key| vec![*key]) } else { None },
             entries: (looked.iter().filter(|key| shown.contains(slot_of(**key) as u16)))
-                .map(|key| Entry { key: vec![*key], held: None })
+                .map(|key| ClusterEntry { key: vec![*key], held: None })
                 .collect(),
         }
     }
 }
 
 /// The steps, and how many of them run before each page.
-struct Schedule {
-    world: World,
+struct MigrationSchedule {
+    world: ScheduleCluster,
     steps: std::vec::IntoIter<(u8, u8)>,
     pace: std::iter::Cycle<std::vec::IntoIter<u8>>,
 }
 
-impl Schedule {
+impl MigrationSchedule {
     fn run(&mut self) {
         for _ in 0..self.pace.next().unwrap_or(1) {
             if let Some((slot, choice)) = self.steps.next() {
@@ -209,8 +209,8 @@ impl Schedule {
         }
     }
 
-    fn pages(&mut self, after: Option<u8>, turned: bool) -> Vec<Page> {
-        let mut pages: Vec<Option<Page>> = vec![None; NODES];
+    fn pages(&mut self, after: Option<u8>, turned: bool) -> Vec<NodePage> {
+        let mut pages: Vec<Option<NodePage>> = vec![None; NODES];
         let mut order: Vec<usize> = (0..NODES).collect();
         if turned {
             order.reverse();
@@ -227,10 +227,17 @@ impl Schedule {
 fn range(
     steps: Vec<(u8, u8)>,
     pace: Vec<u8>,
-    rules: impl Fn(Vec<Page>, Option<&SlotSet>, &mut dyn FnMut() -> Vec<Page>) -> Result<Window, Setback>,
+    rules: impl Fn(
+        Vec<NodePage>,
+        Option<&SlotSet>,
+        &mut dyn FnMut() -> Vec<NodePage>,
+    ) -> Result<MergeWindow, Setback>,
 ) -> Vec<u8> {
-    let mut schedule =
-        Schedule { world: World::new(), steps: steps.into_iter(), pace: pace.into_iter().cycle() };
+    let mut schedule = MigrationSchedule {
+        world: ScheduleCluster::new(),
+        steps: steps.into_iter(),
+        pace: pace.into_iter().cycle(),
+    };
     let (mut found, mut after, mut before) = (Vec::new(), None, None);
     for turn in 0..100_000 {
         schedule.world.begin_window();
@@ -262,7 +269,7 @@ proptest! {
     #[test]
     fn no_schedule_hides_or_repeats_a_key(steps in steps(), pace in vec(0..6u8, 1..12)) {
         let found = range(steps, pace, |firsts, before, again| {
-            read(firsts, before, Direction::Forward, |_| Ok(again()))
+            read(firsts, before, ScanDirection::Forward, |_| Ok(again()))
         });
         prop_assert_eq!(found, (0..KEYS).collect::<Vec<_>>());
     }
@@ -277,7 +284,7 @@ fn a_plain_merge_hides_keys() {
         let (steps, pace) = strategy.new_tree(&mut runner).expect("a schedule").current();
         let found = range(steps, pace, |firsts, _, _| {
             check_ownership(&firsts)?;
-            Ok(merge(firsts, Direction::Forward))
+            Ok(merge(firsts, ScanDirection::Forward))
         });
         found != (0..KEYS).collect::<Vec<_>>()
     });

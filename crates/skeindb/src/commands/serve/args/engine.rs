@@ -1,6 +1,6 @@
 //! Which engine, and what is said of it alone.
 
-use skein_disk::{CACHE_LEAST, DiskOptions, PAGE, Policy, Reading, Shape, Values};
+use skein_disk::{CACHE_LEAST, DiskOptions, PAGE, ReadMode, ReplacementPolicy, TrieShape, Values};
 use skein_store::IndexKind;
 
 use crate::exit::Failure;
@@ -34,10 +34,10 @@ pub struct EngineArgs {
     cache: Option<u64>,
     /// How the disk engine reads pages: pread or mmap [default: pread].
     #[arg(long, value_name = "WAY", value_parser = parse_reading)]
-    reading: Option<Reading>,
+    reading: Option<ReadMode>,
     /// Which page leaves a full cache of the disk engine: s3-fifo or lru [default: s3-fifo].
     #[arg(long, value_name = "NAME")]
-    policy: Option<Policy>,
+    policy: Option<ReplacementPolicy>,
 }
 
 /// `--engine`.
@@ -60,12 +60,12 @@ pub enum TrieArg {
     Hash,
 }
 
-fn parse_reading(name: &str) -> Result<Reading, String> {
+fn parse_reading(name: &str) -> Result<ReadMode, String> {
     match name {
-        "pread" => Ok(Reading::Calls),
+        "pread" => Ok(ReadMode::Calls),
         // SAFETY: the store locks its folder and makes its files the owner's alone, and the server opens
         // one store there. `docs/operations.md` tells the owner to write nothing to them.
-        "mmap" => Ok(unsafe { Reading::mapping() }),
+        "mmap" => Ok(unsafe { ReadMode::mapping() }),
         other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
     }
 }
@@ -124,12 +124,12 @@ impl EngineArgs {
         })
     }
 
-    fn shape(&self) -> Result<Shape, Failure> {
+    fn shape(&self) -> Result<TrieShape, Failure> {
         let n = self.trie_size.unwrap_or(TRIE_SIZE);
         match (self.trie.unwrap_or(TrieArg::Linked), self.trie_size) {
-            (TrieArg::Classical, _) => Ok(Shape::Classical { n }),
-            (TrieArg::Hash, _) => Ok(Shape::Hash { n }),
-            (TrieArg::Linked, None) => Ok(Shape::Linked),
+            (TrieArg::Classical, _) => Ok(TrieShape::Classical { n }),
+            (TrieArg::Hash, _) => Ok(TrieShape::Hash { n }),
+            (TrieArg::Linked, None) => Ok(TrieShape::Linked),
             (TrieArg::Linked, Some(_)) => Err(Failure::usage(
                 "--trie-size is of --trie classical and --trie hash; a linked trie has as many children as there are",
             )),

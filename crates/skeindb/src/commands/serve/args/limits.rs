@@ -1,7 +1,7 @@
 //! Bounds on requests, replies and what is kept.
 
 use skein_server::ServerOptions;
-use skein_store::{Eviction, Limits};
+use skein_store::{Eviction, StoreLimits};
 
 use crate::units::parse_size;
 
@@ -54,9 +54,9 @@ pub struct LimitArgs {
 
 impl LimitArgs {
     /// Those of the store.
-    pub fn store(&self) -> Limits {
-        let defaults = Limits::default();
-        Limits {
+    pub fn store(&self) -> StoreLimits {
+        let defaults = StoreLimits::default();
+        StoreLimits {
             key_bytes: self.max_key.map_or(defaults.key_bytes, saturate),
             value_bytes: self.max_value.map_or(defaults.value_bytes, saturate),
             memory_bytes: self.max_memory.filter(|size| *size > 0).map(saturate),

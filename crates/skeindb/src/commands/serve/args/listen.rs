@@ -11,7 +11,7 @@ use crate::target::{DEFAULT_ADDRESS, DEFAULT_PORT};
 
 /// An option that says where to listen.
 #[derive(Debug, Clone, Copy)]
-pub struct Listening {
+pub struct ListenOption {
     /// The option's name.
     pub flag: &'static str,
     /// The port of an address without one.
@@ -19,13 +19,13 @@ pub struct Listening {
 }
 
 /// `--listen`.
-pub const LISTEN: Listening = Listening { flag: "--listen", port: Some(DEFAULT_PORT) };
+pub const LISTEN: ListenOption = ListenOption { flag: "--listen", port: Some(DEFAULT_PORT) };
 /// `--tls-listen`.
-pub const TLS_LISTEN: Listening = Listening { flag: "--tls-listen", port: None };
+pub const TLS_LISTEN: ListenOption = ListenOption { flag: "--tls-listen", port: None };
 /// `--metrics`.
-pub const METRICS: Listening = Listening { flag: "--metrics", port: None };
+pub const METRICS: ListenOption = ListenOption { flag: "--metrics", port: None };
 
-impl Listening {
+impl ListenOption {
     /// Resolves an address. Of a name with several addresses it takes the first of IPv4, or else
     /// the first.
     pub fn resolve(self, text: &str) -> Result<SocketAddr, Failure> {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::exit::Exit;
 
-    fn resolved(listening: Listening, text: &str) -> String {
+    fn resolved(listening: ListenOption, text: &str) -> String {
         listening.resolve(text).unwrap_or_else(|failure| panic!("{text}: {failure:?}")).to_string()
     }
 

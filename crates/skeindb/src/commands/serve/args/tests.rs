@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use clap::Parser;
-use skein_disk::{Policy, Reading, Shape, Values};
+use skein_disk::{ReadMode, ReplacementPolicy, TrieShape, Values};
 use skein_server::{OutputLimit, TlsClients, UnixSocket};
 use skein_store::{Durability, IndexKind};
 
 use super::*;
 
 #[derive(Parser)]
-struct Line {
+struct ServeLine {
     #[command(flatten)]
-    args: Args,
+    args: ServeArgs,
 }
 
 fn options(line: &str) -> (EngineOptions, ServerOptions) {
-    let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
+    let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
     line.unwrap_or_else(|error| panic!("{error}"))
         .args
         .options()
@@ -32,7 +32,7 @@ fn memory(line: &str) -> StoreOptions {
 }
 
 fn refusal(line: &str) -> String {
-    let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
+    let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
     let failure = line.unwrap_or_else(|error| panic!("{error}")).args.options().expect_err("a refusal");
     assert_eq!(failure.exit as i32, 2);
     failure.message
@@ -46,12 +46,12 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     );
     let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
-        shape: Shape::Hash { n: 64 },
+        shape: TrieShape::Hash { n: 64 },
         values: Values::Rows,
         cache_pages: 100,
-        policy: Policy::Lru,
+        policy: ReplacementPolicy::Lru,
         // SAFETY: nothing is opened.
-        reading: unsafe { Reading::mapping() },
+        reading: unsafe { ReadMode::mapping() },
         durability: Durability::Sync,
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
@@ -66,7 +66,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!((disk.shape, disk.cache_pages), (Shape::Classical { n: 16 }, 256));
+    assert_eq!((disk.shape, disk.cache_pages), (TrieShape::Classical { n: 16 }, 256));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn every_server_option_reaches_its_field() {
 #[test]
 fn a_request_can_be_never_slow() {
     assert_eq!(options("--slowlog-slower-than never").1.slowlog_slower_than, Duration::MAX);
-    let line = Line::try_parse_from(["serve", "--slowlog-slower-than", "ever"]);
+    let line = ServeLine::try_parse_from(["serve", "--slowlog-slower-than", "ever"]);
     let why = line.map(|_| ()).expect_err("no time").to_string();
     assert!(why.contains("as in 10m, or never"), "{why}");
 }
@@ -147,7 +147,7 @@ fn a_request_can_be_never_slow() {
 #[test]
 fn tls_needs_a_certificate_and_a_key() {
     let tls = |line: &str| {
-        let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
+        let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
         line.map(|line| line.args.tls.port().ok().flatten().expect("a port"))
     };
     let given = "--tls-listen [::1]:78 --tls-cert c --tls-key k";
@@ -204,7 +204,7 @@ fn every_store_option_reaches_its_field() {
         checkpoint_threads: 4,
         recovery_threads: defaults.recovery_threads,
         storage: store.storage.clone(),
-        limits: Limits {
+        limits: StoreLimits {
             key_bytes: 50,
             value_bytes: 60,
             memory_bytes: Some(70 << 20),

@@ -1,47 +1,47 @@
 //! Does the oracle bite? Servers that exist on paper only, right and wrong, after a kill.
 
-use super::super::model::{Content, Piece};
-use super::super::write::{Write, member_name};
+use super::super::model::{ModelValue, SeededBytes};
+use super::super::write::{SoakWrite, member_name};
 use super::*;
 
-const TEXT: Key = Key { class: Class::Text, number: 1 };
-const OTHER: Key = Key { class: Class::Text, number: 2 };
-const SET: Key = Key { class: Class::LargeSet, number: 1 };
-const BRIEF: Key = Key { class: Class::Brief, number: 1 };
+const TEXT: SoakKey = SoakKey { class: KeyClass::Text, number: 1 };
+const OTHER: SoakKey = SoakKey { class: KeyClass::Text, number: 2 };
+const SET: SoakKey = SoakKey { class: KeyClass::LargeSet, number: 1 };
+const BRIEF: SoakKey = SoakKey { class: KeyClass::Brief, number: 1 };
 const FAR: u64 = 600_000;
 
-fn piece(seed: u32) -> Piece {
-    Piece { seed, len: 20 }
+fn piece(seed: u32) -> SeededBytes {
+    SeededBytes { seed, len: 20 }
 }
 
-fn set(key: Key, seed: u32) -> Step {
-    Step::Write(Write::Set(key, piece(seed), None))
+fn set(key: SoakKey, seed: u32) -> SoakStep {
+    SoakStep::Write(SoakWrite::Set(key, piece(seed), None))
 }
 
-fn at(policy: Policy) -> When {
-    When { sent: now(), received: now(), policy }
+fn at(policy: EvictionPolicy) -> ReplyWindow {
+    ReplyWindow { sent: now(), received: now(), policy }
 }
 
 /// A worker that was told that all of `steps` were done.
-fn worker(steps: &[Step]) -> Worker {
-    let mut worker = Worker::new(0, 1, Arc::default());
+fn worker(steps: &[SoakStep]) -> SoakWorker {
+    let mut worker = SoakWorker::new(0, 1, Arc::default());
     worker.sent = now();
     for step in steps {
-        step.assume(&mut worker.model, at(Policy::NoEviction));
+        step.assume(&mut worker.model, at(EvictionPolicy::NoEviction));
     }
     worker
 }
 
 /// What a server shows that is just as the model says.
-fn shown(model: &Model, policy: Policy) -> BTreeMap<Key, Found> {
+fn shown(model: &WorkerModel, policy: EvictionPolicy) -> BTreeMap<SoakKey, ServerRow> {
     let found = [TEXT, OTHER, SET, BRIEF].map(|key| {
         let bulk = |text: String| Reply::Bulk(text.into_bytes());
         let held = model.keys.get(&key);
         let reply = match held.map(|held| &held.content) {
             None => Reply::Null,
-            Some(Content::Text(pieces)) => Reply::Bulk(super::super::model::bytes(pieces)),
-            Some(Content::Count(count)) => bulk(count.to_string()),
-            Some(Content::Members(members)) => {
+            Some(ModelValue::Text(pieces)) => Reply::Bulk(super::super::model::bytes(pieces)),
+            Some(ModelValue::Count(count)) => bulk(count.to_string()),
+            Some(ModelValue::Members(members)) => {
                 let mut pairs: Vec<_> = members.iter().map(|(&member, &score)| (score, member)).collect();
                 pairs.sort_unstable();
                 Reply::Array(
@@ -53,73 +53,93 @@ fn shown(model: &Model, policy: Policy) -> BTreeMap<Key, Found> {
             }
         };
         let time = held.map_or(-2, |held| held.until.map_or(-1, |(first, _)| first.cast_signed()));
-        (key, Found { reply, time, when: at(policy) })
+        (key, ServerRow { reply, time, when: at(policy) })
     });
     found.into()
 }
 
-fn steps() -> Vec<Step> {
+fn steps() -> Vec<SoakStep> {
     vec![
         set(TEXT, 1),
-        Step::Write(Write::Put(SET, (0..100).map(|member| (member, i64::from(member % 7))).collect())),
-        Step::Write(Write::Set(BRIEF, piece(3), Some(FAR))),
-        Step::Transaction(vec![Write::Set(TEXT, piece(4), None), Write::Set(OTHER, piece(5), None)]),
-        Step::Write(Write::Increase(SET, 50, 3)),
+        SoakStep::Write(SoakWrite::Put(
+            SET,
+            (0..100).map(|member| (member, i64::from(member % 7))).collect(),
+        )),
+        SoakStep::Write(SoakWrite::Set(BRIEF, piece(3), Some(FAR))),
+        SoakStep::Transaction(vec![
+            SoakWrite::Set(TEXT, piece(4), None),
+            SoakWrite::Set(OTHER, piece(5), None),
+        ]),
+        SoakStep::Write(SoakWrite::Increase(SET, 50, 3)),
     ]
 }
 
-fn judge(worker: &mut Worker, found: &BTreeMap<Key, Found>, policy: Policy) -> Result<Checked, String> {
+fn judge(
+    worker: &mut SoakWorker,
+    found: &BTreeMap<SoakKey, ServerRow>,
+    policy: EvictionPolicy,
+) -> Result<CheckSummary, String> {
     worker.judge(found, policy, Instant::now())
 }
 
 #[test]
 fn what_was_acknowledged_fits_and_any_other_value_does_not() {
-    let right = shown(&worker(&steps()).model, Policy::NoEviction);
+    let right = shown(&worker(&steps()).model, EvictionPolicy::NoEviction);
     let settled = || {
         let mut worker = worker(&steps());
         worker.model.settle();
         worker
     };
-    assert_eq!(judge(&mut settled(), &right, Policy::NoEviction).unwrap().lost, 0);
-    let planted: [(&str, Key, Reply); 4] = [
+    assert_eq!(judge(&mut settled(), &right, EvictionPolicy::NoEviction).unwrap().lost, 0);
+    let planted: [(&str, SoakKey, Reply); 4] = [
         ("a lost key", TEXT, Reply::Null),
         ("the value before", TEXT, Reply::Bulk(super::super::model::bytes(&[piece(1)]))),
-        ("a value cut off", OTHER, Reply::Bulk(super::super::model::bytes(&[Piece { seed: 5, len: 19 }]))),
+        (
+            "a value cut off",
+            OTHER,
+            Reply::Bulk(super::super::model::bytes(&[SeededBytes { seed: 5, len: 19 }])),
+        ),
         ("a set that is gone", SET, Reply::Array(vec![])),
     ];
     for (what, key, reply) in planted {
         let mut found = right.clone();
         found.get_mut(&key).unwrap().reply = reply;
-        assert!(judge(&mut settled(), &found, Policy::NoEviction).is_err(), "{what} is not noticed");
+        assert!(judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(), "{what} is not noticed");
     }
     let mut found = right.clone();
     found.get_mut(&BRIEF).unwrap().time += 1000;
-    assert!(judge(&mut settled(), &found, Policy::NoEviction).is_err(), "another time is not noticed");
+    assert!(
+        judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(),
+        "another time is not noticed"
+    );
     let mut found = right;
     let Reply::Array(items) = &mut found.get_mut(&SET).unwrap().reply else { panic!("a set") };
     items.swap(0, 2);
-    assert!(judge(&mut settled(), &found, Policy::NoEviction).is_err(), "another order is not noticed");
+    assert!(
+        judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(),
+        "another order is not noticed"
+    );
 }
 
 #[test]
 fn what_is_not_settled_may_be_lost_from_its_end_only() {
     let all = steps();
     for kept in 0..=all.len() {
-        let found = shown(&worker(&all[..kept]).model, Policy::NoEviction);
-        let checked = judge(&mut worker(&all), &found, Policy::NoEviction).unwrap();
+        let found = shown(&worker(&all[..kept]).model, EvictionPolicy::NoEviction);
+        let checked = judge(&mut worker(&all), &found, EvictionPolicy::NoEviction).unwrap();
         assert_eq!(checked.lost, all.len() - kept);
     }
     // The last one survives, and one before it does not.
     let mut holes = all.clone();
     holes.remove(3);
-    let found = shown(&worker(&holes).model, Policy::NoEviction);
-    assert!(judge(&mut worker(&all), &found, Policy::NoEviction).is_err(), "a hole is not noticed");
+    let found = shown(&worker(&holes).model, EvictionPolicy::NoEviction);
+    assert!(judge(&mut worker(&all), &found, EvictionPolicy::NoEviction).is_err(), "a hole is not noticed");
     // Half a transaction.
     let mut half = all[..3].to_vec();
     half.push(set(TEXT, 4));
-    let found = shown(&worker(&half).model, Policy::NoEviction);
+    let found = shown(&worker(&half).model, EvictionPolicy::NoEviction);
     assert!(
-        judge(&mut worker(&all), &found, Policy::NoEviction).is_err(),
+        judge(&mut worker(&all), &found, EvictionPolicy::NoEviction).is_err(),
         "half a transaction is not noticed"
     );
 }
@@ -132,25 +152,25 @@ fn what_was_in_flight_is_done_or_not_and_nothing_else() {
         killed.in_flight = vec![set(TEXT, 9)];
         let found = shown(
             &worker(&[steps(), vec![set(TEXT, if done { 9 } else { 4 })]].concat()).model,
-            Policy::NoEviction,
+            EvictionPolicy::NoEviction,
         );
-        judge(&mut killed, &found, Policy::NoEviction).unwrap();
-        assert_eq!(killed.model.keys[&TEXT].content, Content::Text(vec![piece(if done { 9 } else { 4 })]));
+        judge(&mut killed, &found, EvictionPolicy::NoEviction).unwrap();
+        assert_eq!(killed.model.keys[&TEXT].content, ModelValue::Text(vec![piece(if done { 9 } else { 4 })]));
     }
     let mut killed = worker(&steps());
     killed.model.settle();
     killed.in_flight = vec![set(TEXT, 9)];
-    let found = shown(&worker(&[steps(), vec![set(TEXT, 8)]].concat()).model, Policy::NoEviction);
-    assert!(judge(&mut killed, &found, Policy::NoEviction).is_err(), "a third value is not noticed");
+    let found = shown(&worker(&[steps(), vec![set(TEXT, 8)]].concat()).model, EvictionPolicy::NoEviction);
+    assert!(judge(&mut killed, &found, EvictionPolicy::NoEviction).is_err(), "a third value is not noticed");
 }
 
 #[test]
 fn eviction_takes_what_its_policy_may_take_and_for_good() {
     for (policy, key, may) in [
-        (Policy::NoEviction, BRIEF, false),
-        (Policy::VolatileTtl, BRIEF, true),
-        (Policy::VolatileTtl, TEXT, false),
-        (Policy::AllKeysLru, TEXT, true),
+        (EvictionPolicy::NoEviction, BRIEF, false),
+        (EvictionPolicy::VolatileTtl, BRIEF, true),
+        (EvictionPolicy::VolatileTtl, TEXT, false),
+        (EvictionPolicy::AllKeysLru, TEXT, true),
     ] {
         let mut settled = worker(&steps());
         settled.model.settle();
@@ -169,13 +189,17 @@ fn a_reply_that_shows_what_has_expired_or_was_evicted_is_wrong() {
     let mut worker = worker(&steps());
     let here = Reply::Bulk(super::super::model::bytes(&[piece(3)]));
     let mut read = |when, reply: &Reply| {
-        Step::Read(BRIEF).apply(&mut worker.model, 0, when, std::slice::from_ref(reply))
+        SoakStep::Read(BRIEF).apply(&mut worker.model, 0, when, std::slice::from_ref(reply))
     };
-    let later = When { sent: now() + FAR + 1000, received: now() + FAR + 1000, policy: Policy::NoEviction };
-    assert!(read(at(Policy::NoEviction), &here).is_ok());
-    assert!(read(at(Policy::NoEviction), &Reply::Null).is_err(), "it is lost before its time");
+    let later = ReplyWindow {
+        sent: now() + FAR + 1000,
+        received: now() + FAR + 1000,
+        policy: EvictionPolicy::NoEviction,
+    };
+    assert!(read(at(EvictionPolicy::NoEviction), &here).is_ok());
+    assert!(read(at(EvictionPolicy::NoEviction), &Reply::Null).is_err(), "it is lost before its time");
     assert!(read(later, &here).is_err(), "it is seen after its time");
     assert!(read(later, &Reply::Null).is_ok());
-    assert!(read(at(Policy::VolatileTtl), &Reply::Null).is_ok());
-    assert!(read(at(Policy::VolatileTtl), &here).is_err(), "it was evicted, and is back");
+    assert!(read(at(EvictionPolicy::VolatileTtl), &Reply::Null).is_ok());
+    assert!(read(at(EvictionPolicy::VolatileTtl), &here).is_err(), "it was evicted, and is back");
 }

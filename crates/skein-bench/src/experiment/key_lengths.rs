@@ -1,0 +1,194 @@
+//! Which keys the contenders of a point take.
+//!
+//! Contenders have limits on the length of keys. Where only a few keys are beyond a contender's limits, those are left out for all,
+//! so that it can take part and all still see the same keys; otherwise the contender is absent. Either is said in the report.
+
+use std::collections::BTreeMap;
+
+use crate::keyset::KeySet;
+use crate::rival::index::RegisteredIndex;
+
+/// What may be left out of a set: one key in so many.
+const ONE_IN: usize = 100;
+
+/// The least and the greatest length of a key.
+type LengthLimits = (usize, usize);
+
+/// Leaves out keys that some of the wanted contenders do not take, as long as those are few; returns a note on it.
+pub fn leave_out_few(set: &mut KeySet, wanted: &[&RegisteredIndex]) -> Option<String> {
+    let lengths = KeyLengthCounts::of(set);
+    let mut limits = (0, usize::MAX);
+    let mut for_whom = Vec::new();
+    for name in names(wanted) {
+        let narrowed =
+            wanted.iter().filter(|entry| entry.name == name).map(|entry| both(limits, entry.key_bytes));
+        let Some(best) = narrowed.min_by_key(|limits| lengths.beyond(*limits)) else { continue };
+        let beyond = lengths.beyond(best);
+        if beyond > lengths.beyond(limits) && beyond * ONE_IN <= lengths.keys {
+            limits = best;
+            for_whom.push(name);
+        }
+    }
+    let left_out = lengths.beyond(limits);
+    if left_out == 0 {
+        return None;
+    }
+    set.leave_out(limits.0, limits.1);
+    Some(format!(
+        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that are {}; so {} can take part, and \
+         all see the same {} keys",
+        lengths.keys,
+        set.name,
+        beyond_in_words(limits),
+        for_whom.join(" and "),
+        lengths.keys - left_out,
+    ))
+}
+
+/// Whether a contender takes the set's keys; if not, why.
+pub fn takes_keys(entry: &RegisteredIndex, set: &KeySet) -> Result<(), String> {
+    if set.within(entry.key_bytes) {
+        return Ok(());
+    }
+    let bounds = in_words(entry.key_bytes);
+    Err(format!(
+        "takes keys of {bounds} only, and those of {} have {} to {}",
+        set.name, set.shortest, set.longest
+    ))
+}
+
+/// Each name once, in the contenders' order.
+fn names<'e>(entries: &[&'e RegisteredIndex]) -> Vec<&'e str> {
+    let mut names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+    names.dedup();
+    names
+}
+
+fn both(a: LengthLimits, b: LengthLimits) -> LengthLimits {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
+/// Lengths as a reader sees them.
+pub fn in_words((least, most): LengthLimits) -> String {
+    match most {
+        usize::MAX => format!("{least} bytes and more"),
+        most if most == least => format!("{most} bytes"),
+        most => format!("{least} to {most} bytes"),
+    }
+}
+
+/// What keys beyond some lengths are, as a reader sees them.
+fn beyond_in_words(limits: LengthLimits) -> String {
+    match limits {
+        (0, most) => format!("longer than {most} bytes"),
+        (least, usize::MAX) => format!("shorter than {least} bytes"),
+        _ => format!("of other lengths than {}", in_words(limits)),
+    }
+}
+
+/// How many keys of a set, absent ones included, have which length.
+struct KeyLengthCounts {
+    counts: BTreeMap<usize, usize>,
+    keys: usize,
+}
+
+impl KeyLengthCounts {
+    fn of(set: &KeySet) -> Self {
+        let mut counts = BTreeMap::new();
+        for key in set.keys.iter().chain(set.absent.iter()) {
+            *counts.entry(key.len()).or_default() += 1;
+        }
+        Self { counts, keys: set.keys.len() + set.absent.len() }
+    }
+
+    /// How many keys are shorter or longer than these.
+    fn beyond(&self, (least, most): LengthLimits) -> usize {
+        let beyond = self.counts.iter().filter(|(length, _)| !(least..=most).contains(*length));
+        beyond.map(|(_, count)| count).sum()
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::keyset::PackedKeys;
+    use crate::rival::index::{self, IndexAbilities, IndexRole};
+
+    /// A contender that takes keys of these lengths, and can nothing but insert and look up.
+    pub fn taking(name: &'static str, rank: u32, key_bytes: LengthLimits) -> RegisteredIndex {
+        RegisteredIndex {
+            name,
+            about: "",
+            can: IndexAbilities::NOTHING,
+            key_bytes,
+            scan_key_bytes: (0, usize::MAX),
+            rank,
+            make: |_| unreachable!("nothing is measured here"),
+            threads: false,
+            role: IndexRole::Contender,
+        }
+    }
+
+    /// 990 keys of 8 bytes, then so many of 9; every tenth is absent.
+    pub fn set(of_nine: usize) -> KeySet {
+        let all: PackedKeys =
+            (0..990).map(|_| &b"12345678"[..]).chain((0..of_nine).map(|_| &b"123456789"[..])).collect();
+        let part =
+            |absent: bool| (0..all.len()).filter(|n| (n % 10 == 9) == absent).map(|n| all.get(n)).collect();
+        KeySet {
+            name: "test".into(),
+            keys: part(false),
+            absent: part(true),
+            shortest: 8,
+            longest: 9,
+            duplicates_dropped: 0,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn a_few_keys_that_one_does_not_take_are_left_out_for_all() {
+        let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
+        let mut set = set(10);
+        let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
+        assert_eq!(
+            note,
+            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that are of other lengths than 8 bytes; \
+             so eight can take part, and all see the same 990 keys"
+        );
+        assert_eq!((set.keys.len() + set.absent.len(), set.longest), (990, 8));
+        assert_eq!(takes_keys(&eight, &set), Ok(()));
+    }
+
+    #[test]
+    fn more_than_a_few_make_the_contender_absent() {
+        let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
+        let mut set = set(11);
+        assert_eq!(leave_out_few(&mut set, &[&any, &eight]), None);
+        assert_eq!(set.keys.len() + set.absent.len(), 1001);
+        let why = takes_keys(&eight, &set).expect_err("it does not take keys of 9 bytes");
+        assert_eq!(why, "takes keys of 8 bytes only, and those of test have 8 to 9");
+    }
+
+    #[test]
+    fn what_two_leave_out_together_is_few_too() {
+        let (long, short) = (taking("long", 1, (0, 8)), taking("short", 2, (8, 9)));
+        let mut set = set(6);
+        // Six keys of 9 bytes and six of none.
+        set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
+        let note = leave_out_few(&mut set, &[&long, &short]).expect("the first one's six are left out");
+        assert_eq!(
+            note,
+            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that are longer than 8 bytes; \
+             so long can take part, and all see the same 996 keys"
+        );
+        assert!(takes_keys(&short, &set).is_err());
+    }
+
+    #[test]
+    fn a_name_with_an_unlimited_entry_excludes_no_key() {
+        let (words, bytes) = (taking("map", 1, (8, 8)), taking("map", 1, (0, usize::MAX)));
+        assert_eq!(leave_out_few(&mut set(1), &[&words, &bytes]), None);
+        assert_eq!(leave_out_few(&mut set(1), &index::all()[..1]), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Masstree's figure 10: whether the rate per core holds up as cores are added (EuroSys 2012).
+//!
+//! Beside the paper's question, what all threads of one tree reach of one thread, stands another: what they reach of as many
+//! independent processes.
+
+use linkme::distributed_slice;
+
+use super::grid::INSERT;
+use super::masstree_fig9::GET;
+use super::participants::OURS;
+use super::scaling::{Scaling, beside_one_thread, beside_processes};
+use super::{EXPERIMENTS, Experiment, Findings, Judgement};
+
+const SCALING: Scaling = Scaling {
+    keys: "decimal",
+    counts: [1_000_000, 5_000_000, 20_000_000, 140_000_000],
+    reads: GET,
+    most_operations: 4_000_000,
+};
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG10: Experiment = Experiment {
+    name: "masstree-fig10",
+    rank: 110,
+    title: "rate per thread of gets and puts, from one thread to all cores, and of as many independent processes",
+    source: "Masstree (EuroSys 2012), figure 10 and section 6.5",
+    claim: "at 16 cores Masstree does 12.7 times the gets and 12.5 times the puts of one core: 0.79 and 0.78 per core; and, our own aim, threads do 0.95 of the gets and 0.85 of the puts of as many independent processes",
+    memory: |plan| SCALING.memory(plan),
+    steps: Scaling::steps,
+    run: |bench| SCALING.run(bench),
+    judge,
+};
+
+fn judge(findings: &Findings) -> Judgement {
+    beside_one_thread(findings, OURS, &[(GET.measure, 0.79), (INSERT, 0.78)]).beside(beside_processes(
+        findings,
+        OURS,
+        &[(GET.measure, 0.95), (INSERT, 0.85)],
+    ))
+}

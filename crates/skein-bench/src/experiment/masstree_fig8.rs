@@ -1,0 +1,75 @@
+//! Masstree's figure 8: what each design feature is worth, from a binary tree to Masstree, and what Masstree loses without one.
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{GridLoop, reads};
+use super::participants::{OURS, Participants};
+use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::workload::lookup;
+use crate::workload::run::LoopStyle;
+
+const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, seed, share| {
+    lookup::lookups(asked, count, 1.0, seed, share)
+});
+
+/// From the plainest on, each with what the one before lacks.
+const STEPS: [&str; 6] = [
+    "binary tree",
+    "binary tree + huge pages",
+    "binary tree + huge pages + integers",
+    "masstree - prefetch - permutation",
+    "masstree - permutation",
+    OURS,
+];
+
+fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 140_000_000]);
+    Grid {
+        points: over_key_sets(plan.sets_or(&["decimal"]), count, 0),
+        loops: &[GET],
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::Steps(OURS),
+        beside: None,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG8: Experiment = Experiment {
+    name: "masstree-fig8",
+    rank: 108,
+    title: "gets and puts from a binary tree to Masstree, and Masstree without one feature each",
+    source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
+    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 to 31 %, permutation 4 % of puts; Masstree is fastest",
+    memory: |plan| {
+        let grid = grid(plan);
+        grid::memory(&grid.points, 1, grid.operations)
+    },
+    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * Participants::Steps(OURS).count(),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+/// The paper's gain of each step over the one before, of gets; the third step changes the tree's shape, of
+/// which the paper has other steps.
+const GAINS: [(f64, f64); 4] = [(1.27, 1.37), (1.15, 1.24), (1.0, f64::INFINITY), (1.09, 1.31)];
+/// The paper's gain of puts by permutations.
+const PERMUTATION: f64 = 1.04;
+
+/// Judges the gain of each step by the paper's number; permutations gain puts alone.
+fn judge(findings: &Findings) -> Judgement {
+    let steps = STEPS.windows(2).zip(GAINS).map(|(pair, (least, most))| {
+        let what = format!("gets, {} / {}", pair[1], pair[0]);
+        let ratios = findings.ratios("get", pair[1], pair[0]);
+        if most.is_finite() {
+            Judgement::from_to((least, most), &what, &ratios)
+        } else {
+            Judgement::at_least(least, &what, &ratios)
+        }
+    });
+    let puts = findings.ratios("insert", OURS, "masstree - permutation");
+    let permutation = Judgement::at_least(PERMUTATION, "puts with / without permutation", &puts);
+    Judgement::each_of(steps.chain([permutation]), "no steps")
+}

@@ -1,0 +1,101 @@
+//! Masstree's figure 9, and what section 6.4 says of flexibility (EuroSys 2012).
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail};
+use super::loops::{GridLoop, reads};
+use super::participants::{OURS, Participants};
+use super::{BenchPlan, EXPERIMENTS, Experiment, Judgement};
+use crate::result::AxisPoint;
+use crate::workload::lookup;
+use crate::workload::run::LoopStyle;
+
+/// Lookups of present keys.
+pub const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, seed, share| {
+    lookup::lookups(asked, count, 1.0, seed, share)
+});
+
+/// Bytes of the common prefix, before the 8 bytes that differ.
+const PREFIXES: [usize; 6] = [0, 8, 16, 24, 32, 40];
+
+fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
+    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 80_000_000]);
+    let point = |prefix: usize| GridPoint {
+        keys: format!("prefixed({prefix})"),
+        count,
+        absent: 0,
+        #[expect(clippy::cast_precision_loss, reason = "some tens of bytes")]
+        at: Some(AxisPoint::number("key bytes", (prefix + 8) as f64)),
+    };
+    Grid {
+        points: PREFIXES.map(point).into(),
+        loops: &[GET],
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: InsertMode::Untimed,
+        memory: MemoryDetail::No,
+        takes: Participants::Ordered,
+        beside: None,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG9: Experiment = Experiment {
+    name: "masstree-fig9",
+    rank: 109,
+    title: "lookups of keys that share a prefix of 0 to 40 bytes",
+    source: "Masstree (EuroSys 2012), figure 9 and section 6.4",
+    claim: "with common prefixes, a trie of B+-trees gains on a B-tree: 1.4 times its rate at 16 bytes, 3.4 times at long keys; here beside std's B-tree",
+    memory: |plan| {
+        let grid = fig9_grid(plan);
+        grid::memory(&grid.points, 1, grid.operations)
+    },
+    steps: |plan| PREFIXES.len() * plan.rounds * Participants::Ordered.count(),
+    run: |bench| grid::run(bench, &fig9_grid(&bench.plan)),
+    judge: |findings| {
+        let ratio = |label: &str| -> Vec<(String, f64)> {
+            let ratios = findings.ratios("get", OURS, "btreemap");
+            ratios.into_iter().filter(|(at, _)| at == label).collect()
+        };
+        Judgement::at_least(1.4, "at 16 bytes, ours / btreemap", &ratio("16")).and(Judgement::at_least(
+            3.4,
+            "at 48 bytes, ours / btreemap",
+            &ratio("48"),
+        ))
+    },
+};
+
+fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
+    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 80_000_000]);
+    Grid {
+        points: grid::over_key_sets(plan.sets_or(&["rand-8", "decimal"]), count, 0),
+        loops: &[GET],
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: InsertMode::Timed,
+        memory: MemoryDetail::No,
+        takes: Participants::All,
+        beside: None,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FLEXIBILITY: Experiment = Experiment {
+    name: "masstree-sec6.4",
+    rank: 114,
+    title: "what order costs: gets and puts beside hash tables",
+    source: "Masstree (EuroSys 2012), section 6.4",
+    claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is what costs; keys of any length cost 1 %, concurrency 13 %",
+    memory: |plan| {
+        let grid = flexibility_grid(plan);
+        grid::memory(&grid.points, 1, grid.operations)
+    },
+    steps: |plan| flexibility_grid(plan).points.len() * plan.rounds * Participants::All.count(),
+    run: |bench| grid::run(bench, &flexibility_grid(&bench.plan)),
+    judge: |findings| {
+        let ratios: Vec<_> = findings
+            .ratios("get", "hashbrown", OURS)
+            .into_iter()
+            .filter(|(label, _)| label == "rand-8")
+            .collect();
+        Judgement::at_least(2.5, "gets of hashbrown / ours", &ratios)
+    },
+};

@@ -1,0 +1,161 @@
+//! Who takes part in an experiment and in which of its loops, and what a report says of those who do not.
+
+use std::collections::BTreeMap;
+
+use super::findings::Findings;
+use super::key_lengths::in_words;
+use super::loops::GridLoop;
+use crate::keyset::KeySet;
+use crate::rival::index::{self, IndexAbilities, IndexRole, RegisteredIndex};
+
+pub use crate::rival::index::{
+    CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, SKIP_LIST, WORMHOLE,
+};
+
+/// Whom an experiment compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Participants {
+    /// All contenders.
+    All,
+    /// Those with an order.
+    Ordered,
+    /// Those for several threads.
+    ForThreads,
+    /// One of ours, and the steps that lead to it.
+    Steps(&'static str),
+    /// Ours, and the same under another name.
+    Twins,
+    /// Those of these names, steps among them.
+    Named(&'static [&'static str]),
+}
+
+impl Participants {
+    /// Whether an entry is one of those who might take part; nobody else is missed.
+    pub fn concern(self, entry: &RegisteredIndex) -> bool {
+        match self {
+            Self::Steps(whole) => entry.role == IndexRole::Step(whole) || entry.name == whole,
+            Self::Twins => entry.role == IndexRole::Twin || entry.name == OURS,
+            Self::Named(names) => names.contains(&entry.name),
+            _ => entry.role == IndexRole::Contender,
+        }
+    }
+
+    /// Why an entry whom this concerns does not take part even so; nothing if it does.
+    pub fn without(self, entry: &RegisteredIndex) -> Option<&'static str> {
+        match self {
+            Self::Ordered if !entry.can.scan => Some("has no order"),
+            Self::ForThreads if !entry.threads => Some("takes one thread only"),
+            _ => None,
+        }
+    }
+
+    /// Whether an entry takes part.
+    pub fn admit(self, entry: &RegisteredIndex) -> bool {
+        self.concern(entry) && self.without(entry).is_none()
+    }
+
+    /// How many there are at most, for progress bars: each name once.
+    pub fn count(self) -> usize {
+        let mut names: Vec<_> =
+            index::all().into_iter().filter(|entry| self.admit(entry)).map(|entry| entry.name).collect();
+        names.dedup();
+        names.len()
+    }
+}
+
+/// What a contender cannot, where a loop on these keys needs it; nothing if it takes part.
+pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -> Option<String> {
+    let lacks = |part: fn(IndexAbilities) -> bool| part(each.needs) && !part(entry.can);
+    let reasons = [
+        (lacks(|can| can.batches), "no batched lookup of its own"),
+        (lacks(|can| can.scan), "no scans upward"),
+        (lacks(|can| can.scan_back), "no scans downward"),
+        (lacks(|can| can.lower_bound), "no scans that start at what is no key"),
+        (lacks(|can| can.remove), "no removal"),
+        (each.threads > 1 && !entry.threads, "one thread only"),
+    ];
+    if let Some((_, reason)) = reasons.into_iter().find(|(lacking, _)| *lacking) {
+        return Some(reason.to_owned());
+    }
+    let scans = each.needs.scan || each.needs.scan_back;
+    (scans && !set.within(entry.scan_key_bytes)).then(|| {
+        format!(
+            "scans on keys of {} only, and those of {} have {}",
+            in_words(entry.scan_key_bytes),
+            set.name,
+            in_words((set.shortest, set.longest))
+        )
+    })
+}
+
+/// Notes who is left out of which loops and why: a note for each reason, with all whom it concerns.
+pub fn note_left_out(
+    findings: &mut Findings,
+    loops: &[GridLoop],
+    entries: &[&RegisteredIndex],
+    set: &KeySet,
+) {
+    let mut by_reason: BTreeMap<(Vec<&str>, String), Vec<&str>> = BTreeMap::new();
+    for entry in entries {
+        let mut missed: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for each in loops {
+            if let Some(reason) = missing_ability(entry, each, set) {
+                missed.entry(reason).or_default().push(each.measure);
+            }
+        }
+        for (reason, measures) in missed {
+            by_reason.entry((measures, reason)).or_default().push(entry.name);
+        }
+    }
+    for ((measures, reason), names) in by_reason {
+        let measures: Vec<_> = measures.iter().map(|measure| format!("'{measure}'")).collect();
+        findings.note(format!("left out of {}: {} ({reason})", measures.join(", "), names.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key_lengths::tests::{set, taking};
+    use super::super::loops::{changes, reads, scans};
+    use super::*;
+    use crate::workload::Script;
+    use crate::workload::run::LoopStyle;
+
+    const LOOPS: [GridLoop; 4] = [
+        scans("scan", false, |_, _, _, _| Script::default()),
+        scans("lower bound", false, |_, _, _, _| Script::default()).starting_anywhere(),
+        reads("lookup", LoopStyle::Independent, |_, _, _, _| Script::default()),
+        changes("churn", true, |_, _, _, _| Script::default()),
+    ];
+
+    #[test]
+    fn who_is_left_out_is_noted_with_the_reason_once() {
+        let mut scans = taking("scans", 1, (0, usize::MAX));
+        scans.can = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
+        let mut eight = taking("eight", 2, (0, usize::MAX));
+        eight.can = IndexAbilities { lower_bound: true, ..scans.can };
+        eight.scan_key_bytes = (8, 8);
+        let (map, other) = (taking("map", 3, (0, usize::MAX)), taking("other", 4, (0, usize::MAX)));
+        let mut findings = Findings::default();
+        for _ in 0..2 {
+            note_left_out(&mut findings, &LOOPS, &[&scans, &eight, &map, &other], &set(1));
+        }
+        assert_eq!(
+            findings.notes,
+            [
+                "left out of 'churn': map, other (no removal)",
+                "left out of 'lower bound': scans (no scans that start at what is no key)",
+                "left out of 'scan', 'lower bound': map, other (no scans upward)",
+                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, and those of test have 8 to 9 bytes)",
+            ]
+        );
+    }
+
+    #[test]
+    fn loops_on_several_threads_need_one_that_takes_them() {
+        let entry = taking("map", 1, (0, usize::MAX));
+        assert_eq!(missing_ability(&entry, &LOOPS[2], &set(1)), None);
+        let two = GridLoop { threads: 2, ..LOOPS[2] };
+        assert_eq!(missing_ability(&entry, &two, &set(1)).as_deref(), Some("one thread only"));
+    }
+}

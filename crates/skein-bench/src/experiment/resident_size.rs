@@ -1,0 +1,130 @@
+//! Resident size of a filled index, in a process of its own: in this one it would lie on pages that others have taken and given back.
+//!
+//! ```text
+//!   bench                      child: `skein bench weigh NAME`, huge pages off from its first moment
+//!     keys ──── pipe ────────► the keys into two allocations of just their size
+//!                              resident ─► an empty index ─► all keys ─► resident
+//!     figures ◄─ one line ───  what has come, and the most there was meanwhile
+//! ```
+
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use rustix::thread::{disable_transparent_huge_pages, transparent_huge_pages_are_disabled};
+use serde::{Deserialize, Serialize};
+
+use crate::keyset::PackedKeys;
+use crate::machine::{PeakResident, ResidentBytes};
+use crate::rival::index::{self, RegisteredIndex};
+use crate::sys::{LoopClock, this_program};
+use crate::{Error, Result};
+
+/// The words that make this program the child; the name of a contender follows.
+const CHILD: [&str; 2] = ["bench", "weigh"];
+
+/// What an index added to its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResidentGrowth {
+    /// Resident bytes when all keys were in it.
+    pub bytes: u64,
+    /// The most that were resident meanwhile.
+    pub peak_bytes: u64,
+}
+
+/// Measures a contender in a child.
+///
+/// # Errors
+/// If the child cannot be started, or fails; its own words are in the error.
+pub fn in_own_process(entry: &RegisteredIndex, keys: &PackedKeys) -> Result<ResidentGrowth> {
+    let failed = |what: String| Error::Failed(format!("weighing {} in its own process: {what}", entry.name));
+    let child = start(entry).map_err(|error| failed(error.to_string()))?;
+    let (sent, output) = talk(child, keys).map_err(|error| failed(error.to_string()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(failed(format!("it ended ({}): {}", output.status, said.trim())));
+    }
+    sent.map_err(|error| failed(format!("it does not take the keys: {error}")))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its figures are none: {error}")))
+}
+
+/// The child inherits the switch. Thrown in the child itself it would come too late: its allocator has a huge page by then, and room in it.
+fn start(entry: &RegisteredIndex) -> std::io::Result<Child> {
+    let program = this_program().ok_or(std::io::ErrorKind::NotFound)?;
+    let mut command = Command::new(program);
+    command.args(CHILD).arg(entry.name);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let disabled = transparent_huge_pages_are_disabled()?;
+    disable_transparent_huge_pages(true)?;
+    let child = command.spawn();
+    disable_transparent_huge_pages(disabled)?;
+    child
+}
+
+/// Sends the keys and waits for the end. A child that fails early takes no more keys; what it says is worth more then.
+fn talk(mut child: Child, keys: &PackedKeys) -> std::io::Result<(std::io::Result<()>, std::process::Output)> {
+    let sent = match child.stdin.take() {
+        Some(input) => {
+            let mut input = BufWriter::new(input);
+            keys.write_to(&mut input).and_then(|()| input.flush())
+        }
+        None => Ok(()),
+    };
+    Ok((sent, child.wait_with_output()?))
+}
+
+/// What the child does: reads keys, fills the contender of this name, and returns the line of figures.
+///
+/// # Errors
+/// If there is no such contender for these keys, the process has huge pages, or the system refuses something.
+pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
+    // A small buffer, and no copy of what it reads, so that nothing is given back that the index could lie on.
+    let keys = PackedKeys::read_from(&mut BufReader::new(keys));
+    let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to weigh: {error}")))?;
+    let entry = made_for(name, &keys)?;
+    let (before, peak) = (ResidentBytes::now()?, PeakResident::begin()?);
+    let index = (entry.make)(keys.len());
+    index.fill(&keys, 0, 1, LoopClock::Wall);
+    let after = ResidentBytes::now()?;
+    if after.huge_bytes > 0 {
+        let text = "this process has huge pages, which blur its resident size; `skein bench run memory` starts it without";
+        return Err(Error::Failed(text.to_owned()));
+    }
+    let bytes = after.bytes.saturating_sub(before.bytes);
+    let added = ResidentGrowth { bytes, peak_bytes: peak.above()?.max(bytes) };
+    serde_json::to_string(&added).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// The contender of this name that is made for keys of these lengths.
+fn made_for(name: &str, keys: &PackedKeys) -> Result<&'static RegisteredIndex> {
+    let lengths = || keys.iter().map(<[u8]>::len);
+    let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let takes = |entry: &&RegisteredIndex| entry.key_bytes.0 <= shortest && longest <= entry.key_bytes.1;
+    let mut entries: Vec<_> = index::all().into_iter().filter(|entry| entry.name == name).collect();
+    entries.retain(takes);
+    index::keep_most_specialised(&mut entries);
+    entries.first().copied().ok_or_else(|| {
+        Error::Input(format!(
+            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; there are: {}",
+            index::names().join(", ")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_for_the_keys_is_found_or_named_as_missing() {
+        let keys: PackedKeys = [&b"12345678"[..], b"1"].into_iter().collect();
+        assert_eq!(made_for("skein-masstree", &keys).expect("in every build").name, "skein-masstree");
+        let error = made_for("geese", &keys).expect_err("no such contender").to_string();
+        assert!(error.contains("'geese' for keys of 1 to 8 bytes") && error.contains("btreemap"), "{error}");
+    }
+
+    #[test]
+    fn keys_that_are_none_are_refused() {
+        let error = weigh_here("btreemap", &mut &b"12345678"[..]).expect_err("too short").to_string();
+        assert!(error.contains("cannot read the keys"), "{error}");
+    }
+}

@@ -1,0 +1,275 @@
+//! A server that runs, with its client and what it must hold.
+
+use std::time::Instant;
+
+use super::expected_table::ExpectedTable;
+use crate::experiment::findings::MeasureSpec;
+use crate::experiment::scratch::Scratch;
+use crate::experiment::setting::CONNECTIONS;
+use crate::experiment::{Bench, BenchPlan};
+use crate::result::AxisPoint;
+use crate::rival::server::{
+    self, BenchClient, Dialect, NOOP, Noop, RESP_VALUES, RegisteredServer, RunningServer, ServerAbilities,
+    ServerLaunch, ServerProcess, ServerRole, free_address, version,
+};
+use crate::sys::pinned;
+use crate::workload::requests::{RequestOp, ScriptRequest};
+use crate::{Error, Result};
+
+/// Connections of the client, where an experiment has no number of its own.
+pub const MANY_CONNECTIONS: usize = 50;
+
+/// The core of the servers, and that of the client.
+const SERVER_CORE: usize = 0;
+pub const CLIENT_CORE: usize = 1;
+
+/// Requests in a pipeline while loading.
+const LOAD_PIPELINE: usize = 64;
+
+/// Bytes that a server is assumed to take for a row: its key and value, and room for an index entry, headers and a table that is
+/// growing. An estimate that was not measured.
+pub const fn row_bytes(key: u64, value: u64) -> u64 {
+    key + value + 160
+}
+
+/// Which servers an experiment wants.
+pub struct ServerSelection<'a> {
+    /// By what they can do.
+    pub takes: fn(ServerAbilities) -> bool,
+    /// Whether ours takes part once for each index, and not as it comes.
+    pub each_index: bool,
+    /// The name of the key set.
+    pub keys: &'a str,
+    /// Connections of the client, unless the user says so.
+    pub connections: usize,
+    /// Whether the one that does nothing takes part.
+    pub noop: bool,
+    /// Whether writes are logged.
+    pub logs: bool,
+    /// Servers that take part though others do without them.
+    pub also: &'static [&'static str],
+}
+
+impl ServerSelection<'_> {
+    /// Connections of the client.
+    fn lanes(&self, plan: &BenchPlan) -> usize {
+        plan.setting(&CONNECTIONS, self.connections)
+    }
+
+    /// Whether a server takes part, if it is installed and takes the keys.
+    fn admits(&self, entry: &RegisteredServer, plan: &BenchPlan) -> bool {
+        let named = plan.only.iter().any(|name| name == entry.name) || self.also.contains(&entry.name);
+        let part = match entry.part {
+            ServerRole::Always => true,
+            ServerRole::OneOfOurs => !self.each_index,
+            ServerRole::EachIndex => self.each_index,
+            ServerRole::IfNamed => false,
+        };
+        plan.wants(entry.name) && (named || part) && (self.takes)(entry.can)
+    }
+}
+
+/// A server that runs.
+pub struct ServerUnderTest<'a> {
+    /// Its name.
+    pub name: &'static str,
+    /// What can be asked of it.
+    pub can: ServerAbilities,
+    // Before the server, so that connections close first.
+    client: BenchClient,
+    server: Box<dyn RunningServer>,
+    dialect: &'static dyn Dialect,
+    table: ExpectedTable<'a>,
+    /// Whether all requests of a loop have to be alike.
+    alike: bool,
+    /// How much more it has in memory since it was loaded.
+    pub loaded_bytes: Option<u64>,
+}
+
+/// Starts the servers that are wanted, and loads them; who is not there is noted.
+///
+/// # Errors
+/// If a server does not start, or takes a row with other words than it must.
+pub fn start<'a>(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    wanted: &ServerSelection<'_>,
+    table: &ExpectedTable<'a>,
+) -> Result<Vec<ServerUnderTest<'a>>> {
+    let lanes = wanted.lanes(&bench.plan);
+    bench.set("connections", lanes);
+    if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
+        bench.findings.note("there is one core, so client and servers share it".to_owned());
+    }
+    bench.step("starting and loading the servers");
+    let mut targets = Vec::new();
+    for entry in server::all() {
+        if wanted.admits(entry, &bench.plan)
+            && let Some(mut target) = start_one(bench, scratch, wanted, entry, table)?
+        {
+            let empty = target.resident_bytes()?;
+            pinned(CLIENT_CORE, || target.load())??;
+            target.loaded_bytes =
+                target.resident_bytes()?.zip(empty).map(|(full, empty)| full.saturating_sub(empty));
+            targets.push(target);
+        }
+    }
+    if wanted.noop && bench.plan.wants(NOOP) {
+        bench.findings.contender(NOOP, server::NOOP_ABOUT);
+        let server: Box<dyn RunningServer> = Box::new(Noop::start(SERVER_CORE)?);
+        let can = ServerAbilities { values: true, ping: true, many: true, ..ServerAbilities::NOTHING };
+        targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
+    }
+    if targets.is_empty() {
+        let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
+        return Err(Error::Input(format!("no server is left to measure; there are: {}", names.join(", "))));
+    }
+    Ok(targets)
+}
+
+fn start_one<'a>(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    wanted: &ServerSelection<'_>,
+    entry: &RegisteredServer,
+    table: &ExpectedTable<'a>,
+) -> Result<Option<ServerUnderTest<'a>>> {
+    if let Some(which) = table.keys.iter().find_map(|key| (entry.takes_key)(key).err()) {
+        bench.findings.note(format!("left out of {}: {} (it takes {which})", wanted.keys, entry.name));
+        return Ok(None);
+    }
+    let folder = scratch.fresh(entry.name)?;
+    let start = ServerLaunch {
+        address: free_address()?,
+        folder: &folder,
+        logs: wanted.logs,
+        bytes: table.bytes(),
+        keys: table.keys.len() as u64,
+        index: entry.index,
+    };
+    let Some(process) = launch(bench, entry, &start)? else { return Ok(None) };
+    let lanes = wanted.lanes(&bench.plan);
+    ServerUnderTest::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
+}
+
+/// Starts a server on the core of the servers, or on all if it has several workers; notes it, or that it is not installed.
+///
+/// # Errors
+/// If it does not start.
+pub fn launch(
+    bench: &mut Bench,
+    entry: &RegisteredServer,
+    start: &ServerLaunch<'_>,
+) -> Result<Option<ServerProcess>> {
+    let Some(program) = (entry.program)() else {
+        bench.findings.absent(entry.name, entry.missing.to_owned());
+        return Ok(None);
+    };
+    let begin = || ServerProcess::start(entry, &program, start);
+    let process = if entry.workers > 1 { begin()? } else { pinned(SERVER_CORE, begin)?? };
+    bench.findings.contender(entry.name, &about(entry, &program, start));
+    Ok(Some(process))
+}
+
+/// A server's version and arguments.
+fn about(entry: &RegisteredServer, program: &std::path::Path, start: &ServerLaunch<'_>) -> String {
+    let shown = |option: String| if option.is_empty() { "''".to_owned() } else { option };
+    let options: Vec<_> = (entry.options)(start).into_iter().map(shown).collect();
+    let version = version(program).unwrap_or_else(|| entry.name.to_owned());
+    format!("{version}: {}; {}", options.join(" "), entry.rows)
+}
+
+impl<'a> ServerUnderTest<'a> {
+    fn new(
+        name: &'static str,
+        can: ServerAbilities,
+        server: Box<dyn RunningServer>,
+        dialect: &'static dyn Dialect,
+        table: &ExpectedTable<'a>,
+        lanes: usize,
+    ) -> Result<Self> {
+        let client = BenchClient::connect(name, dialect, server.address(), lanes)?;
+        let (table, alike) = (table.clone(), name == NOOP);
+        Ok(Self { name, can, client, server, dialect, table, alike, loaded_bytes: None })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.server.address()
+    }
+
+    /// Bytes that it has in memory; none if it is a thread of the bench's.
+    fn resident_bytes(&self) -> Result<Option<u64>> {
+        self.server.resident_bytes()
+    }
+
+    /// Puts all keys there.
+    fn load(&mut self) -> Result<()> {
+        self.client.begin("load", LOAD_PIPELINE);
+        let lanes = self.client.lanes();
+        let mut load = || {
+            for number in 0..self.table.loaded() {
+                let mut done = Ok(());
+                self.table.add(number, |request| done = self.client.ask(number % lanes, request));
+                done?;
+            }
+            self.client.finish()
+        };
+        let loaded = load();
+        loaded.map_err(|error| self.server.explain(error))
+    }
+
+    /// Asks all that; a key is asked for on one lane alone, so what must answer is certain. Ranges of keys see what other lanes add, so a
+    /// loop with such ranges is on one lane.
+    fn ask(&mut self, asked: &[ScriptRequest]) -> Result<()> {
+        let ranges = asked.iter().any(|asking| asking.ask == RequestOp::Keys);
+        let lanes = if ranges { 1 } else { self.client.lanes() };
+        for (position, &asking) in asked.iter().enumerate() {
+            let by_key = !self.alike && asking.ask != RequestOp::Ping;
+            let lane = if by_key { asking.number as usize % lanes } else { position % lanes };
+            self.table.request(asking, |request| self.client.ask(lane, request))?;
+        }
+        self.client.finish()
+    }
+
+    /// For a server that does nothing: one request of this kind over and over, and what answers it.
+    fn alike(&mut self, asked: &[ScriptRequest]) -> Vec<ScriptRequest> {
+        let Some(first) = asked.first() else { return Vec::new() };
+        let ask = if first.ask == RequestOp::Put { RequestOp::PutAgain } else { first.ask };
+        let one = ScriptRequest { ask, number: 0, ..*first };
+        let (mut request, mut reply) = (Vec::new(), Vec::new());
+        self.table.request(one, |asked| self.dialect.ask(asked, &mut request, &mut reply));
+        self.server.expect(&request, &reply);
+        vec![one; asked.len()]
+    }
+}
+
+/// One loop of one server: requests per second, and CPU time of the server per request. In how many microseconds 99 of 100
+/// pipelines were answered.
+///
+/// # Errors
+/// If the server fails or answers wrongly.
+pub fn measure(
+    bench: &mut Bench,
+    target: &mut ServerUnderTest<'_>,
+    name: &str,
+    asked: &[ScriptRequest],
+    pipeline: usize,
+    (rate, cpu): (MeasureSpec<'_>, MeasureSpec<'_>),
+    at: &AxisPoint,
+) -> Result<f64> {
+    let made = target.alike.then(|| target.alike(asked));
+    let asked = made.as_deref().unwrap_or(asked);
+    target.client.begin(name, pipeline);
+    let before = target.server.cpu_seconds()?;
+    let start = Instant::now();
+    let done = pinned(CLIENT_CORE, || target.ask(asked))?;
+    let took = start.elapsed().as_secs_f64();
+    done.map_err(|error| target.server.explain(error))?;
+    let cpu_seconds = target.server.cpu_seconds()? - before;
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    let requests = asked.len() as f64;
+    bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
+    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)?;
+    Ok(target.client.p99_us())
+}

@@ -1,0 +1,153 @@
+//! Many byte strings in two allocations.
+
+use std::io::{self, Read, Write};
+
+/// Byte strings one after the other, so that reading them in order costs little.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackedKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl PackedKeys {
+    /// None yet, with room for so many and for the bytes of all.
+    pub fn with_capacity(keys: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(keys) }
+    }
+
+    /// Adds a key.
+    pub fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The `n`-th key. REQUIRES: `n` is below [`len`](Self::len).
+    #[inline(always)]
+    pub fn get(&self, n: usize) -> &[u8] {
+        let start = if n == 0 { 0 } else { self.ends[n - 1] };
+        &self.bytes[start..self.ends[n]]
+    }
+
+    /// The keys in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|n| self.get(n))
+    }
+
+    /// Takes out the keys from the `n`-th on. REQUIRES: `n` is at most [`len`](Self::len).
+    #[must_use]
+    pub fn split_off(&mut self, n: usize) -> Self {
+        let start = if n == 0 { 0 } else { self.ends[n - 1] };
+        let ends = self.ends.split_off(n).into_iter().map(|end| end - start).collect();
+        Self { bytes: self.bytes.split_off(start), ends }
+    }
+
+    /// Copies of those with these numbers, in this order.
+    #[must_use]
+    pub fn pick(&self, numbers: &[u32]) -> Self {
+        let picked = || numbers.iter().map(|&number| self.get(number as usize));
+        let mut keys = Self::with_capacity(numbers.len(), picked().map(<[u8]>::len).sum());
+        picked().for_each(|key| keys.push(key));
+        keys
+    }
+
+    /// Writes them for [`read_from`](Self::read_from): how many, how many bytes, where each ends, and the bytes.
+    ///
+    /// # Errors
+    /// If `out` takes no more.
+    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        for number in [self.len(), self.byte_len()].iter().chain(&self.ends) {
+            out.write_all(&(*number as u64).to_le_bytes())?;
+        }
+        out.write_all(&self.bytes)
+    }
+
+    /// Reads what [`write_to`](Self::write_to) wrote, into allocations of just the size that they need.
+    ///
+    /// # Errors
+    /// If it ends early, or is nothing that was written so.
+    pub fn read_from(from: &mut impl Read) -> io::Result<Self> {
+        let mut number = || -> io::Result<usize> {
+            let mut bytes = [0; 8];
+            from.read_exact(&mut bytes)?;
+            Ok(u64::from_le_bytes(bytes) as usize)
+        };
+        let bad = || io::Error::new(io::ErrorKind::InvalidData, "these are no keys as the bench writes them");
+        let (count, length) = (number()?, number()?);
+        let (mut ends, mut bytes) = (Vec::new(), Vec::new());
+        ends.try_reserve_exact(count)?;
+        bytes.try_reserve_exact(length)?;
+        for _ in 0..count {
+            ends.push(number()?);
+        }
+        if !ends.is_sorted() || ends.last().copied().unwrap_or(0) != length {
+            return Err(bad());
+        }
+        bytes.resize(length, 0);
+        from.read_exact(&mut bytes)?;
+        Ok(Self { bytes, ends })
+    }
+
+    /// The sum of their lengths.
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<'k> FromIterator<&'k [u8]> for PackedKeys {
+    fn from_iter<I: IntoIterator<Item = &'k [u8]>>(keys: I) -> Self {
+        let mut all = Self::default();
+        keys.into_iter().for_each(|key| all.push(key));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn split_anywhere_keeps_every_key() {
+        let all: [&[u8]; 4] = [b"one", b"", b"three", b"4"];
+        for at in 0..=all.len() {
+            let mut first: PackedKeys = all.into_iter().collect();
+            let rest = first.split_off(at);
+            assert_eq!((first.len(), first.byte_len() + rest.byte_len()), (at, 9));
+            assert!(first.iter().chain(rest.iter()).eq(all));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for all in [vec![], vec![&b"one"[..], b"", b"three"]] {
+            let keys: PackedKeys = all.into_iter().collect();
+            let mut written = Vec::new();
+            keys.write_to(&mut written).expect("memory takes it");
+            assert_eq!(PackedKeys::read_from(&mut &written[..]).expect("as written"), keys);
+            for end in 0..written.len() {
+                assert!(
+                    PackedKeys::read_from(&mut &written[..end]).is_err(),
+                    "{end} bytes of {}",
+                    written.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_written_so_is_refused() {
+        let of = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+        for numbers in [&[u64::MAX, 0][..], &[1, u64::MAX, 4], &[2, 8, 9, 8, 0], &[1, 8, 7, 0], &[0, 8, 0]] {
+            assert!(PackedKeys::read_from(&mut &of(numbers)[..]).is_err(), "{numbers:?}");
+        }
+    }
+}

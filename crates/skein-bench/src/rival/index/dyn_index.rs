@@ -1,0 +1,143 @@
+//! A contender whose type is forgotten: one dynamic call per loop, none per operation.
+
+use super::{IndexContender, IndexRole, RegisteredIndex};
+use crate::Result;
+use crate::keyset::PackedKeys;
+use crate::sys::{LoopClock, on_threads};
+use crate::workload::Script;
+use crate::workload::run::{self, LoopOutcome, RunMode};
+
+/// An index that is being measured.
+pub trait DynIndex {
+    /// Inserts every `step`-th key from `first` on, on the calling thread.
+    fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome;
+
+    /// Runs one script on the calling thread.
+    fn run(&self, script: &Script, how: RunMode) -> LoopOutcome;
+
+    /// The same from several threads at once, where the contender allows that.
+    fn threads(&self) -> Option<&dyn DynConcurrentIndex>;
+
+    /// Live bytes of its own arenas, by part.
+    fn own_bytes(&self) -> Vec<(&'static str, usize)>;
+
+    /// The same by finer parts, if it knows them.
+    ///
+    /// # Errors
+    /// If it finds itself damaged on the way.
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String>;
+}
+
+/// What several threads do to one index at once, each pinned to a core and started together.
+pub trait DynConcurrentIndex: DynIndex + Sync {
+    /// Each of `threads` inserts its share of the keys.
+    ///
+    /// # Errors
+    /// If the system refuses threads or pinning.
+    fn fill_together(&self, keys: &PackedKeys, threads: usize) -> Result<Vec<LoopOutcome>>;
+
+    /// A thread per script.
+    ///
+    /// # Errors
+    /// As above.
+    fn run_together(&self, scripts: &[Script], how: RunMode) -> Result<Vec<LoopOutcome>>;
+}
+
+struct SingleThreadIndex<C>(C);
+
+struct MultiThreadIndex<C>(C);
+
+impl<C: IndexContender> DynIndex for SingleThreadIndex<C> {
+    fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome {
+        run::fill(&self.0, keys, first, step, clock)
+    }
+
+    fn run(&self, script: &Script, how: RunMode) -> LoopOutcome {
+        run::run(&self.0, script, how)
+    }
+
+    fn threads(&self) -> Option<&dyn DynConcurrentIndex> {
+        None
+    }
+
+    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
+        self.0.own_bytes()
+    }
+
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
+        self.0.parts()
+    }
+}
+
+impl<C: IndexContender + Sync> DynIndex for MultiThreadIndex<C> {
+    fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome {
+        run::fill(&self.0, keys, first, step, clock)
+    }
+
+    fn run(&self, script: &Script, how: RunMode) -> LoopOutcome {
+        run::run(&self.0, script, how)
+    }
+
+    fn threads(&self) -> Option<&dyn DynConcurrentIndex> {
+        Some(self)
+    }
+
+    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
+        self.0.own_bytes()
+    }
+
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
+        self.0.parts()
+    }
+}
+
+impl<C: IndexContender + Sync> DynConcurrentIndex for MultiThreadIndex<C> {
+    fn fill_together(&self, keys: &PackedKeys, threads: usize) -> Result<Vec<LoopOutcome>> {
+        on_threads(threads, |number| run::fill(&self.0, keys, number, threads, LoopClock::Wall))
+    }
+
+    fn run_together(&self, scripts: &[Script], how: RunMode) -> Result<Vec<LoopOutcome>> {
+        on_threads(scripts.len(), |number| run::run(&self.0, &scripts[number], how))
+    }
+}
+
+impl RegisteredIndex {
+    const fn of<C: IndexContender>(rank: u32, threads: bool, make: fn(usize) -> Box<dyn DynIndex>) -> Self {
+        Self {
+            name: C::NAME,
+            about: C::ABOUT,
+            can: C::CAN,
+            key_bytes: C::KEY_BYTES,
+            scan_key_bytes: C::SCAN_KEY_BYTES,
+            rank,
+            make,
+            threads,
+            role: IndexRole::Contender,
+        }
+    }
+
+    /// A contender for one thread; `rank` orders reports.
+    pub const fn alone<C: IndexContender>(rank: u32) -> Self {
+        Self::of::<C>(rank, false, |expected| Box::new(SingleThreadIndex(C::new(expected))))
+    }
+
+    /// A contender that several threads may use at once.
+    pub const fn shared<C: IndexContender + Sync>(rank: u32) -> Self {
+        Self::of::<C>(rank, true, |expected| Box::new(MultiThreadIndex(C::new(expected))))
+    }
+
+    /// This contender as a step of an experiment that takes a structure, the contender of this name, apart.
+    #[must_use]
+    pub const fn as_step_of(mut self, whole: &'static str) -> Self {
+        self.role = IndexRole::Step(whole);
+        self
+    }
+
+    /// This contender under another name, to be measured beside itself.
+    #[must_use]
+    pub const fn as_twin(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self.role = IndexRole::Twin;
+        self
+    }
+}

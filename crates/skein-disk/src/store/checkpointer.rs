@@ -1,0 +1,126 @@
+//! Checkpoints: taken when they are asked for, as the log grows, and when the store is closed.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::UNIX_EPOCH;
+
+use skein_log::{Durability, LogError};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::locks::lock;
+
+use super::{DiskShared, DiskStore};
+use crate::Result;
+use crate::buffer::CheckpointMoment;
+use crate::page::PagePlace;
+
+/// What is known of the checkpoints since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct CheckpointStatus {
+    /// Held while one is taken.
+    one_at_a_time: Mutex<()>,
+    pub(super) taken: AtomicU64,
+    pub(super) running: AtomicBool,
+    pub(super) last_unix_s: AtomicU64,
+}
+
+impl DiskStore {
+    /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// A failed file operation: nothing is lost, the log has what the file has not. The store was closed.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.check_open()?;
+        self.shared.checkpoint()
+    }
+
+    /// Asks the store's thread for a checkpoint; false if one is being taken, or was asked for and has not begun. Whichever begins next is the one that was asked for, also if
+    /// [`checkpoint`](Self::checkpoint) takes it.
+    pub fn checkpoint_in_background(&self) -> bool {
+        let mut wanted = lock(&self.shared.wanted);
+        if self.shared.checkpoints.running.load(Ordering::Relaxed) || wanted.checkpoint {
+            return false;
+        }
+        wanted.checkpoint = true;
+        self.shared.changed.notify_one();
+        true
+    }
+}
+
+impl DiskShared {
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_moving(None)
+    }
+
+    /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
+    pub(super) fn checkpoint_moving(&self, lists_from: Option<PagePlace>) -> Result<()> {
+        self.checkpoint_in_turn(&lock(&self.checkpoints.one_at_a_time), lists_from)
+    }
+
+    fn checkpoint_in_turn(&self, _turn: &MutexGuard<'_, ()>, lists_from: Option<PagePlace>) -> Result<()> {
+        let state = &self.checkpoints;
+        state.running.store(true, Ordering::Relaxed);
+        // All that was written when it was asked for is in this one.
+        lock(&self.wanted).checkpoint = false;
+        let taken = self.take_checkpoint(lists_from);
+        state.running.store(false, Ordering::Relaxed);
+        taken?;
+        state.taken.fetch_add(1, Ordering::Relaxed);
+        state.last_unix_s.store(UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs()), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn take_checkpoint(&self, lists_from: Option<PagePlace>) -> Result<()> {
+        let moment = || {
+            self.logged.store(0, Ordering::Relaxed);
+            let sequence = self.sequence.load(Ordering::Relaxed);
+            let keys = self.keys.load(Ordering::Relaxed);
+            CheckpointMoment { sequence, keys, epoch: self.log.epoch(), catalog: self.catalog }
+        };
+        let mut kept_from = 0;
+        let ready = |moment: &mut CheckpointMoment| {
+            moment.epoch = self.make_log_durable(moment.epoch)?;
+            kept_from = moment.epoch;
+            Ok(())
+        };
+        self.buffer.checkpoint(moment, ready, lists_from)?;
+        if self.options.durability != Durability::None {
+            self.log.release_before(kept_from)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the log durable up to an epoch; returns the first epoch of it that a file with all writes of that one still has to name. The log
+    /// never lacks that epoch: what comes later has greater ones.
+    ///
+    /// A log without room stays behind. It keeps its last durable epoch then, and the file is ahead of it: the records in between
+    /// are of writes that the file has, so replay passes over them, whether they come to the log later or never.
+    fn make_log_durable(&self, epoch: u64) -> Result<u64> {
+        match self.log.wait_durable(epoch) {
+            Ok(()) => Ok(epoch),
+            Err(LogError::NoRoom { .. }) => Ok(self.log.durable_epoch()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes checkpoints when they are wanted, until the end is.
+    pub(super) fn take_checkpoints(&self) {
+        let mut wanted = lock(&self.wanted);
+        while !wanted.end {
+            if !wanted.checkpoint {
+                wanted = skein_sync::locks::wait(&self.changed, wanted);
+                continue;
+            }
+            drop(wanted);
+            // Nothing is lost: the log has what the file has not, and the store goes on.
+            if let Err(error) = self.checkpoint_if_wanted() {
+                tracing::warn!(%error, "a checkpoint was not taken");
+            }
+            wanted = lock(&self.wanted);
+        }
+    }
+
+    /// Takes a checkpoint, unless another one has begun since it was asked for.
+    fn checkpoint_if_wanted(&self) -> Result<()> {
+        let turn = lock(&self.checkpoints.one_at_a_time);
+        if lock(&self.wanted).checkpoint { self.checkpoint_in_turn(&turn, None) } else { Ok(()) }
+    }
+}

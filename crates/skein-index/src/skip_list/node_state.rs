@@ -1,0 +1,261 @@
+//! States: one word that says what a node's key holds, and held.
+//!
+//! ```text
+//!   63                                      3     2       1 0
+//!  ┌─────────────────────────────────────────┬─────────┬──────┐
+//!  │ address of a version, or a stamp        │ claimed │ kind │
+//!  └─────────────────────────────────────────┴─────────┴──────┘
+//!   kind        means                                              the rest of the word
+//!   version     a value in a block of its own                      its address
+//!   inline      the node's first value, which lies in the node     its stamp
+//!   tombstone   the key is absent, and was not always              its address
+//!   absent      the key is absent, and the node goes               0
+//!
+//!   node.versions ──► version, stamp 9 ──older──► tombstone, stamp 6 ──older──► inline, stamp 2
+//!      a snapshot of moment 10 sees the first, one of moment 7 nothing, one of moment 3 the node's own value
+//! ```
+//!
+//! A node heads the list of its versions, newest first (section 3.2). Where nobody has written a key twice, that list costs this one word:
+//! the first version is the node itself. Versions never change: who takes one out of the middle copies those before it (`prune.rs`). So
+//! everybody reads the list as it was when he read the word, and everything that is written is written by one exchange of that word.
+//!
+//! # Invariants
+//! 1. Stamps fall along a list. `inline` is the last of its list.
+//! 2. Each version behind the first is kept by one note, and goes only with it (`kept.rs`).
+//! 3. `absent` is the end: the state never changes again, and the node is marked and unlinked.
+//! 4. While a state is claimed, only the claimer changes it. Readers overlook the claim.
+
+use std::ptr::NonNull;
+
+use skein_sync::reclaim::{GracePeriod, Guard};
+
+use super::node::Node;
+use crate::memory::{Arena, MemoryPart, address_of, at_address, prefetch_read};
+
+const KIND: u64 = 3;
+const VERSION: u64 = 0;
+const INLINE: u64 = 1;
+const TOMBSTONE: u64 = 2;
+const ABSENT: u64 = 3;
+const CLAIMED: u64 = 4;
+const SHIFT: u32 = 3;
+
+/// A version in a block of its own, or a tombstone, whose value is 0.
+#[derive(Debug)]
+struct VersionBlock {
+    value: u64,
+    stamp: u64,
+    older: SkipNodeState,
+}
+
+/// A node's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SkipNodeState(u64);
+
+impl SkipNodeState {
+    /// The key is absent, and the node goes.
+    pub(super) const GONE: Self = Self(ABSENT);
+
+    #[inline(always)]
+    pub(super) fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The node's own value, written at a moment.
+    #[inline(always)]
+    pub(super) fn inline(stamp: u64) -> Self {
+        Self(stamp << SHIFT | INLINE)
+    }
+
+    /// A value, or none, on top of older versions.
+    pub(super) fn stacked(arena: &Arena, value: Option<u64>, stamp: u64, older: Self) -> Self {
+        let block = arena.alloc(size_of::<VersionBlock>(), MemoryPart::Nodes).cast::<VersionBlock>();
+        let kind = if value.is_some() { VERSION } else { TOMBSTONE };
+        // SAFETY: the block is ours alone, aligned to 8, and of this size.
+        unsafe { block.write(VersionBlock { value: value.unwrap_or(0), stamp, older: older.unclaimed() }) };
+        Self(address_of(block) | kind)
+    }
+
+    #[inline(always)]
+    fn kind(self) -> u64 {
+        self.0 & KIND
+    }
+
+    #[inline(always)]
+    pub(super) fn is_claimed(self) -> bool {
+        self.0 & CLAIMED != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn claimed(self) -> Self {
+        Self(self.0 | CLAIMED)
+    }
+
+    #[inline(always)]
+    pub(super) fn unclaimed(self) -> Self {
+        Self(self.0 & !CLAIMED)
+    }
+
+    /// Whether there is no version at all, not even a tombstone.
+    #[inline(always)]
+    pub(super) fn is_absent(self) -> bool {
+        self.kind() == ABSENT
+    }
+
+    /// Whether the newest version is a tombstone.
+    pub(super) fn is_tombstone(self) -> bool {
+        self.kind() == TOMBSTONE
+    }
+
+    /// Whether its newest version has a block of its own.
+    pub(super) fn has_block(self) -> bool {
+        self.block().is_some()
+    }
+
+    /// The block of its newest version, if that has one.
+    #[inline(always)]
+    fn block(self) -> Option<NonNull<VersionBlock>> {
+        let has_block = matches!(self.kind(), VERSION | TOMBSTONE);
+        // SAFETY: such a state has its block's address (`stacked`).
+        has_block.then(|| unsafe { at_address(self.0 & !(KIND | CLAIMED)) })
+    }
+
+    #[inline(always)]
+    fn version<'a>(self) -> Option<&'a VersionBlock> {
+        // SAFETY: versions are retired once they are out of their list, past the grace period of who read the state; they never change.
+        self.block().map(|block| unsafe { block.as_ref() })
+    }
+
+    /// The value's word, unless the newest version is a tombstone or there is none.
+    #[inline(always)]
+    pub(super) fn value<const V: usize>(self, node: Node<V>) -> Option<u64> {
+        match self.kind() {
+            INLINE => Some(node.value()),
+            VERSION => self.version().map(|version| version.value),
+            _ => None,
+        }
+    }
+
+    /// The same if that lies in the node, and no other line has to be read for it.
+    #[inline(always)]
+    pub(super) fn inline_value<const V: usize>(self, node: Node<V>) -> Option<u64> {
+        (self.kind() == INLINE).then(|| node.value())
+    }
+
+    /// When its newest version was written. REQUIRES: there is one.
+    #[inline(always)]
+    pub(super) fn stamp(self) -> u64 {
+        self.version().map_or(self.0 >> SHIFT, |version| version.stamp)
+    }
+
+    /// What there is behind its newest version; [`State::GONE`] if nothing.
+    #[inline(always)]
+    pub(super) fn older(self) -> Self {
+        self.version().map_or(Self::GONE, |version| version.older)
+    }
+
+    /// What the list was at a moment.
+    #[inline(always)]
+    pub(super) fn at(self, moment: u64) -> Self {
+        let mut state = self;
+        while !state.is_absent() && state.stamp() > moment {
+            state = state.older();
+        }
+        state
+    }
+
+    /// The list without its version of `stamp`, those before it copied; and that version's own state.
+    pub(super) fn without<const V: usize>(self, arena: &Arena, node: Node<V>, stamp: u64) -> (Self, Self) {
+        if self.stamp() == stamp {
+            return (self.older(), self);
+        }
+        let (rest, removed) = self.older().without(arena, node, stamp);
+        (Self::stacked(arena, self.value(node), self.stamp(), rest), removed)
+    }
+
+    /// Asks for the block of its newest version.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        if matches!(self.kind(), VERSION | TOMBSTONE) {
+            prefetch_read(std::ptr::without_provenance::<VersionBlock>(
+                (self.0 & !(KIND | CLAIMED)) as usize,
+            ));
+        }
+    }
+
+    /// Frees the block of its newest version, if that has one, but not what its value owns.
+    ///
+    /// # Safety
+    /// Nobody can reach the block, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: MemoryPart) {
+        if let Some(block) = self.block() {
+            // SAFETY: allocated in `stacked` with this size; the caller vouches for the rest.
+            unsafe { Arena::free(block.cast(), size_of::<VersionBlock>(), part) };
+        }
+    }
+
+    /// Frees the blocks of its versions down to where `end` begins, but not what their values own.
+    ///
+    /// # Safety
+    /// As for [`Self::free`], with `Part::Nodes`; and `end` is a part of the list.
+    pub(super) unsafe fn free_down_to(self, end: Self) {
+        let mut state = self;
+        while state != end {
+            let older = state.older();
+            // SAFETY: passed on to the caller.
+            unsafe { state.free(MemoryPart::Nodes) };
+            state = older;
+        }
+    }
+
+    /// Frees the block of its newest version, if that has one, once nobody can see it; not what its value owns.
+    ///
+    /// # Safety
+    /// The block is in no list.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim(word: *mut u8, _: &GracePeriod) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { SkipNodeState(word.addr() as u64).free(MemoryPart::Retired) };
+        }
+        let Some(block) = self.block() else { return };
+        // SAFETY: the block is live and counted as `Nodes`; the caller vouches that it is in no list. The collector hands the word
+        // back as it is: it never reads through what it is given.
+        unsafe {
+            Arena::recount(block.cast(), size_of::<VersionBlock>(), MemoryPart::Nodes, MemoryPart::Retired);
+            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(self.unclaimed().0 as usize), reclaim);
+        }
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::super::variant::DEFAULT;
+    use super::*;
+
+    #[test]
+    fn every_moment_finds_its_version_after_a_removal() {
+        let arena = Arena::new();
+        let node = Node::<DEFAULT>::new(&arena, 1, b"key", SkipNodeState::inline(2), 20);
+        let mut state = node.state();
+        for (value, stamp) in [(Some(50), 5), (None, 7), (Some(90), 9)] {
+            state = SkipNodeState::stacked(&arena, value, stamp, state);
+        }
+        let seen =
+            |state: SkipNodeState| (1..11).map(|moment| state.at(moment).value(node)).collect::<Vec<_>>();
+        let all = [None, Some(20), Some(20), Some(20), Some(50), Some(50), None, None, Some(90), Some(90)];
+        assert_eq!(seen(state), all);
+        assert_eq!(seen(state.claimed()), all);
+        let (rest, removed) = state.without(&arena, node, 5);
+        assert_eq!((removed.value(node), removed.stamp()), (Some(50), 5));
+        assert_eq!(seen(rest)[3..8], [Some(20), Some(20), Some(20), None, None]);
+        let (rest, removed) = rest.without(&arena, node, 2);
+        assert_eq!(removed, SkipNodeState::inline(2));
+        assert_eq!(seen(rest)[..8], [None; 8]);
+        assert_eq!(seen(rest)[8..], [Some(90); 2]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Stepping back: links lead forward only, so a cursor that goes back keeps some nodes that lie before it.
+//!
+//! ```text
+//!   level 4    start ───────────────────────────────────────► beyond
+//!   level 0    start ─► 1 ─► 2 ─► 3 ─► 4 ─► 5 ─► 6 ─► 7 ─► cursor
+//!                       └──────── kept, the last first ────┘
+//! ```
+//!
+//! A search for what comes before the cursor ends some levels above the lowest, and walks the rest: some sixteen nodes, which serve as many
+//! steps. The cursor's guard keeps them live; whether they hold a key is asked when the cursor comes to them.
+
+use std::cmp::Ordering;
+
+use arrayvec::ArrayVec;
+
+use super::SkipList;
+use super::node::{Node, SearchKey};
+use crate::slot::Slot;
+
+/// The level from which the search walks: sixteen nodes lie between two of it.
+const LEVEL: usize = 4;
+/// The most nodes that are kept.
+const NODES: usize = 32;
+
+/// Nodes before a cursor, the nearest last; the cursor steps on them from there.
+#[derive(Debug)]
+pub(super) struct PrecedingNodes<const V: usize> {
+    nodes: ArrayVec<Node<V>, NODES>,
+}
+
+impl<const V: usize> PrecedingNodes<V> {
+    pub(super) fn new() -> Self {
+        Self { nodes: ArrayVec::new_const() }
+    }
+
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Node<V>> {
+        self.nodes.pop()
+    }
+
+    /// Collects the last nodes before a key, or those up to it if `inclusive`.
+    pub(super) fn fill<S: Slot>(&mut self, list: &SkipList<S, V>, key: &[u8], inclusive: bool) {
+        let target = SearchKey::of(key);
+        self.collect(list, |node| match node.compare(&target) {
+            Ordering::Equal if inclusive => Ordering::Less,
+            order => order,
+        });
+    }
+
+    /// Collects the last nodes of all.
+    pub(super) fn fill_from_end<S: Slot>(&mut self, list: &SkipList<S, V>) {
+        self.collect(list, |_| Ordering::Less);
+    }
+
+    fn collect<S: Slot>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node<V>) -> Ordering) {
+        self.clear();
+        let mut start = list.head;
+        list.descend::<false>(&order, |level, last, _| {
+            if level >= LEVEL || start == list.head {
+                start = last;
+            }
+        });
+        if start != list.head {
+            self.nodes.push(start);
+        }
+        let mut next = start.next(0).node();
+        while let Some(node) = next.filter(|&node| order(node) == Ordering::Less) {
+            if self.nodes.is_full() {
+                self.nodes.drain(..NODES / 2);
+            }
+            self.nodes.push(node);
+            next = node.next(0).node();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Writing an epoch: each log's part, in parallel where there are several.
+
+use skein_sync::locks::{lock, wait};
+
+use super::{SharedLog, WriteState};
+use crate::log_file::{CommitPart, LogFile};
+use crate::record::{Mark, Participant};
+use crate::writer::{CommitJob, UndonePart};
+use crate::{LogError, Result};
+
+/// How the parts of a commit went that other threads do.
+#[derive(Debug, Default)]
+pub(super) struct CommitParts {
+    pub(super) running: usize,
+    pub(super) undone: UndoneParts,
+}
+
+/// Parts that were not done.
+#[derive(Debug, Default)]
+pub(super) struct UndoneParts {
+    /// For want of room: to be done when there is some.
+    pub(super) jobs: Vec<CommitJob>,
+    /// The worst of the failures: want of room is none that lasts.
+    pub(super) error: Option<LogError>,
+}
+
+impl UndoneParts {
+    fn add(&mut self, error: LogError) {
+        if self.error.as_ref().is_none_or(LogError::is_no_room) {
+            self.error = Some(error);
+        }
+    }
+
+    fn note(&mut self, result: std::result::Result<(), Box<UndonePart>>) {
+        if let Err(undone) = result {
+            self.jobs.push(undone.job);
+            self.add(undone.error);
+        }
+    }
+}
+
+impl SharedLog {
+    /// Writes and syncs all records of `epoch`, which is closed, and its marks.
+    ///
+    /// If there is no room, either all is as before, or `Stalled::jobs` is what is left to do.
+    pub(super) fn write_epoch(&self, epoch: u64, durable_before: u64, everywhere: bool) -> Result<()> {
+        let parts = self.reserve_parts(epoch, everywhere)?;
+        let participants: Vec<Participant> =
+            parts.iter().map(|part| Participant { log: part.log as u32, mark: part.mark }).collect();
+        self.write_parts(parts.into_iter().map(|part| CommitJob {
+            part,
+            epoch,
+            durable_before,
+            participants: participants.clone(),
+        }))
+    }
+
+    /// Takes the records of `epoch` out of the buffers, and reserves their places; all, or nothing is taken.
+    fn reserve_parts(&self, epoch: u64, everywhere: bool) -> Result<Vec<CommitPart>> {
+        let mut files: Vec<_> = self.writers.iter().map(|writer| (writer, writer.file())).collect();
+        for (_, file) in &mut files {
+            file.catch_up()?;
+        }
+        // Taken under the files' locks, like a drain: the order in a file is the order of taking.
+        let taken = files.into_iter().map(|(writer, file)| (writer, file, writer.buffer.take_closed(epoch)));
+        let mut taken: Vec<_> = taken.collect();
+        let takes_part = |file: &LogFile, bytes: &[u8]| {
+            !bytes.is_empty() || file.has_unsynced() || (everywhere && file.is_used())
+        };
+        let count = taken.iter().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes)).count();
+        let mut reserving = taken.iter_mut().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes));
+        let room = reserving.try_for_each(|(_, file, chunk)| {
+            file.make_room(&self.maker, epoch, (chunk.bytes.len() + Mark::record_len(count)) as u64)
+        });
+        if let Err(error) = room {
+            for (writer, _file, chunk) in taken {
+                writer.buffer.put_back(chunk);
+            }
+            return Err(error);
+        }
+        let mut parts = Vec::with_capacity(count);
+        for (writer, mut file, chunk) in taken {
+            if takes_part(&file, &chunk.bytes) {
+                parts.push(file.begin_part(epoch, chunk.bytes, count)?);
+            } else if writer.buffer.wants_drain() {
+                writer.ask_to_drain();
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Writes and syncs the parts: the first one here, the others in their writers' threads.
+    pub(super) fn write_parts(&self, mut jobs: impl ExactSizeIterator<Item = CommitJob>) -> Result<()> {
+        let Some(own) = jobs.next() else { return Ok(()) };
+        let others = jobs.len();
+        if others > 0 {
+            *lock(&self.parts) = CommitParts { running: others, undone: UndoneParts::default() };
+        }
+        for job in jobs {
+            let writer = &self.writers[job.part.log];
+            if !writer.give(job) {
+                let mut parts = lock(&self.parts);
+                parts.undone.add(self.refusal(WriteState::Poisoned));
+                parts.running -= 1;
+            }
+        }
+        let writer = &self.writers[own.part.log];
+        let result = writer.do_job(own);
+        let mut parts = lock(&self.parts);
+        while parts.running > 0 {
+            parts = wait(&self.part_done, parts);
+        }
+        parts.undone.note(result);
+        let UndoneParts { jobs, error } = std::mem::take(&mut parts.undone);
+        drop(parts);
+        lock(&self.stalled).jobs = jobs;
+        for writer in &self.writers {
+            if writer.buffer.wants_drain() {
+                writer.ask_to_drain();
+            }
+        }
+        error.map_or(Ok(()), Err)
+    }
+
+    /// A writer's thread has done its part.
+    pub fn part_done(&self, result: std::result::Result<(), Box<UndonePart>>) {
+        let mut parts = lock(&self.parts);
+        parts.running -= 1;
+        parts.undone.note(result);
+        self.part_done.notify_all();
+    }
+}

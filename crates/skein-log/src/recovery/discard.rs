@@ -1,0 +1,178 @@
+//! Cutting the logs behind the last durable epoch, so that nothing beyond it can come back.
+//!
+//! 1. All records of an epoch lie before its mark and behind the mark before. So a log that is cut behind its last mark
+//!    of a durable epoch keeps all of the durable epochs and nothing else.
+//! 2. Segments behind the cut go from the last to the first, and the cut itself comes after. After a crash at any point
+//!    the same cuts are found: what is left of the voided epochs lacks more than before, never less.
+//! 3. What is kept may have been written by a process that died before it synced, or whose sync failed: then the
+//!    system may hold pages that are not on disk and yet call them clean. So what no mark proves durable is written
+//!    once more and synced, or the epoch that we call durable could still be lost in a power cut.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::found_segments::FoundSegment;
+use super::last_durable_epoch::DurabilityVerdict;
+use super::log_chain::{LogChain, ScannedSegment};
+use super::{KeptLog, KeptSegment, folder_of};
+use crate::record::{LogPosition, SegmentLink};
+use crate::segment::SEGMENT_HEADER;
+use crate::storage::{Storage, StorageFile};
+use crate::{LogError, Result, TornTail};
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct DiscardPlan {
+    pub logs: Vec<KeptLog>,
+    pub torn_tails: Vec<TornTail>,
+    /// Records kept.
+    pub records: u64,
+    /// Files to remove, in this order.
+    remove: Vec<PathBuf>,
+    /// Segments to cut at these lengths.
+    cut: Vec<(Arc<FoundSegment>, u64)>,
+    /// What is kept but not proven durable: to be written once more, and synced.
+    affirm: Vec<(Arc<FoundSegment>, Range<u64>)>,
+}
+
+/// Plans the cuts.
+pub fn plan(chains: &[LogChain], verdict: &DurabilityVerdict, leftovers: Vec<PathBuf>) -> DiscardPlan {
+    let mut plan = DiscardPlan { remove: leftovers, ..DiscardPlan::default() };
+    for chain in chains {
+        plan.remove.extend(chain.obsolete.iter().map(|segment| segment.path.clone()));
+        plan_log(chain, verdict, &mut plan);
+    }
+    plan
+}
+
+/// Plans to remove all segments. Their numbers, and those `listed` on rosters, are not used again.
+pub fn plan_giving_up(
+    segments: &[Arc<FoundSegment>],
+    listed: impl Iterator<Item = (u32, u64)>,
+    leftovers: Vec<PathBuf>,
+) -> DiscardPlan {
+    let mut plan = DiscardPlan { remove: leftovers, ..DiscardPlan::default() };
+    plan.remove.extend(segments.iter().map(|segment| segment.path.clone()));
+    let found = segments.iter().map(|segment| (segment.header.log, segment.header.number));
+    for (log, number) in found.chain(listed) {
+        match plan.logs.iter_mut().find(|kept| kept.log == log) {
+            Some(kept) => kept.last_number = kept.last_number.max(number),
+            None => plan.logs.push(KeptLog { log, last_number: number, ..KeptLog::default() }),
+        }
+    }
+    plan
+}
+
+fn plan_log(chain: &LogChain, verdict: &DurabilityVerdict, plan: &mut DiscardPlan) {
+    let cut = chain.held.iter().enumerate().rev().find_map(|(place, scanned)| {
+        let marks = [&scanned.scan.last_mark, &scanned.scan.mark_before];
+        let kept = marks.into_iter().flatten().find(|mark| mark.mark.epoch <= verdict.durable);
+        kept.map(|mark| (place, mark))
+    });
+    let mut log = KeptLog { log: chain.log, last_number: chain.last_number(), ..KeptLog::default() };
+    let kept = cut.map_or(0, |(place, _)| place + 1);
+    for scanned in chain.behind.iter().rev().chain(chain.held[kept..].iter().rev()) {
+        plan.torn(scanned, SEGMENT_HEADER as u64);
+        plan.remove.push(scanned.segment.path.clone());
+    }
+    if let Some((place, mark)) = cut {
+        let durable = chain
+            .held
+            .iter()
+            .map(|scanned| scanned.scan.own_durable)
+            .fold(LogPosition::default(), LogPosition::max);
+        for scanned in &chain.held[..place] {
+            plan.records += scanned.scan.records;
+            log.add(scanned, scanned.scan.stop, scanned.scan.last_epoch);
+        }
+        let last = &chain.held[place];
+        plan.records += mark.records;
+        log.add(last, mark.end, mark.mark.epoch);
+        log.link = SegmentLink {
+            previous: LogPosition { segment: last.segment.header.number, offset: mark.end },
+            last_epoch: log.segments.iter().map(|kept| kept.last_epoch).fold(0, u64::max),
+        };
+        if last.segment.len != mark.end {
+            plan.torn(last, mark.end);
+            plan.cut.push((last.segment.clone(), mark.end));
+        }
+        for kept in &log.segments {
+            let number = kept.segment.header.number;
+            let from = match number.cmp(&durable.segment) {
+                Ordering::Less => continue,
+                Ordering::Equal => durable.offset,
+                Ordering::Greater => SEGMENT_HEADER as u64,
+            };
+            plan.affirm.push((kept.segment.clone(), from..kept.end));
+        }
+    }
+    plan.logs.push(log);
+}
+
+impl KeptLog {
+    fn add(&mut self, scanned: &ScannedSegment, end: u64, last_epoch: u64) {
+        self.segments.push(KeptSegment { segment: scanned.segment.clone(), end, last_epoch });
+    }
+}
+
+impl DiscardPlan {
+    /// Notes that content from `offset` on is cut off, if there is any.
+    fn torn(&mut self, scanned: &ScannedSegment, offset: u64) {
+        let bytes = scanned.scan.content_end.saturating_sub(offset);
+        if bytes > 0 {
+            self.torn_tails.push(TornTail { path: scanned.segment.path.clone(), offset, bytes });
+        }
+    }
+
+    /// The files of the segments that are kept.
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let kept = self.logs.iter().flat_map(|log| &log.segments);
+        kept.map(|kept| kept.segment.path.clone()).collect()
+    }
+
+    /// Does it. REQUIRES: the rosters name what is kept and no more.
+    pub fn execute(&self, storage: &dyn Storage) -> Result<()> {
+        let mut folders = BTreeSet::new();
+        for path in &self.remove {
+            storage.remove(path).map_err(|error| LogError::io("remove the log segment", path, &error))?;
+            folders.insert(folder_of(path));
+        }
+        for (segment, len) in &self.cut {
+            let file = segment.open(true)?;
+            file.set_len(*len).map_err(|error| LogError::io("cut the log segment", &segment.path, &error))?;
+        }
+        for (segment, range) in &self.affirm {
+            let file = segment.open(true)?;
+            write_again_and_sync(&*file, range.clone())
+                .map_err(|error| LogError::io("sync the log segment", &segment.path, &error))?;
+        }
+        for folder in folders {
+            sync_dir(storage, folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes what is there once more, and syncs (invariant 3).
+fn write_again_and_sync(file: &dyn StorageFile, range: Range<u64>) -> io::Result<()> {
+    let mut piece = vec![0; (256 << 10).min((range.end - range.start.min(range.end)) as usize)];
+    let mut at = range.start;
+    while at < range.end {
+        let want = ((range.end - at) as usize).min(piece.len());
+        let read = file.read_at(&mut piece[..want], at)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_at(&piece[..read], at)?;
+        at += read as u64;
+    }
+    file.sync_data()
+}
+
+fn sync_dir(storage: &dyn Storage, folder: &Path) -> Result<()> {
+    storage.sync_dir(folder).map_err(|error| LogError::io("sync the folder", folder, &error))
+}

@@ -1,0 +1,143 @@
+//! Deciding which epoch is the last durable one, and whether anything is damaged.
+
+use std::collections::BTreeMap;
+
+use super::log_chain::{LogChain, ScannedSegment};
+use super::scan::{self, MarkAt};
+use crate::record::{LogPosition, Mark};
+use crate::{CheckpointEpochs, LogError, Result};
+
+/// What was decided.
+#[derive(Debug)]
+pub struct DurabilityVerdict {
+    /// The last durable epoch.
+    pub durable: u64,
+    /// The greatest epoch seen.
+    pub last_epoch: u64,
+    /// Epochs seen past the last durable one.
+    pub voided: Vec<u64>,
+}
+
+/// Decides; `docs/format.md` numbers the rules.
+pub fn decide_last_durable_epoch(
+    chains: &[LogChain],
+    checkpoint: CheckpointEpochs,
+) -> Result<DurabilityVerdict> {
+    let all = || chains.iter().flat_map(|chain| chain.held.iter().chain(&chain.behind));
+    // Rule 3.
+    let proven = all().map(|scanned| scanned.scan.proven).fold(checkpoint.end, u64::max);
+    check_stops(chains)?;
+    check_participants(chains, proven, checkpoint.begin)?;
+    let durable = durable(chains, proven);
+    let epochs = || {
+        all().flat_map(|scanned| scanned.scan.recent_epochs.iter().copied().chain([scanned.scan.last_epoch]))
+    };
+    let mut voided: Vec<u64> = epochs().filter(|epoch| *epoch > durable).collect();
+    voided.sort_unstable();
+    voided.dedup();
+    let last_epoch = epochs().fold(durable, u64::max);
+    Ok(DurabilityVerdict { durable, last_epoch, voided })
+}
+
+/// Rule 4, first part: a mark behind the stop that says that the log was durable beyond it.
+fn check_stops(chains: &[LogChain]) -> Result<()> {
+    for chain in chains {
+        let Some(last) = chain.held.last() else { continue };
+        let stop = chain.stop();
+        let behind =
+            chain.behind.iter().map(|scanned| scanned.scan.own_durable.max(scanned.scan.own_durable_behind));
+        let proven = behind.fold(last.scan.own_durable_behind, LogPosition::max);
+        if proven > stop {
+            return Err(damaged(last, stop, "a later mark says that more was durable"));
+        }
+    }
+    Ok(())
+}
+
+/// Rule 4, second part: participants of proven epochs without their marks.
+fn check_participants(chains: &[LogChain], proven: u64, begin: u64) -> Result<()> {
+    let mut required = BTreeMap::new();
+    for scanned in chains.iter().flat_map(|chain| &chain.held) {
+        for (log, position) in &scanned.scan.required {
+            let place: &mut LogPosition = required.entry(*log).or_default();
+            *place = (*place).max(*position);
+        }
+        for last in scanned.scan.last_mark.iter().filter(|last| (begin..=proven).contains(&last.mark.epoch)) {
+            scan::require(&mut required, &last.mark);
+        }
+    }
+    for (log, position) in required {
+        match chains.iter().find(|chain| chain.log == log) {
+            Some(chain) if chain.stop() > position => {}
+            Some(chain) => {
+                if let Some(last) = chain.held.last() {
+                    return Err(damaged(last, chain.stop(), "another log says that more was durable"));
+                }
+            }
+            None => return Err(missing(chains, log, position)),
+        }
+    }
+    Ok(())
+}
+
+fn damaged(last: &ScannedSegment, stop: LogPosition, evidence: &str) -> LogError {
+    LogError::Damaged {
+        path: last.segment.path.clone(),
+        offset: stop.offset,
+        what: format!("{}, but {evidence}", last.scan.why),
+    }
+}
+
+fn missing(chains: &[LogChain], log: u32, position: LogPosition) -> LogError {
+    let name = crate::segment::file_name(log, position.segment);
+    let beside = chains.iter().find_map(|chain| chain.held.first());
+    let path =
+        beside.map_or_else(|| name.clone().into(), |scanned| scanned.segment.path.with_file_name(&name));
+    LogError::Damaged {
+        path,
+        offset: position.offset,
+        what: "the file is missing, and other logs say that it was durable; looked for in all log folders"
+            .into(),
+    }
+}
+
+/// Rule 5: marks past what is proven, whose participants all have theirs.
+fn durable(chains: &[LogChain], proven: u64) -> u64 {
+    let mut candidates: Vec<&Mark> = chains
+        .iter()
+        .filter_map(last_mark)
+        .map(|last| &last.mark)
+        .filter(|mark| mark.epoch > proven)
+        .collect();
+    candidates.sort_by_key(|mark| mark.epoch);
+    let mut durable = proven;
+    for mark in candidates {
+        let complete = mark.participants.iter().all(|participant| {
+            chains
+                .iter()
+                .find(|chain| chain.log == participant.log)
+                .is_some_and(|chain| has_mark(chain, mark.epoch, participant.mark))
+        });
+        if !complete {
+            break;
+        }
+        durable = mark.epoch;
+    }
+    durable
+}
+
+/// The last mark of a log that holds.
+fn last_mark(chain: &LogChain) -> Option<&MarkAt> {
+    chain.held.iter().rev().find_map(|scanned| scanned.scan.last_mark.as_ref())
+}
+
+fn has_mark(chain: &LogChain, epoch: u64, position: LogPosition) -> bool {
+    chain.held.iter().any(|scanned| {
+        scanned.segment.header.number == position.segment
+            && scanned
+                .scan
+                .last_mark
+                .as_ref()
+                .is_some_and(|last| last.mark.epoch == epoch && last.at == position.offset)
+    })
+}

@@ -1,0 +1,102 @@
+//! Reading records out of a segment file, one after the other.
+
+use std::io;
+
+use crate::record::{RECORD_HEADER, RecordHeader};
+use crate::segment::SEGMENT_HEADER;
+use crate::storage::StorageFile;
+
+/// How much is read at a time.
+const WINDOW: usize = 1 << 20;
+
+/// Reads the records of a segment up to the first place where there is none.
+#[derive(Debug)]
+pub struct RecordReader<'a> {
+    file: &'a dyn StorageFile,
+    seed: u32,
+    /// Nothing is read from here on.
+    end: u64,
+    at: u64,
+    window: Vec<u8>,
+    window_at: u64,
+    last_epoch: u64,
+}
+
+/// A record as it lies in the file.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundLogRecord<'a> {
+    /// Where its header begins.
+    pub at: u64,
+    pub header: RecordHeader,
+    pub payload: &'a [u8],
+}
+
+/// Why there is no record at a place.
+pub type NoRecord = &'static str;
+
+impl<'a> RecordReader<'a> {
+    /// Reads the records of a segment before `end`, none of which is of an epoch before `first_epoch`.
+    pub fn new(file: &'a dyn StorageFile, seed: u32, first_epoch: u64, end: u64) -> Self {
+        let at = SEGMENT_HEADER as u64;
+        Self { file, seed, end, at, window: Vec::new(), window_at: at, last_epoch: first_epoch }
+    }
+
+    /// Where the next record begins, or should.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next record, or why there is none; then the reader stays where it is.
+    pub fn next(&mut self) -> io::Result<Result<FoundLogRecord<'_>, NoRecord>> {
+        let at = self.at;
+        if at == self.end {
+            return Ok(Err("the file ends"));
+        }
+        let Some(bytes) = self.bytes(RECORD_HEADER)? else {
+            return Ok(Err("the file ends within a record's header"));
+        };
+        let mut head = [0; RECORD_HEADER];
+        head.copy_from_slice(bytes);
+        let Some(header) = RecordHeader::parse(&head) else {
+            let zeros = head == [0; RECORD_HEADER];
+            return Ok(Err(if zeros { "there are zeros" } else { "there is no record's header" }));
+        };
+        let (seed, last_epoch) = (self.seed, self.last_epoch);
+        let len = RECORD_HEADER + header.len;
+        // The window is looked up twice for the borrow checker's sake; the second time is free.
+        match self.bytes(len)? {
+            None => return Ok(Err("the file ends within a record")),
+            Some(record) if !header.holds(seed, record) => {
+                return Ok(Err("the checksum of a record is wrong"));
+            }
+            Some(_) if header.epoch < last_epoch => {
+                return Ok(Err("a record's epoch is before its predecessor's"));
+            }
+            Some(_) => {}
+        }
+        self.last_epoch = header.epoch;
+        self.at += len as u64;
+        let start = (at - self.window_at) as usize;
+        Ok(Ok(FoundLogRecord { at, header, payload: &self.window[start + RECORD_HEADER..start + len] }))
+    }
+
+    /// The `len` bytes from `at` on; `None` if the file ends before.
+    fn bytes(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
+        if self.at + len as u64 > self.end {
+            return Ok(None);
+        }
+        let start = (self.at - self.window_at) as usize;
+        if start + len > self.window.len() {
+            let want = (self.end - self.at).min(len.max(WINDOW) as u64) as usize;
+            self.window.resize(want, 0);
+            let read = self.file.read_at(&mut self.window, self.at)?;
+            self.window.truncate(read);
+            self.window_at = self.at;
+            if read < len {
+                return Ok(None);
+            }
+            return Ok(Some(&self.window[..len]));
+        }
+        Ok(Some(&self.window[start..start + len]))
+    }
+}

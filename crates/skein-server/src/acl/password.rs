@@ -1,0 +1,101 @@
+//! Passwords: kept as SHA-256 like Redis's, so that its files stay usable, and compared in constant time.
+//!
+//! The hash has no salt and is quick, as in Redis: it does not protect a short password from whoever has the file. ACL GENPASS makes long ones.
+
+use std::fmt::{self, Write};
+
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+/// Digits of a hash as it is written.
+const DIGITS: usize = 64;
+
+/// A password's hash.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PasswordHash([u8; DIGITS / 2]);
+
+impl PasswordHash {
+    pub(crate) fn of(password: &[u8]) -> Self {
+        Self(Sha256::digest(password).into())
+    }
+
+    /// A hash from 64 hexadecimal digits in lower case; `None` if it is not that.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let text: &[u8; DIGITS] = text.try_into().ok()?;
+        let mut bytes = [0; DIGITS / 2];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Whether one of `hashes` is this; the time it takes says neither which one nor how near it was.
+    pub(crate) fn is_among(&self, hashes: &[Self]) -> bool {
+        let equal = hashes.iter().fold(Choice::from(0), |found, hash| found | self.0.ct_eq(&hash.0));
+        equal.into()
+    }
+}
+
+impl fmt::Display for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Nothing of it: what is printed for debugging goes into logs.
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hash")
+    }
+}
+
+/// A password of so many random bits, rounded up to hexadecimal digits; `Err` if the system has no randomness.
+pub(crate) fn generate(bits: usize) -> Result<String, getrandom::Error> {
+    let digits = bits.div_ceil(4);
+    let mut bytes = vec![0; digits.div_ceil(2)];
+    getrandom::fill(&mut bytes)?;
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Into a string nothing fails.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.truncate(digits);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_redis() {
+        let text = "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4";
+        assert_eq!(PasswordHash::of(b"pw").to_string(), text);
+        assert!(PasswordHash::parse(text.as_bytes()) == Some(PasswordHash::of(b"pw")));
+        for bad in [&text[1..], &text.to_uppercase(), &text.replace('3', "g"), ""] {
+            assert!(PasswordHash::parse(bad.as_bytes()).is_none(), "{bad}");
+        }
+        assert_eq!(format!("{:?}", PasswordHash::of(b"pw")), "Hash");
+    }
+
+    #[test]
+    fn one_of_several() {
+        let hashes = [PasswordHash::of(b"a"), PasswordHash::of(b"b")];
+        assert!(PasswordHash::of(b"a").is_among(&hashes) && PasswordHash::of(b"b").is_among(&hashes));
+        assert!(!PasswordHash::of(b"c").is_among(&hashes) && !PasswordHash::of(b"a").is_among(&[]));
+    }
+
+    #[test]
+    fn generated_passwords_have_the_length_asked_for() {
+        for (bits, digits) in [(1, 1), (4, 1), (5, 2), (256, 64), (4096, 1024)] {
+            let text = generate(bits).expect("randomness");
+            assert!(text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
+        }
+        assert_ne!(generate(256), generate(256));
+    }
+}

@@ -1,0 +1,243 @@
+//! A server that listens and has no data yet: its ports, its users, and who answers meanwhile.
+//!
+//! ```text
+//!   Server::bind ─► Bound { ports, metrics, users } ─ answer_loading ─► LOADING to most requests (see `loading`)
+//!                     └──────────────────────────────── serve(store) ─► Server
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use mio::net::TcpListener;
+use skein_store::OpenProgress;
+
+use crate::acceptor;
+use crate::acl::Acl;
+use crate::engine::Engine;
+use crate::loading::Loading;
+use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
+use crate::open_files::OpenFileBudget;
+use crate::server::{Server, poll_with_waker, system};
+use crate::shared::{Mailbox, ServerShared};
+use crate::tls::TlsPort;
+use crate::transport::Listener;
+use crate::worker;
+use crate::worker::loading::{LoadingHandover, LoadingThread};
+use crate::{ServerOptions, StartError, open_files, unix_socket};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// A server that listens and has no data yet (see `loading`). Dropped, it listens no more.
+#[derive(Debug)]
+pub struct BoundServer {
+    loading: Arc<Loading>,
+    tls: Option<Arc<TlsPort>>,
+    ports: ListeningPorts,
+    metrics: MetricsPort,
+    metrics_address: Option<SocketAddr>,
+}
+
+/// Where connections come in, or who answers there.
+#[derive(Debug)]
+enum ListeningPorts {
+    Waiting(Vec<Listener>),
+    Answered(LoadingThread),
+}
+
+/// The metrics, if they are wanted: the port that waits, then the thread that answers there, which
+/// ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct MetricsPort {
+    waiting: Option<MetricsListener>,
+    pub given: Option<MetricsThread>,
+    pages: Arc<MetricsPages>,
+}
+
+impl BoundServer {
+    /// See [`Server::bind`].
+    pub(crate) fn new(
+        mut options: ServerOptions,
+        progress: Arc<OpenProgress>,
+    ) -> Result<BoundServer, StartError> {
+        options.check()?;
+        let acl = Arc::new(acl(&mut options)?);
+        let files = OpenFileBudget::now(options.workers, 0);
+        options.clients_max = clients_max(&files, options.clients_max)?;
+        let (listener, address) = listen_on(options.listen)?;
+        let mut listeners = vec![Listener::Tcp(listener)];
+        let mut tls_port = None;
+        if let Some(tls) = &options.tls {
+            let config = tls.config()?;
+            let (listener, address) = listen_on(tls.listen)?;
+            let port = Arc::new(TlsPort::new(address, tls.clone(), config));
+            listeners.push(Listener::Tls(listener, Arc::clone(&port)));
+            tls_port = Some(port);
+        }
+        if let Some(socket) = &options.unix_socket {
+            let failed = |cause| StartError::UnixSocket { path: socket.path.clone(), cause };
+            listeners.push(unix_socket::listen(socket, BACKLOG).map_err(failed)?);
+        }
+        let metrics = options.metrics.map(MetricsListener::at).transpose()?;
+        let loading = Arc::new(Loading::new(options, acl, (address, run_id()?), progress));
+        Ok(Self {
+            tls: tls_port,
+            ports: ListeningPorts::Waiting(listeners),
+            metrics_address: metrics.as_ref().map(MetricsListener::address),
+            metrics: MetricsPort {
+                waiting: metrics,
+                given: None,
+                pages: Arc::new(MetricsPages::new(Arc::clone(&loading))),
+            },
+            loading,
+        })
+    }
+
+    /// Where it listens; tells the port that was taken for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.loading.address
+    }
+
+    /// Where it listens for TLS, if it does.
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.tls.as_ref().map(|port| port.address)
+    }
+
+    /// Where it answers Prometheus, if it does.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
+    /// Answers whoever comes, from now on until [`serve`](Self::serve): with LOADING, as Redis
+    /// does, but for what needs no data. A client's SHUTDOWN cancels the opening of the store.
+    ///
+    /// # Errors
+    /// No threads left.
+    pub fn answer_loading(mut self) -> Result<Self, StartError> {
+        if let ListeningPorts::Waiting(listeners) = self.ports {
+            self.ports = ListeningPorts::Answered(LoadingThread::start(self.loading.clone(), listeners)?);
+        }
+        self.metrics.serve()?;
+        Ok(self)
+    }
+
+    /// Starts serving `store`, of either engine. The store stays the caller's to close, after
+    /// [`Server::wait`].
+    ///
+    /// # Errors
+    /// No threads left.
+    pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
+        let Self { loading, tls, ports, mut metrics, .. } = self;
+        let handover = match ports {
+            ListeningPorts::Waiting(listeners) => LoadingHandover { listeners, guests: Vec::new() },
+            ListeningPorts::Answered(doorman) => doorman.end()?,
+        };
+        let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
+        let mut polls = Vec::new();
+        let mut mailboxes = Vec::new();
+        for _ in 0..loading.options.workers {
+            let (poll, waker) = poll_with_waker(worker::WAKE)?;
+            polls.push(poll);
+            mailboxes.push(Mailbox::new(waker));
+        }
+        // The store's files are open by now, and so are the connections that the doorman let in.
+        let files = OpenFileBudget::now(loading.options.workers, handover.guests.len());
+        let mut options = loading.options.clone();
+        options.clients_max = clients_max(&files, options.clients_max)?;
+        let shared = Arc::new(ServerShared::new(
+            options,
+            (loading.address, tls),
+            loading.acl.clone(),
+            store.into(),
+            mailboxes,
+            acceptor_waker,
+            (files, loading.run_id.clone()),
+        ));
+        shared.count_from(&loading);
+        let listening = Arc::downgrade(&shared);
+        shared.store.on_durable(move || {
+            if let Some(shared) = listening.upgrade() {
+                shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
+            }
+        });
+        metrics.pages.serve(&shared);
+        metrics.serve()?;
+        let server = Server::start_threads(&shared, (acceptor_poll, handover), polls, metrics);
+        match &server {
+            Ok(_) => {
+                tracing::info!(address = %loading.address, workers = shared.options.workers, "serving");
+            }
+            // Threads that were started before the one that failed end by this.
+            Err(_) => shared.stop(),
+        }
+        server
+    }
+}
+
+impl MetricsPort {
+    /// Answers from now on, if there is a place to ask.
+    fn serve(&mut self) -> Result<(), StartError> {
+        if let Some(listening) = self.waiting.take() {
+            self.given = Some(listening.serve(&self.pages)?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MetricsPort {
+    fn drop(&mut self) {
+        if let Some(metrics) = self.given.take() {
+            metrics.give_up(&self.pages);
+        }
+    }
+}
+
+/// A port that is listened on, and its address.
+fn listen_on(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |cause| StartError::Listen { listen, cause };
+    let listener = TcpListener::bind(listen).map_err(failed)?;
+    // The standard library's queue of 128 overflows in a burst, and a client that is dropped tries again after
+    // a whole second. Listening once more only sets the length; the system caps it.
+    rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// The users to begin with. The password is taken out of the options: nothing keeps it but as a hash.
+fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
+    let password = options.password.take();
+    let acl = Acl::new(password.as_deref(), options.acl_file.clone()).map_err(|error| {
+        StartError::AclFile { path: options.acl_file.clone().unwrap_or_default(), why: error.to_string() }
+    })?;
+    if acl.users.default_user().is_open()
+        && let Some(listen) = options.first_public_address()
+    {
+        return Err(StartError::NoPassword { listen });
+    }
+    Ok(acl)
+}
+
+/// How many clients there may be, of so many that are wanted.
+fn clients_max(files: &OpenFileBudget, wanted: usize) -> Result<usize, StartError> {
+    let clients = files.make(wanted);
+    if clients == 0 {
+        return Err(StartError::TooFewFiles { limit: open_files::limit().unwrap_or(0), kept: files.kept });
+    }
+    if clients < wanted {
+        let (limit, kept) = (open_files::limit(), files.kept);
+        tracing::warn!(
+            limit,
+            kept,
+            "clients_max is lowered from {wanted} to {clients}: the limit on open files has no room for more beside those that are kept for logs and checkpoints; raise it (ulimit -n)"
+        );
+    }
+    Ok(clients)
+}
+
+/// 20 random bytes in hexadecimal digits.
+fn run_id() -> Result<String, StartError> {
+    let mut bytes = [0; 20];
+    getrandom::fill(&mut bytes).map_err(|error| system("random numbers")(error.into()))?;
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Ok(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect())
+}

@@ -1,0 +1,101 @@
+//! Why a command was not done, and how that is said on the wire.
+//!
+//! Clients look at the first word of an error. Where Redis has a text for the same mistake, it is used to the
+//! letter.
+
+use std::borrow::Cow;
+
+use skein_disk::DiskError;
+use skein_syntax::SyntaxError;
+
+use crate::engine::{Error, RowError};
+use crate::resp::ReplyWriter;
+
+pub(crate) const SYNTAX: CommandError = CommandError::text("ERR syntax error");
+pub(crate) const NOT_AN_INTEGER: CommandError =
+    CommandError::text("ERR value is not an integer or out of range");
+pub(crate) const NOT_A_FLOAT: CommandError = CommandError::text("ERR value is not a valid float");
+pub(crate) const INFINITE_SUM: CommandError =
+    CommandError::text("ERR increment would produce NaN or Infinity");
+pub(crate) const OVERFLOW: CommandError = CommandError::text("ERR increment or decrement would overflow");
+pub(crate) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+pub(crate) const NOT_IN_MULTI: CommandError =
+    CommandError::text("ERR Command not allowed inside a transaction");
+pub(crate) const OUT_OF_MEMORY: CommandError =
+    CommandError::text("OOM command not allowed when used memory > 'maxmemory'.");
+pub(crate) const NO_AUTH: &str = "NOAUTH Authentication required.";
+
+/// Why a command was not done: an error reply. Nothing was written then, unless the command's page says otherwise.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandError(Cow<'static, [u8]>);
+
+impl CommandError {
+    pub(crate) const fn text(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text.as_bytes()))
+    }
+
+    pub(crate) fn owned(text: impl Into<Vec<u8>>) -> Self {
+        Self(Cow::Owned(text.into()))
+    }
+
+    pub(crate) fn wrong_type() -> Self {
+        Self::text(WRONG_TYPE)
+    }
+
+    pub(crate) fn wrong_arity(command: &str) -> Self {
+        Self::owned(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+
+    /// An integer that is none of the range that it has to be of.
+    pub(crate) fn out_of_range(least: i64, most: i64) -> Self {
+        Self::owned(format!("ERR value is out of range, value must between {least} and {most}"))
+    }
+
+    /// What the client hears if a transaction was not run because of this.
+    pub(crate) fn aborts(&self) -> Self {
+        Self::owned([b"EXECABORT Transaction discarded because of: ", &*self.0].concat())
+    }
+
+    /// What is said.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn write(&self, reply: &mut ReplyWriter<'_>) {
+        reply.error_bytes(&self.0);
+    }
+}
+
+impl From<SyntaxError> for CommandError {
+    fn from(mistake: SyntaxError) -> Self {
+        Self::owned(mistake.to_string())
+    }
+}
+
+impl From<RowError> for CommandError {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::WrongKind { .. } => Self::wrong_type(),
+            RowError::NotAnInteger => NOT_AN_INTEGER,
+            RowError::Overflow { .. } => OVERFLOW,
+            RowError::OverBudget { .. } => OUT_OF_MEMORY,
+            RowError::IndexFull { .. } => Self::owned(format!("OOM {error}")),
+            RowError::WritesStopped { .. } | RowError::NoRoomOnDisk { .. } => {
+                Self::owned(format!("MISCONF {error}"))
+            }
+            _ => Self::owned(format!("ERR {error}")),
+        }
+    }
+}
+
+impl From<Error> for CommandError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Rows(error) => error.into(),
+            // The log is the same under both engines.
+            Error::Disk(DiskError::Log(error)) => RowError::from(error).into(),
+            Error::Disk(error @ DiskError::Stopped { .. }) => Self::owned(format!("MISCONF {error}")),
+            _ => Self::owned(format!("ERR {error}")),
+        }
+    }
+}

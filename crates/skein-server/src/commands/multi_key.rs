@@ -1,0 +1,158 @@
+//! Commands that read and write several keys as one: RENAME, RENAMENX, COPY, MSETNX.
+//!
+//! All are exclusive (`Handler::Exclusive`): nobody sees a part of one, and on disk it is there whole or not at all. What can refuse one comes before its
+//! first write.
+
+use super::command_error::SYNTAX;
+use super::databases::check_index;
+use super::sorted_sets::{entries_of, replace_set};
+use super::strings::pairs_of;
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::engine::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
+use crate::resp::{ReplyWriter, RequestArgs};
+
+type MultiKeyResult = Result<AfterCommand, CommandError>;
+
+/// Another row with what this one holds, until the same time.
+fn twin(rows: &RowAllocator, row: RowRef<'_>) -> Row {
+    rows.until(row, row.expires_at())
+}
+
+/// A row with what a key holds; `None` if it is absent.
+fn copy_of(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<Option<Row>, CommandError> {
+    let mut copy = None;
+    writer.update::<CommandError>(key, |row, rows| {
+        copy = row.map(|row| twin(rows, row));
+        Ok(RowChange::Keep)
+    })?;
+    Ok(copy)
+}
+
+/// Sets a key to a row; not if it is there and may not be `replaced`. Whether it was done.
+fn put(
+    writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    row: &Row,
+    replace: bool,
+) -> Result<bool, CommandError> {
+    let updated = writer.update::<CommandError>(key, |present, rows| {
+        let refused = present.is_some() && !replace;
+        Ok(if refused { RowChange::Keep } else { RowChange::Put(twin(rows, row.as_ref())) })
+    })?;
+    Ok(updated.changed)
+}
+
+/// Gives a key another name; whether that was free or may be `replaced`.
+fn move_key(
+    context: &mut CommandContext<'_>,
+    from: &[u8],
+    to: &[u8],
+    replace: bool,
+) -> Result<bool, CommandError> {
+    let (moved, ticket) = context.session.write(|writer| writer.rename(from, to, replace));
+    context.ticket = ticket;
+    moved??.ok_or(CommandError::text("ERR no such key"))
+}
+
+pub(super) fn rename(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MultiKeyResult {
+    move_key(context, args.get(1), args.get(2), true)?;
+    reply.ok();
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn rename_nx(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MultiKeyResult {
+    let moved = move_key(context, args.get(1), args.get(2), false)?;
+    reply.int(moved.into());
+    Ok(AfterCommand::Done)
+}
+
+/// Whether a key is absent.
+fn is_free(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<bool, CommandError> {
+    let present = writer.update::<CommandError>(key, |_, _| Ok(RowChange::Keep))?;
+    Ok(!present.existed)
+}
+
+/// Copies what a row stands for with its time of expiry; not if there is something and it may not be `replaced`. Whether it was done.
+fn copy_members(
+    writer: &mut EngineWriter<'_, '_>,
+    from: &[u8],
+    row: RowRef<'_>,
+    to: &[u8],
+    replace: bool,
+) -> Result<bool, CommandError> {
+    if !replace && !is_free(writer, to)? {
+        return Ok(false);
+    }
+    let expires = row.expires_at();
+    if row.sorted_set().is_some() {
+        let entries = writer.change_set(from, false, |set| Ok::<_, CommandError>(entries_of(set)))?;
+        replace_set(writer, to, &entries.unwrap_or_default(), expires)?;
+    } else {
+        // Read before it is written to: a reader keeps writers waiting.
+        let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
+        let columns: Vec<(&[u8], &[u8])> =
+            columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        writer.replace_columns(to, &columns, expires)?;
+    }
+    Ok(true)
+}
+
+/// `COPY source destination [DB 0] [REPLACE]`
+pub(super) fn copy(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MultiKeyResult {
+    let mut replace = false;
+    let mut rest = args.from(3);
+    while let Some(word) = rest.next() {
+        if is(word, "REPLACE") {
+            replace = true;
+        } else if is(word, "DB") {
+            check_index(rest.next().ok_or(SYNTAX)?)?;
+        } else {
+            return Err(SYNTAX);
+        }
+    }
+    let (from, to) = (args.get(1), args.get(2));
+    if from == to {
+        return Err(CommandError::text("ERR source and destination objects are the same"));
+    }
+    let (copied, ticket) = context.session.write(|writer| match copy_of(writer, from)? {
+        // A row that stands for what changes without it would share that.
+        Some(row) if row.as_ref().changes().is_some() => {
+            copy_members(writer, from, row.as_ref(), to, replace)
+        }
+        Some(row) => put(writer, to, &row, replace),
+        None => Ok(false),
+    });
+    context.ticket = ticket;
+    reply.int(copied??.into());
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn mset_nx(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> MultiKeyResult {
+    if args.len().is_multiple_of(2) {
+        return Err(CommandError::wrong_arity("msetnx"));
+    }
+    let pairs = pairs_of(args);
+    let keys: Vec<&[u8]> = pairs.iter().map(|(key, _)| *key).collect();
+    let free = context.session.count_present(&keys)? == 0;
+    if free {
+        context.ticket = context.session.put_all(&pairs)?;
+    }
+    reply.int(free.into());
+    Ok(AfterCommand::Done)
+}

@@ -1,0 +1,346 @@
+//! Any of what a key holds, columns or members: HRANDFIELD and ZRANDMEMBER, which differ in how a few are found, and not in what is asked for or in how many are given.
+//!
+//! ```text
+//!   none twice     view ─► each entry is taken, or not ─► reply
+//!   any            view ─► entries whose place was drawn ─► picked ─► reply, in any order
+//! ```
+//!
+//! In slices all entries are gone through, in a view of one moment: they are not counted by place there. Places are drawn from the least on, each when it is come to, so that no
+//! slice does what grows with how many are asked for.
+
+use std::ops::ControlFlow;
+
+use skein_syntax::number::parse_i64;
+
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
+use super::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
+use super::{CommandError, is};
+use crate::engine::MembersView;
+use crate::random::{CommandRng, SortedDraws};
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+
+/// What the entries are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RandomEntryKind {
+    Columns,
+    /// Of a sorted set: their values are their scores.
+    Members,
+}
+
+/// How many entries are asked for, and how they are written.
+#[derive(Clone, Copy)]
+pub(super) struct RandomQuery {
+    pub entries: RandomEntryKind,
+    pub count: usize,
+    /// None twice.
+    pub distinct: bool,
+    /// With what the columns hold, or the scores.
+    pub values: bool,
+    /// One by itself, and not an array of them.
+    pub single: bool,
+}
+
+impl RandomQuery {
+    /// What the arguments after the key say: nothing, or a count and maybe an option.
+    pub(super) fn parse(entries: RandomEntryKind, args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+        if args.len() == 2 {
+            return Ok(Self { entries, count: 1, distinct: true, values: false, single: true });
+        }
+        let count = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+        if count == i64::MIN {
+            return Err(CommandError::out_of_range(-i64::MAX, i64::MAX));
+        }
+        let option = if entries == RandomEntryKind::Columns { "WITHVALUES" } else { "WITHSCORES" };
+        let values = args.len() == 4 && is(args.get(3), option);
+        if args.len() > 3 && !values {
+            return Err(SYNTAX);
+        }
+        if values && count.unsigned_abs() > i64::MAX.unsigned_abs() / 2 {
+            return Err(CommandError::text("ERR value is out of range"));
+        }
+        let magnitude = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+        Ok(Self { entries, count: magnitude, distinct: count >= 0, values, single: false })
+    }
+
+    /// The answer of a key that is not there.
+    pub(super) fn nothing(&self, reply: &mut ReplyWriter<'_>) {
+        if self.single { reply.null() } else { reply.array(0) }
+    }
+
+    /// The head of an array of `count` entries.
+    pub(super) fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+        let pairs = reply.protocol() == Protocol::Resp3;
+        if !self.single {
+            reply.array(if self.values && !pairs { count * 2 } else { count });
+        }
+    }
+
+    /// An entry of the array.
+    pub(super) fn entry(&self, name: &[u8], value: &[u8], reply: &mut ReplyWriter<'_>) {
+        if self.values && reply.protocol() == Protocol::Resp3 {
+            reply.array(2);
+        }
+        reply.bulk(name);
+        match self.entries {
+            _ if !self.values => {}
+            RandomEntryKind::Columns => reply.bulk(value),
+            RandomEntryKind::Members => reply.double(MembersView::score_in(value)),
+        }
+    }
+
+    /// Bytes of an answer with so many entries, at least: an empty name takes so much.
+    fn bytes_min(&self) -> usize {
+        self.count.saturating_mul(b"$0\r\n\r\n".len())
+    }
+}
+
+/// Many entries, or few of which many are asked for.
+pub(crate) enum RandomTask {
+    Distinct(DistinctDraw),
+    Drawn(RepeatedDraw),
+}
+
+impl RandomTask {
+    /// Any entries of a view.
+    pub(super) fn new(view: MembersView, asked: RandomQuery) -> Self {
+        if asked.distinct {
+            let wanted = asked.count.min(left_of(&view));
+            return Self::Distinct(DistinctDraw {
+                view,
+                asked,
+                random: CommandRng::new(),
+                wanted,
+                new: true,
+            });
+        }
+        let len = left_of(&view);
+        let draws = (asked.count < len).then(|| DrawnPositions::new(asked.count, len));
+        Self::Drawn(RepeatedDraw {
+            view: Some(view),
+            at: 0,
+            draws,
+            ..RepeatedDraw::of(asked, PickedEntries::default())
+        })
+    }
+
+    /// Any of these entries, which are not many, any of them more than once.
+    pub(super) fn of_few(entries: &[(Vec<u8>, Vec<u8>)], asked: RandomQuery) -> Self {
+        let mut picked = PickedEntries::default();
+        for (name, value) in entries {
+            picked.push(name, if asked.values { value } else { &[] });
+        }
+        Self::Drawn(RepeatedDraw::of(asked, picked))
+    }
+
+    fn asked(&self) -> &RandomQuery {
+        match self {
+            Self::Distinct(task) => &task.asked,
+            Self::Drawn(task) => &task.asked,
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Distinct(_) => 0,
+            Self::Drawn(task) => task.memory(),
+        }
+    }
+
+    pub(super) fn step(
+        &mut self,
+        slice: &TaskSlice<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<TaskProgress, CommandError> {
+        let way_out = match self.asked().entries {
+            RandomEntryKind::Columns => "ask for fewer columns",
+            RandomEntryKind::Members => "ask for fewer members",
+        };
+        let more = match self {
+            Self::Distinct(task) => task.step(reply),
+            Self::Drawn(task) => {
+                // Before the first is drawn: any number may be asked for.
+                slice.check_bytes(task.asked.bytes_min(), way_out)?;
+                slice.check_held(task.memory(), way_out)?;
+                task.step(reply)
+            }
+        };
+        slice.check_len(reply, way_out)?;
+        Ok(if more { TaskProgress::More } else { TaskProgress::Done })
+    }
+}
+
+fn left_of(view: &MembersView) -> usize {
+    usize::try_from(view.left()).unwrap_or(usize::MAX)
+}
+
+/// Entries of which none is given twice: one after the other is taken or not, as many as are wanted in the end.
+pub(crate) struct DistinctDraw {
+    view: MembersView,
+    asked: RandomQuery,
+    random: CommandRng,
+    /// How many are still to be taken.
+    wanted: usize,
+    /// Nothing is written yet.
+    new: bool,
+}
+
+impl DistinctDraw {
+    /// Whether there is more to do.
+    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+        let Self { view, asked, random, wanted, new } = self;
+        if std::mem::take(new) {
+            asked.head(*wanted, reply);
+        }
+        if *wanted == 0 {
+            return false;
+        }
+        let (full, mut left) = (full_from(reply.position()), left_of(view));
+        let more = view.step(SLICE_KEYS, |name, value| {
+            if random.below(left.max(1)) < *wanted {
+                asked.entry(name, value, reply);
+                *wanted -= 1;
+            }
+            left = left.saturating_sub(1);
+            if *wanted == 0 { ControlFlow::Break(()) } else { full(reply) }
+        });
+        more && *wanted > 0
+    }
+}
+
+/// Copies of entries, one after the other.
+#[derive(Default)]
+struct PickedEntries {
+    bytes: Vec<u8>,
+    /// Where the name of each ends, and its value.
+    ends: Vec<(usize, usize)>,
+}
+
+impl PickedEntries {
+    fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        let name_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.ends.push((name_end, self.bytes.len()));
+    }
+
+    fn get(&self, at: usize) -> Option<(&[u8], &[u8])> {
+        let (name_end, end) = *self.ends.get(at)?;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        Some((&self.bytes[start..name_end], &self.bytes[name_end..end]))
+    }
+
+    fn memory(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<(usize, usize)>()
+    }
+}
+
+/// The places that are drawn, fewer than there are entries.
+struct DrawnPositions {
+    rising: SortedDraws,
+    next: Option<usize>,
+    /// Which of the entries that were picked are given.
+    given: Vec<usize>,
+}
+
+impl DrawnPositions {
+    /// REQUIRES: `count` < `len`.
+    fn new(count: usize, len: usize) -> Self {
+        let mut rising = SortedDraws::new(count, len);
+        Self { next: rising.next(), rising, given: Vec::new() }
+    }
+
+    /// Whether the entry at a place was drawn; it is the `index`-th of those that were. REQUIRES: places rise by one.
+    fn come_to(&mut self, place: usize, index: usize) -> bool {
+        let before = self.given.len();
+        while self.next == Some(place) {
+            self.given.push(index);
+            self.next = self.rising.next();
+        }
+        self.given.len() > before
+    }
+}
+
+/// Entries any of which may be given more than once.
+pub(crate) struct RepeatedDraw {
+    /// Entries that may still have to be picked, and the place of the next.
+    view: Option<MembersView>,
+    at: usize,
+    asked: RandomQuery,
+    random: CommandRng,
+    /// `None` if as many are asked for as there are, or more: all are picked then, and any is given.
+    draws: Option<DrawnPositions>,
+    picked: PickedEntries,
+    /// How many are given; `None` before the first.
+    given: Option<usize>,
+}
+
+impl RepeatedDraw {
+    fn of(asked: RandomQuery, picked: PickedEntries) -> Self {
+        Self { view: None, at: 0, asked, random: CommandRng::new(), draws: None, picked, given: None }
+    }
+
+    /// Bytes that are held until they are given.
+    fn memory(&self) -> usize {
+        self.picked.memory() + self.draws.as_ref().map_or(0, |draws| size_of_val(&draws.given[..]))
+    }
+
+    /// Whether there is more to do.
+    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+        if self.view.is_some() {
+            self.pick();
+            return true;
+        }
+        self.give(reply)
+    }
+
+    /// Picks some.
+    fn pick(&mut self) {
+        let Self { view, at, draws, picked, asked, .. } = self;
+        let held = picked.bytes.len();
+        let more = view.as_mut().is_some_and(|view| {
+            view.step(SLICE_KEYS, |name, value| {
+                if draws.as_mut().is_none_or(|draws| draws.come_to(*at, picked.ends.len())) {
+                    picked.push(name, if asked.values { value } else { &[] });
+                }
+                *at += 1;
+                let ends = draws.as_ref().is_some_and(|draws| draws.next.is_none());
+                let full = picked.bytes.len() - held > SLICE_BYTES;
+                if ends || full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+        });
+        if !more || draws.as_ref().is_some_and(|draws| draws.next.is_none()) {
+            *view = None;
+        }
+    }
+
+    /// Gives some; whether there are more.
+    fn give(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+        let Self { asked, random, draws, picked, given, .. } = self;
+        let count = match draws {
+            Some(draws) => draws.given.len(),
+            None if picked.ends.is_empty() => 0,
+            None => asked.count,
+        };
+        let given = given.get_or_insert_with(|| {
+            asked.head(count, reply);
+            0
+        });
+        let (full, end) = (full_from(reply.position()), count.min(*given + SLICE_KEYS));
+        while *given < end && full(reply).is_continue() {
+            let at = match draws {
+                // They were drawn from the least on, and are given in any order.
+                Some(draws) => {
+                    let any = *given + random.below(count - *given);
+                    draws.given.swap(*given, any);
+                    draws.given[*given]
+                }
+                None => random.below(picked.ends.len()),
+            };
+            if let Some((name, value)) = picked.get(at) {
+                asked.entry(name, value, reply);
+            }
+            *given += 1;
+        }
+        *given < count
+    }
+}

@@ -1,0 +1,133 @@
+//! What is counted by itself: each command, and each subcommand of those that have some.
+//!
+//! ```text
+//!   get  set  …  client  config  …  │ client|getname  client|id  …  config|get  …
+//!   0    1       places in the table  subcommands, in the order of their commands
+//! ```
+
+use std::borrow::Cow;
+
+use crate::commands::CommandSpec;
+use crate::commands::table::COMMANDS;
+use crate::resp::RequestArgs;
+
+/// Where the subcommands of each command begin.
+static FIRST_SUBCOMMAND: [u16; COMMANDS.len()] = {
+    let mut first = [0; COMMANDS.len()];
+    let (mut at, mut next) = (0, COMMANDS.len() as u16);
+    while at < COMMANDS.len() {
+        first[at] = next;
+        next += COMMANDS[at].subcommands.len() as u16;
+        at += 1;
+    }
+    first
+};
+
+/// How many kinds there are.
+pub(crate) const KINDS: usize = {
+    let last = COMMANDS.len() - 1;
+    FIRST_SUBCOMMAND[last] as usize + COMMANDS[last].subcommands.len()
+};
+
+/// A command, or a subcommand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CommandKind(u16);
+
+impl CommandKind {
+    /// The command of a tag. `REQUIRES:` the tag is of a command without subcommands, or the request names none.
+    #[inline]
+    pub(crate) fn plain(tag: u16) -> Self {
+        Self(tag)
+    }
+
+    /// The kind of a request whose command has this place in the table.
+    #[inline]
+    pub(crate) fn of(place: u16, args: &RequestArgs<'_>) -> Self {
+        let command = &COMMANDS[place as usize];
+        if command.subcommands.is_empty() || args.len() < 2 {
+            Self(place)
+        } else {
+            Self::of_subcommand(place, args)
+        }
+    }
+
+    #[cold]
+    fn of_subcommand(place: u16, args: &RequestArgs<'_>) -> Self {
+        let named = |(name, _): &(&str, i32)| args.get(1).eq_ignore_ascii_case(name.as_bytes());
+        let found = COMMANDS[place as usize].subcommands.iter().position(named);
+        Self(found.map_or(place, |at| FIRST_SUBCOMMAND[place as usize] + at as u16))
+    }
+
+    /// All there are.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..KINDS as u16).map(Self)
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The command it is, or is of, and the subcommand.
+    fn parts(self) -> (&'static CommandSpec, Option<&'static str>) {
+        if let Some(command) = COMMANDS.get(self.index()) {
+            return (command, None);
+        }
+        // Commands without subcommands begin where the next one does; it is the last of those that begin there.
+        let place = FIRST_SUBCOMMAND.partition_point(|first| *first <= self.0) - 1;
+        let at = (self.0 - FIRST_SUBCOMMAND[place]) as usize;
+        let command = &COMMANDS[place];
+        (command, command.subcommands.get(at).map(|(name, _)| *name))
+    }
+
+    pub(crate) fn command(self) -> &'static CommandSpec {
+        self.parts().0
+    }
+
+    /// As in `get` and `config|set`.
+    pub(crate) fn name(self) -> Cow<'static, str> {
+        match self.parts() {
+            (command, None) => command.name.into(),
+            (command, Some(subcommand)) => format!("{}|{subcommand}", command.name).into(),
+        }
+    }
+
+    /// Those that this name stands for: of a command with subcommands, all of these.
+    pub(crate) fn named(name: &str) -> Vec<Self> {
+        let is_it = |kind: &Self| {
+            let own = kind.name();
+            own.eq_ignore_ascii_case(name) || kind.command().name.eq_ignore_ascii_case(name)
+        };
+        Self::all().filter(is_it).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_name_of_its_own() {
+        let mut names: Vec<_> = CommandKind::all().map(CommandKind::name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for name in ["get", "config", "config|set", "client|list", "slowlog|get"] {
+            assert!(names.iter().any(|known| known == name), "{name}");
+        }
+        let subcommands: usize = COMMANDS.iter().map(|command| command.subcommands.len()).sum();
+        assert_eq!(count, COMMANDS.len() + subcommands);
+    }
+
+    #[test]
+    fn a_command_stands_for_its_subcommands() {
+        let names = |name| {
+            CommandKind::named(name).into_iter().map(|kind| kind.name().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("GET"), ["get"]);
+        assert_eq!(names("Config|Get"), ["config|get"]);
+        assert!(names("config").len() > 4);
+        assert!(names("nope").is_empty());
+    }
+}

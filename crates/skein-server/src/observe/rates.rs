@@ -1,0 +1,90 @@
+//! How much is done a second, just now: a thread looks at the counts four times a second.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use skein_sync::locks::lock;
+
+use crate::shared::ServerShared;
+
+const TICK: Duration = Duration::from_millis(250);
+/// A rate is of the last second and a half.
+const TICKS: usize = 6;
+
+/// Counts at a moment.
+#[derive(Debug, Clone, Copy)]
+struct RateSample {
+    at: Instant,
+    counts: [u64; 3],
+}
+
+/// What was done lately, per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct OperationRates {
+    pub requests: f64,
+    pub bytes_in: f64,
+    pub bytes_out: f64,
+}
+
+/// The last few moments.
+#[derive(Debug, Default)]
+pub(crate) struct RateSampler(Mutex<VecDeque<RateSample>>);
+
+impl RateSampler {
+    fn beat(&self, at: Instant, counts: [u64; 3]) {
+        let mut beats = lock(&self.0);
+        if beats.len() > TICKS {
+            beats.pop_front();
+        }
+        beats.push_back(RateSample { at, counts });
+    }
+
+    /// Zero before the second look.
+    pub(crate) fn rates(&self) -> OperationRates {
+        let beats = lock(&self.0);
+        let (Some(first), Some(last)) = (beats.front(), beats.back()) else {
+            return OperationRates::default();
+        };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        if seconds <= 0.0 {
+            return OperationRates::default();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a rate, for people to look at")]
+        let rate = |which: usize| (last.counts[which] - first.counts[which]) as f64 / seconds;
+        OperationRates { requests: rate(0), bytes_in: rate(1), bytes_out: rate(2) }
+    }
+}
+
+/// Looks until a stop. It may be unparked to hear of that at once.
+pub(crate) fn run(shared: &ServerShared) {
+    while !shared.stopping() {
+        let [requests, bytes_in, bytes_out] = [
+            shared.total(|counts| &counts.requests),
+            shared.total(|counts| &counts.bytes_in),
+            shared.total(|counts| &counts.bytes_out),
+        ];
+        shared.observing.pulse.beat(Instant::now(), [requests, bytes_in, bytes_out]);
+        std::thread::park_timeout(TICK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_last_ticks_alone() {
+        let (pulse, start) = (RateSampler::default(), Instant::now());
+        assert_eq!(pulse.rates(), OperationRates::default());
+        for n in 0..20 {
+            // A rush at first, then 100 a second.
+            pulse.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
+            if n == 0 {
+                assert_eq!(pulse.rates(), OperationRates::default());
+                pulse.beat(start, [0; 3]);
+            }
+        }
+        assert_eq!(pulse.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
+    }
+}

@@ -1,0 +1,257 @@
+//! Commands that run while no other worker runs any: EXEC, and those that read and write several keys as one.
+//!
+//! Both are transactions (`engine::Transaction`): an exclusive command is one of a single request. What runs in one runs to its end, long ranges too, with
+//! the same handlers as outside.
+
+use crate::commands::access::denied::refuse_in_exec;
+use crate::commands::command_error::NOT_IN_MULTI;
+use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
+use crate::commands::transactions::Multi;
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
+use crate::engine::{EngineSession, Keyspace, Ticket};
+use crate::observe::command_kinds::CommandKind;
+use crate::resp::{ReplyWriter, RequestArgs};
+
+use super::general::GeneralContext;
+use super::request_timer::RequestTimer;
+use super::write_allowance::{admit, grows, needed_now};
+use crate::client::{ClientState, ReplyMode};
+use crate::shared::ServerShared;
+
+/// How it goes on after a request, and until when its reply is held back.
+pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
+
+/// What came of a transaction that was run.
+fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
+    match done {
+        Ok((next, ticket)) => (Ok(next), ticket),
+        Err(fault) => (Err(fault), Ticket::default()),
+    }
+}
+
+impl GeneralContext<'_> {
+    /// Runs an exclusive command.
+    pub(super) fn run_alone(
+        &mut self,
+        command: &CommandSpec,
+        client: &mut ClientState,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> ExclusiveOutcome {
+        ran(self.try_alone(command, client, args, reply))
+    }
+
+    fn try_alone(
+        &mut self,
+        command: &CommandSpec,
+        client: &mut ClientState,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(AfterCommand, Ticket), CommandError> {
+        let _alone = self.pass.alone();
+        // It may have taken a while.
+        self.session.freeze();
+        if !command.has_flag("write") {
+            let session = Keyspace::Session(self.session);
+            let mut context =
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+            return Ok((command.handler.run(&mut context, args, reply)?, context.ticket));
+        }
+        let session = Keyspace::Transaction(Box::new(self.session.begin()?));
+        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+        let (context, done) = run(context, command.handler, args, reply);
+        // On disk, what fails is not done: it is dropped.
+        let closes = done?;
+        Ok((after(closes), context.session.commit()?))
+    }
+
+    /// EXEC: runs what the client has queued.
+    pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
+        let ran = ran(self.try_exec(client, reply));
+        if !client.in_multi() {
+            client.card.set_queued(None);
+        }
+        ran
+    }
+
+    fn try_exec(
+        &mut self,
+        client: &mut ClientState,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(AfterCommand, Ticket), CommandError> {
+        let watched = std::mem::take(&mut client.watched);
+        // Its card still says how many are queued, until they are run.
+        let Some(multi) = client.multi.take() else {
+            client.watched = watched;
+            return Err(CommandError::text("ERR EXEC without MULTI"));
+        };
+        if multi.spoiled {
+            return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
+        }
+        // Before the others have to wait: it may take a while, as that may.
+        if self.session.memory_limit().is_some() {
+            admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
+        }
+        let _alone = self.pass.alone();
+        self.session.freeze();
+        if watched.changed(&mut Keyspace::Session(self.session)).map_err(aborted)? {
+            reply.null_array();
+            return Ok((AfterCommand::Done, Ticket::default()));
+        }
+        let writes = multi.queue.tags().any(may_write);
+        let session = if writes {
+            Keyspace::Transaction(Box::new(self.session.begin().map_err(aborted)?))
+        } else {
+            Keyspace::Session(self.session)
+        };
+        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+        run_queue(context, &multi, reply, &mut self.watch)
+    }
+}
+
+/// Refuses a transaction whose writes there is no room for.
+fn admit_queue(
+    session: &mut EngineSession,
+    shared: &ServerShared,
+    multi: &Multi,
+) -> Result<(), CommandError> {
+    let mut bytes = 0_usize;
+    for (tag, args) in multi.queue.iter() {
+        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
+            && grows(command)
+        {
+            bytes = bytes.saturating_add(needed_now(session, command, &args));
+        }
+    }
+    if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
+}
+
+fn aborted(error: impl Into<CommandError>) -> CommandError {
+    error.into().aborts()
+}
+
+/// Whether a queued request may write.
+pub(super) fn may_write(tag: u16) -> bool {
+    match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => {
+            matches!(command.handler, Handler::Write(_)) || command.has_flag("write")
+        }
+        _ => false,
+    }
+}
+
+/// Runs the requests of a transaction; the reply is the array of theirs.
+fn run_queue(
+    mut context: CommandContext<'_>,
+    multi: &Multi,
+    reply: &mut ReplyWriter<'_>,
+    watch: &mut RequestTimer<'_>,
+) -> Result<(AfterCommand, Ticket), CommandError> {
+    let start = reply.position();
+    let most = context.shared.settings.reply_bytes_max.get();
+    let mut closes = false;
+    reply.array(multi.queue.len());
+    drop_unwanted(context.client, context.client.replies, start, reply);
+    for (tag, args) in multi.queue.iter() {
+        let (before, replies) = (reply.position(), context.client.replies);
+        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
+        let kind = CommandKind::of(tag, &args);
+        // What was before belongs to no command of the transaction.
+        let _ = watch.lap();
+        let ran;
+        (context, ran) = match context.client.check(tag, &args) {
+            Ok(()) => run(context, command.handler, &args, reply),
+            Err(denied) => {
+                let fault = refuse_in_exec(context.shared, context.client, &denied);
+                (context, Err(fault))
+            }
+        };
+        let fault = match ran {
+            Ok(ends) => {
+                closes |= ends;
+                (reply.position() - start > most).then(|| too_long(most))
+            }
+            Err(fault) => Some(fault),
+        };
+        if let Some(fault) = fault {
+            if context.session.is_broken() {
+                return Err(fault.aborts());
+            }
+            reply.truncate(before);
+            fault.write(reply);
+        }
+        watch.check(kind, reply.written(before));
+        let nanos = watch.lap();
+        watch.done(kind, 1, nanos);
+        if watch.is_slow(nanos) {
+            watch.slow(kind, nanos, &args, &context.client.card);
+        }
+        drop_unwanted(context.client, replies, before, reply);
+    }
+    let ticket = context.ticket;
+    Ok((after(closes), context.session.commit()?.max(ticket)))
+}
+
+/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none
+/// is now; else keeps it, whatever follows.
+fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
+    if before.are_muted() && client.replies.are_muted() {
+        reply.truncate(start);
+    } else if before.are_muted() || client.replies.are_muted() {
+        client.replies.keep_parts();
+    }
+}
+
+fn after(closes: bool) -> AfterCommand {
+    if closes { AfterCommand::Close } else { AfterCommand::Done }
+}
+
+fn too_long(limit: usize) -> CommandError {
+    CommandError::owned(format!(
+        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command was run, its reply is left out; read less at a time"
+    ))
+}
+
+/// Runs one request to its end; whether the connection is to be closed after it.
+fn run<'c>(
+    mut context: CommandContext<'c>,
+    handler: Handler,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    match handler.run(&mut context, args, reply) {
+        // Nobody runs beside it, so there is nobody to wait for.
+        Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
+        Ok(AfterCommand::Close) => (context, Ok(true)),
+        Ok(AfterCommand::Slices(task)) => {
+            let (context, done) = finish(context, *task, reply);
+            (context, done.map(|()| false))
+        }
+        Ok(AfterCommand::Checkpoint) => (context, Err(NOT_IN_MULTI)),
+        Err(fault) => (context, Err(fault)),
+    }
+}
+
+/// Does all slices of a task.
+fn finish<'c>(
+    context: CommandContext<'c>,
+    mut task: SlicedTask,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<(), CommandError>) {
+    let CommandContext { session, client, shared, ticket } = context;
+    let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
+    let mut slice =
+        TaskSlice { session, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
+    let done = loop {
+        match task.step(&mut slice, reply) {
+            Ok(TaskProgress::More) => {}
+            Ok(TaskProgress::Done) => break Ok(()),
+            Ok(TaskProgress::DoneArray(len)) => {
+                reply.close_open_array(start, len);
+                break Ok(());
+            }
+            Err(fault) => break Err(fault),
+        }
+    };
+    (CommandContext { session: slice.session, client, shared, ticket: slice.ticket }, done)
+}

@@ -1,0 +1,368 @@
+//! Consecutive writes, of one pipeline and of all connections that are ready, within one entry to the epoch and
+//! with one append to the log.
+//!
+//! Before them, the keys are looked up as a batch whose memory reads overlap, so that the writes find their way
+//! through the index in the cache.
+//!
+//! At durability `sync` the replies are held back until the epoch of the writes is durable. If the store
+//! cannot promise that any more, none of them is sent: an error takes the place of each.
+//!
+//! On disk a batch is published whole, in parts if it is large. A write that fails on its way (a damaged page, say) takes what was not published with it; that is
+//! not done then, and is done again one by one, so that only the one that fails is told so.
+
+use crate::commands::command_error::OUT_OF_MEMORY;
+use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, is_short};
+use crate::engine::{EngineSession, EngineWriter, Error, Ticket};
+use crate::observe::command_kinds::CommandKind;
+use crate::resp::ReplyWriter;
+use crate::shared::ServerShared;
+
+use super::connection::Connection;
+use super::connection_slots::ConnectionSlots;
+use super::pipelined_reads::BATCH;
+use super::reply_buffer::ReplyBuffer;
+use super::request_timer::{KindTally, RequestTimer, share};
+use super::write_allowance::{WriteAllowance, grows, needed};
+
+/// Fewer writes than this are not worth a batch of lookups before them.
+const WARM_MIN: usize = 2;
+
+/// What one batch may add, as a part of the memory that there may be; more is left to the next.
+const PART_OF_LIMIT: usize = 16;
+
+/// The writes of one connection in the batch.
+#[derive(Clone, Copy)]
+struct ConnectionWrites {
+    slot: usize,
+    /// How many of its queue.
+    count: usize,
+    /// How many were done.
+    done: usize,
+    /// Where their replies begin.
+    start: usize,
+    /// How many of them cannot be undone, and where their replies end.
+    kept: usize,
+    kept_end: usize,
+}
+
+impl ConnectionWrites {
+    fn new(slot: usize, count: usize, output: &ReplyBuffer) -> Self {
+        let start = output.buffer.len();
+        Self { slot, count, done: 0, start, kept: 0, kept_end: start }
+    }
+
+    /// Does the next write; false if there is none, or the output is full. Adds to the faults if it is refused.
+    fn write(
+        &mut self,
+        connection: &Connection,
+        output: &mut ReplyBuffer,
+        writer: &mut EngineWriter<'_, '_>,
+        (output_max, faults): (usize, &mut BatchErrors),
+        room: &mut WriteAllowance,
+    ) -> bool {
+        let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= output_max);
+        let Some((tag, write)) = handler(connection, self.done).filter(|_| may_go_on) else { return false };
+        let args = connection.input.args(self.done);
+        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+        let start = reply.position();
+        if !room.admits(tag, &args) {
+            OUT_OF_MEMORY.write(&mut reply);
+            faults.refused.push((self.slot, self.done, CommandKind::plain(tag)));
+        } else if let Err(fault) = write(writer, &args, &mut reply) {
+            reply.truncate(start);
+            fault.write(&mut reply);
+            faults.all.push((CommandKind::plain(tag), fault));
+        }
+        self.done += 1;
+        true
+    }
+
+    fn keep(&mut self, output: &ReplyBuffer) {
+        (self.kept, self.kept_end) = (self.done, output.buffer.len());
+    }
+
+    /// Takes back what was not kept.
+    fn undo(&mut self, output: &mut ReplyBuffer) {
+        self.done = self.kept;
+        output.buffer.truncate(self.kept_end);
+    }
+}
+
+/// The faults of the batch, for the counts.
+#[derive(Default)]
+struct BatchErrors {
+    all: Vec<(CommandKind, CommandError)>,
+    /// How many of them cannot be undone.
+    kept: usize,
+    /// Requests for which there was no room, by their slot and their place in its queue: not run. (Where writes are undone, none is refused.)
+    refused: Vec<(usize, usize, CommandKind)>,
+}
+
+impl BatchErrors {
+    fn keep(&mut self) {
+        self.kept = self.all.len();
+    }
+
+    /// Takes back what was not kept.
+    fn undo(&mut self) {
+        self.all.truncate(self.kept);
+        self.refused.clear();
+    }
+
+    /// Whether a request was not run.
+    fn refused(&self, slot: usize, at: usize) -> bool {
+        self.refused.iter().any(|refused| (refused.0, refused.1) == (slot, at))
+    }
+
+    fn count(&mut self, watch: &RequestTimer<'_>) {
+        for (kind, fault) in self.all.drain(..) {
+            watch.failed(kind, fault.bytes());
+        }
+        for (_, _, kind) in self.refused.drain(..) {
+            watch.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
+        }
+        self.kept = 0;
+    }
+}
+
+/// The batch, kept from turn to turn for its memory.
+#[derive(Default)]
+pub(super) struct PipelinedWrites {
+    runs: Vec<ConnectionWrites>,
+    /// So many writes are done one by one, because a batch with them failed.
+    alone: usize,
+    faults: BatchErrors,
+}
+
+#[inline]
+fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)> {
+    let tag = connection.input.tag(index)?;
+    match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => match command.handler {
+            Handler::Write(write) => Some((tag, write)),
+            Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => Some((tag, write)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether this request is a write, and one that the client may do.
+#[inline]
+fn may_write(connection: &Connection, index: usize) -> bool {
+    let may = |tag| connection.client.may(tag, || connection.input.args(index));
+    handler(connection, index).is_some() && connection.input.tag(index).is_some_and(may)
+}
+
+impl PipelinedWrites {
+    /// Runs one batch of the writes that stand first in the queues of `active`; how many were done, and until
+    /// when their replies are held back.
+    pub(super) fn run(
+        &mut self,
+        slots: &mut ConnectionSlots,
+        active: &[usize],
+        session: &mut EngineSession,
+        shared: &ServerShared,
+        watch: &mut RequestTimer<'_>,
+    ) -> (usize, Ticket) {
+        let output_max = shared.settings.output_bytes_max.get();
+        let ConnectionSlots { connections, outputs, .. } = &mut *slots;
+        let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
+        let mut total = self.plan(connections, outputs, active, output_max, &mut keys);
+        if total == 0 {
+            return (0, Ticket::default());
+        }
+        let asked = match session.memory_limit() {
+            Some(limit) => {
+                let bytes = self.cut(connections, limit / PART_OF_LIMIT);
+                total = self.runs.iter().map(|run| run.count).sum();
+                ask(bytes, session, shared)
+            }
+            None => Ok(WriteAllowance::ALL),
+        };
+        let mut room = match asked {
+            Ok(room) => room,
+            Err(error) => {
+                let taken = self.refuse(slots, &error.into(), (watch.lap_of_batch(), watch));
+                self.faults.count(watch);
+                return (taken, Ticket::default());
+            }
+        };
+        let Self { runs, faults, .. } = self;
+        let (written, ticket) = session.write(|writer| {
+            if total >= WARM_MIN {
+                writer.prefetch(&keys[..total]);
+            }
+            write_runs(runs, connections, outputs, writer, (output_max, faults), &mut room)
+        });
+        let nanos = watch.lap_of_batch();
+        let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
+        let taken = match written.flatten() {
+            Ok(()) => self.take(slots, nanos, watch),
+            Err(_) if session.can_roll_back() && undone > 1 => {
+                self.alone = undone;
+                self.faults.undo();
+                self.runs.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
+                self.take(slots, nanos, watch)
+            }
+            Err(error) => self.refuse(slots, &error.into(), (nanos, watch)),
+        };
+        self.faults.count(watch);
+        if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
+            self.runs.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
+        }
+        (taken, ticket)
+    }
+
+    /// Finds the writes and their keys; how many.
+    fn plan<'c>(
+        &mut self,
+        connections: &'c [Option<Box<Connection>>],
+        outputs: &[ReplyBuffer],
+        active: &[usize],
+        output_max: usize,
+        keys: &mut [&'c [u8]; BATCH],
+    ) -> usize {
+        self.runs.clear();
+        let most = if self.alone > 0 { 1 } else { BATCH };
+        self.alone = self.alone.saturating_sub(1);
+        let mut total = 0;
+        for &slot in active {
+            let Some(connection) = connections[slot].as_deref() else { continue };
+            if !connection.may_batch() || outputs[slot].pending() > output_max {
+                continue;
+            }
+            let before = total;
+            while total < most && may_write(connection, total - before) {
+                keys[total] = connection.input.args(total - before).get(1);
+                total += 1;
+            }
+            if total > before {
+                self.runs.push(ConnectionWrites::new(slot, total - before, &outputs[slot]));
+            }
+        }
+        total
+    }
+
+    /// Leaves what comes after `most` bytes that are to be added to the next batch, so that no batch drives out much at once; how many bytes are in this one.
+    fn cut(&mut self, connections: &[Option<Box<Connection>>], most: usize) -> usize {
+        let (mut bytes, mut runs) = (0, 0);
+        for run in &mut self.runs {
+            let Some(connection) = connections[run.slot].as_deref() else { break };
+            let mut count = 0;
+            while count < run.count && (bytes < most || bytes == 0) {
+                bytes += adds(connection, count);
+                count += 1;
+            }
+            run.count = count;
+            if count == 0 {
+                break;
+            }
+            runs += 1;
+        }
+        self.runs.truncate(runs);
+        bytes
+    }
+
+    /// Takes what was done out of the queues.
+    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, watch: &RequestTimer<'_>) -> usize {
+        let total = self.runs.iter().map(|run| run.done).sum();
+        let nanos_each = share(nanos, total);
+        let slow = watch.is_slow(nanos_each);
+        let mut tally = KindTally::new(nanos_each);
+        for run in &self.runs {
+            let Some((connection, _)) = slots.get(run.slot) else { continue };
+            for at in 0..run.done {
+                let Some(kind) = connection.input.tag(at).map(CommandKind::plain) else { continue };
+                if self.faults.refused(run.slot, at) {
+                    continue;
+                }
+                tally.add(kind, watch);
+                if slow {
+                    watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+                }
+            }
+            connection.take(run.done, watch.began());
+        }
+        tally.end(watch);
+        total
+    }
+
+    /// The store cannot keep its promise: an error in place of every reply that is not kept.
+    fn refuse(
+        &mut self,
+        slots: &mut ConnectionSlots,
+        fault: &CommandError,
+        (nanos, watch): (u64, &RequestTimer<'_>),
+    ) -> usize {
+        // If the store refused at once, nothing was run, and every run has at least one request.
+        self.faults.undo();
+        let nothing_ran = self.runs.iter().all(|run| run.done == 0);
+        for run in &mut self.runs {
+            let Some((connection, output)) = slots.get(run.slot) else { continue };
+            let count = if nothing_ran { 1 } else { run.done - run.kept };
+            run.undo(output);
+            let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+            for at in run.done..run.done + count {
+                fault.write(&mut reply);
+                let kind = connection.input.tag(at).map(CommandKind::plain);
+                self.faults.all.extend(kind.map(|kind| (kind, fault.clone())));
+            }
+            run.done += count;
+        }
+        self.take(slots, nanos, watch)
+    }
+}
+
+/// Bytes that a queued write may add, about.
+fn adds(connection: &Connection, at: usize) -> usize {
+    match connection.input.tag(at).map(ResolvedTag::of) {
+        Some(ResolvedTag::Command(command)) if grows(command) => needed(&connection.input.args(at)),
+        _ => 0,
+    }
+}
+
+/// Asks for room for writes that may add so many bytes. What was evicted for them is in the log before they are.
+fn ask(bytes: usize, session: &mut EngineSession, shared: &ServerShared) -> Result<WriteAllowance, Error> {
+    if bytes == 0 { Ok(WriteAllowance::ALL) } else { Ok(WriteAllowance::ask(session, shared, bytes)?.0) }
+}
+
+/// Does the writes of all runs, in their order; an error if what is not kept was not done.
+fn write_runs(
+    runs: &mut [ConnectionWrites],
+    connections: &[Option<Box<Connection>>],
+    outputs: &mut [ReplyBuffer],
+    writer: &mut EngineWriter<'_, '_>,
+    (output_max, faults): (usize, &mut BatchErrors),
+    room: &mut WriteAllowance,
+) -> Result<(), Error> {
+    for at in 0..runs.len() {
+        let Some(connection) = connections[runs[at].slot].as_deref() else { continue };
+        loop {
+            writer.between()?;
+            if writer.published() {
+                keep(&mut runs[..=at], outputs, faults);
+            }
+            let run = &mut runs[at];
+            if !run.write(connection, &mut outputs[run.slot], writer, (output_max, faults), room) {
+                break;
+            }
+            if writer.published() {
+                // A part of this one cannot be undone, so its rest must be done, too.
+                writer.publish()?;
+                keep(&mut runs[..=at], outputs, faults);
+            }
+            if writer.is_broken() {
+                return writer.publish();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], faults: &mut BatchErrors) {
+    faults.keep();
+    for run in runs {
+        run.keep(&outputs[run.slot]);
+    }
+}

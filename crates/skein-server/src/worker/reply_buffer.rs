@@ -1,0 +1,259 @@
+//! A connection's output: reply bytes, and from where on they may not be sent yet.
+//!
+//! ```text
+//!   buffer   ░░░ sent ░░░│ may go out │ needs epoch 7 │ needs epoch 9 │ open array, still growing
+//!                        sent         gate            gate            open
+//! ```
+//!
+//! At durability `sync` the reply to a write waits for the write's epoch, and so does everything behind it,
+//! because replies keep their order. An array whose length is not known yet waits for its head.
+
+use std::collections::VecDeque;
+
+use super::SPARE_BUFFERS_MAX;
+
+/// Buffers of up to this size are kept, for this connection or another, when they are empty.
+const KEEP_BYTES: usize = 16 << 10;
+
+/// Sent bytes are taken out of a buffer that does not run empty once they are this many, and what has to move for it is not more than this.
+const DRAIN_BYTES: usize = 1 << 20;
+
+/// Or not more than one part in so many of them: a long reply is not moved while it is being sent.
+const DRAIN_PART: usize = 16;
+
+/// Bytes from `start` on wait until `epoch` is durable.
+#[derive(Debug, Clone, Copy)]
+struct EpochHold {
+    start: usize,
+    epoch: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ReplyBuffer {
+    /// Replies are appended here.
+    pub buffer: Vec<u8>,
+    sent: usize,
+    /// Rising by start and by epoch.
+    gates: VecDeque<EpochHold>,
+    /// Where an array begins that is not finished.
+    open: Option<usize>,
+}
+
+impl ReplyBuffer {
+    /// Takes a buffer, if there is none.
+    #[inline]
+    pub(crate) fn lend_buffer(&mut self, spare: &mut Vec<Vec<u8>>) {
+        if self.buffer.capacity() == 0
+            && let Some(buffer) = spare.pop()
+        {
+            self.buffer = buffer;
+        }
+    }
+
+    /// Gives the buffer away if nothing is in it, so that an idle connection holds none.
+    #[inline]
+    pub(crate) fn release(&mut self, spare: &mut Vec<Vec<u8>>) {
+        if self.buffer.is_empty() && self.buffer.capacity() > 0 {
+            let buffer = std::mem::take(&mut self.buffer);
+            if spare.len() < SPARE_BUFFERS_MAX {
+                spare.push(buffer);
+            }
+        }
+    }
+
+    /// Bytes not yet sent.
+    #[inline]
+    pub(crate) fn pending(&self) -> usize {
+        self.buffer.len() - self.sent
+    }
+
+    /// Bytes before `start` that are not yet sent, for [`keep`](Self::keep).
+    pub(crate) fn pending_before(&self, start: usize) -> usize {
+        start - self.sent
+    }
+
+    /// Takes back all but the first `pending` bytes of what is not yet sent, with what held it back. Positions will not do: the end of an open array moves
+    /// what stands before it.
+    pub(crate) fn keep(&mut self, pending: usize) {
+        let end = self.sent + pending;
+        self.buffer.truncate(end);
+        while self.gates.back().is_some_and(|gate| gate.start >= end) {
+            self.gates.pop_back();
+        }
+    }
+
+    /// Everything from `start` on waits for `epoch`.
+    pub(crate) fn hold(&mut self, start: usize, epoch: u64) {
+        if self.gates.back().is_none_or(|last| last.epoch < epoch) {
+            self.gates.push_back(EpochHold { start, epoch });
+        }
+    }
+
+    /// Whether something waits for an epoch past `durable`.
+    pub(crate) fn is_held(&self, durable: u64) -> bool {
+        self.gates.back().is_some_and(|gate| gate.epoch > durable)
+    }
+
+    /// Takes back all that waits for an epoch, because it will never be durable; nothing is open then.
+    pub(crate) fn drop_held(&mut self, durable: u64) {
+        self.open_gates(durable);
+        if let Some(gate) = self.gates.front() {
+            self.buffer.truncate(gate.start);
+        }
+        self.gates.clear();
+        self.open = None;
+    }
+
+    fn open_gates(&mut self, durable: u64) {
+        while self.gates.front().is_some_and(|gate| gate.epoch <= durable) {
+            self.gates.pop_front();
+        }
+    }
+
+    /// An array of unknown length begins at `start`.
+    pub(crate) fn open(&mut self, start: usize) {
+        self.open = Some(start);
+    }
+
+    /// The open array is finished; the `unused` bytes at its start are taken out.
+    pub(crate) fn close(&mut self, unused: usize) {
+        let Some(start) = self.open.take() else { return };
+        // What stands before it moves, not the array: it is short, the array may be long.
+        self.buffer.copy_within(self.sent..start, self.sent + unused);
+        self.sent += unused;
+        for gate in &mut self.gates {
+            if gate.start <= start {
+                gate.start += unused;
+            }
+        }
+    }
+
+    /// The open array is given up, with all that was written of it.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(start) = self.open.take() {
+            self.buffer.truncate(start);
+        }
+    }
+
+    /// Where the open array begins.
+    pub(crate) fn open_start(&self) -> Option<usize> {
+        self.open
+    }
+
+    /// What may be sent when everything up to epoch `durable` is durable.
+    #[inline]
+    pub(crate) fn sendable(&mut self, durable: u64) -> &[u8] {
+        let mut end = self.open.unwrap_or(self.buffer.len());
+        if !self.gates.is_empty() {
+            self.open_gates(durable);
+            end = self.gates.front().map_or(end, |gate| end.min(gate.start));
+        }
+        &self.buffer[self.sent..end]
+    }
+
+    /// `count` bytes were sent.
+    #[inline]
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent == self.buffer.len() && self.open.is_none() {
+            self.buffer.clear();
+            self.sent = 0;
+            if self.buffer.capacity() > KEEP_BYTES {
+                self.buffer = Vec::new();
+            }
+        } else if self.sent >= DRAIN_BYTES && self.pending() <= (self.sent / DRAIN_PART).max(DRAIN_BYTES) {
+            let sent = std::mem::take(&mut self.sent);
+            self.buffer.drain(..sent);
+            for gate in &mut self.gates {
+                gate.start -= sent;
+            }
+            self.open = self.open.map(|start| start - sent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send_all(output: &mut ReplyBuffer, durable: u64) -> Vec<u8> {
+        let bytes = output.sendable(durable).to_vec();
+        output.sent(bytes.len());
+        bytes
+    }
+
+    #[test]
+    fn replies_wait_for_their_epoch_in_order() {
+        let mut output = ReplyBuffer::default();
+        output.buffer.extend_from_slice(b"a");
+        output.hold(1, 5);
+        output.buffer.extend_from_slice(b"b");
+        output.hold(2, 5);
+        output.buffer.extend_from_slice(b"c");
+        output.hold(3, 7);
+        output.buffer.extend_from_slice(b"d");
+        assert_eq!(send_all(&mut output, 4), b"a");
+        assert_eq!(send_all(&mut output, 4), b"");
+        assert_eq!(send_all(&mut output, 5), b"bc");
+        assert!(output.is_held(6));
+        assert_eq!(send_all(&mut output, 7), b"d");
+        assert!(!output.is_held(0) && output.pending() == 0);
+    }
+
+    /// At `sync`, what came before a write whose reply was not wanted was sent, and the buffer began anew; the gate of the write stayed at its old
+    /// place, in the middle of a later reply, whose second part waited for that write. A reply that is dropped takes its gate along.
+    #[test]
+    fn a_dropped_reply_holds_nothing_back() {
+        let mut output = ReplyBuffer::default();
+        output.buffer.extend_from_slice(b"long");
+        let pending = output.pending();
+        output.hold(4, 5);
+        output.buffer.extend_from_slice(b"dropped");
+        output.keep(pending);
+        assert_eq!(send_all(&mut output, 4), b"long");
+        output.buffer.extend_from_slice(b"a later one");
+        assert_eq!(send_all(&mut output, 4), b"a later one");
+    }
+
+    #[test]
+    fn what_can_never_be_durable_is_taken_back() {
+        let mut output = ReplyBuffer::default();
+        output.buffer.extend_from_slice(b"a");
+        output.hold(1, 5);
+        output.buffer.extend_from_slice(b"b");
+        output.hold(2, 6);
+        output.buffer.extend_from_slice(b"c");
+        output.drop_held(5);
+        assert_eq!(send_all(&mut output, 5), b"ab");
+        assert_eq!(output.pending(), 0);
+    }
+
+    #[test]
+    fn an_open_array_is_not_sent_before_its_head() {
+        let mut output = ReplyBuffer::default();
+        output.buffer.extend_from_slice(b"xyz");
+        assert_eq!(output.sendable(0)[..1], *b"x");
+        output.sent(1);
+        output.open(3);
+        output.hold(3, 9);
+        output.buffer.extend_from_slice(b"....*1:5");
+        assert_eq!(output.sendable(0), b"yz");
+        output.close(4);
+        assert_eq!(send_all(&mut output, 0), b"yz");
+        assert_eq!(send_all(&mut output, 9), b"*1:5");
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_what_was_sent() {
+        let mut output = ReplyBuffer::default();
+        let piece = vec![7; 64 << 10];
+        for _ in 0..1000 {
+            output.buffer.extend_from_slice(&piece);
+            output.buffer.push(1);
+            let all_but_one = output.sendable(0).len() - 1;
+            output.sent(all_but_one);
+        }
+        assert!(output.buffer.capacity() < 4 * DRAIN_BYTES, "{}", output.buffer.capacity());
+        assert_eq!(output.pending(), 1);
+    }
+}

@@ -1,0 +1,69 @@
+//! How connections end: an end that comes together with the last bytes is seen, over each kind of socket. (TLS: see `tls`.)
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crate::common::{TestServer, options, start_with, wait_for};
+use skein_server::{ServerOptions, UnixSocket};
+use skein_store::Durability;
+
+/// Starts with one worker, which can be put to sleep.
+fn start(more: ServerOptions) -> TestServer {
+    start_with(ServerOptions { workers: 1, debug_command: true, ..more }, Durability::Buffered)
+}
+
+/// Does something while the only worker sleeps, so that all of it reaches the worker as one event.
+fn asleep(server: &TestServer, meanwhile: impl FnOnce()) {
+    let mut other = server.connect();
+    other.send(b"DEBUG SLEEP 0.3\r\n");
+    std::thread::sleep(Duration::from_millis(100));
+    meanwhile();
+    assert_eq!(other.reply(), b"+OK\r\n");
+}
+
+/// The worker heard of both at once, read less than there was room for, and waited for an event that had been: the connection
+/// stayed for ever.
+#[test]
+fn tcp_half_close_is_answered_before_the_close() {
+    let server = start(options());
+    for requests in [&b"PING\r\n"[..], b"PING\r\n*2\r\n$3\r\nGET\r\n"] {
+        let mut client = server.connect();
+        assert_eq!(client.ask("PING"), "+PONG|");
+        asleep(&server, || {
+            client.send(requests);
+            client.stream.shutdown(Shutdown::Write).expect("to end");
+        });
+        assert_eq!(client.reply(), b"+PONG\r\n");
+        assert_eq!(client.try_reply(), None, "the connection is still open");
+    }
+    // Those that put the worker to sleep may take a moment more to go.
+    let mut admin = server.connect();
+    wait_for(|| admin.ask("CLIENT LIST").matches("id=").count() == 1);
+    drop(admin);
+    server.stop();
+}
+
+#[test]
+fn so_is_one_of_a_unix_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("skein.sock");
+    let server = start(ServerOptions {
+        unix_socket: Some(UnixSocket { path: path.clone(), mode: 0o600 }),
+        ..options()
+    });
+    let mut client = UnixStream::connect(&path).expect("a connection");
+    client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    let mut reply = [0; 7];
+    client.write_all(b"PING\r\n").expect("to send");
+    client.read_exact(&mut reply).expect("a reply");
+    asleep(&server, || {
+        client.write_all(b"PING\r\n").expect("to send");
+        client.shutdown(Shutdown::Write).expect("to end");
+    });
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).expect("the end");
+    assert_eq!(rest, b"+PONG\r\n");
+    server.stop();
+}

@@ -1,0 +1,112 @@
+//! Commands that replace what a key holds: a refused one leaves it as it was.
+
+use crate::common::{TestClient, options, show, start, start_on, start_on_disk};
+use skein_disk::{DiskOptions, Values};
+use skein_store::{Eviction, IndexKind, KEY_BYTES_MAX, StoreOptions};
+
+/// A sorted set and a hash of many columns, both of which expire.
+fn fill(client: &mut TestClient) {
+    let value = "v".repeat(1000);
+    for number in 0..200 {
+        client.ask(&format!("ZADD set {number} member{number}"));
+        client.ask(&format!("HSET hash name{number} {value}"));
+    }
+    for key in ["set", "hash"] {
+        assert_eq!(client.ask(&format!("PEXPIREAT {key} 99999999999999")), ":1|");
+    }
+}
+
+/// COPY removed the old value before it wrote the members, and set the time of expiry last. A key of the greatest length cannot
+/// expire, so that was refused: the old value was gone, and a copy without an end stood there.
+#[test]
+fn a_refused_copy_leaves_the_old_value() {
+    let server = start_on(options(), StoreOptions::default());
+    let mut client = server.connect();
+    fill(&mut client);
+    let longest = vec![b'k'; KEY_BYTES_MAX];
+    assert_eq!(show(&client.call(&[b"SET", &longest, b"old"])), "+OK|");
+    for from in ["set", "hash"] {
+        let refused = show(&client.call(&[b"COPY", from.as_bytes(), &longest, b"REPLACE"]));
+        assert!(refused.starts_with("-ERR key of 65535 bytes"), "{refused}");
+        assert_eq!(show(&client.call(&[b"GET", &longest])), "$3|old|", "after a copy of {from}");
+        assert_eq!(client.ask(&format!("COPY {from} set2 REPLACE")), ":1|");
+        assert_eq!(client.ask("PEXPIRETIME set2"), ":99999999999999|");
+    }
+    assert_eq!(client.ask("HLEN set2"), ":200|");
+    assert_eq!(client.ask("ZINTERSTORE set2 2 set absent"), ":0|");
+    assert_eq!(client.ask("EXISTS set2"), ":0|");
+}
+
+/// The same where memory is used up: neither a stored union nor a copy may take the old value with it.
+#[test]
+fn a_replacement_without_room_leaves_the_old_value() {
+    let server = start_on(options(), StoreOptions::default());
+    let mut client = server.connect();
+    fill(&mut client);
+    client.ask("ZADD other 7 seven");
+    let long = "m".repeat(2000);
+    for number in 0..60 {
+        client.ask(&format!("ZADD large-set {number} {long}{number}"));
+    }
+    server.memory().set_memory_limit(Some(1 << 20), Eviction::None);
+    let large = vec![7; 40_000];
+    while show(&client.call(&[b"APPEND", b"large", &large])).starts_with(':') {}
+    for refused in
+        ["COPY hash other REPLACE", "ZUNIONSTORE other 1 large-set", "COPY large-set other REPLACE"]
+    {
+        assert!(client.ask(refused).starts_with("-OOM "), "{refused}");
+        assert_eq!(client.ask("ZRANGE other 0 -1 WITHSCORES"), "*2|$5|seven|$1|7|", "after {refused}");
+    }
+}
+
+/// Over an index for short keys a longer one is refused, and leaves nothing behind.
+#[test]
+fn a_copy_to_a_key_that_the_index_lacks_writes_nothing() {
+    let server = start_on(options(), StoreOptions { index: IndexKind::Mlp, ..StoreOptions::default() });
+    let mut client = server.connect();
+    fill(&mut client);
+    for refused in
+        ["COPY set far-too-long", "COPY hash far-too-long REPLACE", "ZUNIONSTORE far-too-long 1 set"]
+    {
+        let reply = client.ask(refused);
+        assert!(reply.starts_with("-ERR key of 12 bytes"), "{refused}: {reply}");
+    }
+    assert_eq!(client.ask("DBSIZE"), ":2|");
+}
+
+/// The disk engine said only after the removal that it has no sorted sets. In a transaction the removal stayed.
+#[test]
+fn the_disk_engine_refuses_a_set_before_it_removes() {
+    let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
+    let mut client = server.connect();
+    assert_eq!(client.ask("SET s old"), "+OK|");
+    let lacks = "-ERR the disk engine has no sorted sets yet;";
+    for refused in ["ZUNIONSTORE s 1 absent", "ZINTERSTORE s 2 absent absent", "ZDIFFSTORE s 1 absent"] {
+        assert!(client.ask(refused).starts_with(lacks), "{refused}");
+        for request in ["MULTI", "SET other 1", refused] {
+            client.ask(request);
+        }
+        let done = client.ask("EXEC");
+        assert!(done.starts_with(&format!("*2|+OK|{lacks}")), "{done}");
+        assert_eq!(client.ask("GET s"), "$3|old|", "after {refused}");
+    }
+}
+
+/// What the members' index holds of a replaced set goes, so that it is not there twice after a restart.
+#[test]
+fn a_replaced_set_has_only_its_new_members() {
+    let server = start();
+    let mut client = server.connect();
+    if crate::common::trie().is_some() {
+        return;
+    }
+    fill(&mut client);
+    client.ask("ZADD small 1 one");
+    for _ in 0..3 {
+        assert_eq!(client.ask("ZUNIONSTORE set 1 small"), ":1|");
+        assert_eq!(client.ask("ZRANGE set 0 -1 WITHSCORES"), "*2|$3|one|$1|1|");
+        assert_eq!(client.ask("PTTL set"), ":-1|");
+        assert_eq!(client.ask("COPY hash set REPLACE"), ":1|");
+        assert_eq!(client.ask("HLEN set"), ":200|");
+    }
+}

@@ -1,0 +1,166 @@
+//! Reading columns, wherever they lie: in the row of their key, or, if they are too many for one, in the members' index.
+//!
+//! A reader of the latter holds the collection's lock shared, so that it sees each write whole, and a guard of the members' index, so that values can be borrowed.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::RwLockReadGuard;
+
+use skein_index::LocalGuard;
+use skein_sync::locks::shared;
+
+use super::members::{CollectionState, member_key};
+use super::views::MembersView;
+use super::{Collection, ID};
+use crate::{RowRef, ScanDirection};
+
+/// The columns of a key, held still; see [`RowRef::read_columns`].
+#[derive(Debug)]
+pub struct ColumnsReader<'g> {
+    place: ColumnsPlace<'g>,
+}
+
+#[derive(Debug)]
+enum ColumnsPlace<'g> {
+    Row(RowRef<'g>),
+    Hash(LockedHash<'g>),
+}
+
+struct LockedHash<'g> {
+    collection: &'g Collection,
+    /// The row that stands for it.
+    row: RowRef<'g>,
+    state: RwLockReadGuard<'g, CollectionState>,
+    guard: LocalGuard<'g>,
+}
+
+impl<'g> ColumnsReader<'g> {
+    #[inline]
+    pub(crate) fn of_row(row: RowRef<'g>) -> Self {
+        Self { place: ColumnsPlace::Row(row) }
+    }
+
+    pub(crate) fn of_hash(collection: &'g Collection, row: RowRef<'g>) -> Self {
+        let (state, guard) = (shared(collection.state()), collection.members().enter());
+        Self { place: ColumnsPlace::Hash(LockedHash { collection, row, state, guard }) }
+    }
+
+    /// How many columns. There are none if the key was given something else meanwhile.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.place {
+            ColumnsPlace::Row(row) => row.column_count(),
+            ColumnsPlace::Hash(hash) => usize::try_from(hash.state.len()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether they lie in the row of their key; then there are few, and all of them are there at once.
+    pub fn in_row(&self) -> bool {
+        matches!(self.place, ColumnsPlace::Row(_))
+    }
+
+    /// The value of a column. Takes a lookup if they do not lie in a row.
+    #[inline]
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        match &self.place {
+            ColumnsPlace::Row(row) => row.column(name),
+            ColumnsPlace::Hash(hash) => hash.get(name),
+        }
+    }
+
+    /// Shows `each` the columns in the order of their names, those after `after` if that is given, until it breaks.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// use std::ops::ControlFlow;
+    ///
+    /// store.put_columns(b"flock", &[(b"leader", b"goose"), (b"place", b"lake"), (b"size", b"40")])?;
+    /// let mut names = Vec::new();
+    /// store.session().get_with(b"flock", |row| {
+    ///     let columns = row.and_then(|row| row.read_columns()).expect("it has columns");
+    ///     assert_eq!((columns.len(), columns.get(b"size")), (3, Some(&b"40"[..])));
+    ///     columns.walk(Some(b"leader"), |name, _| {
+    ///         names.push(name.to_vec());
+    ///         ControlFlow::Continue(())
+    ///     });
+    /// });
+    /// assert_eq!(names, [b"place".to_vec(), b"size".to_vec()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn walk(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+        match &self.place {
+            ColumnsPlace::Row(row) => {
+                let rest = row.columns().skip_while(|(name, _)| after.is_some_and(|after| *name <= after));
+                let _ = rest.into_iter().try_for_each(|(name, value)| each(name, value));
+            }
+            ColumnsPlace::Hash(hash) => hash.walk(after, each),
+        }
+    }
+
+    /// The columns as they are now, to read them in steps, beside writers; `None` if they lie in the row of their key. Takes O(1).
+    pub fn view(&self) -> Option<MembersView> {
+        match &self.place {
+            ColumnsPlace::Row(_) => None,
+            ColumnsPlace::Hash(hash) => {
+                Some(MembersView::new(hash.row.shared_collection()?, hash.state.len()))
+            }
+        }
+    }
+
+    /// All of them, by name.
+    pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut columns = Vec::with_capacity(self.len());
+        self.walk(None, |name, value| {
+            columns.push((name.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        });
+        columns
+    }
+}
+
+impl LockedHash<'_> {
+    fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        if self.state.dead {
+            return None;
+        }
+        let mut key = Vec::new();
+        let key = member_key(&mut key, self.collection.id(), name);
+        self.collection.members().index.get(key, &self.guard)?.value()
+    }
+
+    fn walk(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+        if !self.state.dead {
+            self.collection.walk_members(after, |name, row| each(name, row.value().unwrap_or_default()));
+        }
+    }
+}
+
+impl std::fmt::Debug for LockedHash<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hash").field("len", &self.state.len()).finish_non_exhaustive()
+    }
+}
+
+impl Collection {
+    /// Shows `each` the members in the order of their bytes, those after `after` if that is given, until it breaks. The caller holds the lock.
+    pub(super) fn walk_members(
+        &self,
+        after: Option<&[u8]>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        let mut key = Vec::new();
+        let key = member_key(&mut key, self.id(), after.unwrap_or_default());
+        let lower = if after.is_some() { Bound::Excluded(key) } else { Bound::Included(key) };
+        let end = skein_index::successor(&self.id().to_be_bytes());
+        let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let index = &self.members().index;
+        index.scan((lower, upper), ScanDirection::Forward, |key, row| each(&key[ID..], row));
+    }
+}

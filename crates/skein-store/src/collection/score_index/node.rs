@@ -1,0 +1,332 @@
+//! Nodes of the counted B+-tree, and what is done to them.
+//!
+//! ```text
+//!   node    counts      17 │ 21 │ 40            entries below each child
+//!           separators     k1   k2              all below child i < k(i+1) <= all below child i+1
+//!           children    run, run, run           or nodes; all runs are at one depth
+//! ```
+
+use super::ScoreRoot;
+use super::run::{ScoreEntry, ScoreRun, compare, make_room, separator};
+
+/// Entries of a run, and children of a node.
+pub(super) const WIDTH: usize = 64;
+/// A run of at least two entries is split when it has more bytes than this.
+const RUN_BYTES: usize = 16 << 10;
+/// A child with at most so many parts is merged with a neighbour if both together have at most `MERGED`.
+const SMALL: usize = WIDTH / 4;
+const MERGED: usize = WIDTH * 3 / 4;
+
+/// The children of a node.
+#[derive(Debug)]
+pub(super) enum ScoreChildren {
+    Runs(Vec<ScoreRun>),
+    Nodes(Vec<ScoreNode>),
+}
+
+/// An inner node.
+#[derive(Debug)]
+pub(super) struct ScoreNode {
+    pub(super) separators: ScoreRun,
+    pub(super) counts: Vec<u64>,
+    pub(super) children: ScoreChildren,
+}
+
+/// What a split made: the key that parts them, and what lies right of it.
+pub(super) struct ScoreSplit<T> {
+    pub(super) separator: (f64, Vec<u8>),
+    pub(super) right: T,
+}
+
+/// An entry that is put in, and whether it goes along the right edge of the tree.
+#[derive(Clone, Copy)]
+pub(super) struct NewScoreEntry<'a> {
+    pub(super) score: f64,
+    pub(super) member: &'a [u8],
+    pub(super) last: bool,
+}
+
+/// What the runs of a tree take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RunTotals {
+    pub(super) runs: usize,
+    /// Bytes of their entries, with what is kept free for more.
+    pub(super) bytes: usize,
+}
+
+impl RunTotals {
+    pub(super) fn add(&mut self, run: &ScoreRun) {
+        self.runs += 1;
+        self.bytes += run.memory();
+    }
+
+    fn remove(&mut self, run: &ScoreRun) {
+        self.runs -= 1;
+        self.bytes -= run.memory();
+    }
+}
+
+/// What runs and nodes have in common, so that a node need not know which its children are.
+pub(super) trait ScoreSubtree: Sized {
+    /// Entries below.
+    fn count(&self) -> u64;
+    /// How wide it is: entries or children.
+    fn width(&self) -> usize;
+    /// Puts an entry in, which is not there.
+    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>>;
+    /// Takes an entry out; whether it was there.
+    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool;
+    /// Joins the one that follows, which begins at `separator`.
+    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, tally: &mut RunTotals);
+    /// Whether both together are not too long for one.
+    fn fits(&self, next: &Self) -> bool;
+    /// What there is to do before it is dropped, with nothing in it.
+    fn forget(&self, tally: &mut RunTotals);
+}
+
+impl ScoreSubtree for ScoreRun {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn width(&self) -> usize {
+        self.len()
+    }
+
+    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+        let at = self.partition(|entry| compare(entry, new.score, new.member).is_lt());
+        let too_long = self.len() > 1 && self.data_len() + new.member.len() > RUN_BYTES;
+        tally.remove(self);
+        if self.len() < WIDTH && !too_long {
+            self.insert(at, new.score, new.member);
+            tally.add(self);
+            return None;
+        }
+        // Entries that come in their order fill every run.
+        let cut = if new.last && at == self.len() { at } else { self.len() / 2 };
+        let (left, mut right) = self.cut(cut);
+        *self = left;
+        if at < cut {
+            self.insert(at, new.score, new.member);
+        } else {
+            right.insert(at - cut, new.score, new.member);
+        }
+        tally.add(self);
+        tally.add(&right);
+        let separator = separator(self.get(self.len() - 1), right.get(0));
+        Some(ScoreSplit { separator, right })
+    }
+
+    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+        let at = self.partition(|entry| compare(entry, score, member).is_lt());
+        let found = at < self.len() && compare(self.get(at), score, member).is_eq();
+        if found {
+            tally.remove(self);
+            self.remove(at);
+            tally.add(self);
+        }
+        found
+    }
+
+    fn join(&mut self, _: ScoreEntry<'_>, next: Self, tally: &mut RunTotals) {
+        tally.remove(self);
+        tally.remove(&next);
+        *self = self.joined(&next);
+        tally.add(self);
+    }
+
+    fn fits(&self, next: &Self) -> bool {
+        self.data_len() + next.data_len() <= RUN_BYTES
+    }
+
+    fn forget(&self, tally: &mut RunTotals) {
+        tally.remove(self);
+    }
+}
+
+impl ScoreSubtree for ScoreNode {
+    fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    fn width(&self) -> usize {
+        self.counts.len()
+    }
+
+    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+        let at = self.child_of(new.score, new.member);
+        let new = NewScoreEntry { last: new.last && at + 1 == self.width(), ..new };
+        self.counts[at] += 1;
+        let right = match &mut self.children {
+            ScoreChildren::Runs(runs) => put_into(runs, at, new, tally),
+            ScoreChildren::Nodes(nodes) => put_into(nodes, at, new, tally),
+        };
+        let ((score, member), count) = right?;
+        self.counts[at] -= count;
+        make_room(&mut self.counts, 1);
+        self.counts.insert(at + 1, count);
+        self.separators.insert(at, score, &member);
+        if self.width() <= WIDTH {
+            return None;
+        }
+        Some(self.split(if new.last { self.width() - 1 } else { self.width() / 2 }))
+    }
+
+    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+        let at = self.child_of(score, member);
+        let taken = match &mut self.children {
+            ScoreChildren::Runs(runs) => runs[at].take(score, member, tally),
+            ScoreChildren::Nodes(nodes) => nodes[at].take(score, member, tally),
+        };
+        if taken {
+            self.counts[at] -= 1;
+            self.tidy(at, tally);
+        }
+        taken
+    }
+
+    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, _: &mut RunTotals) {
+        let ours = self.separators.entries(0, self.separators.len());
+        let theirs = next.separators.entries(0, next.separators.len());
+        self.separators = ScoreRun::of(ours.chain([separator]).chain(theirs));
+        self.counts.extend_from_slice(&next.counts);
+        match (&mut self.children, next.children) {
+            (ScoreChildren::Runs(runs), ScoreChildren::Runs(more)) => runs.extend(more),
+            (ScoreChildren::Nodes(nodes), ScoreChildren::Nodes(more)) => nodes.extend(more),
+            _ => unreachable!("all runs are at one depth"),
+        }
+    }
+
+    fn fits(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn forget(&self, tally: &mut RunTotals) {
+        match &self.children {
+            ScoreChildren::Runs(runs) => runs.iter().for_each(|run| run.forget(tally)),
+            ScoreChildren::Nodes(nodes) => nodes.iter().for_each(|node| node.forget(tally)),
+        }
+    }
+}
+
+/// Puts an entry into child `at`; if that was split, the key and the number of entries of the new child behind it.
+fn put_into<T: ScoreSubtree>(
+    children: &mut Vec<T>,
+    at: usize,
+    new: NewScoreEntry<'_>,
+    tally: &mut RunTotals,
+) -> Option<((f64, Vec<u8>), u64)> {
+    let ScoreSplit { separator, right } = children[at].put(new, tally)?;
+    let count = right.count();
+    make_room(children, 1);
+    children.insert(at + 1, right);
+    Some((separator, count))
+}
+
+impl ScoreNode {
+    /// Gives back the last run below; whether there are more.
+    pub(super) fn shed(&mut self, tally: &mut RunTotals) -> bool {
+        match &mut self.children {
+            ScoreChildren::Runs(runs) => {
+                if let Some(run) = runs.pop() {
+                    tally.remove(&run);
+                }
+                !runs.is_empty()
+            }
+            ScoreChildren::Nodes(nodes) => {
+                if nodes.last_mut().is_some_and(|last| !last.shed(tally)) {
+                    nodes.pop();
+                }
+                !nodes.is_empty()
+            }
+        }
+    }
+
+    /// A node of nothing, to stand for one that is moved.
+    pub(super) fn empty() -> Self {
+        Self { separators: ScoreRun::EMPTY, counts: Vec::new(), children: ScoreChildren::Runs(Vec::new()) }
+    }
+
+    /// The only child, if there is just one, to take the node's place.
+    pub(super) fn only_child(&mut self) -> Option<ScoreRoot> {
+        if self.width() > 1 {
+            return None;
+        }
+        match &mut self.children {
+            ScoreChildren::Runs(runs) => runs.pop().map(ScoreRoot::Run),
+            ScoreChildren::Nodes(nodes) => nodes.pop().map(|node| ScoreRoot::Node(Box::new(node))),
+        }
+    }
+
+    /// The child that has the entry, if it is there.
+    pub(super) fn child_of(&self, score: f64, member: &[u8]) -> usize {
+        self.separators.partition(|separator| compare(separator, score, member).is_le())
+    }
+
+    /// Cuts off the children from `at` on.
+    fn split(&mut self, at: usize) -> ScoreSplit<Self> {
+        let separator = self.separators.get(at - 1);
+        let separator = (separator.0, separator.1.to_vec());
+        let right = Self {
+            separators: ScoreRun::of(self.separators.entries(at, self.separators.len())),
+            counts: cut_off(&mut self.counts, at),
+            children: match &mut self.children {
+                ScoreChildren::Runs(runs) => ScoreChildren::Runs(cut_off(runs, at)),
+                ScoreChildren::Nodes(nodes) => ScoreChildren::Nodes(cut_off(nodes, at)),
+            },
+        };
+        self.separators = ScoreRun::of(self.separators.entries(0, at - 1));
+        ScoreSplit { separator, right }
+    }
+
+    /// After a removal from child `at`: merges it with a neighbour if it is small, or drops it if nothing is in it.
+    fn tidy(&mut self, at: usize, tally: &mut RunTotals) {
+        let width = match &self.children {
+            ScoreChildren::Runs(runs) => runs[at].width(),
+            ScoreChildren::Nodes(nodes) => nodes[at].width(),
+        };
+        if self.width() == 1 || (width > SMALL && self.counts[at] > 0) {
+            return;
+        }
+        // With the next one, or the last with the one before it.
+        let left = at.min(self.width() - 2);
+        let separator = self.separators.get(left);
+        let merged = match &mut self.children {
+            ScoreChildren::Runs(runs) => merge(runs, left, separator, tally),
+            ScoreChildren::Nodes(nodes) => merge(nodes, left, separator, tally),
+        };
+        if merged {
+            let count = self.counts.remove(left + 1);
+            self.counts[left] += count;
+            self.separators.remove(left);
+        }
+    }
+}
+
+/// What comes from `at` on; neither part keeps room that it does not need.
+fn cut_off<T>(parts: &mut Vec<T>, at: usize) -> Vec<T> {
+    let right = parts.split_off(at);
+    parts.shrink_to_fit();
+    right
+}
+
+/// Makes one of child `left` and the next one, if one is empty or both are small enough.
+fn merge<T: ScoreSubtree>(
+    children: &mut Vec<T>,
+    left: usize,
+    separator: ScoreEntry<'_>,
+    tally: &mut RunTotals,
+) -> bool {
+    let (a, b) = (&children[left], &children[left + 1]);
+    if a.count() == 0 || b.count() == 0 {
+        let empty = if a.count() == 0 { left } else { left + 1 };
+        children.remove(empty).forget(tally);
+        return true;
+    }
+    if a.width() + b.width() > MERGED || !a.fits(b) {
+        return false;
+    }
+    let next = children.remove(left + 1);
+    children[left].join(separator, next, tally);
+    true
+}

@@ -1,0 +1,285 @@
+//! A run: some dozens of entries in order, packed into one block.
+//!
+//! ```text
+//!   ends   end of entry 0 │ end of entry 1 │ ...          u32 each, offsets into data
+//!   data   prefix │ score 0, 8 bytes │ rest of member 0 │ score 1 │ rest of member 1 │ ...
+//! ```
+//!
+//! What all members of a run begin with is there once. It is found when a run is made of entries (a split, a merge, a bulk build), and becomes
+//! shorter when a member comes that does not begin so.
+//!
+//! # Invariants
+//! 1. `ends` rises, begins at least 8 past `prefix`, and its last is the length of `data` (of `prefix`, if there are no entries).
+//! 2. The entries are in ascending order; whoever inserts says where, and has looked.
+
+use std::cmp::Ordering;
+
+/// Bytes of a score.
+const SCORE: usize = size_of::<f64>();
+
+/// A member, in two parts that follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Member<'a> {
+    head: &'a [u8],
+    tail: &'a [u8],
+}
+
+impl<'a> Member<'a> {
+    /// A member in one part.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { head: &[], tail: bytes }
+    }
+
+    /// The parts, one after the other.
+    pub fn parts(self) -> [&'a [u8]; 2] {
+        [self.head, self.tail]
+    }
+
+    /// Its length in bytes.
+    pub fn len(self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
+    /// Whether it has no bytes; such a member is one like any other.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its bytes, copied.
+    pub fn to_vec(self) -> Vec<u8> {
+        self.parts().concat()
+    }
+
+    /// How it compares with these bytes.
+    #[inline]
+    pub fn cmp_bytes(self, other: &[u8]) -> Ordering {
+        if self.head.is_empty() {
+            return self.tail.cmp(other);
+        }
+        match other.split_at_checked(self.head.len()) {
+            None => self.head.cmp(other),
+            Some((head, tail)) => self.head.cmp(head).then_with(|| self.tail.cmp(tail)),
+        }
+    }
+
+    /// How many bytes both begin with.
+    fn common(self, other: Self) -> usize {
+        let ours = self.head.iter().chain(self.tail);
+        ours.zip(other.head.iter().chain(other.tail)).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Its bytes from `start` on, for a member that is so long.
+    fn from(self, start: usize) -> Self {
+        match start.checked_sub(self.head.len()) {
+            None => Self { head: &self.head[start..], tail: self.tail },
+            Some(start) => Self::of(&self.tail[start..]),
+        }
+    }
+
+    /// Its first `end` bytes, for a member that is so long.
+    fn up_to(self, end: usize) -> Vec<u8> {
+        let mut bytes = self.to_vec();
+        bytes.truncate(end);
+        bytes
+    }
+}
+
+/// An entry: its score and its member.
+pub(super) type ScoreEntry<'a> = (f64, Member<'a>);
+
+/// How two entries compare: by score, then by member. Scores are never NaN, and the two zeros are the same.
+#[inline]
+pub(super) fn compare(entry: ScoreEntry<'_>, score: f64, member: &[u8]) -> Ordering {
+    if entry.0 < score {
+        Ordering::Less
+    } else if entry.0 > score {
+        Ordering::Greater
+    } else {
+        entry.1.cmp_bytes(member)
+    }
+}
+
+/// Entries in order, packed.
+#[derive(Debug, Default)]
+pub(super) struct ScoreRun {
+    ends: Vec<u32>,
+    data: Vec<u8>,
+    prefix: u32,
+}
+
+impl ScoreRun {
+    /// No entries.
+    pub(super) const EMPTY: Self = Self { ends: Vec::new(), data: Vec::new(), prefix: 0 };
+
+    /// A run of these entries, which are in order.
+    pub(super) fn of<'e>(entries: impl Iterator<Item = ScoreEntry<'e>> + Clone) -> Self {
+        let mut rest = entries.clone();
+        let Some((_, first)) = rest.next() else { return Self::default() };
+        let (mut prefix, mut count, mut bytes) = (first.len(), 1, first.len());
+        for (_, member) in rest {
+            prefix = prefix.min(first.common(member));
+            (count, bytes) = (count + 1, bytes + member.len());
+        }
+        // With one entry a prefix saves nothing.
+        let prefix = if count > 1 { prefix } else { 0 };
+        Self::with_prefix(entries, first.up_to(prefix), count, bytes)
+    }
+
+    /// A run of `count` entries with `bytes` of members in all, which all begin with `prefix`.
+    fn with_prefix<'e>(
+        entries: impl Iterator<Item = ScoreEntry<'e>>,
+        mut prefix: Vec<u8>,
+        count: usize,
+        bytes: usize,
+    ) -> Self {
+        let skipped = prefix.len();
+        prefix.reserve_exact(count * SCORE + bytes - count * skipped);
+        let mut run = Self { ends: Vec::with_capacity(count), data: prefix, prefix: skipped as u32 };
+        for (score, member) in entries {
+            run.data.extend_from_slice(&score.to_le_bytes());
+            run.data.extend_from_slice(member.from(skipped).head);
+            run.data.extend_from_slice(member.from(skipped).tail);
+            run.ends.push(run.data.len() as u32);
+        }
+        run
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of the entries.
+    #[inline]
+    pub(super) fn data_len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Bytes that it takes beside its own.
+    pub(super) fn memory(&self) -> usize {
+        self.ends.capacity() * size_of::<u32>() + self.data.capacity()
+    }
+
+    #[inline]
+    fn start(&self, at: usize) -> usize {
+        if at == 0 { self.prefix as usize } else { self.ends[at - 1] as usize }
+    }
+
+    /// Entry `at`.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> ScoreEntry<'_> {
+        let entry = &self.data[self.start(at)..self.ends[at] as usize];
+        let (score, tail) = entry.split_at(SCORE);
+        let score = f64::from_le_bytes(score.try_into().unwrap_or_default());
+        (score, Member { head: &self.data[..self.prefix as usize], tail })
+    }
+
+    /// The entries from `from` up to `to`.
+    pub(super) fn entries(&self, from: usize, to: usize) -> impl Iterator<Item = ScoreEntry<'_>> + Clone {
+        (from..to).map(|at| self.get(at))
+    }
+
+    /// How many entries come before the first one that is not `before`.
+    #[inline]
+    pub(super) fn partition(&self, before: impl Fn(ScoreEntry<'_>) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if before(self.get(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Puts an entry in as number `at`.
+    pub(super) fn insert(&mut self, at: usize, score: f64, member: &[u8]) {
+        let prefix = &self.data[..self.prefix as usize];
+        let common = Member::of(prefix).common(Member::of(member));
+        if common < prefix.len() {
+            self.shorten(common);
+        }
+        let tail = &member[common..];
+        let (start, size) = (self.start(at), SCORE + tail.len());
+        make_room(&mut self.data, size);
+        self.data.extend_from_slice(&score.to_le_bytes());
+        self.data.extend_from_slice(tail);
+        self.data[start..].rotate_right(size);
+        make_room(&mut self.ends, 1);
+        self.ends.insert(at, start as u32);
+        for end in &mut self.ends[at..] {
+            *end += size as u32;
+        }
+    }
+
+    /// Makes the common part as short as `prefix`.
+    fn shorten(&mut self, prefix: usize) {
+        let bytes = self.entries(0, self.len()).map(|(_, member)| member.len()).sum();
+        let start = self.data[..prefix].to_vec();
+        *self = Self::with_prefix(self.entries(0, self.len()), start, self.len(), bytes);
+    }
+
+    /// Takes entry `at` out.
+    pub(super) fn remove(&mut self, at: usize) {
+        let (start, end) = (self.start(at), self.ends[at] as usize);
+        self.data.drain(start..end);
+        self.ends.remove(at);
+        for later in &mut self.ends[at..] {
+            *later -= (end - start) as u32;
+        }
+        if self.ends.is_empty() {
+            *self = Self::default();
+        } else if self.data.capacity() > 2 * self.data.len() {
+            self.data.shrink_to_fit();
+            self.ends.shrink_to_fit();
+        }
+    }
+
+    /// The two halves of the run, cut before entry `at`.
+    pub(super) fn cut(&self, at: usize) -> (Self, Self) {
+        (Self::of(self.entries(0, at)), Self::of(self.entries(at, self.len())))
+    }
+
+    /// The run of both runs' entries.
+    pub(super) fn joined(&self, next: &Self) -> Self {
+        Self::of(self.entries(0, self.len()).chain(next.entries(0, next.len())))
+    }
+
+    /// What is broken, if anything is.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> Result<(), String> {
+        let ends_rise = (0..self.len()).all(|at| self.start(at) + SCORE <= self.ends[at] as usize);
+        let last = self.ends.last().map_or(self.prefix as usize, |end| *end as usize);
+        if !ends_rise || last != self.data.len() {
+            return Err(format!("the ends {:?} of {} bytes do not fit", self.ends, self.data.len()));
+        }
+        for at in 1..self.len() {
+            let (score, member) = self.get(at);
+            if compare(self.get(at - 1), score, &member.to_vec()) != Ordering::Less {
+                return Err(format!("entry {at} is not after the one before it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Grows in small steps: most of the memory of a set is in its runs, and what they lie in.
+pub(super) fn make_room<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.capacity() - vec.len() < more {
+        vec.reserve_exact(more.max(vec.len() / 8));
+    }
+}
+
+/// The shortest key that is above `left` and at most `right`, which follow each other.
+pub(super) fn separator(left: ScoreEntry<'_>, right: ScoreEntry<'_>) -> (f64, Vec<u8>) {
+    if left.0 < right.0 {
+        return (right.0, Vec::new());
+    }
+    (right.0, right.1.up_to(left.1.common(right.1) + 1))
+}

@@ -1,0 +1,282 @@
+//! Against a sorted vector, after every few operations with all invariants checked.
+
+#![expect(clippy::cast_precision_loss, reason = "scores are small numbers")]
+
+use std::ops::ControlFlow;
+
+use super::node::{RunTotals, ScoreChildren, ScoreNode, ScoreSubtree, WIDTH};
+use super::run::{Member, ScoreRun, compare};
+use super::{ScoreIndex, ScoreRoot};
+use crate::ScanDirection;
+
+type ScoreEntries = Vec<(f64, Vec<u8>)>;
+
+impl ScoreIndex {
+    /// Panics if an invariant does not hold.
+    fn check(&self) {
+        let mut tally = RunTotals::default();
+        let (count, _) = match &self.root {
+            ScoreRoot::Run(run) => (check_run(run, &mut tally, &None, &None), 0),
+            ScoreRoot::Node(node) => check_node(node, &mut tally, &None, &None),
+        };
+        assert_eq!(count, self.len);
+        assert!(self.tally == tally || self.len == 0, "{:?}, and there is {tally:?}", self.tally);
+    }
+}
+
+type ScoreEntryBound = Option<(f64, Vec<u8>)>;
+
+fn check_run(run: &ScoreRun, tally: &mut RunTotals, low: &ScoreEntryBound, high: &ScoreEntryBound) -> u64 {
+    run.check().unwrap();
+    assert!(run.len() <= WIDTH);
+    tally.add(run);
+    for entry in run.entries(0, run.len()) {
+        assert!(low.as_ref().is_none_or(|(score, member)| compare(entry, *score, member).is_ge()));
+        assert!(high.as_ref().is_none_or(|(score, member)| compare(entry, *score, member).is_lt()));
+    }
+    run.len() as u64
+}
+
+/// Checks a node between two separators; how many entries, how deep.
+fn check_node(
+    node: &ScoreNode,
+    tally: &mut RunTotals,
+    low: &ScoreEntryBound,
+    high: &ScoreEntryBound,
+) -> (u64, usize) {
+    node.separators.check().unwrap();
+    assert!(node.width() <= WIDTH && node.separators.len() + 1 == node.width());
+    let separator = |at: usize| {
+        let (score, member) = node.separators.get(at);
+        Some((score, member.to_vec()))
+    };
+    let mut depths = Vec::new();
+    for at in 0..node.width() {
+        let low = &if at == 0 { low.clone() } else { separator(at - 1) };
+        let high = &if at + 1 == node.width() { high.clone() } else { separator(at) };
+        let (count, depth) = match &node.children {
+            ScoreChildren::Runs(runs) => (check_run(&runs[at], tally, low, high), 0),
+            ScoreChildren::Nodes(nodes) => check_node(&nodes[at], tally, low, high),
+        };
+        assert!(count > 0 && count == node.counts[at]);
+        depths.push(depth);
+    }
+    assert!(depths.iter().all(|depth| *depth == depths[0]), "runs at depths {depths:?}");
+    (node.counts.iter().sum(), depths[0] + 1)
+}
+
+/// The model's place for an entry.
+fn place(model: &ScoreEntries, score: f64, member: &[u8]) -> Result<usize, usize> {
+    model.binary_search_by(|(other, name)| compare((*other, Member::of(name)), score, member))
+}
+
+fn entries_from(order: &ScoreIndex, rank: u64, direction: ScanDirection) -> ScoreEntries {
+    let mut found = Vec::new();
+    order.walk(rank, direction, |score, member| {
+        found.push((score, member.to_vec()));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+fn same(order: &ScoreIndex, model: &ScoreEntries) {
+    order.check();
+    assert_eq!(order.len(), model.len() as u64);
+    assert_eq!(entries_from(order, 0, ScanDirection::Forward), *model);
+    let mut backward = entries_from(order, order.len().wrapping_sub(1), ScanDirection::Backward);
+    backward.reverse();
+    assert_eq!(backward, *model);
+}
+
+fn member(number: u64, long: bool) -> Vec<u8> {
+    let mut bytes = format!("member:{number:05}").into_bytes();
+    if long {
+        bytes.resize(3_000, b'x');
+    }
+    bytes
+}
+
+struct ScoreIndexRng(u64);
+
+impl ScoreIndexRng {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Puts members in, moves and removes them, in three rounds that mostly add, change and remove.
+fn many(scores: u64, members: u64, steps: u64, long: u64) {
+    let mut random = ScoreIndexRng(members * 31 + scores);
+    let (mut order, mut model) = (ScoreIndex::default(), ScoreEntries::new());
+    for (round, additions) in [9, 5, 1].into_iter().enumerate() {
+        for step in 0..steps {
+            let number = random.below(members);
+            let (score, name) = (random.below(scores) as f64, member(number, number < long));
+            let there = place(&model, score, &name);
+            if random.below(10) < additions {
+                if let Err(at) = there {
+                    order.insert(score, &name);
+                    model.insert(at, (score, name));
+                }
+            } else if let Ok(at) = there {
+                assert!(order.remove(score, &name));
+                model.remove(at);
+            } else {
+                assert!(!order.remove(score, &name));
+                // Any other one.
+                if !model.is_empty() {
+                    let (score, name) = model.remove(random.below(model.len() as u64) as usize);
+                    assert!(order.remove(score, &name));
+                }
+            }
+            if step % (steps / 20) == 0 {
+                same(&order, &model);
+                ranks(&order, &model, &mut random);
+            }
+        }
+        same(&order, &model);
+        assert!(round == 2 || order.len() > 0);
+    }
+    while let Some((score, name)) = model.pop() {
+        assert!(order.remove(score, &name));
+    }
+    same(&order, &model);
+    assert!(matches!(order.root, ScoreRoot::Run(_)));
+}
+
+fn ranks(order: &ScoreIndex, model: &ScoreEntries, random: &mut ScoreIndexRng) {
+    for _ in 0..20 {
+        let rank = random.below(model.len() as u64 + 2);
+        assert_eq!(order.select(rank), model.get(rank as usize).cloned());
+        let bound = random.below(60) as f64;
+        let below = model.iter().filter(|(score, _)| *score < bound).count();
+        assert_eq!(order.rank_by(|score, _| score < bound), below as u64);
+        if let Some((score, name)) = model.get(rank as usize) {
+            assert_eq!(order.rank(*score, name), rank);
+            assert_eq!(entries_from(order, rank, ScanDirection::Forward), model[rank as usize..]);
+            assert_eq!(entries_from(order, rank, ScanDirection::Backward).len() as u64, rank + 1);
+        }
+    }
+}
+
+#[test]
+fn like_a_sorted_vector_with_many_scores() {
+    many(1_000_000, 4_000, 12_000, 0);
+}
+
+#[test]
+fn like_a_sorted_vector_with_few_scores() {
+    many(50, 3_000, 12_000, 0);
+}
+
+#[test]
+fn like_a_sorted_vector_with_one_score() {
+    many(1, 6_000, 12_000, 0);
+}
+
+#[test]
+fn like_a_sorted_vector_with_long_members() {
+    many(40, 600, 3_000, 300);
+}
+
+#[test]
+fn in_order_fills_runs_and_nodes() {
+    let mut order = ScoreIndex::default();
+    let mut model = ScoreEntries::new();
+    for number in 0..20_000u64 {
+        order.insert(number as f64, &member(number, false));
+        model.push((number as f64, member(number, false)));
+    }
+    same(&order, &model);
+    let runs = 20_000usize.div_ceil(WIDTH);
+    assert!(order.tally.runs <= runs + 1, "{} runs", order.tally.runs);
+    // Scores, ends, and what members do not share with those around them.
+    assert!(order.memory() < 20_000 * 19, "{} bytes", order.memory());
+}
+
+#[test]
+fn built_at_once() {
+    for count in [0, 1, 55, 56, 57, 3_000, 20_000u64] {
+        let model: ScoreEntries =
+            (0..count).map(|number| ((number / 7) as f64, member(number, false))).collect();
+        let mut order = ScoreIndex::of(model.iter().map(|(score, name)| (*score, &name[..])));
+        same(&order, &model);
+        let mut model = model;
+        for number in (0..count).step_by(3) {
+            let (score, name) = ((number / 7) as f64, member(number, false));
+            assert!(order.remove(score, &name));
+            model.remove(place(&model, score, &name).unwrap());
+        }
+        same(&order, &model);
+    }
+}
+
+#[test]
+fn infinities_and_both_zeros_have_their_places() {
+    let mut order = ScoreIndex::default();
+    for (score, name) in [(0.0, "b"), (f64::INFINITY, "d"), (-0.0, "c"), (f64::NEG_INFINITY, "e"), (0.0, "")]
+    {
+        order.insert(score, name.as_bytes());
+    }
+    let names: Vec<Vec<u8>> =
+        entries_from(&order, 0, ScanDirection::Forward).into_iter().map(|entry| entry.1).collect();
+    assert_eq!(names, [&b"e"[..], b"", b"b", b"c", b"d"]);
+    assert!(order.remove(0.0, b"c") && !order.remove(1.0, b"b"));
+    order.check();
+}
+
+#[test]
+fn a_bound_that_no_order_has_does_no_harm() {
+    let mut order = ScoreIndex::default();
+    for number in 0..5_000u64 {
+        order.insert((number * 7 % 13) as f64, &member(number, false));
+    }
+    // By members alone, across scores.
+    let rank = order.rank_by(|_, name| name.cmp_bytes(b"member:02500").is_lt());
+    assert!(rank <= order.len());
+}
+
+proptest::proptest! {
+    #[test]
+    fn members_of_any_bytes(entries in proptest::collection::btree_map(
+        proptest::collection::vec(proptest::num::u8::ANY, 0..6), 0u8..4, 0..200
+    )) {
+        let (mut order, mut model) = (ScoreIndex::default(), ScoreEntries::new());
+        for (name, score) in entries {
+            let score = f64::from(score);
+            order.insert(score, &name);
+            let at = place(&model, score, &name).unwrap_err();
+            model.insert(at, (score, name));
+        }
+        same(&order, &model);
+        let built = ScoreIndex::of(model.iter().map(|(score, name)| (*score, &name[..])));
+        same(&built, &model);
+        for (score, name) in model {
+            assert!(order.remove(score, &name));
+            order.check();
+        }
+    }
+}
+
+#[test]
+fn what_is_shed_run_by_run_is_all_that_an_order_takes() {
+    for count in [0, 1, 64, 65, 20_000_u32] {
+        let mut order = ScoreIndex::default();
+        for i in 0..count {
+            order.insert(1.0, &i.to_be_bytes());
+        }
+        let (memory, mut shed, mut most) = (order.memory(), 0, 0);
+        loop {
+            let bytes = order.shed();
+            if bytes == 0 {
+                break;
+            }
+            (shed, most) = (shed + bytes, most.max(bytes));
+            assert_eq!(order.memory(), memory - shed);
+        }
+        assert!(shed == memory && order.memory() == 0 && most < 4_000, "{count}: {shed} of {memory}, {most}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Going through an order, from a place on, one way or the other.
+
+use super::node::{ScoreChildren, ScoreNode};
+use super::run::{ScoreEntry, ScoreRun};
+use super::{ScoreIndex, ScoreRoot};
+use crate::ScanDirection;
+
+/// Where a way ends that does not begin.
+const NOTHING: &ScoreRun = &ScoreRun::EMPTY;
+
+/// A way through an order.
+pub(super) struct ScoreWalk<'o> {
+    /// The nodes above the run, with the child of each that the way is in.
+    above: Vec<(&'o ScoreNode, usize)>,
+    run: &'o ScoreRun,
+    /// The next entry; in a backward walk the one before this place.
+    at: usize,
+    direction: ScanDirection,
+}
+
+impl<'o> ScoreWalk<'o> {
+    /// Begins at place `rank`; past the last one there is nothing, either way.
+    pub(super) fn new(order: &'o ScoreIndex, rank: u64, direction: ScanDirection) -> Self {
+        let mut above = Vec::new();
+        let (mut rank, mut run) = (rank, None);
+        let mut node = match &order.root {
+            ScoreRoot::Run(only) => {
+                run = Some(only);
+                None
+            }
+            ScoreRoot::Node(node) => Some(&**node),
+        };
+        let inside = rank < order.len;
+        while let Some(parent) = node {
+            let mut at = 0;
+            while at + 1 < parent.counts.len() && rank >= parent.counts[at] {
+                rank -= parent.counts[at];
+                at += 1;
+            }
+            above.push((parent, at));
+            node = match &parent.children {
+                ScoreChildren::Runs(runs) => {
+                    run = Some(&runs[at]);
+                    None
+                }
+                ScoreChildren::Nodes(nodes) => Some(&nodes[at]),
+            };
+        }
+        let run = run.filter(|_| inside).unwrap_or(NOTHING);
+        let forward = direction == ScanDirection::Forward;
+        let at = if inside { rank as usize + usize::from(!forward) } else { 0 };
+        if !inside {
+            above.clear();
+        }
+        Self { above, run, at, direction }
+    }
+
+    /// The next entry.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<ScoreEntry<'o>> {
+        if self.direction == ScanDirection::Forward {
+            while self.at == self.run.len() {
+                self.run = self.neighbour(|at, width| (at + 1 < width).then_some(at + 1))?;
+                self.at = 0;
+            }
+            self.at += 1;
+            return Some(self.run.get(self.at - 1));
+        }
+        while self.at == 0 {
+            self.run = self.neighbour(|at, _| at.checked_sub(1))?;
+            self.at = self.run.len();
+        }
+        self.at -= 1;
+        Some(self.run.get(self.at))
+    }
+
+    /// The next run in the way's direction: up as far as it must be, and down along the near edge.
+    fn neighbour(&mut self, step: impl Fn(usize, usize) -> Option<usize>) -> Option<&'o ScoreRun> {
+        loop {
+            let (node, at) = self.above.pop()?;
+            let Some(at) = step(at, node.counts.len()) else { continue };
+            self.above.push((node, at));
+            let (mut node, mut at) = (node, at);
+            loop {
+                match &node.children {
+                    ScoreChildren::Runs(runs) => return Some(&runs[at]),
+                    ScoreChildren::Nodes(nodes) => node = &nodes[at],
+                }
+                at = if self.direction == ScanDirection::Forward { 0 } else { node.counts.len() - 1 };
+                self.above.push((node, at));
+            }
+        }
+    }
+}

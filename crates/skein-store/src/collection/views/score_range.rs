@@ -1,0 +1,181 @@
+//! A range of a sorted set as it was at one moment, by score.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use skein_sync::locks::{lock, shared};
+
+use super::{Collection, FormerEntries, FormerEntry, RegisteredView, ViewOrder};
+use crate::ScanDirection;
+use crate::collection::sweep_queue::DeadCollection;
+use crate::collection::{Member, ScoreIndex};
+
+/// Members of a sorted set as they were when this was made, in the order of their scores; see [`SetReader::view`](crate::SetReader::view). Nobody waits for it between two
+/// steps; drop it when it is not needed, since what is changed meanwhile is kept for it.
+#[derive(Debug)]
+pub struct ScoreRangeView {
+    /// `None` if there is nothing to show.
+    listed: Option<RegisteredView>,
+    /// How many members no step has shown.
+    left: u64,
+}
+
+/// A key that compares as the entry does: by score, then by member.
+pub(super) fn entry_key(score: f64, member: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(size_of::<u64>() + member.len());
+    key.extend_from_slice(&ordered(score).to_be_bytes());
+    key.extend_from_slice(member);
+    key
+}
+
+/// The top bit of a double is its sign.
+const SIGN: u64 = 1 << 63;
+
+/// An integer that compares as the score does. There is one zero.
+fn ordered(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The entry of a key.
+fn entry_of(key: &[u8]) -> (f64, &[u8]) {
+    let (ordered, member) = key.split_at(size_of::<u64>());
+    let ordered = u64::from_be_bytes(ordered.try_into().unwrap_or_default());
+    let bits = if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN };
+    (f64::from_bits(bits), member)
+}
+
+impl ScoreRangeView {
+    /// `left` members from place `first` on. REQUIRES: the collection's lock is held shared, and `order` is its order.
+    pub(in crate::collection) fn new(
+        collection: Arc<Collection>,
+        order: &ScoreIndex,
+        (first, left): (u64, u64),
+        direction: ScanDirection,
+    ) -> Self {
+        let mut begin = None;
+        if left > 0 {
+            order.walk(first, direction, |score, member| {
+                begin = Some(entry_key(score, &member.to_vec()));
+                ControlFlow::Break(())
+            });
+        }
+        let listed = begin.map(|begin| {
+            RegisteredView::new(collection, ViewOrder::Score, direction, Bound::Included(begin))
+        });
+        Self { left: if listed.is_some() { left } else { 0 }, listed }
+    }
+
+    /// How many members there are that no step has shown, at most.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Shows `each` the next members with their scores, until it breaks; about `most` are looked at. Whether there are more.
+    pub fn step(&mut self, most: usize, mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>) -> bool {
+        let Self { listed: Some(RegisteredView { collection, kept }), left } = self else { return false };
+        let state = shared(collection.state());
+        // A dead set's order is kept for its views.
+        let views = state.dead.then(|| lock(&collection.views));
+        let order = views
+            .as_ref()
+            .and_then(|views| views.left.as_ref().map(DeadCollection::order))
+            .unwrap_or(&state.order);
+        let mut kept = lock(kept);
+        let kept = &mut *kept;
+        let mut looked_at = 0;
+        // Shows one that was there; whether to stop after it.
+        let mut show = |score: f64, member: Member<'_>| {
+            *left = left.saturating_sub(1);
+            looked_at += 1;
+            if each(score, member).is_break() || *left == 0 || looked_at >= most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let (mut passed, mut stopped) = (0, false);
+        if let Some(first) = first_ahead(order, kept) {
+            order.walk(first, kept.direction, |score, member| {
+                let shown = show_one(kept, score, member, &mut show);
+                passed += 1;
+                stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
+                if stopped && shown.is_some() {
+                    kept.next = Bound::Excluded(entry_key(score, &member.to_vec()));
+                }
+                if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        }
+        if !stopped {
+            stopped = kept.show_gone(None, |key, _| show_key(key, &mut show)).is_break();
+        }
+        if !stopped {
+            *left = 0;
+        }
+        *left > 0
+    }
+}
+
+/// The place of the first entry that a step comes to; `None` if there is none.
+fn first_ahead(order: &ScoreIndex, kept: &FormerEntries) -> Option<u64> {
+    let forward = kept.direction == ScanDirection::Forward;
+    let (key, included) = match &kept.next {
+        Bound::Included(key) => (key, true),
+        Bound::Excluded(key) => (key, false),
+        Bound::Unbounded => return if forward { Some(0) } else { order.len().checked_sub(1) },
+    };
+    let (score, member) = entry_of(key);
+    // Entries before the key, or up to it.
+    let up_to = forward != included;
+    let count = order.rank_by(|other, name| {
+        other < score
+            || (other <= score && {
+                let by_name = name.cmp_bytes(member);
+                by_name.is_lt() || (up_to && by_name.is_eq())
+            })
+    });
+    if forward { Some(count) } else { count.checked_sub(1) }
+}
+
+fn show_key(key: &[u8], show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    let (score, member) = entry_of(key);
+    show(score, Member::of(member))
+}
+
+/// Shows what was before the present entry and is gone, and the entry, if it was there; `None` if the former stopped.
+fn show_one(
+    kept: &mut FormerEntries,
+    score: f64,
+    member: Member<'_>,
+    show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
+) -> Option<ControlFlow<()>> {
+    if kept.changed.is_empty() {
+        return Some(show(score, member));
+    }
+    let key = entry_key(score, &member.to_vec());
+    if kept.show_gone(Some(&key), |key, _| show_key(key, show)).is_break() {
+        return None;
+    }
+    Some(match kept.take(&key) {
+        FormerEntry::Absent => ControlFlow::Continue(()),
+        FormerEntry::Same | FormerEntry::Held(_) => show(score, member),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_compare_as_entries() {
+        let scores = [f64::NEG_INFINITY, -1e300, -1.5, -1e-310, 0.0, 1e-310, 1.0, 1.5, 1e300, f64::INFINITY];
+        for pair in scores.windows(2) {
+            assert!(entry_key(pair[0], b"z") < entry_key(pair[1], b"a"), "{pair:?}");
+        }
+        for score in scores {
+            assert!(entry_key(score, b"") < entry_key(score, b"\0"), "{score}");
+            assert_eq!(entry_of(&entry_key(score, b"goose")), (score, &b"goose"[..]));
+        }
+        assert_eq!(entry_key(-0.0, b""), entry_key(0.0, b""));
+    }
+}

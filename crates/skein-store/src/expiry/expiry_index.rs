@@ -1,0 +1,174 @@
+//! The keys that expire, by time: derived from the rows, in memory alone.
+//!
+//! ```text
+//!   key of an entry:   expires at, 8 bytes, greatest first │ the user's key         no value
+//! ```
+//!
+//! A writer that has replaced, made or removed a row that expires brings the order up to date afterwards, under a lock that is the
+//! key's (shared with others of its stripe): it reads what the row says *by then*, removes the entry of the row that it replaced, unless it is the present
+//! row's, and adds the present row's. Two writers of a key may come here in either order; the last one sees the last row.
+//!
+//! # Invariants
+//! 1. An entry is added only while its lock is held and the key's row says that time. Whoever replaces that row takes the lock later, and removes the entry.
+//!    So when all writers are through, the entries are those of the rows.
+//! 2. Under a lock nobody waits for anything but the order's own latches.
+//! 3. `sums` has, for each stripe, the sum of the times of its entries.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Mutex;
+
+use skein_index::memory::CachePadded;
+use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
+use skein_sync::locks::lock;
+
+use crate::index::StoreIndex;
+use crate::row::RowRef;
+
+/// Bytes of the time.
+const TIME: usize = size_of::<u64>();
+
+/// The longest key that can expire: with its time it has to fit the order.
+pub(crate) const KEY_BYTES_MAX: usize = crate::options::KEY_BYTES_MAX - TIME;
+
+/// Stripes of keys. Of some dozens of threads two seldom meet, and never for long.
+const STRIPES: usize = 64;
+
+/// Keys that expire, by time.
+#[derive(Debug)]
+pub(crate) struct ExpiryIndex {
+    /// Any kind of index does that takes long keys.
+    entries: Masstree<Inline<u8>>,
+    sums: Box<[CachePadded<Mutex<u128>>]>,
+}
+
+/// What is known of the keys that expire and have not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ExpiryStats {
+    pub(crate) keys: usize,
+    pub(crate) average_ttl_ms: u64,
+}
+
+/// The bounds of the entries whose time is before `end`.
+fn before(end: &[u8; TIME]) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (Bound::Unbounded, Bound::Excluded(&end[..]))
+}
+
+fn entry(at: u64, key: &[u8]) -> Vec<u8> {
+    [&at.to_be_bytes()[..], key].concat()
+}
+
+/// Time and key of an entry.
+fn parts(entry: &[u8]) -> (u64, &[u8]) {
+    entry.split_first_chunk().map_or((0, entry), |(time, key)| (u64::from_be_bytes(*time), key))
+}
+
+impl ExpiryIndex {
+    pub(crate) fn new() -> Self {
+        Self { entries: Masstree::new(), sums: (0..STRIPES).map(|_| CachePadded::default()).collect() }
+    }
+
+    /// Keys that expire some time, those included that have and are not removed yet.
+    pub(crate) fn len(&self) -> usize {
+        OrderedIndex::<Inline<u8>>::len(&self.entries)
+    }
+
+    /// Keys that expire after `now`, and how far that is; exact while nobody writes.
+    pub(crate) fn numbers(&self, now: u64) -> ExpiryStats {
+        let (mut past, mut past_sum) = (0, 0);
+        self.walk(now, |at, _| {
+            past += 1;
+            past_sum += u128::from(at);
+            ControlFlow::Continue(())
+        });
+        let sum: u128 = self.sums.iter().map(|sum| *lock(sum)).sum();
+        let keys = self.len().saturating_sub(past);
+        let ahead = sum.saturating_sub(past_sum).saturating_sub(u128::from(now) * keys as u128);
+        let average = ahead.checked_div(keys as u128).unwrap_or(0);
+        ExpiryStats { keys, average_ttl_ms: u64::try_from(average).unwrap_or(u64::MAX) }
+    }
+
+    pub(crate) fn memory(&self) -> MemoryUsage {
+        OrderedIndex::<Inline<u8>>::memory(&self.entries)
+    }
+
+    /// As [`OrderedIndex::taken`].
+    pub(crate) fn taken(&self) -> usize {
+        OrderedIndex::<Inline<u8>>::allocated_bytes(&self.entries)
+    }
+
+    /// Brings the order up to date with the row of `key`, after a row that expired at `replaced` (if it did) was replaced or removed, or one that expires
+    /// was put.
+    pub(crate) fn refresh(&self, index: &StoreIndex, key: &[u8], replaced: Option<u64>, guard: &impl Guard) {
+        let mut sum = lock(self.sum_of(key));
+        let present = index.get(key, guard).and_then(RowRef::expires_at);
+        let own = self.entries.collector().enter();
+        if let Some(at) = replaced.filter(|_| replaced != present)
+            && self.entries.remove(&entry(at, key), &own).is_some()
+        {
+            *sum -= u128::from(at);
+        }
+        if let Some(at) = present
+            && self.add(at, key, &own)
+        {
+            *sum += u128::from(at);
+        }
+    }
+
+    fn sum_of(&self, key: &[u8]) -> &Mutex<u128> {
+        &self.sums[crc32c::crc32c(key) as usize % STRIPES]
+    }
+
+    /// Adds an entry; whether it was not there.
+    fn add(&self, at: u64, key: &[u8], own: &impl Guard) -> bool {
+        match self.entries.insert_if_absent(&entry(at, key), Inline(0), own) {
+            Ok(before) => before.is_none(),
+            // Keys that are too long do not expire; nothing else is refused. The key would be hidden all the same.
+            Err(refused) => {
+                tracing::error!("a key that expires has no place in the order by time: {refused}");
+                false
+            }
+        }
+    }
+
+    /// Takes in times and keys of rows, and leaves none. REQUIRES: nobody writes meanwhile, as during a recovery.
+    pub(crate) fn load(&self, found: &mut Vec<(u64, Vec<u8>)>) {
+        found.sort_unstable();
+        let own = self.entries.collector().enter();
+        for (at, key) in found.drain(..) {
+            if self.add(at, &key, &own) {
+                *lock(self.sum_of(&key)) += u128::from(at);
+            }
+        }
+    }
+
+    /// Shows `each` time and key of the entries whose time is before `end`, in order, until it breaks.
+    fn walk(&self, end: u64, mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>) {
+        let own = self.entries.collector().enter();
+        let (end, mut cursor) = (end.to_be_bytes(), self.entries.cursor(&own));
+        let (near, far) = before(&end);
+        walk(&mut cursor, near, far, ScanDirection::Forward, |entry, _| {
+            let (at, key) = parts(entry);
+            each(at, key)
+        });
+    }
+
+    /// How many entries' times are before `end`: a walk over them, of which there are few unless the thread that removes cannot keep up.
+    pub(crate) fn count_before(&self, end: u64) -> usize {
+        let mut count = 0;
+        self.walk(end, |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        count
+    }
+
+    /// The first entries whose times are before `end`, at most `most`.
+    pub(crate) fn first_before(&self, end: u64, most: usize) -> Vec<(u64, Vec<u8>)> {
+        let mut found = Vec::new();
+        self.walk(end, |at, key| {
+            found.push((at, key.to_vec()));
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        found
+    }
+}

@@ -1,0 +1,136 @@
+//! When rows were used last, in a few bits of each: a clock that ticks by what is written, and its stamps.
+//!
+//! ```text
+//!   a row's first word:   63        52 51                     0
+//!                         stamp        version                     stamp 0: not noted; LEFT: taken out of its index
+//! ```
+//!
+//! A read compares the stamp with the clock's and writes the row's word only if they differ, so a row that is in use is written once a tick, however often it
+//! is read; while the clock stands at 0 nothing is compared and nothing is written. A tick is a share of the memory that there may be, written anew:
+//! between its last use and its eviction a key sees some dozens of them, whatever the rate of the writes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Bits of the version, below the stamp.
+pub(crate) const VERSION_BITS: u32 = 52;
+pub(crate) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
+
+/// The stamp of a row that its index does not lead to any more, and which waits to be freed.
+pub(crate) const LEFT: u64 = !VERSION_MASK;
+
+/// How many stamps the clock has, 1 to this.
+const STAMPS: u64 = (LEFT >> VERSION_BITS) - 1;
+
+/// Ticks for as many bytes as there may be.
+const TICKS: usize = 64;
+
+/// The age of what is older than the clock can tell.
+pub(crate) const AGE_MAX: u16 = STAMPS as u16;
+
+/// The clock; one for all rows of a store. (Not the façade's atomics: the words of rows are memory of the arena's.)
+#[derive(Debug, Default)]
+pub(crate) struct AgeClock {
+    /// The present stamp, in its place; 0 while use is not noted.
+    now: AtomicU64,
+    /// Bytes written since the last tick.
+    written: AtomicUsize,
+    /// Whether rows that have left their index are counted as such.
+    counts_left: AtomicBool,
+}
+
+impl AgeClock {
+    /// The present stamp, in its place; 0 while use is not noted.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        // Relaxed: a number, ordered with nothing, as all here.
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// Begins to note use, or ends it.
+    pub(crate) fn note_use(&self, on: bool) {
+        if on != (self.now() != 0) {
+            self.now.store(u64::from(on) << VERSION_BITS, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether rows that leave their index are to be counted as such.
+    #[inline]
+    pub(crate) fn counts_left(&self) -> bool {
+        self.counts_left.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_left(&self, on: bool) {
+        self.counts_left.store(on, Ordering::Relaxed);
+    }
+
+    /// So much was written, of `limit` that there may be.
+    pub(crate) fn written(&self, bytes: usize, limit: usize) {
+        let now = self.now() >> VERSION_BITS;
+        if now == 0 {
+            return;
+        }
+        let tick = limit / TICKS + 1;
+        let before = self.written.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) >= tick {
+            self.written.store(0, Ordering::Relaxed);
+            self.tick(now);
+        }
+    }
+
+    /// Leaves the stamp `then`. Of two ticks at once one is lost, and so is one beside which the noting of use ended: it would begin again.
+    fn tick(&self, then: u64) {
+        let (then, next) = (then << VERSION_BITS, (then % STAMPS + 1) << VERSION_BITS);
+        _ = self.now.compare_exchange(then, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// How many ticks ago a stamp, in its place, was the present one.
+    #[inline]
+    pub(crate) fn age(&self, stamp: u64) -> u16 {
+        let (now, then) = (self.now() >> VERSION_BITS, stamp >> VERSION_BITS);
+        if then == 0 || now == 0 {
+            return AGE_MAX;
+        }
+        ((now + STAMPS - then) % STAMPS) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_ticks_by_what_is_written_and_goes_round() {
+        let ages = AgeClock::default();
+        ages.written(1 << 30, 6400);
+        assert_eq!((ages.now(), ages.age(0)), (0, AGE_MAX), "use is not noted");
+        ages.note_use(true);
+        let first = ages.now();
+        assert_eq!((first >> VERSION_BITS, ages.age(first)), (1, 0));
+        ages.written(50, 6400);
+        assert_eq!(ages.age(first), 0);
+        ages.written(51, 6400);
+        assert_eq!(ages.age(first), 1);
+        for _ in 0..STAMPS - 2 {
+            ages.written(101, 6400);
+            assert!(ages.now() != 0 && ages.now() != LEFT);
+        }
+        assert_eq!(u64::from(ages.age(first)), STAMPS - 1);
+        ages.written(101, 6400);
+        assert_eq!(ages.now(), first);
+        ages.note_use(false);
+        assert_eq!(ages.now(), 0);
+    }
+
+    #[test]
+    fn a_tick_beside_its_end_does_not_begin_the_noting_of_use_again() {
+        let ages = AgeClock::default();
+        ages.note_use(true);
+        let then = ages.now() >> VERSION_BITS;
+        ages.note_use(false);
+        ages.tick(then);
+        assert_eq!(ages.now(), 0);
+        ages.note_use(true);
+        ages.tick(then);
+        assert_eq!(ages.now() >> VERSION_BITS, 2);
+    }
+}

@@ -1,0 +1,414 @@
+//! Room for writes: what there is, and what evictions make.
+//!
+//! Whoever writes for others (a server) asks for room before the writes, and tells the writers that they need not ask again ([`Session::admit_all`]); all others are
+//! asked by their writer, each time it enters an epoch. A key goes at a time, each as one removal, so what an asker waits for is bounded by what it asks for.
+
+use std::time::Duration;
+
+use skein_sync::atomic::Ordering;
+use skein_sync::locks::lock;
+
+use super::writer::BYTES_PER_ENTRY;
+use super::{Session, Writer};
+use crate::index::retire_all;
+use crate::memory::{Eviction, MemoryBalance, MemoryBudget, NODE_SHARE};
+use crate::row::RowRef;
+use crate::store::StoreCore;
+use crate::{Result, Ticket};
+
+/// Rounds of evictions for the writes of an entry, each of so many keys at most.
+const EVICTIONS_PER_ENTRY: usize = 4;
+
+/// Keys that one entry into the epoch evicts at most.
+const KEYS_PER_ENTRY: usize = 128;
+
+/// Entries for one request for room, at least; and bytes asked for that allow one more.
+const ENTRIES: usize = 4;
+const BYTES_PER_EVICTION: usize = 4 << 10;
+
+/// Bytes of dead collections that are removed for one request for room, at most: so many for each that is asked for, and some more. It matters only where memory is far
+/// beyond its limit, which was lowered: else no more is removed than the limit is passed by.
+const SWEPT_FOR_EACH: usize = 8;
+const SWEPT_BESIDE: usize = 64 << 10;
+
+/// Looks at what there is between removals for one request: what a member takes is known about.
+const SWEEPS: usize = 4;
+
+/// What waits for readers is let wait if it is less than this part of the limit.
+const WAITING_PART: usize = 2;
+
+/// How long one waits for readers, in microseconds and in turn: once if more than that waits for them, and until the last if it is more than the limit.
+const PAUSES: [u64; 9] = [250, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
+
+/// When a session may wait for readers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum ReaderWaits {
+    /// For each request.
+    #[default]
+    Each,
+    /// Once in this turn.
+    Once,
+    /// No more in this turn.
+    Spent,
+    /// It has waited in vain, and does not before it was seen that less waits.
+    Vain,
+}
+
+/// What a session knows of the room that there is.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct RoomEstimate {
+    waits: ReaderWaits,
+    /// Of which limit it was.
+    limit: Option<usize>,
+    /// Bytes that may be written before the next look.
+    left: usize,
+}
+
+impl Session {
+    /// Leaves it to the caller that there is room for what is written through this session: writes that add are not refused any more (but where one adds much
+    /// at once, and no key may be evicted).
+    pub fn admit_all(&mut self) {
+        self.admits = true;
+    }
+
+    /// A turn of a worker begins: [`make_room`](Self::make_room) waits for readers once in it at most, and no more once that was in vain, until they have let go.
+    /// Who never says so waits for each request.
+    #[inline]
+    pub fn begin_turn(&mut self) {
+        if self.room.waits != ReaderWaits::Vain {
+            self.room.waits = ReaderWaits::Once;
+        }
+    }
+
+    /// The limit that memory has, in bytes.
+    #[inline]
+    pub fn memory_limit(&self) -> Option<usize> {
+        self.inner().budget.limit()
+    }
+
+    /// Asks for room for writes that add about `bytes`, where the caller has `beside` bytes besides the store's that count toward the limit. Evicts keys if there is
+    /// none, and the store may; but none where that cannot be enough, since `bytes` and `beside` are more than there may be. The answer is how many bytes can be
+    /// added: at least `bytes` if there is room for all of it.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// assert_eq!(session.make_room(100, 0)?.0, usize::MAX, "there is no limit");
+    /// for goose in 0..30_u8 {
+    ///     store.put(&[goose], &[7; 50_000])?;
+    /// }
+    /// let limit = 1_000_000;
+    /// store.set_memory_limit(Some(limit), Eviction::None);
+    /// assert_eq!(session.make_room(100, 0)?.0, 0);
+    /// store.set_memory_limit(Some(limit), Eviction::Lru);
+    /// assert!(session.make_room(limit + 1, 0)?.0 <= limit);
+    /// assert_eq!(store.len(), 30, "so much there will never be, so all geese stay");
+    /// assert!(session.make_room(100, 0)?.0 >= 100);
+    /// assert!(store.len() < 20, "some have gone for it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Closed or stopped.
+    #[inline]
+    pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
+        let Some(limit) = self.inner().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
+        if self.room.limit == Some(limit) && bytes <= self.room.left {
+            self.room.left -= bytes;
+            return Ok((bytes, Ticket::default()));
+        }
+        self.find_room(bytes, beside, limit)
+    }
+
+    #[cold]
+    fn find_room(&mut self, bytes: usize, beside: usize, limit: usize) -> Result<(usize, Ticket)> {
+        let inner = self.inner();
+        let lanes = inner.budget.hands.len();
+        let chunk = MemoryBudget::margin(limit) / lanes;
+        let look = || inner.balance(bytes, beside, limit);
+        let (mut ticket, mut balance, mut waits) = (Ticket::default(), look(), self.room.waits);
+        if balance.waiting > limit / WAITING_PART || balance.waiting > 0 && balance.left() < bytes {
+            (balance, waits) = wait_for_readers(inner, balance, look, waits);
+        } else if waits == ReaderWaits::Vain {
+            waits = ReaderWaits::Once;
+        }
+        let mut least = 0;
+        let may_fit = bytes.saturating_add(beside) <= limit;
+        if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
+            let freed;
+            (freed, ticket) = evict_for(inner, self.lane, bytes, &mut balance, look)?;
+            // It is over the limit for another reason, and on its way down.
+            least = if freed >= bytes { bytes } else { 0 };
+            if balance.is_stuck() {
+                (balance, waits) = wait_for_readers(inner, balance, look, waits);
+            }
+        }
+        if may_fit {
+            sweep_for(inner, bytes, &mut balance, look);
+        }
+        let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
+        // Others may be told the same.
+        let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * lanes)).min(chunk);
+        inner.rows.ages().written(bytes.saturating_add(share), limit);
+        self.room = RoomEstimate { waits, limit: Some(limit), left: share };
+        Ok((left, ticket))
+    }
+}
+
+/// Has what this thread has taken out freed as soon as may be, and waits for readers, but not for long, if much waits for them and it may wait.
+#[cold]
+fn wait_for_readers(
+    inner: &StoreCore,
+    mut balance: MemoryBalance,
+    look: impl Fn() -> MemoryBalance,
+    waits: ReaderWaits,
+) -> (MemoryBalance, ReaderWaits) {
+    retire_all(inner.index.collector());
+    retire_all(inner.members.index.collector());
+    if matches!(waits, ReaderWaits::Spent | ReaderWaits::Vain) {
+        balance = look();
+        return (balance, if balance.is_stuck() { waits } else { ReaderWaits::Spent });
+    }
+    let mut slept = false;
+    for (at, pause) in PAUSES.into_iter().enumerate() {
+        let due = balance.evicts && balance.waiting > balance.limit / WAITING_PART;
+        if !(due && at == 0 || balance.is_stuck()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_micros(pause));
+        slept = true;
+        balance = look();
+    }
+    let waits = match waits {
+        ReaderWaits::Once if balance.is_stuck() => ReaderWaits::Vain,
+        ReaderWaits::Once if slept => ReaderWaits::Spent,
+        waits => waits,
+    };
+    (balance, waits)
+}
+
+/// Removes what dead collections have left, until `bytes` fit beside what is still there of it, or so much was done as is due for them. So the limit holds though
+/// nobody is driven out for what is on its way out, however late the thread comes that removes it.
+fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
+    let mut due = bytes.saturating_mul(SWEPT_FOR_EACH).saturating_add(SWEPT_BESIDE);
+    for _ in 0..SWEEPS {
+        let wanted = balance.over(bytes).min(due);
+        if balance.dying == 0 || wanted == 0 {
+            break;
+        }
+        let swept = inner.members.sweep_some(wanted);
+        due = due.saturating_sub(swept);
+        *balance = look();
+    }
+}
+
+/// Evicts until there is room for `bytes` and some more, or so much was done as is due for them.
+fn evict_for(
+    inner: &StoreCore,
+    lane: usize,
+    bytes: usize,
+    balance: &mut MemoryBalance,
+    look: impl Fn() -> MemoryBalance,
+) -> Result<(usize, Ticket)> {
+    let wanted = bytes.saturating_add(MemoryBudget::margin(balance.limit));
+    let (mut ticket, mut total) = (Ticket::default(), 0);
+    for _ in 0..ENTRIES + bytes / BYTES_PER_EVICTION {
+        let mut writer = Writer::enter_unasked(inner, lane)?;
+        let freed = writer.evict(balance.missing(wanted));
+        ticket = ticket.max(writer.finish()?);
+        *balance = look();
+        total += freed;
+        if freed == 0 || balance.missing(wanted) == 0 || balance.is_stuck() {
+            break;
+        }
+    }
+    Ok((total, ticket))
+}
+
+impl Writer<'_> {
+    /// Asks whether memory is used up, from now on every so many writes; where keys may go, some do.
+    pub(super) fn look_at_budget(&mut self) {
+        self.asks = true;
+        self.over_budget = None;
+        let Some(limit) = self.inner.budget.limit() else { return };
+        let mut balance = self.inner.balance(0, 0, limit);
+        let since = if self.writes == 0 { 0 } else { BYTES_PER_ENTRY };
+        sweep_for(self.inner, since, &mut balance, || self.inner.balance(0, 0, limit));
+        if !balance.is_used_up() {
+            return;
+        }
+        self.over_budget = Some(balance.refusal());
+        // Where what has gone already fills the limit, evictions would only make it more.
+        if self.whole || balance.is_stuck() || self.inner.budget.eviction() == Eviction::None {
+            return;
+        }
+        let (mut wanted, mut freed) = (balance.missing(MemoryBudget::margin(balance.limit)), 0);
+        for _ in 0..EVICTIONS_PER_ENTRY {
+            let gone = self.evict(wanted);
+            freed += gone;
+            wanted = wanted.saturating_sub(gone);
+            if gone == 0 || wanted == 0 {
+                break;
+            }
+        }
+        if freed > 0 {
+            // What has gone is there as long as somebody may see it.
+            self.over_budget = None;
+        }
+    }
+
+    /// Evicts keys that take about `wanted` bytes, but not many; about how many bytes they took. What goes wrong is said by the write that follows.
+    pub(super) fn evict(&mut self, wanted: usize) -> usize {
+        match self.inner.budget.eviction() {
+            Eviction::None => 0,
+            Eviction::Lru => self.evict_old(wanted),
+            Eviction::Ttl => self.evict_first(wanted),
+        }
+    }
+
+    /// Of keys that were not used for long.
+    fn evict_old(&mut self, wanted: usize) -> usize {
+        let inner = self.inner;
+        let mut hand = lock(&inner.budget.hands[self.lane % inner.budget.hands.len()]);
+        let (mut freed, mut left, mut found) = (0, KEYS_PER_ENTRY, Vec::new());
+        while freed < wanted && left > 0 {
+            hand.find(inner, &mut found);
+            if found.is_empty() {
+                break;
+            }
+            for candidate in &found {
+                if freed >= wanted {
+                    break;
+                }
+                freed += self.evict_if(&candidate.key, |row| row.stamp() == candidate.stamp);
+            }
+            left = left.saturating_sub(found.len());
+        }
+        freed
+    }
+
+    /// Of keys that expire first.
+    fn evict_first(&mut self, wanted: usize) -> usize {
+        let mut freed = 0;
+        for (at, key) in self.inner.order.first_before(u64::MAX, KEYS_PER_ENTRY) {
+            if freed >= wanted {
+                break;
+            }
+            freed += self.evict_if(&key, |row| row.expires_at() == Some(at));
+        }
+        freed
+    }
+
+    /// Evicts a key if `wanted` says so of its row; about how many bytes it took.
+    fn evict_if(&mut self, key: &[u8], wanted: impl Fn(RowRef<'_>) -> bool) -> usize {
+        let mut bytes = 0;
+        let removed = self.remove_if(key, |row| {
+            bytes = key.len() + NODE_SHARE + row.memory();
+            wanted(row)
+        });
+        let Ok(Some(removal)) = removed else { return 0 };
+        // Relaxed: a count.
+        self.inner.budget.evicted.fetch_add(1, Ordering::Relaxed);
+        bytes + removal.bury()
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+    use crate::{Store, StoreOptions};
+
+    /// Once, each request waited up to 64 ms for a long reader, and with it all clients of its worker.
+    #[test]
+    fn a_turn_waits_for_readers_at_most_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+        store.set_memory_limit(Some(1 << 20), Eviction::Lru);
+        let mut session = store.session();
+        session.admit_all();
+        session.begin_turn();
+        assert!(session.make_room(100, 0).unwrap().0 >= 100 && session.room.waits == ReaderWaits::Once);
+        let reader = store.inner().index.collector().enter();
+        for _ in 0..12 {
+            session.write(|writer| writer.put(b"goose", &vec![7; 100_000])).unwrap().0.unwrap();
+        }
+        let more = 1 << 19;
+        assert_eq!((session.make_room(more, 0).unwrap().0, session.room.waits), (0, ReaderWaits::Vain));
+        session.begin_turn();
+        assert_eq!((session.make_room(more, 0).unwrap().0, session.room.waits), (0, ReaderWaits::Vain));
+        drop(reader);
+        // It has been seen that they have let go, and the next turn may wait again.
+        assert!(session.make_room(more, 0).unwrap().0 >= more);
+        assert!(matches!(session.room.waits, ReaderWaits::Once | ReaderWaits::Spent));
+        session.begin_turn();
+        assert_eq!(session.room.waits, ReaderWaits::Once);
+    }
+    /// Bytes that keep others out, with what dead collections have left.
+    fn held(store: &Store) -> usize {
+        let memory = store.inner().memory();
+        memory.total() - memory.unreclaimed - memory.buffers
+    }
+
+    fn put_set(session: &mut Session, key: u32, members: u32) {
+        let put = session.write(|writer| {
+            writer.change_set::<_, crate::Error>(&key.to_be_bytes(), true, |set| {
+                (0..members).try_for_each(|member| set.put(&member.to_be_bytes(), 1.0).map(drop))
+            })
+        });
+        put.unwrap().0.unwrap();
+    }
+
+    /// Once, what dead sets had left passed the limit by as much as the thread that removes it was late: who asked for room stopped at the first of them that had no
+    /// members any more, and only the thread gave back orders. Here it never comes.
+    #[test]
+    fn the_limit_holds_though_nobody_sweeps_but_who_asks_for_room() {
+        let (limit, room) = (4 << 20, 250_000);
+        for index in crate::IndexKind::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let store =
+                Store::open(folder.path(), StoreOptions { index, ..StoreOptions::default() }).unwrap();
+            store.inner().members.end_sweeps();
+            store.set_memory_limit(Some(limit), Eviction::Lru);
+            let mut session = store.session();
+            session.admit_all();
+            for key in 0..60 {
+                assert!(session.make_room(room, 0).unwrap().0 >= room, "{index}: {:?}", store.stats());
+                put_set(&mut session, key, 2_000);
+                assert!(held(&store) < limit + room / 4, "{index}, {key}: {:?}", store.stats());
+            }
+            // Small writes sweep no more than they need, and drive nobody out for what is still to be swept.
+            let (dying, evicted) = (store.inner().members.dying(), store.stats().evicted);
+            assert!(evicted > 20 && store.stats().keys >= 5, "{index}: {:?}", store.stats());
+            for _ in 0..20 {
+                assert!(session.make_room(100, 0).unwrap().0 >= 100);
+            }
+            assert!(store.inner().members.dying() + (300 << 10) > dying, "{index}");
+            assert!(dying == 0 || store.stats().evicted == evicted, "{index}");
+        }
+    }
+
+    /// Once, what a long reader kept of a set that had gone was taken for what is on its way out, and memory passed the limit by it.
+    #[test]
+    fn what_is_kept_for_a_view_keeps_others_out() {
+        let (limit, room) = (4 << 20, 250_000);
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+        store.set_memory_limit(Some(limit), Eviction::Lru);
+        let mut session = store.session();
+        session.admit_all();
+        put_set(&mut session, 0, 10_000);
+        let view = session.get_with(&0_u32.to_be_bytes(), |row| {
+            row?.sorted_set()?.read().view(0, 10_000, crate::ScanDirection::Forward)
+        });
+        store.remove(&0_u32.to_be_bytes()).unwrap();
+        assert_eq!(store.inner().members.dying(), 0);
+        for key in 1..60 {
+            assert!(session.make_room(room, 0).unwrap().0 >= room, "{:?}", store.stats());
+            put_set(&mut session, key, 2_000);
+            assert!(held(&store) < limit + room / 4, "{key}: {:?}", store.stats());
+        }
+        drop(view);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a change of a collection's members replaced, so that it is undone if one of its writes is refused.
+//!
+//! It is undone by writes like others, of greater versions, which are recorded: a checkpoint may have seen the members meanwhile,
+//! and recovery takes the greatest version.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Writer;
+use super::member_writer::MemberWriter;
+use super::undo_journal::WriteRuns;
+use crate::collection::{Collection, CollectionKind, CollectionState, score_of};
+use crate::row::{PinnedRow, RowRef};
+use crate::{Error, Result};
+
+/// The members that were written, in the order of the writes; `B` is what a member held.
+#[derive(Debug)]
+pub(super) struct MemberChanges<B> {
+    /// What the members are called, one after the other.
+    names: Vec<u8>,
+    entries: Vec<MemberChange<B>>,
+}
+
+#[derive(Debug)]
+struct MemberChange<B> {
+    name: Range<usize>,
+    /// `None` if the member was not there.
+    before: Option<B>,
+    /// The version that the write took.
+    version: u64,
+}
+
+impl<B> Default for MemberChanges<B> {
+    fn default() -> Self {
+        Self { names: Vec::new(), entries: Vec::new() }
+    }
+}
+
+impl<B> MemberChanges<B> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Notes that a member was put or removed.
+    pub(super) fn note(&mut self, name: &[u8], before: Option<B>, version: u64) {
+        let start = self.names.len();
+        self.names.extend_from_slice(name);
+        self.entries.push(MemberChange { name: start..self.names.len(), before, version });
+    }
+}
+
+impl MemberChanges<Vec<u8>> {
+    /// Adds what was changed later.
+    pub(super) fn append(&mut self, later: &Self) {
+        for entry in &later.entries {
+            self.note(later.name(entry), entry.before.clone(), entry.version);
+        }
+    }
+
+    fn name(&self, entry: &MemberChange<Vec<u8>>) -> &[u8] {
+        &self.names[entry.name.clone()]
+    }
+}
+
+impl MemberChanges<PinnedRow> {
+    /// The same, for later than the rows are in memory.
+    ///
+    /// # Safety
+    /// The guard under which the rows were replaced is still held, and was not refreshed.
+    pub(super) unsafe fn into_owned(self) -> MemberChanges<Vec<u8>> {
+        let own = |entry: MemberChange<PinnedRow>| MemberChange {
+            name: entry.name,
+            // SAFETY: the caller's.
+            before: entry.before.map(|row| unsafe { row.row() }.value().unwrap_or_default().to_vec()),
+            version: entry.version,
+        };
+        MemberChanges { names: self.names, entries: self.entries.into_iter().map(own).collect() }
+    }
+}
+
+impl Writer<'_> {
+    /// Undoes a change of a collection whose lock has been held since, the last write first.
+    pub(super) fn undo_change(
+        &mut self,
+        collection: &Collection,
+        state: &mut CollectionState,
+        changed: &MemberChanges<Vec<u8>>,
+    ) {
+        state.cleared = false;
+        let _ = self.run_change(collection, state, |mut members| {
+            for entry in changed.entries.iter().rev() {
+                members.put_back(changed.name(entry), entry.before.as_deref());
+            }
+            Ok::<_, Error>(())
+        });
+    }
+
+    /// Undoes what a group changed in the collection that it found at `key`, as far as that is still as the group left it. Others may
+    /// have removed all that was there before: then the key goes with the last member, as it always does.
+    pub(super) fn undo_members(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<Collection>,
+        changed: &MemberChanges<Vec<u8>>,
+    ) {
+        let mut runs = WriteRuns::new();
+        for entry in &changed.entries {
+            runs.note(changed.name(entry), entry.before.as_deref(), entry.version, false);
+        }
+        let undone = self.change_collection(key, collection, |mut members| {
+            for (name, run) in runs.into_iter() {
+                if members.look(name).map(RowRef::version) == Some(run.version) {
+                    members.put_back(name, run.before);
+                }
+            }
+            Ok::<_, Error>(())
+        });
+        if let Err(error) = undone {
+            tracing::error!(key = %key.escape_ascii(), "a key without members stays: {error}");
+        }
+    }
+}
+
+impl MemberWriter<'_> {
+    /// Lets a member hold what it held before; `None` if it was not there.
+    fn put_back(&mut self, name: &[u8], before: Option<&[u8]>) {
+        if let Err(error) = self.try_put_back(name, before) {
+            tracing::error!(member = %name.escape_ascii(), "a write of a refused command stays: {error}");
+        }
+    }
+
+    fn try_put_back(&mut self, name: &[u8], before: Option<&[u8]>) -> Result<()> {
+        let score = |value: &[u8]| value.try_into().map_or(0.0, f64::from_le_bytes);
+        let old = before.map(score);
+        let (now, seen) = self.look(name).map(|row| (score_of(row), row.version())).unzip();
+        let kind = self.kind();
+        match kind {
+            CollectionKind::SortedSet => self.note_score(name, now, old),
+            CollectionKind::Hash => self.note_value(name),
+        }
+        match (before, seen) {
+            (Some(value), _) => self.put(seen, value)?,
+            (None, Some(seen)) => self.take_out(seen)?,
+            (None, None) => {}
+        }
+        let state = &mut *self.state;
+        match kind {
+            CollectionKind::SortedSet => {
+                if let Some(score) = now {
+                    state.order.remove(score, name);
+                }
+                if let Some(score) = old {
+                    state.order.insert(score, name);
+                }
+            }
+            CollectionKind::Hash => {
+                state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());
+            }
+        }
+        Ok(())
+    }
+}

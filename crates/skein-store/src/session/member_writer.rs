@@ -1,0 +1,351 @@
+//! What writes to collections of any kind share: who holds a collection's lock changes its members, and its main row where it begins or ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use skein_index::{ComputeAction as Verdict, LocalGuard};
+use skein_sync::locks::alone;
+
+use super::Writer;
+use super::member_changes::MemberChanges;
+use super::undo_journal::ReplacedRow;
+use super::writer::{Exchanged, RowChange, exchange};
+use crate::collection::{Collection, CollectionKind, CollectionState, ID, member_key, score_of, weight};
+use crate::record;
+use crate::record_buffer::RecordBuffer;
+use crate::row::{PinnedRow, Row, RowRef};
+use crate::store::StoreCore;
+use crate::{Error, Result};
+
+/// Members that are looked up ahead of their writes, at most: as many as stay in the cache until then.
+const EXPECTED_MAX: usize = 512;
+
+impl Writer<'_> {
+    /// Runs `change` on a collection whose lock is held. Also returns what it wrote, if that may have to be undone: after an
+    /// error, and in a group.
+    pub(super) fn run_change<R, E: From<Error>>(
+        &mut self,
+        collection: &Collection,
+        state: &mut CollectionState,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
+        let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
+        let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
+        let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
+        let mut members = MemberWriter {
+            inner: self.inner,
+            collection,
+            guard: &guard,
+            state,
+            records: &mut self.records,
+            over_budget,
+            key: Vec::new(),
+            epoch,
+            changed: &mut changed,
+            leaving: &mut BTreeMap::new(),
+            viewed: collection.is_viewed(),
+        };
+        let answer = change(members.reborrow()).and_then(|answer| {
+            members.remove_leaving()?;
+            Ok(answer)
+        });
+        members.keep_leaving();
+        collection.members().account(order_bytes, state.order.memory());
+        if state.changes != changes {
+            self.note_epoch(epoch);
+        }
+        let may_be_undone = answer.is_err() || self.journal.is_some();
+        // SAFETY: the rows were replaced under this guard, which is still held.
+        let changed = may_be_undone.then(|| unsafe { changed.into_owned() });
+        (answer, changed)
+    }
+
+    /// Changes a collection that was found at `key`, and removes the key with its last member; `None` if it is dead. After an error of
+    /// `change` the collection is as it was.
+    pub(super) fn change_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<Collection>,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        let mut state = alone(collection.state());
+        if state.dead {
+            return Ok(None);
+        }
+        let (answer, changed) = self.run_change(collection, &mut state, change);
+        match (&answer, changed, &mut self.journal) {
+            (_, Some(changed), Some(journal)) => journal.changed_members(collection, changed),
+            (Err(_), Some(changed), None) => self.undo_change(collection, &mut state, &changed),
+            _ => {}
+        }
+        if state.len() == 0 || std::mem::take(&mut state.cleared) {
+            // If the row is another one by now, whoever put that finds the collection dead.
+            self.remove_if(key, |row| {
+                row.collection().is_some_and(|other| std::ptr::eq(other, Arc::as_ptr(collection)))
+            })?;
+            collection.mark_dead(&mut state);
+        }
+        answer.map(Some)
+    }
+
+    /// Replaces whatever `key` holds by a collection of what `change` puts, until `expires`; removes the key if that is nothing. It is
+    /// one write: the old row stays until the new collection is whole. `change` runs again if another writer gets in between.
+    pub(super) fn replace_by_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        expires: Option<u64>,
+        mut change: impl FnMut(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        loop {
+            let base = self.time().live(self.inner.index.get(key, &self.guard)).map(RowRef::version);
+            let Some((answer, version)) = self.make_collection(key, kind, base, expires, &mut change)? else {
+                continue;
+            };
+            if version == 0 {
+                self.remove_now(key)?;
+            }
+            return Ok(answer);
+        }
+    }
+
+    /// Makes a collection of what `change` puts, and the key's row stand for it until `expires`, if the key still has version `base` (`None`: is still absent). The answer
+    /// has the row's version (0 if there was nothing to put), and is `None` if another writer got in between; nothing was done then.
+    pub(super) fn make_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<(R, u64)>, E> {
+        StoreCore::check_expiry(key, expires)?;
+        self.inner.check_sizes(key, 0)?;
+        let collection = self.inner.members.make(kind);
+        let mut state = alone(collection.state());
+        let mark = self.records.mark();
+        let (answer, _) = self.run_change(&collection, &mut state, change);
+        let empty = state.len() == 0 || std::mem::take(&mut state.cleared);
+        let published = match &answer {
+            Ok(_) if !empty => self.publish(key, &collection, base, expires),
+            _ => Ok(None),
+        };
+        let refused = match published {
+            Ok(Some((version, gone))) => {
+                // Before another collection is buried (invariant 3 of `collection`).
+                drop(state);
+                self.gave_way(gone, version, false);
+                return answer.map(|answer| Some((answer, version)));
+            }
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        self.records.take_back(mark);
+        collection.mark_dead(&mut state);
+        if let Some(error) = refused {
+            return Err(error.into());
+        }
+        // Nothing to put, or an error: that is the answer. Else somebody else has put something at the key.
+        if empty || answer.is_err() { answer.map(|answer| Some((answer, 0))) } else { Ok(None) }
+    }
+
+    /// Puts the main row of a new collection, if the key still has version `base`. Returns the row's version, and what it replaced.
+    fn publish(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<Collection>,
+        base: Option<u64>,
+        expires: Option<u64>,
+    ) -> Result<Option<(u64, ReplacedRow)>> {
+        let (inner, time) = (self.inner, self.time());
+        let seen = inner.index.get(key, &self.guard);
+        if time.live(seen).map(RowRef::version) != base {
+            return Ok(None);
+        }
+        let replaced_collection = seen.and_then(RowRef::shared_collection);
+        let replaced = seen.and_then(RowRef::expires_at);
+        let row = Row::of_collection(&inner.rows, collection.clone(), expires);
+        let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
+        // SAFETY: no place is given.
+        let exchanged = unsafe { exchange(inner, key, None, seen, RowChange::Put(row), &self.guard) }?;
+        let Some(Exchanged { version, epoch, left }) = exchanged else {
+            return Ok(None);
+        };
+        let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: replaced_collection };
+        self.left += left;
+        self.recorded(start, version, epoch);
+        self.settle(key, replaced, expires);
+        Ok(Some((version, gone)))
+    }
+}
+
+/// The members of a collection whose lock is held, and their records.
+///
+/// A member that the change removes keeps its place in the index until the change is whole. An index can refuse a new key, but no
+/// write to a key that it has. So undoing a refused change never needs a place that another writer may have taken meanwhile.
+pub(super) struct MemberWriter<'w> {
+    inner: &'w StoreCore,
+    collection: &'w Collection,
+    guard: &'w LocalGuard<'w>,
+    pub(super) state: &'w mut CollectionState,
+    records: &'w mut RecordBuffer,
+    over_budget: Option<&'w Error>,
+    /// Of the member that was looked up last.
+    key: Vec<u8>,
+    epoch: u64,
+    changed: &'w mut MemberChanges<PinnedRow>,
+    /// Members that the change has removed, with their rows' versions. Their rows go at its end.
+    leaving: &'w mut BTreeMap<Vec<u8>, u64>,
+    /// There are views of the collection, for which what is changed is noted.
+    viewed: bool,
+}
+
+impl MemberWriter<'_> {
+    /// The same, for a shorter time.
+    fn reborrow(&mut self) -> MemberWriter<'_> {
+        MemberWriter {
+            inner: self.inner,
+            collection: self.collection,
+            guard: self.guard,
+            state: self.state,
+            records: self.records,
+            over_budget: self.over_budget,
+            key: Vec::new(),
+            epoch: self.epoch,
+            changed: self.changed,
+            leaving: self.leaving,
+            viewed: self.viewed,
+        }
+    }
+
+    /// The row of a member, which what is called next is about.
+    pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
+        let key = member_key(&mut self.key, self.collection.id(), member);
+        if self.leaving.contains_key(member) {
+            return None;
+        }
+        self.collection.members().index.get(key, self.guard)
+    }
+
+    /// Notes, for views, that a member's score is about to change; `None` for no member.
+    #[inline]
+    pub(super) fn note_score(&self, member: &[u8], was: Option<f64>, score: Option<f64>) {
+        if self.viewed {
+            self.collection.note_score(member, was, score);
+        }
+    }
+
+    /// Notes, for views, that a member's value is about to change.
+    #[inline]
+    pub(super) fn note_value(&mut self, name: &[u8]) {
+        if self.viewed {
+            let collection = self.collection;
+            collection.note_value(name, self.look(name).and_then(RowRef::value));
+        }
+    }
+
+    /// Looks members up, with overlapping reads and for the cache only.
+    pub(super) fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
+        let id = self.collection.id().to_be_bytes();
+        let keys: Vec<Vec<u8>> =
+            members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        if keys.len() > 1 {
+            self.collection.members().index.get_many(&keys, self.guard, |_, row| {
+                std::hint::black_box(row.map(RowRef::version));
+            });
+        }
+    }
+
+    /// Refuses to add while the budget is used up.
+    pub(super) fn admit_growth(&self) -> Result<()> {
+        self.over_budget.map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Puts the member that was looked up last, whose row has version `seen` if it is there.
+    pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
+        let (members, key) = (self.collection.members(), &self.key[..]);
+        let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
+        let version = seen.map_or_else(|| self.inner.stripes.first_version(key), |version| version + 1);
+        let mut row = members.rows.value(&[value])?;
+        row.set_version(version);
+        let after = weight(&key[ID..], row.as_ref());
+        let start = self.records.begin(|out| record::write_member(out, key, value));
+        match members.index.insert(key, row, self.guard) {
+            Ok(before) => {
+                let weighed = before.map_or(0, |row| weight(&key[ID..], row));
+                self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
+                _ = members.rows.left(before, self.guard);
+                self.leaving.remove(&key[ID..]);
+                self.done(start, version, before.map(RowRef::pin));
+                Ok(())
+            }
+            Err(refused) => {
+                self.records.cancel(start);
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// Removes the member that was looked up last, whose row has version `seen`. The row goes at the end of the change.
+    pub(super) fn remove(&mut self, seen: u64) {
+        self.leaving.insert(self.key[ID..].to_vec(), seen);
+    }
+
+    /// Takes the rows out of the members that the change has removed.
+    fn remove_leaving(&mut self) -> Result<()> {
+        while let Some((member, seen)) = self.leaving.pop_first() {
+            member_key(&mut self.key, self.collection.id(), &member);
+            if let Err(refused) = self.take_out(seen) {
+                self.leaving.insert(member, seen);
+                return Err(refused);
+            }
+        }
+        Ok(())
+    }
+
+    /// The change was refused, so the members that it has removed are there as before.
+    fn keep_leaving(&mut self) {
+        for member in std::mem::take(self.leaving).into_keys() {
+            match self.kind() {
+                CollectionKind::SortedSet => {
+                    let Some(score) = self.look(&member).map(score_of) else { continue };
+                    self.note_score(&member, None, Some(score));
+                    self.state.order.insert(score, &member);
+                }
+                CollectionKind::Hash => self.state.columns += 1,
+            }
+        }
+    }
+
+    /// Takes out the row of the member that was looked up last, which has version `seen`.
+    pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
+        let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
+        let start = self.records.begin(|out| record::write_remove_member(out, key));
+        match members.index.compute(key, |_| Verdict::Remove, self.guard) {
+            Ok(removed) => {
+                let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
+                self.state.bytes = self.state.bytes.saturating_sub(weighed);
+                _ = members.rows.left(removed.before, self.guard);
+                self.inner.stripes.raise_floor(key, version);
+                self.done(start, version, removed.before.map(RowRef::pin));
+                Ok(())
+            }
+            Err(refused) => {
+                self.records.cancel(start);
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// Notes that the member that was looked up last was written.
+    fn done(&mut self, start: usize, version: u64, before: Option<PinnedRow>) {
+        self.records.commit(start, version, self.epoch);
+        self.state.changes += u64::from(self.changed.is_empty());
+        self.changed.note(&self.key[ID..], before, version);
+    }
+
+    pub(super) fn kind(&self) -> CollectionKind {
+        self.collection.kind()
+    }
+}

@@ -1,0 +1,127 @@
+//! Keys that were looked up together, because they are about to be written, and where in the index they belong.
+//!
+//! ```text
+//!   look ahead   k0 k1 k2 ... ─► one batch of lookups ─► places p0 p1 p2 ...
+//!   write k0     the next key ─► p0: lock that node at once
+//!   write k2     not the next, but one after ─► p2
+//!   write k7     unknown ─► from the root
+//! ```
+//!
+//! # Invariants
+//! 1. A place is valid under the guard that it was found under, until that is refreshed. The writer holds one guard, and forgets all places
+//!    ([`Ahead::clear`]) whenever it refreshes it.
+//! 2. A place is of the main index, and given out for an equal key only: bytes are compared, not addresses, since a caller may reuse a buffer.
+
+use std::cell::Cell;
+
+use crate::index::IndexPlace;
+
+/// Longer keys are looked up once more.
+const KEY_BYTES_MAX: usize = 48;
+
+/// Keys whose places are kept, and what is kept from one scope of writes to the next.
+const KEYS_MAX: usize = 256;
+
+#[derive(Debug)]
+struct PrefetchedPlace {
+    key: [u8; KEY_BYTES_MAX],
+    len: usize,
+    place: IndexPlace,
+}
+
+/// The places of keys, in the order in which writes are to come.
+#[derive(Debug, Default)]
+pub(super) struct PrefetchedPlaces {
+    entries: Vec<Option<PrefetchedPlace>>,
+    /// The first that no write has come for.
+    next: usize,
+}
+
+thread_local! {
+    /// One per thread, taken for the time of a scope, so that looking ahead allocates nothing.
+    static KEPT: Cell<Option<PrefetchedPlaces>> = const { Cell::new(None) };
+}
+
+impl PrefetchedPlaces {
+    /// The calling thread's, empty.
+    pub(super) fn take() -> Self {
+        KEPT.take().unwrap_or_default()
+    }
+
+    /// Gives the room back to the calling thread.
+    pub(super) fn keep(mut self) {
+        self.clear();
+        KEPT.set(Some(self));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.next = 0;
+    }
+
+    /// Begins a batch of so many keys; those before are forgotten.
+    pub(super) fn begin(&mut self, keys: usize) {
+        self.clear();
+        self.entries.resize_with(keys.min(KEYS_MAX), || None);
+    }
+
+    /// Notes where the key at this position of the batch belongs.
+    #[inline]
+    pub(super) fn note(&mut self, position: usize, key: &[u8], place: IndexPlace) {
+        let len = key.len();
+        if len <= KEY_BYTES_MAX
+            && let Some(entry) = self.entries.get_mut(position)
+        {
+            let mut bytes = [0; KEY_BYTES_MAX];
+            bytes[..len].copy_from_slice(key);
+            *entry = Some(PrefetchedPlace { key: bytes, len, place });
+        }
+    }
+
+    /// The place of a key that is to be written, if it is known. Those of keys before it in the batch are not needed any more.
+    #[inline]
+    pub(super) fn place_of(&mut self, key: &[u8]) -> Option<IndexPlace> {
+        let rest = self.entries.get(self.next..)?;
+        let at = rest
+            .iter()
+            .position(|entry| entry.as_ref().is_some_and(|entry| entry.key.get(..entry.len) == Some(key)))?;
+        self.next += at + 1;
+        self.entries[self.next - 1].as_ref().map(|entry| entry.place)
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+    use crate::index::StoreIndex;
+    use crate::options::{IndexKind, StoreLimits};
+
+    #[test]
+    fn writes_find_their_places_in_the_order_of_the_batch() {
+        let index = StoreIndex::new(IndexKind::Masstree, &StoreLimits::default());
+        let guard = index.collector().enter();
+        let long = [b'x'; KEY_BYTES_MAX + 1];
+        let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];
+        let mut ahead = PrefetchedPlaces::default();
+        ahead.begin(keys.len());
+        index.locate_many(&keys, &guard, |at, _, place| ahead.note(at, keys[at], place.expect("a place")));
+        let found = |ahead: &mut PrefetchedPlaces, key: &[u8]| ahead.place_of(key).is_some();
+        assert!(found(&mut ahead, b"a"));
+        assert!(!found(&mut ahead, b"aa"), "a longer key is another one");
+        // A request that wrote nothing leaves its key behind.
+        assert!(found(&mut ahead, b"a"));
+        assert!(!found(&mut ahead, b"b"), "writes of what comes later have passed it");
+        assert!(!found(&mut ahead, &long), "too long to be kept");
+        assert!(found(&mut ahead, b""));
+        assert!(found(&mut ahead, b"c"));
+        assert!(!found(&mut ahead, b"c"));
+
+        ahead.begin(1);
+        assert!(!found(&mut ahead, b"c"), "a batch before is forgotten");
+        ahead.begin(KEYS_MAX + 1);
+        index.locate_many(&keys[..1], &guard, |_, _, place| {
+            ahead.note(KEYS_MAX, b"a", place.expect("a place"));
+        });
+        assert!(!found(&mut ahead, b"a"), "past what is kept");
+    }
+}

@@ -1,0 +1,395 @@
+//! Writes to columns, integers, and comparisons, all on one primitive, so that every engine that keeps rows has the same.
+
+use super::whole_rows::{rename_row, replace_row};
+use super::writer::{RowChange, RowUpdate};
+use crate::options::VALUE_BYTES_MAX;
+use crate::record;
+use crate::row::table::{self, Column};
+use crate::row::{Row, RowAllocator, RowRef};
+use crate::{Error, Result};
+
+/// The current row if it has columns; an absent key is fine, a value is not.
+fn columns_of(current: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>> {
+    match current {
+        Some(row) if !row.has_columns() => Err(Error::WrongKind { found: row.holds(), needed: "columns" }),
+        row => Ok(row),
+    }
+}
+
+/// The current value; an absent key is fine, columns are not.
+fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
+    match current {
+        None => Ok(None),
+        Some(row) => match row.value() {
+            None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
+            value => Ok(value),
+        },
+    }
+}
+
+/// A decimal integer as Redis writes it: no sign but `-`, no leading zeros, no spaces.
+fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let plain = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
+    let value = text.map_or(Some(0), integer).ok_or(Error::NotAnInteger)?;
+    value.checked_add(by).ok_or(Error::Overflow { value, by })
+}
+
+/// Takes down what a write is in the log, for an engine whose log has such records.
+#[derive(Debug)]
+pub struct Recorder<'r>(pub(super) Option<&'r mut Vec<u8>>);
+
+impl Recorder<'_> {
+    /// For an engine that logs rows whole, in its own way.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// A change that says all that the key holds then.
+    fn whole(&mut self, key: &[u8], change: &RowChange) {
+        match (&mut self.0, change) {
+            (Some(out), RowChange::Put(row)) => record::write_row(out, key, row.as_ref()),
+            (Some(out), RowChange::Remove) => record::write_remove(out, key, 0),
+            // The engine takes a change of the time down, which it makes the row of.
+            (None, _) | (_, RowChange::Keep | RowChange::Expire(_)) => {}
+        }
+    }
+
+    /// The change with the row made, if it is one of the time alone; an engine asks before it does what was decided about `current`.
+    pub fn resolve_expiry(
+        &mut self,
+        key: &[u8],
+        current: Option<RowRef<'_>>,
+        change: RowChange,
+        rows: &RowAllocator,
+    ) -> RowChange {
+        let (RowChange::Expire(expires), Some(row)) = (&change, current) else {
+            return if matches!(change, RowChange::Expire(_)) { RowChange::Keep } else { change };
+        };
+        let row = rows.until(row, *expires);
+        if let Some(out) = &mut self.0 {
+            record::write_expiry(out, key, row.as_ref());
+        }
+        RowChange::Put(row)
+    }
+}
+
+/// Makes the row of a merge and its record: the changes alone if they fall on a large row, else the whole row.
+fn merge(
+    rows: &RowAllocator,
+    recorder: &mut Recorder<'_>,
+    key: &[u8],
+    current: Option<RowRef<'_>>,
+    set: &[Column<'_>],
+    remove: &[&[u8]],
+) -> Result<Option<Row>> {
+    let Some(row) = rows.merged(current, set, remove)? else { return Ok(None) };
+    if let Some(out) = &mut recorder.0 {
+        if current.is_some_and(RowRef::is_large) && row.as_ref().is_large() {
+            record::write_merge(out, key, 0, set, remove);
+        } else {
+            record::write_row(out, key, row.as_ref());
+        }
+    }
+    Ok(Some(row))
+}
+
+/// Refuses columns that no row or no record can hold, whatever they are put to.
+pub(super) fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
+    Error::check_value_len(table::content_len(columns), VALUE_BYTES_MAX)?;
+    Error::check_record_len(record::columns_len_max(key, columns))
+}
+
+/// What a put of columns that were checked makes of a row; and how many names are new.
+pub(super) fn decide_put(
+    key: &[u8],
+    columns: &[Column<'_>],
+    current: Option<RowRef<'_>>,
+    rows: &RowAllocator,
+    recorder: &mut Recorder<'_>,
+) -> Result<(RowChange, usize)> {
+    let current = columns_of(current)?;
+    let Some(row) = merge(rows, recorder, key, current, columns, &[])? else {
+        return Ok((RowChange::Keep, 0));
+    };
+    let new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
+    Ok((RowChange::Put(row), new))
+}
+
+/// What a removal of columns makes of a row; and how many were there.
+pub(super) fn decide_removal(
+    key: &[u8],
+    names: &[&[u8]],
+    current: Option<RowRef<'_>>,
+    rows: &RowAllocator,
+    recorder: &mut Recorder<'_>,
+) -> Result<(RowChange, usize)> {
+    let Some(old) = columns_of(current)? else { return Ok((RowChange::Keep, 0)) };
+    // Only what is there gets into the log's record, whose length is bounded.
+    let names: Vec<&[u8]> = names.iter().copied().filter(|name| old.column(name).is_some()).collect();
+    if names.is_empty() {
+        return Ok((RowChange::Keep, 0));
+    }
+    let row = merge(rows, recorder, key, current, &[], &names)?;
+    let gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
+    if let Some(row) = row {
+        return Ok((RowChange::Put(row), gone));
+    }
+    recorder.whole(key, &RowChange::Remove);
+    Ok((RowChange::Remove, gone))
+}
+
+/// What an update of one column makes of a row.
+pub(super) fn decide_update<E: From<Error>>(
+    key: &[u8],
+    column: &[u8],
+    current: Option<RowRef<'_>>,
+    rows: &RowAllocator,
+    recorder: &mut Recorder<'_>,
+    decide: &mut impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+) -> std::result::Result<RowChange, E> {
+    let current = columns_of(current)?;
+    let Some(value) = decide(current.and_then(|row| row.column(column)))? else { return Ok(RowChange::Keep) };
+    let set = [(column, &value[..])];
+    check_columns(key, &set)?;
+    Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(RowChange::Keep, RowChange::Put))
+}
+
+/// Read-modify-writes of rows. An engine gives the primitive, [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one.
+pub trait RowWriter {
+    /// Why a write was not done.
+    type Error: From<Error>;
+
+    /// Refuses a key, or what it is to hold, over its limit.
+    ///
+    /// # Errors
+    /// `KeyTooLong`, `ValueTooLong`.
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()>;
+
+    /// As [`update`](Self::update); the closure also records what it decided.
+    ///
+    /// # Errors
+    /// The closure's; a limit, the budget, what the engine says.
+    fn update_recorded<E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        decide: impl FnMut(
+            Option<RowRef<'_>>,
+            &RowAllocator,
+            &mut Recorder<'_>,
+        ) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E>;
+
+    /// Atomic read-modify-write, on which set-if-absent, compare-and-swap, append and the like stand. The
+    /// closure sees the row, and where to make a new one (no latch is held; it may take its time), and decides;
+    /// if the row changed meanwhile it is called again. An error from it ends the update with nothing changed.
+    ///
+    /// # Errors
+    /// The closure's; a limit, the budget, what the engine says.
+    fn update<E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator) -> std::result::Result<RowChange, E>,
+    ) -> std::result::Result<RowUpdate, E> {
+        self.update_recorded(key, |current, rows, recorder| {
+            let change = decide(current, rows)?;
+            recorder.whole(key, &change);
+            Ok(change)
+        })
+    }
+
+    /// Sets columns of a key, atomically; the other columns carry over. Returns how many names are new. With no
+    /// columns it does nothing.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
+    fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> std::result::Result<usize, Self::Error> {
+        if columns.is_empty() {
+            return Ok(0);
+        }
+        self.check_sizes(key, table::content_len(columns))?;
+        check_columns(key, columns)?;
+        let mut new = 0;
+        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
+            let (change, count) = decide_put(key, columns, current, rows, recorder)?;
+            new = count;
+            Ok(change)
+        })?;
+        Ok(new)
+    }
+
+    /// Removes columns of a key, atomically, and the key with the last one. Returns how many were there.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
+    fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> std::result::Result<usize, Self::Error> {
+        let mut gone = 0;
+        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
+            let (change, count) = decide_removal(key, names, current, rows, recorder)?;
+            gone = count;
+            Ok(change)
+        })?;
+        Ok(gone)
+    }
+
+    /// Makes a key hold these columns, whatever it held, until `expires` (milliseconds since 1970) or for ever. Without columns the key is removed. It is one write:
+    /// after an error the key holds what it held.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), and `WriteTooLong`.
+    fn replace_columns(
+        &mut self,
+        key: &[u8],
+        columns: &[Column<'_>],
+        expires: Option<u64>,
+    ) -> std::result::Result<(), Self::Error> {
+        replace_row(self, key, columns, expires)
+    }
+
+    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum. The key expires when it did before.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), `WrongKind`, `NotAnInteger`, `Overflow`.
+    fn increment(&mut self, key: &[u8], by: i64) -> std::result::Result<i64, Self::Error> {
+        let mut after = 0;
+        self.update::<Self::Error>(key, |current, rows| {
+            after = sum(value_of(current)?, by)?;
+            let expires = current.and_then(RowRef::expires_at);
+            Ok(RowChange::Put(rows.value_until(&[after.to_string().as_bytes()], expires)?))
+        })?;
+        Ok(after)
+    }
+
+    /// Sets one column to what `decide` makes of its present value, atomically; the others carry over. With `None` from it, or an error, nothing changes. It may be
+    /// called again if the row changed meanwhile.
+    ///
+    /// # Errors
+    /// The closure's; as for [`put_columns`](Self::put_columns).
+    fn update_column<E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<RowUpdate, E> {
+        self.update_recorded(key, |current, rows, recorder| {
+            decide_update(key, column, current, rows, recorder, &mut decide)
+        })
+    }
+
+    /// Adds to a decimal integer in a column; an absent one counts as 0. Returns the sum.
+    ///
+    /// # Errors
+    /// As for [`increment`](Self::increment).
+    fn increment_column(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        by: i64,
+    ) -> std::result::Result<i64, Self::Error> {
+        let mut after = 0;
+        self.update_column::<Self::Error>(key, column, |text| {
+            after = sum(text, by)?;
+            Ok(Some(after.to_string().into_bytes()))
+        })?;
+        Ok(after)
+    }
+
+    /// Lets a key expire at a time (milliseconds since 1970; if that is past, it is not there any more), or with `None` never. Whether the key is there.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn expire(&mut self, key: &[u8], expires: Option<u64>) -> std::result::Result<bool, Self::Error> {
+        let updated = self.update::<Self::Error>(key, |row, _| {
+            let same = row.is_none_or(|row| row.expires_at() == expires);
+            Ok(if same { RowChange::Keep } else { RowChange::Expire(expires) })
+        })?;
+        Ok(updated.existed)
+    }
+
+    /// Gives what a key holds to another key, with its time of expiry, and removes the first one; not if the other is there and may not
+    /// be `replace`d. Whether it was done; `None` if there is no such key. A crash leaves all of it or nothing. Other writers of the two
+    /// keys are to be kept away.
+    ///
+    /// This is the way for a sorted set, and for columns that are too many for a row: a row that stands for them belongs to its key, and
+    /// [`update`](Self::update) puts it to no other one.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn rename(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        replace: bool,
+    ) -> std::result::Result<Option<bool>, Self::Error> {
+        rename_row(self, from, to, replace)
+    }
+
+    /// Sets a key to `value` if it is absent; `changed` says whether it was done.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> std::result::Result<RowUpdate, Self::Error> {
+        self.update(key, |current, rows| {
+            Ok(if current.is_some() { RowChange::Keep } else { RowChange::Put(rows.value(&[value])?) })
+        })
+    }
+
+    /// Sets a key to `value` if its version is `version` (0: if it is absent). Returns the new version, or in
+    /// `Err` the present one.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn compare_and_swap(
+        &mut self,
+        key: &[u8],
+        version: u64,
+        value: &[u8],
+    ) -> std::result::Result<std::result::Result<u64, u64>, Self::Error> {
+        let done = self.update::<Self::Error>(key, |current, rows| {
+            let same = current.map_or(0, RowRef::version) == version;
+            Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
+        })?;
+        Ok(if done.changed { Ok(done.version) } else { Err(done.version) })
+    }
+
+    /// Sets a key to `value` if it holds the value `expected` (`None`: if it is absent). `changed` says whether it
+    /// was done.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), and `WrongKind` if the key holds columns.
+    fn compare_value_and_swap(
+        &mut self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        value: &[u8],
+    ) -> std::result::Result<RowUpdate, Self::Error> {
+        self.update(key, |current, rows| {
+            let same = value_of(current)? == expected;
+            Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integer;
+
+    #[test]
+    fn integers_are_read_as_redis_reads_them() {
+        for (text, value) in [("0", 0), ("-1", -1), ("10", 10), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(integer(text.as_bytes()), Some(value));
+        }
+        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
+        for text in ["", "-", "+1", "01", "-0", " 1", "1 ", "1a", "9223372036854775808", "0x1"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

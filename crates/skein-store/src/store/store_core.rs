@@ -1,0 +1,410 @@
+//! What all handles of a store share.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use skein_log::storage::StorageLock;
+use skein_log::{Durability, Log, LogError, LogOperation, LogOptions};
+use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
+
+use super::{CloseReport, RecoveryReport};
+use crate::checkpoint::{self, CheckpointReport, manifest::CheckpointManifest};
+use crate::collection::{MemberIndex, sweep};
+use crate::data_folder::DataFolder;
+use crate::expiry::{self, ExpiryIndex, OperationTime};
+use crate::index::{KeyBounds, StoreIndex};
+use crate::memory::MemoryBudget;
+use crate::options::KEY_BYTES_MAX;
+use crate::row::{RowAllocator, RowRef};
+use crate::snapshot::StoreSnapshots;
+use crate::stripes::Stripes;
+use crate::{Error, Result, ScanDirection, StoreOptions, recovery};
+
+/// A store's parts.
+pub(crate) struct StoreCore {
+    pub(crate) index: StoreIndex,
+    /// `None` if the index has none. It shares the index, so it stands before `rows`, too: rows are dropped before their memory.
+    pub(crate) snapshots: Option<StoreSnapshots>,
+    pub(crate) rows: RowAllocator,
+    /// Of the collections. Their rows lie in `rows`, too.
+    pub(crate) members: Arc<MemberIndex>,
+    /// Which keys expire, and when.
+    pub(crate) order: ExpiryIndex,
+    /// Keys that the thread has removed because they had expired.
+    pub(crate) expired: AtomicU64,
+    pub(crate) budget: MemoryBudget,
+    pub(crate) stripes: Stripes,
+    pub(crate) log: Log,
+    pub(crate) folder: DataFolder,
+    pub(crate) options: StoreOptions,
+    pub(crate) recovery: RecoveryReport,
+    pub(super) next_lane: AtomicUsize,
+    /// Set once, by `close`; no write begins after it.
+    closed: AtomicBool,
+    /// Set while closing waits for a checkpoint that is being written: it is given up.
+    closing: AtomicBool,
+    /// When the checkpoint that closing writes is given up.
+    close_by: Mutex<Option<Instant>>,
+    /// Whether anything was written since the last checkpoint began.
+    dirty: AtomicBool,
+    pub(super) checkpoints: CheckpointState,
+    lock: Mutex<Option<Box<dyn StorageLock>>>,
+}
+
+/// What is known of the checkpoints of this run.
+#[derive(Debug)]
+pub(super) struct CheckpointState {
+    /// Held while one is written.
+    one_at_a_time: Mutex<()>,
+    /// One was asked for, and none has begun since.
+    wanted: AtomicBool,
+    pub(super) running: AtomicBool,
+    pub(super) finished: AtomicU64,
+    pub(super) last_unix_s: AtomicU64,
+    /// Why the last one failed, if it did.
+    pub(super) last_failure: Mutex<Option<String>>,
+    /// `Inner::logged` when the last one began.
+    logged_before: AtomicU64,
+    began: Mutex<Instant>,
+}
+
+impl StoreCore {
+    /// Opens the folder and recovers what is in it.
+    pub(super) fn open(path: &std::path::Path, options: StoreOptions) -> Result<Self> {
+        let started = Instant::now();
+        options.check()?;
+        let storage = options.storage.clone();
+        let (folder, lock) = DataFolder::open(path, &options)?;
+        let newest = CheckpointManifest::newest(&*storage, &folder.path, (folder.id, folder.checkpoint()))?;
+        let (log_folders, also_read) = folder.log_folders();
+        let log_options = LogOptions {
+            database: Some(folder.id.0),
+            also_read,
+            give_up: !folder.given_up.is_empty(),
+            ..options.log_options(log_folders)
+        };
+        let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
+        // The logs announce what they hold themselves.
+        options.progress.expect(newest.as_ref().map_or(0, |(manifest, _)| manifest.bytes()));
+        let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
+        folder.take_over()?;
+        let index = StoreIndex::new(options.index, &options.limits);
+        let rows = RowAllocator::new();
+        let members = MemberIndex::new(options.index, &options.limits, rows.clone());
+        let mut inner = Self {
+            snapshots: StoreSnapshots::of(&index, options.limits.snapshots),
+            index,
+            rows,
+            members,
+            order: ExpiryIndex::new(),
+            expired: AtomicU64::new(0),
+            budget: MemoryBudget::new(log.logs()),
+            stripes: Stripes::new(),
+            log,
+            folder,
+            recovery: RecoveryReport::default(),
+            next_lane: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            close_by: Mutex::new(None),
+            dirty: AtomicBool::new(false),
+            checkpoints: CheckpointState::new(newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s)),
+            lock: Mutex::new(Some(lock)),
+            options,
+        };
+        inner.recovery = recovery::recover(&inner, newest.as_ref(), &recovered)?;
+        inner.recovery.took = started.elapsed();
+        inner.set_limits(&inner.options.limits);
+        checkpoint::remove_others(&*storage, &inner.folder.path, epochs.map(|epochs| epochs.begin))?;
+        // Records that only the logs hold are not in a checkpoint: at `None` a close has to write one.
+        inner.dirty = AtomicBool::new(inner.recovery.log_records > 0);
+        Ok(inner)
+    }
+
+    /// The time: the present, or the one that was frozen.
+    #[inline]
+    pub(crate) fn time(&self, frozen: Option<u64>) -> OperationTime<'_> {
+        OperationTime::new(&self.options.clock, frozen)
+    }
+
+    /// How many keys there are at this time; exact while nobody writes.
+    pub(crate) fn len(&self, time: OperationTime<'_>) -> usize {
+        let expired = if self.rows.any_expiring() { self.order.count_before(time.now()) } else { 0 };
+        self.index.len().saturating_sub(expired)
+    }
+
+    /// As [`Index::scan`], without what has expired.
+    pub(crate) fn scan(
+        &self,
+        time: OperationTime<'_>,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        self.index.scan(bounds, direction, self.live(time, each));
+    }
+
+    /// Shows `each` a row if it is still there. Who asks for keys alone then reads no row as long as none expires.
+    pub(crate) fn live<'s>(
+        &'s self,
+        time: OperationTime<'s>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's,
+    ) -> impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's {
+        move |key, row| {
+            let gone = self.rows.any_expiring() && !time.shows(row);
+            if gone { ControlFlow::Continue(()) } else { each(key, row) }
+        }
+    }
+
+    /// Notes that a row is used, if that matters.
+    #[inline]
+    pub(crate) fn used(&self, row: Option<RowRef<'_>>) {
+        let now = self.rows.ages().now();
+        if let Some(row) = row.filter(|_| now != 0) {
+            row.touch(now);
+        }
+    }
+
+    /// Enters the present epoch for writes to one of the logs.
+    #[inline]
+    pub(crate) fn enter(&self, lane: usize) -> Result<LogOperation<'_>> {
+        let operation = self.log.enter(lane)?;
+        // Inside the epoch before the look at the flag: `close` sets it, closes an epoch, and so has waited for everyone
+        // who did not see it. SeqCst: pairs with the swap in `close`.
+        if self.closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(operation) }
+    }
+
+    /// The present epoch; read under the latch of the key that is written.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.log.epoch()
+    }
+
+    /// The version that a write to `key` takes. REQUIRES: called under the key's latch.
+    #[inline]
+    pub(crate) fn next_version(&self, key: &[u8], current: Option<RowRef<'_>>) -> u64 {
+        current.map_or_else(|| self.stripes.first_version(key), |row| row.version() + 1)
+    }
+
+    /// Notes that something was written.
+    #[inline]
+    pub(crate) fn written(&self) {
+        // Relaxed, and read before it is written: the line stays shared. Who reads it has closed an epoch first.
+        if !self.dirty.load(Ordering::Relaxed) {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether anything was written since the last checkpoint began.
+    pub(crate) fn written_since_checkpoint(&self) -> bool {
+        // Relaxed: a hint.
+        self.dirty.load(Ordering::Relaxed)
+    }
+
+    /// Refuses a key or a value over its limit.
+    #[inline]
+    pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
+        let limits = &self.options.limits;
+        within(key, limits.key_bytes.min(self.options.index.key_bytes_max()))?;
+        Error::check_value_len(bytes, limits.value_bytes)
+    }
+
+    /// Refuses a key that cannot be there; one that is over the option's limit may be, from an earlier run.
+    #[inline]
+    pub(crate) fn check_key(key: &[u8]) -> Result<()> {
+        within(key, KEY_BYTES_MAX)
+    }
+
+    /// Refuses a key that is too long to expire.
+    #[inline]
+    pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> Result<()> {
+        if expires.is_some() { within(key, expiry::KEY_BYTES_MAX) } else { Ok(()) }
+    }
+
+    /// Writes a checkpoint.
+    pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
+        self.checkpoint_in_turn(threads, &lock(&self.checkpoints.one_at_a_time))
+    }
+
+    /// Asks for a checkpoint; false if one was asked for already and none has begun since.
+    pub(crate) fn want_checkpoint(&self) -> bool {
+        !self.checkpoints.wanted.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether one was asked for, and none has begun since.
+    pub(crate) fn checkpoint_is_wanted(&self) -> bool {
+        self.checkpoints.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Writes a checkpoint if one is wanted, or is due and may be tried; another one may have begun since that was asked.
+    pub(crate) fn checkpoint_if_wanted(
+        &self,
+        threads: usize,
+        may_be_due: bool,
+    ) -> Option<Result<CheckpointReport>> {
+        let turn = lock(&self.checkpoints.one_at_a_time);
+        (self.checkpoint_is_wanted() || (may_be_due && self.checkpoint_is_due()))
+            .then(|| self.checkpoint_in_turn(threads, &turn))
+    }
+
+    fn checkpoint_in_turn(&self, threads: usize, _turn: &MutexGuard<'_, ()>) -> Result<CheckpointReport> {
+        let state = &self.checkpoints;
+        state.running.store(true, Ordering::Relaxed);
+        // All that was written when it was asked for is in this one.
+        state.wanted.store(false, Ordering::Relaxed);
+        *lock(&state.began) = Instant::now();
+        let logged = self.logged();
+        self.dirty.store(false, Ordering::Relaxed);
+        let written = checkpoint::write::write(self, threads);
+        state.running.store(false, Ordering::Relaxed);
+        let failure =
+            written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
+        *lock(&state.last_failure) = failure;
+        if written.is_ok() {
+            state.logged_before.store(logged, Ordering::Relaxed);
+            state.finished.fetch_add(1, Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            state.last_unix_s.store(now, Ordering::Relaxed);
+        } else {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+        written
+    }
+
+    /// Bytes in the logs that the checkpoint at the start of this run does not cover: replayed, and appended since.
+    fn logged(&self) -> u64 {
+        self.recovery.log_bytes + self.log.stats().appended_bytes
+    }
+
+    /// Bytes in the logs that no checkpoint covers.
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.logged() - self.checkpoints.logged_before.load(Ordering::Relaxed)
+    }
+
+    /// Whether a checkpoint should start by itself.
+    pub(crate) fn checkpoint_is_due(&self) -> bool {
+        let by_size = self.options.checkpoint_log_bytes.is_some_and(|limit| self.log_bytes() >= limit);
+        let by_time = self.options.checkpoint_interval.is_some_and(|interval| {
+            let began = *lock(&self.checkpoints.began);
+            began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
+        });
+        match self.log.poisoned() {
+            None => by_size || by_time,
+            // It makes room, if anything was written since the last one.
+            Some(LogError::NoRoom { .. }) => {
+                let may_start =
+                    self.options.checkpoint_log_bytes.is_some() || self.options.checkpoint_interval.is_some();
+                may_start && self.dirty.load(Ordering::Relaxed)
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Whether a checkpoint that is being written should be given up.
+    pub(crate) fn gives_up_checkpoints(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Whether the checkpoint that closing writes has taken the time that it may take.
+    pub(crate) fn is_late(&self) -> bool {
+        lock(&self.close_by).is_some_and(|end| Instant::now() >= end)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Ends writing; the caller has stopped the background thread. A checkpoint that could be left out takes no longer than `within`.
+    pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
+        // SeqCst: pairs with the load in `enter`.
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        let report = self.close_files(within);
+        drop(lock(&self.lock).take());
+        report
+    }
+
+    fn close_files(&self, within: Duration) -> Result<CloseReport> {
+        let mut report = CloseReport::default();
+        if self.options.durability == Durability::None {
+            // Everyone who writes has left this epoch when it is closed.
+            self.log.commit()?;
+            if self.dirty.load(Ordering::Relaxed) {
+                report.checkpoint = Some(self.checkpoint(self.options.recovery_threads)?);
+            }
+        } else {
+            report.checkpoint = self.spare_recovery(within);
+        }
+        report.epoch = self.log.close()?;
+        Ok(report)
+    }
+
+    /// Writes a checkpoint, if the next opening would have much to replay, and if it can be done in time: the logs have all of it, too.
+    fn spare_recovery(&self, within: Duration) -> Option<CheckpointReport> {
+        let options = self.options.close_checkpoint?;
+        if self.log_bytes() < options.log_bytes || self.log.poisoned().is_some() {
+            return None;
+        }
+        *lock(&self.close_by) = Instant::now().checked_add(options.within.min(within));
+        let written = self.checkpoint(self.options.recovery_threads);
+        written
+            .inspect_err(|error| match error {
+                Error::Closed => tracing::warn!("no time for a checkpoint: the next start replays the logs"),
+                error => tracing::warn!("no checkpoint on closing, the next start replays the logs: {error}"),
+            })
+            .ok()
+    }
+}
+
+impl CheckpointState {
+    fn new(last_unix_s: u64) -> Self {
+        Self {
+            one_at_a_time: Mutex::new(()),
+            wanted: AtomicBool::new(false),
+            running: AtomicBool::new(false),
+            finished: AtomicU64::new(0),
+            last_unix_s: AtomicU64::new(last_unix_s),
+            last_failure: Mutex::new(None),
+            logged_before: AtomicU64::new(0),
+            began: Mutex::new(Instant::now()),
+        }
+    }
+}
+
+/// The last handle of a store closes it when it goes.
+pub(super) struct RunningStore {
+    pub(super) inner: Arc<StoreCore>,
+    pub(super) scheduler: checkpoint::schedule::CheckpointScheduler,
+    pub(super) cycle: expiry::expiry_thread::ExpiryThread,
+    pub(super) sweeper: sweep::Sweeper,
+}
+
+impl RunningStore {
+    pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
+        // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is lowered, so the checkpoint that closing
+        // may write is not given up.
+        self.inner.closing.store(true, Ordering::Relaxed);
+        self.scheduler.stop();
+        self.cycle.stop();
+        self.sweeper.stop();
+        self.inner.closing.store(false, Ordering::Relaxed);
+        self.inner.close(within)
+    }
+}
+
+impl Drop for RunningStore {
+    fn drop(&mut self) {
+        match self.close(Duration::MAX) {
+            Ok(_) | Err(Error::Closed) => {}
+            Err(error) => tracing::error!("closing the store: {error}"),
+        }
+    }
+}
+
+#[inline]
+fn within(key: &[u8], limit: usize) -> Result<()> {
+    if key.len() > limit { Err(Error::KeyTooLong { len: key.len(), limit }) } else { Ok(()) }
+}

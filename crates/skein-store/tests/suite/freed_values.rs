@@ -1,0 +1,84 @@
+//! What was replaced or removed is freed soon, however large it is: it does not wait until there are many of its kind.
+
+use std::time::{Duration, Instant};
+
+use crate::common::options;
+use skein_store::{Durability, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions};
+
+/// What a thread may keep until it retires it, and what was not replaced.
+const MOST: usize = 2 << 20;
+
+/// Bytes of the largest values.
+const LARGE: usize = 600_000;
+
+/// Bytes of rows, those included that wait to be freed.
+fn rows(store: &Store) -> usize {
+    let memory = store.stats().memory;
+    memory.rows + memory.unreclaimed
+}
+
+/// Runs `change` some dozens of times, on a thread of its own that is gone when it is looked at.
+fn comes_back(index: IndexKind, change: impl Fn(&mut Session, usize) -> Result<(), Error> + Sync) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), StoreOptions { index, ..options(Durability::None) }).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = store.session();
+            session.spread_columns(true);
+            (0..60).for_each(|i| change(&mut session, i).unwrap());
+        });
+    });
+    // Threads of the store may have looked at some of it.
+    let began = Instant::now();
+    while rows(&store) > MOST {
+        assert!(began.elapsed() < Duration::from_secs(5), "{index}: {:?}", store.stats());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn large_replaced_values_are_freed_without_others() {
+    for index in IndexKind::ALL.into_iter().filter(|index| *index != IndexKind::Mlp) {
+        comes_back(index, |session, _| {
+            session.write(|writer| writer.put(b"key", &vec![7; LARGE]))?.0.map(drop)
+        });
+    }
+    comes_back(IndexKind::default(), |session, i| {
+        session
+            .write(|writer| {
+                writer.put(&[i as u8], &vec![7; LARGE])?;
+                writer.remove(&[i as u8])
+            })?
+            .0
+            .map(drop)
+    });
+    comes_back(IndexKind::default(), |session, _| {
+        session.write(|writer| writer.put_columns(b"key", &[(b"column", &vec![7; LARGE])]))?.0.map(drop)
+    });
+}
+
+#[test]
+fn nor_do_large_members() {
+    comes_back(IndexKind::default(), |session, _| {
+        let value = vec![7; 20_000];
+        let names: Vec<String> = (0..70).map(|i| format!("column{i}")).collect();
+        let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (name.as_bytes(), &value[..])).collect();
+        session.write(|writer| writer.put_columns(b"key", &columns))?.0.map(drop)
+    });
+}
+
+#[test]
+fn a_long_scope_gives_back_what_it_removes_on_its_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), options(Durability::None)).unwrap();
+    let most = store.session().write(|writer| {
+        let mut most = 0;
+        for i in 0..60_u8 {
+            writer.put(&[i], &vec![7; LARGE]).unwrap();
+            writer.remove(&[i]).unwrap();
+            most = most.max(rows(&store));
+        }
+        most
+    });
+    assert!(most.unwrap().0 < 2 * MOST, "{:?}", store.stats());
+}

@@ -1,0 +1,79 @@
+//! Scopes: reads and writes of a session that are one group. Crashes are in `power`.
+
+use std::ops::Bound::Unbounded;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{open, skip_list};
+use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection, Store};
+
+/// Reads of all kinds see what was written just before; what is refused was not done, and what was done before it stays.
+#[test]
+fn a_scope_reads_what_it_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    store.put(b"a", b"1").unwrap();
+    let mut session = store.session();
+    let mut scope = session.open_batch().unwrap();
+    scope.writer().put(b"b", b"2").unwrap();
+    scope.writer().remove(b"a").unwrap();
+    assert_eq!(
+        scope.get_with(b"b", |row| row.and_then(RowRef::value).map(<[u8]>::to_vec)),
+        Some(b"2".to_vec())
+    );
+    scope.put_all(&[(b"c", b"3"), (b"d", b"4")]).unwrap();
+    let long = vec![0; 70_000];
+    let refused = scope.put_all(&[(b"e", b"5"), (&long, b"too long a key")]);
+    assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{refused:?}");
+    // The next write is checked as any other.
+    let refused = scope.writer().put(&long, b"too long a key");
+    assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{refused:?}");
+    let mut found = Vec::new();
+    scope.get_many(&[b"a", b"b", b"c", b"e"], |at, row| found.push((at, row.is_some())));
+    assert_eq!(found, [(0, false), (1, true), (2, true), (3, false)]);
+    let mut keys = Vec::new();
+    scope.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, _| {
+        keys.push(key.to_vec());
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!(keys, [b"b", b"c", b"d"]);
+    let ticket = scope.commit().unwrap();
+    store.wait_durable(ticket).unwrap();
+    // Dropped, a scope is the same.
+    let mut scope = session.open_batch().unwrap();
+    scope.writer().increment(b"n", 1).unwrap();
+    drop(scope);
+    store.close().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    assert_eq!(store.get(b"n").unwrap(), Some(b"1".to_vec()));
+    assert_eq!(store.len(), 4);
+    store.close().unwrap();
+    assert!(matches!(store.session().open_batch(), Err(Error::Closed)));
+}
+
+/// A snapshot has a scope whole or not at all.
+#[test]
+fn no_snapshot_is_taken_within_a_scope() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), skip_list(Durability::Buffered)).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut session = store.session();
+            for _ in 0..3000 {
+                let mut scope = session.open_batch().unwrap();
+                for key in [b"a", b"m", b"z"] {
+                    scope.writer().increment(key, 1).unwrap();
+                }
+                scope.commit().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        while !done.load(Ordering::Relaxed) {
+            let snapshot = store.snapshot().unwrap();
+            let entries = snapshot.range((Unbounded, Unbounded), ScanDirection::Forward, 10);
+            let values: Vec<_> = entries.iter().map(|entry| entry.value.clone().unwrap()).collect();
+            assert!(values.iter().all(|value| *value == values[0]), "a part of a scope: {values:?}");
+        }
+    });
+    assert_eq!(store.get(b"z").unwrap(), Some(b"3000".to_vec()));
+}

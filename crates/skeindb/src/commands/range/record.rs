@@ -1,0 +1,66 @@
+//! What a key holds, as a record of text.
+
+use skein_server::parse_double;
+use skeindb::client::Reply;
+
+use crate::format::RecordBody;
+
+/// Returns the record of what a key holds in RESP3.
+///
+/// # Errors
+/// No format holds it: its type.
+pub fn body(held: Reply) -> Result<RecordBody, String> {
+    match held {
+        Reply::Bulk(value) => Ok(RecordBody::Value(value)),
+        Reply::Map(pairs) => pairs_of(pairs).ok_or_else(|| "unknown value".to_owned()),
+        Reply::Set(_) => Err("set".to_owned()),
+        Reply::Array(_) => Err("list".to_owned()),
+        // The module's line says what the key is: `stream: read it by XRANGE; ...`.
+        Reply::Simple(text) if text.starts_with("stream") => Err("stream".to_owned()),
+        _ => Err("module value".to_owned()),
+    }
+}
+
+/// Returns a hash if the values are strings, a sorted set if they are numbers, else `None`.
+fn pairs_of(pairs: Vec<(Reply, Reply)>) -> Option<RecordBody> {
+    let name = |reply| if let Reply::Bulk(name) = reply { Some(name) } else { None };
+    if matches!(pairs.first(), Some((_, Reply::Number(_)))) {
+        let member = |(member, score)| match score {
+            Reply::Number(score) => Some((name(member)?, parse_double(score.as_bytes())?)),
+            _ => None,
+        };
+        return pairs.into_iter().map(member).collect::<Option<_>>().map(RecordBody::Members);
+    }
+    pairs
+        .into_iter()
+        .map(|(field, value)| Some((name(field)?, name(value)?)))
+        .collect::<Option<_>>()
+        .map(RecordBody::Columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn types_are_told_apart() {
+        assert_eq!(body(bulk("v")), Ok(RecordBody::Value(b"v".to_vec())));
+        let hash = Reply::Map(vec![(bulk("f"), bulk("1"))]);
+        assert_eq!(body(hash), Ok(RecordBody::Columns(vec![(b"f".to_vec(), b"1".to_vec())])));
+        let sorted = Reply::Map(vec![(bulk("m"), Reply::Number("1.5".to_owned()))]);
+        assert_eq!(body(sorted), Ok(RecordBody::Members(vec![(b"m".to_vec(), 1.5)])));
+        for (held, kind) in [
+            (Reply::Set(vec![]), "set"),
+            (Reply::Array(vec![]), "list"),
+            (Reply::Simple("stream: read it by XRANGE".to_owned()), "stream"),
+            (Reply::Simple("a module's own value".to_owned()), "module value"),
+            (Reply::Null, "module value"),
+        ] {
+            assert_eq!(body(held), Err(kind.to_owned()));
+        }
+    }
+}

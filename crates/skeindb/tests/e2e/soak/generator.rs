@@ -1,0 +1,252 @@
+//! What a worker asks for next.
+
+use std::collections::BTreeSet;
+
+use super::model::{EvictionPolicy, KeyClass, ModelValue, SeededBytes, SoakKey, WorkerModel};
+use super::step::{SoakStep, whole_only};
+use super::write::SoakWrite;
+use crate::common::E2eRandom;
+
+/// Steps in a pipeline, at most.
+const MAX_STEPS: u64 = 100;
+/// Bytes of a pipeline and of what it reads, at most; far less than the server keeps for a client, so that nobody waits for
+/// the other to read.
+const MAX_BYTES: u64 = 256 << 10;
+/// The longest string.
+const MAX_TEXT: u32 = 64 << 10;
+/// Members or fields that a command changes at most.
+const MAX_MEMBERS: u64 = 20;
+
+/// Draws steps for one pipeline. No two of them change the same key, nor does one read what another changes: so each of
+/// those that a kill leaves unanswered is done or not, whatever became of the others.
+#[derive(Debug)]
+pub struct StepGenerator<'a> {
+    random: &'a mut E2eRandom,
+    model: &'a WorkerModel,
+    policy: EvictionPolicy,
+    /// Milliseconds since 1970.
+    now: u64,
+    written: BTreeSet<SoakKey>,
+    read: BTreeSet<SoakKey>,
+    bytes: u64,
+}
+
+/// A pipeline for a worker whose keys are as in `model`.
+pub fn pipeline(
+    random: &mut E2eRandom,
+    model: &WorkerModel,
+    policy: EvictionPolicy,
+    now: u64,
+) -> Vec<SoakStep> {
+    let most = match random.below(4) {
+        0 => 1,
+        1 => MAX_STEPS,
+        _ => 1 + random.below(MAX_STEPS),
+    };
+    let mut draw = StepGenerator {
+        random,
+        model,
+        policy,
+        now,
+        written: BTreeSet::new(),
+        read: BTreeSet::new(),
+        bytes: 0,
+    };
+    let mut steps = Vec::new();
+    for _ in 0..most {
+        steps.extend(draw.step());
+        if draw.bytes > MAX_BYTES {
+            break;
+        }
+    }
+    steps
+}
+
+impl StepGenerator<'_> {
+    fn below(&mut self, end: u32) -> u32 {
+        self.random.below(u64::from(end)) as u32
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn key(&mut self, class: KeyClass) -> SoakKey {
+        SoakKey { class, number: self.below(class.keys()) }
+    }
+
+    /// Bytes of a new string: mostly few.
+    fn piece(&mut self) -> SeededBytes {
+        let (least, most) = match self.below(100) {
+            0..50 => (8, 64),
+            50..80 => (64, 1 << 10),
+            80..97 => (1 << 10, 8 << 10),
+            _ => (8 << 10, MAX_TEXT),
+        };
+        let piece =
+            SeededBytes { seed: self.random.next() as u32, len: least + self.below(most - least + 1) };
+        self.bytes += u64::from(piece.len);
+        piece
+    }
+
+    /// A step, unless it does not fit in with those before.
+    fn step(&mut self) -> Option<SoakStep> {
+        let step = match self.below(100) {
+            0..35 => self.reading(),
+            35..80 => SoakStep::Write(self.brief_write()),
+            80..84 => SoakStep::Transaction(self.replace_members()),
+            _ if whole_only(self.policy) => self.reading(),
+            84..87 => SoakStep::Transaction((0..3).map(|_| self.exact_write()).collect()),
+            _ => SoakStep::Write(self.exact_write()),
+        };
+        self.fits(&step).then_some(step)
+    }
+
+    /// Whether the step changes nothing, and reads nothing, that another one changes; notes what it does.
+    fn fits(&mut self, step: &SoakStep) -> bool {
+        let (writes, reads) = (step.writes(), reads(step));
+        let distinct: BTreeSet<SoakKey> = writes.iter().copied().collect();
+        // Within a transaction a key may be changed again, but where it is renamed.
+        let renames = matches!(step, SoakStep::Transaction(of) if of.iter().any(|write| matches!(write, SoakWrite::Rename(..))));
+        let fits = !(renames && distinct.len() < writes.len())
+            && writes.iter().all(|key| !self.written.contains(key) && !self.read.contains(key))
+            && reads.iter().all(|key| !self.written.contains(key));
+        if fits {
+            self.written.extend(distinct);
+            self.read.extend(reads);
+        }
+        fits
+    }
+
+    fn reading(&mut self) -> SoakStep {
+        let step = match self.below(100) {
+            0..3 => {
+                let from = self.below(KeyClass::Text.keys());
+                SoakStep::Range(from, from + 1 + self.below(30))
+            }
+            3..6 => {
+                let from = self.below(KeyClass::LargeSet.members()) as usize;
+                SoakStep::Ranks(self.key(KeyClass::LargeSet), from, from + 1 + self.below(100) as usize)
+            }
+            6..40 => SoakStep::Read(self.key(KeyClass::Text)),
+            40..80 => SoakStep::Read(self.key(KeyClass::Brief)),
+            _ => {
+                let class = [
+                    KeyClass::Count,
+                    KeyClass::Hash,
+                    KeyClass::LargeHash,
+                    KeyClass::Set,
+                    KeyClass::BriefHash,
+                    KeyClass::BriefSet,
+                ];
+                let class = class[self.random.below(class.len() as u64) as usize];
+                SoakStep::Read(self.key(class))
+            }
+        };
+        self.bytes += reads(&step).iter().map(|key| self.size(*key)).sum::<u64>();
+        step
+    }
+
+    /// Bytes of the key's content, about.
+    fn size(&self, key: SoakKey) -> u64 {
+        match self.model.keys.get(&key).map(|held| &held.content) {
+            Some(ModelValue::Text(pieces)) => pieces.iter().map(|piece| u64::from(piece.len)).sum(),
+            Some(ModelValue::Members(members)) => 32 * members.len() as u64,
+            _ => 8,
+        }
+    }
+
+    /// Of keys that may have a time: written whole.
+    fn brief_write(&mut self) -> SoakWrite {
+        let class =
+            [KeyClass::Brief, KeyClass::Brief, KeyClass::Brief, KeyClass::BriefHash, KeyClass::BriefSet];
+        let any = class[self.random.below(class.len() as u64) as usize];
+        let key = self.key(KeyClass::Brief);
+        match self.below(100) {
+            0..15 => SoakWrite::Set(key, self.piece(), None),
+            15..55 => SoakWrite::Set(key, self.piece(), Some(self.time())),
+            55..70 => {
+                let until = self.now + self.time();
+                SoakWrite::SetUntil(key, self.piece(), until)
+            }
+            70..84 => SoakWrite::Delete(self.key(any)),
+            84..95 => SoakWrite::Expire(self.key(any), self.time()),
+            _ => SoakWrite::Persist(key),
+        }
+    }
+
+    /// Milliseconds that a key has: some of them none that anybody notices, some longer than a server lives.
+    fn time(&mut self) -> u64 {
+        match self.below(10) {
+            0 => 1 + self.random.below(50),
+            1..3 => 50 + self.random.below(5_000),
+            3..6 => 5_000 + self.random.below(60_000),
+            _ => 60_000 + self.random.below(600_000),
+        }
+    }
+
+    /// A small hash or sorted set in place of what there was, with a time.
+    fn replace_members(&mut self) -> Vec<SoakWrite> {
+        let class = if self.chance(50) { KeyClass::BriefHash } else { KeyClass::BriefSet };
+        let (key, to) = (self.key(class), i64::from(self.below(1_000_000)));
+        let members = (0..class.members()).map(|member| (member, to + i64::from(member))).collect();
+        vec![SoakWrite::Delete(key), SoakWrite::Put(key, members), SoakWrite::Expire(key, self.time())]
+    }
+
+    /// Of keys that never have a time.
+    fn exact_write(&mut self) -> SoakWrite {
+        let key = self.key(KeyClass::Text);
+        match self.below(100) {
+            0..15 => SoakWrite::Set(key, self.piece(), None),
+            15..22 => SoakWrite::Delete(key),
+            22..28 if self.size(key) < u64::from(MAX_TEXT) => {
+                let piece = SeededBytes { seed: self.random.next() as u32, len: 1 + self.below(200) };
+                SoakWrite::Append(key, piece)
+            }
+            28..34 if self.model.keys.contains_key(&key) => SoakWrite::Rename(key, self.other_than(key)),
+            22..38 => SoakWrite::SetSeveral((0..4).map(|at| (within(key, at), self.piece())).collect()),
+            38..60 => SoakWrite::Add(self.key(KeyClass::Count), 1 + i64::from(self.below(9))),
+            _ => self.change_members(),
+        }
+    }
+
+    fn other_than(&mut self, key: SoakKey) -> SoakKey {
+        let step = 1 + self.below(KeyClass::Text.keys() - 1);
+        SoakKey { number: (key.number + step) % KeyClass::Text.keys(), ..key }
+    }
+
+    fn change_members(&mut self) -> SoakWrite {
+        let class =
+            [KeyClass::Hash, KeyClass::LargeHash, KeyClass::Set, KeyClass::LargeSet, KeyClass::LargeSet];
+        let class = class[self.random.below(class.len() as u64) as usize];
+        let key = self.key(class);
+        let members: BTreeSet<u32> =
+            (0..=self.random.below(MAX_MEMBERS)).map(|_| self.below(class.members())).collect();
+        match self.below(100) {
+            0..50 => {
+                let value = i64::from(self.below(1_000_000));
+                SoakWrite::Put(key, members.into_iter().zip(value..).collect())
+            }
+            50..70 => SoakWrite::Increase(key, self.below(class.members()), 1 + i64::from(self.below(9))),
+            70..72 => SoakWrite::Delete(key),
+            _ => SoakWrite::Remove(key, members.into_iter().collect()),
+        }
+    }
+}
+
+/// What a step reads.
+fn reads(step: &SoakStep) -> Vec<SoakKey> {
+    match step {
+        SoakStep::Read(key) | SoakStep::Ranks(key, ..) => vec![*key],
+        SoakStep::Range(from, to) => {
+            (*from..*to).map(|number| SoakKey { class: KeyClass::Text, number }).collect()
+        }
+        SoakStep::Write(_) | SoakStep::Transaction(_) => Vec::new(),
+    }
+}
+
+/// One of four strings that are far from each other.
+fn within(key: SoakKey, at: u32) -> SoakKey {
+    let quarter = KeyClass::Text.keys() / 4;
+    SoakKey { number: (key.number + at * quarter) % KeyClass::Text.keys(), ..key }
+}
