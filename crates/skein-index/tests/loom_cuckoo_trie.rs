@@ -45,7 +45,11 @@ fn model(
 }
 
 /// Lets a writer go through its part alone, and shows `holds` the shape before and after.
-fn rehearse(make: fn() -> CuckooModelIndex, writer: fn(&CuckooModelIndex), holds: fn(Shape, Shape) -> bool) {
+fn rehearse(
+    make: fn() -> CuckooModelIndex,
+    writer: fn(&CuckooModelIndex),
+    holds: fn(CuckooTrieShape, CuckooTrieShape) -> bool,
+) {
     models::explore(0, move || {
         let mut index = make();
         let before = index.check().unwrap();

@@ -217,7 +217,7 @@ fn take(index: &MlpModelIndex, key: &str) -> Option<u64> {
     let mut shown = None;
     let decide = |seen| {
         shown = seen;
-        Change::Remove
+        ComputeAction::Remove
     };
     let guard = index.collector().enter();
     let done = index.compute(key.as_bytes(), decide, &guard).unwrap();

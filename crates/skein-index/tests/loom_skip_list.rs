@@ -159,7 +159,7 @@ fn remove_against_insert_of_the_same_key() {
 fn two_increments_of_an_absent_key() {
     fn add(list: &SkipListModel) {
         let guard = list.collector().enter();
-        let add = |seen: Option<u64>| Change::Put(Inline(seen.unwrap_or(0) + 1));
+        let add = |seen: Option<u64>| ComputeAction::Put(Inline(seen.unwrap_or(0) + 1));
         list.compute(b"a", add, &guard).unwrap();
     }
     models::explore(PREEMPTIONS, || {
@@ -184,7 +184,7 @@ fn a_claimed_place_against_neighbours() {
             |seen| {
                 calls += 1;
                 assert_eq!(seen, None);
-                Change::Keep
+                ComputeAction::Keep
             },
             &guard,
         );
@@ -234,7 +234,9 @@ fn a_claimed_place_against_an_insert_of_its_key() {
         &[],
         |list| {
             let guard = list.collector().enter();
-            let double = |seen: Option<u64>| seen.map_or(Change::Keep, |seen| Change::Put(Inline(2 * seen)));
+            let double = |seen: Option<u64>| {
+                seen.map_or(ComputeAction::Keep, |seen| ComputeAction::Put(Inline(2 * seen)))
+            };
             let done = list.compute(b"a", double, &guard).unwrap();
             assert_eq!(done.changed, done.before.is_some());
             assert_eq!(get(list, "a").is_some_and(|value| value == 8), done.changed);

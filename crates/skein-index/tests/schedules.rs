@@ -26,9 +26,9 @@ mod random;
 
 use std::sync::Arc;
 
-use checked::Checked;
-use history::{Clock, Done, Kind, explains, perform};
-use random::Random;
+use checked::CheckedIndex;
+use history::{FinishedCall, HistoryCall, HistoryClock, explains, perform};
+use random::TestRandom;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
@@ -51,7 +51,7 @@ fn schedules(count: usize) -> usize {
 }
 
 /// Runs threads against an index.
-fn explore<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize, count: usize) {
+fn explore<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize, count: usize) {
     sample(count, move || run(make, keys, threads));
 }
 
@@ -70,19 +70,19 @@ fn sample_by(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync +
 }
 
 /// One run: some keys first, then the threads, then a lookup of each key.
-fn run<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize) {
-    let (mut index, clock) = (make(), Arc::new(Clock::default()));
-    let mut random = Random::new(shuttle::rand::thread_rng().next_u64());
+fn run<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize) {
+    let (mut index, clock) = (make(), Arc::new(HistoryClock::default()));
+    let mut random = TestRandom::new(shuttle::rand::thread_rng().next_u64());
     let fills = random.below(2) == 0;
-    let mut history: Vec<Done> = (0..keys.len())
+    let mut history: Vec<FinishedCall> = (0..keys.len())
         .filter(|_| random.below(4) < if fills { 2 } else { 3 })
-        .map(|key| perform(&index, keys, (key, Kind::Insert(key as u64)), &clock))
+        .map(|key| perform(&index, keys, (key, HistoryCall::Insert(key as u64)), &clock))
         .collect();
     let shared = Arc::new(index);
     let running: Vec<_> = (0..threads)
         .map(|_| {
             let (index, clock, random) =
-                (Arc::clone(&shared), Arc::clone(&clock), Random::new(random.next()));
+                (Arc::clone(&shared), Arc::clone(&clock), TestRandom::new(random.next()));
             thread::spawn(move || operate(&*index, keys, &clock, random, fills))
         })
         .collect();
@@ -90,21 +90,21 @@ fn run<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize
     index = Arc::into_inner(shared).expect("the threads are done");
     index.verify();
     history.extend(scan(&index, keys, None, true, &clock));
-    history.extend((0..keys.len()).map(|key| perform(&index, keys, (key, Kind::Get), &clock)));
+    history.extend((0..keys.len()).map(|key| perform(&index, keys, (key, HistoryCall::Get), &clock)));
     for (key, bytes) in keys.iter().enumerate() {
-        let of_key: Vec<Done> = history.iter().filter(|done| done.key == key).copied().collect();
+        let of_key: Vec<FinishedCall> = history.iter().filter(|done| done.key == key).copied().collect();
         assert!(explains(&of_key), "{UNEXPLAINED} {bytes:?} went through: {of_key:#?}");
     }
 }
 
 /// One thread's operations: mostly inserts, or mostly removals.
-fn operate<I: Checked>(
+fn operate<I: CheckedIndex>(
     index: &I,
     keys: ScheduleKeys,
-    clock: &Clock,
-    mut random: Random,
+    clock: &HistoryClock,
+    mut random: TestRandom,
     fills: bool,
-) -> Vec<Done> {
+) -> Vec<FinishedCall> {
     let mut history = Vec::new();
     for _ in 0..OPERATIONS {
         let (key, value) = (random.below(keys.len()), random.next() >> 1);
@@ -114,10 +114,10 @@ fn operate<I: Checked>(
                 history.extend(scan(index, keys, start, forward == 0, clock));
                 continue;
             }
-            2 | 3 => Kind::any(&mut random),
-            4 => Kind::Get,
-            _ if fills => Kind::Insert(value),
-            _ => Kind::Remove,
+            2 | 3 => HistoryCall::any(&mut random),
+            4 => HistoryCall::Get,
+            _ if fills => HistoryCall::Insert(value),
+            _ => HistoryCall::Remove,
         };
         history.push(perform(index, keys, (key, kind), clock));
     }
@@ -125,13 +125,13 @@ fn operate<I: Checked>(
 }
 
 /// A scan of all keys, or from one on, which must be in order and meet no key that nobody put there; what it says of each key.
-fn scan<I: Checked>(
+fn scan<I: CheckedIndex>(
     index: &I,
     keys: ScheduleKeys,
     start: Option<usize>,
     forward: bool,
-    clock: &Clock,
-) -> Vec<Done> {
+    clock: &HistoryClock,
+) -> Vec<FinishedCall> {
     let within =
         |key: &[u8]| start.is_none_or(|start| if forward { key >= keys[start] } else { key <= keys[start] });
     let guard = index.collector().enter();
@@ -157,7 +157,7 @@ fn scan<I: Checked>(
         met.is_sorted_by(|a, b| if forward { keys[a.0] < keys[b.0] } else { keys[a.0] > keys[b.0] });
     assert!(in_order, "{UNORDERED}, forward {forward}: {met:?}");
     let answer = |key| met.iter().find(|&&(at, _)| at == key).map(|&(_, value)| value);
-    let of_key = |key| Done { key, kind: Kind::Get, answer: answer(key), began, ended };
+    let of_key = |key| FinishedCall { key, kind: HistoryCall::Get, answer: answer(key), began, ended };
     (0..keys.len()).filter(|&key| within(keys[key])).map(of_key).collect()
 }
 
@@ -312,7 +312,7 @@ fn mlp_index_of_names() {
 /// Incident: this test took any panic for the bug's. Consequence: it passed while no table could be made, and every model of MlpIndex failed. Fix:
 /// [`planted::caught`] compares what the check says.
 #[cfg(feature = "planted-bugs")]
-fn notices<I: Checked + 'static>(make: fn() -> I, keys: ScheduleKeys) {
+fn notices<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys) {
     let caught = planted::caught(&[UNEXPLAINED, UNORDERED], || explore(make, keys, 3, 20_000));
     assert!(caught, "the planted bug went unnoticed");
 }

@@ -27,7 +27,7 @@ fn with<T>(bug: PlantedBug, on: bool, test: impl FnOnce() -> T) -> T {
 fn cutting_finds_something() -> bool {
     (20..200).step_by(3).any(|at| {
         let sim = SimStorage::new();
-        let mut written = Written::default();
+        let mut written = AcknowledgedWrites::default();
         sim.cut_power_at(at);
         if let Ok((log, _)) = open(&sim, 3) {
             let _ = run(&log, 0, 40, &mut written);
@@ -46,7 +46,7 @@ fn cutting_finds_something() -> bool {
 fn damage_goes_unnoticed() -> bool {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
-    run(&log, 0, 20, &mut Written::default()).unwrap();
+    run(&log, 0, 20, &mut AcknowledgedWrites::default()).unwrap();
     log.close().unwrap();
     let path = segment_files(&sim).remove(0);
     (200..4_000).step_by(61).any(|offset| {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use skein_index::{Cursor, Inline, OrderedIndex};
 
-use super::checked::Checked;
+use super::checked::CheckedIndex;
 
 /// How often a thread may be interrupted in one run.
 #[allow(dead_code, reason = "where operations are long, it is once")]
 pub const PREEMPTIONS: usize = 2;
 
 /// Runs two threads against an index that holds `keys` (each with its position as value), in every order.
-pub fn model<I: Checked + 'static>(
+pub fn model<I: CheckedIndex + 'static>(
     make: fn() -> I,
     preemptions: usize,
     keys: &'static [&'static str],

@@ -13,7 +13,7 @@ use skein_sync::locks::lock;
 
 use super::{EpochGate, parity};
 #[cfg(feature = "planted-bugs")]
-use crate::planted;
+use crate::planted_bugs;
 
 /// Planted bugs are switched for the whole process.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -26,11 +26,11 @@ pub(crate) fn model(run: impl Fn() + Sync + Send + 'static) {
 
 /// As [`model`], with a bug.
 #[cfg(feature = "planted-bugs")]
-pub(crate) fn model_with(bug: planted::Bug, run: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn model_with(bug: planted_bugs::PlantedBug, run: impl Fn() + Sync + Send + 'static) {
     let _one = lock(&ONE_AT_A_TIME);
-    planted::set(bug, true);
+    planted_bugs::set(bug, true);
     let ended = catch_unwind(AssertUnwindSafe(|| explore(run)));
-    planted::set(bug, false);
+    planted_bugs::set(bug, false);
     ended.unwrap_or_else(|panic| resume_unwind(panic));
 }
 

@@ -121,9 +121,10 @@ fn a_standstill_waits_for_both_parities() {
 #[cfg(feature = "planted-bugs")]
 fn a_look_out_of_order_is_noticed() {
     use crate::epoch::models::model_with;
-    use crate::planted::Bug;
+    use crate::planted_bugs::PlantedBug;
 
-    let run = || model_with(Bug::PlainLook, || a_write_beside_a_standstill(&StandstillTally::default()));
+    let run =
+        || model_with(PlantedBug::PlainLook, || a_write_beside_a_standstill(&StandstillTally::default()));
     let panic = std::panic::catch_unwind(run).expect_err("the planted bug went unnoticed");
     let said = panic.downcast_ref::<String>().map_or("", String::as_str);
     assert!(said.contains("Causality violation"), "not the planted bug's failure: {said}");
