@@ -112,7 +112,7 @@ impl KeyRecord {
     /// Replaces the value. The record must have one, and the caller must hold the lock of its leaf.
     #[inline(always)]
     pub(crate) fn set_value(self, value: u64) {
-        // Release: pairs with the load in `value`; what the word points to is initialised.
+        // Release: pairs with the load in `value`; the target of the word is initialised.
         self.value_word().store(value, Ordering::Release);
     }
 

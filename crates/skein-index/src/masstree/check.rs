@@ -12,17 +12,17 @@ use crate::slot::Slot;
 /// Counts of nodes, keys and bytes from a walk through a tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MasstreeStats {
-    /// Keys.
+    /// Number of keys.
     pub keys: usize,
-    /// Layers, the first one included.
+    /// Number of layers, including the first one.
     pub layers: usize,
-    /// Interior nodes.
+    /// Number of interior nodes.
     pub interior: usize,
-    /// Full-width border nodes.
+    /// Number of full-width border nodes.
     pub full: usize,
-    /// Solo border nodes: layers of few keys.
+    /// Number of solo border nodes.
     pub solo: usize,
-    /// Suffix blocks.
+    /// Number of suffix blocks.
     pub suffixes: usize,
     /// Bytes of nodes, rounding included.
     pub node_bytes: usize,
@@ -37,7 +37,7 @@ struct NodeToCheck<const W: usize> {
     parent: Option<Node<W>>,
     /// The slices that it may hold: from the first, up to but excluding the second.
     range: (u64, Option<u64>),
-    /// Layers above.
+    /// Number of layers above.
     depth: usize,
 }
 

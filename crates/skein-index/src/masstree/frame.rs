@@ -1,4 +1,4 @@
-//! A border node on a cursor's path, and the position in it.
+//! A border node on a cursor's path, and the cursor's position in it.
 
 use skein_sync::version::Version;
 

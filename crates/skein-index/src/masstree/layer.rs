@@ -159,7 +159,7 @@ mod tests {
     /// A split of a layer's root leaves the link above stale, which costs readers a step up. The
     /// next write repairs it (section 4.6.4).
     #[test]
-    fn the_next_write_mends_a_stale_link() {
+    fn the_next_write_repairs_a_stale_link() {
         let tree = Tree::with_width(Arc::new(Collector::new()));
         for last in b'a'..=b'd' {
             put(&tree, &[b"prefix00", &[last][..]].concat());

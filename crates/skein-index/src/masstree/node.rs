@@ -273,7 +273,7 @@ impl<const W: usize> Node<W> {
 
     #[inline(always)]
     pub(super) fn set_lv(self, slot: usize, width: usize, word: u64) {
-        // Release: pairs with the load in `lv`; what the word points to is initialised.
+        // Release: pairs with the load in `lv`; the target of the word is initialised.
         self.word(HEAD + width + slot).store(word, Ordering::Release);
     }
 

@@ -98,8 +98,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         self.ascend(left, NodeLatch::of_new(right), low);
     }
 
-    /// Links the new, locked node `right` next to `left`, from whose split it comes. All its slices
-    /// are at or above `separator`.
+    /// Links `right`, the new and locked upper half of `left`, next to it. All its slices are at or
+    /// above `separator`.
     fn ascend(&self, mut left: NodeLatch<W>, mut right: NodeLatch<W>, mut separator: u64) {
         loop {
             if left.version().peek().is_root() {

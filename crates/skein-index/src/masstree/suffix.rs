@@ -77,7 +77,7 @@ impl SuffixBlock {
     /// block.
     #[inline(always)]
     pub(super) fn set_value(self, value: u64) {
-        // Release: pairs with the load in `value`; what the word points to is initialised.
+        // Release: pairs with the load in `value`; the target of the word is initialised.
         self.value_word().store(value, Ordering::Release);
     }
 

@@ -15,15 +15,15 @@ use crate::slot::Slot;
 /// Counts of leaves, items, keys and bytes from a walk through an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WormholeStats {
-    /// Keys.
+    /// Number of keys.
     pub keys: usize,
-    /// Leaves.
+    /// Number of leaves.
     pub leaves: usize,
-    /// Leaves that hold the maximum number of keys.
+    /// Number of leaves that hold the maximum number of keys.
     pub full: usize,
-    /// Leaves with tags of the keyed hash, because tags collided.
+    /// Number of leaves with tags of the keyed hash, because tags collided.
     pub keyed: usize,
-    /// Items of the trie.
+    /// Number of items in the trie.
     pub items: usize,
     /// Bytes of all anchors.
     pub anchor_bytes: usize,

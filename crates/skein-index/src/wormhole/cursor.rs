@@ -1,9 +1,9 @@
 //! Cursors: along the list of leaves, one leaf at a time.
 //!
-//! Forward, the next leaf is the one that was linked when the cursor viewed the current leaf: if a
-//! leaf was inserted in between since then, it came from a split of the current leaf, and the view
-//! already has its keys. Backward, a leaf counts as the left one only while its link to the right
-//! leads back to the current leaf. Otherwise the cursor looks again, or seeks from the anchor.
+//! Forward, the next leaf is the one that was linked when the cursor viewed the current leaf. A
+//! leaf inserted in between since then came from a split of the current leaf, so the view already
+//! has its keys. Backward, a leaf counts as the left one only while its link to the right leads
+//! back to the current leaf. Otherwise the cursor looks again, or seeks from the anchor.
 //!
 //! If the leaf to the right is deleted, the cursor seeks from that leaf's anchor: it has returned
 //! all keys below it. If the view has changed, the cursor seeks from its current key. Source:

@@ -106,7 +106,7 @@ pub(super) struct MetaTrieWriter<'a, G: Guard> {
     meta: &'a MetaTrie,
     arena: &'a Arena,
     guard: &'a G,
-    /// The anchor of whose prefixes the methods take lengths.
+    /// The anchor to which the `len` parameters of the methods refer.
     path: PrefixHasher<'a>,
     _held: MutexGuard<'a, ()>,
 }
@@ -240,7 +240,7 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         }
     }
 
-    /// Selects the anchor of whose prefixes the methods take lengths.
+    /// Selects the anchor to which `len` parameters refer from now on.
     fn select_anchor(&mut self, anchor: &'a [u8]) {
         self.path.set(self.meta.table().hash, anchor);
     }

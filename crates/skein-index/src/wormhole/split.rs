@@ -67,7 +67,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             next.set_prev(Some(new));
         }
         ranks.as_slice()[cut.rank..].iter().for_each(|&slot| latch.clear(slot.into()));
-        latch.mend_spilled();
+        latch.recompute_spilled();
         (ranks.count, ranks.sorted) = (cut.rank, cut.rank);
         latch.set_ranks(&ranks);
 

@@ -1,4 +1,4 @@
-//! Dropping the index.
+//! Dropping the index: frees the trie, then every leaf with its records and values.
 
 use super::Wormhole;
 use crate::memory::MemoryPart;

@@ -154,7 +154,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             .map(|(record, flag)| (record.with_tag(self.keyed_tag(record.key())), flag))
             .collect();
         ranks.as_slice().iter().for_each(|&slot| leaf.clear(slot.into()));
-        leaf.mend_spilled();
+        leaf.recompute_spilled();
         leaf.set_keyed(true);
         for (rank, (record, flag)) in ranks.slots.iter_mut().zip(records) {
             let slot = leaf.place(record);
@@ -171,7 +171,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let mut ranks = latch.ranks();
         ranks.remove(held.slot);
         latch.set_ranks(&ranks);
-        latch.mend_spilled();
+        latch.recompute_spilled();
         // SAFETY: removed from its slot, so no guard entered from now on finds it.
         unsafe { Self::retire_record(held.record, guard) };
         self.merge_if_small(latch, guard);

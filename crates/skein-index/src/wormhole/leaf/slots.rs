@@ -145,7 +145,7 @@ impl WormholeLeaf {
         body.count.store(count + 1, Ordering::Release);
     }
 
-    /// Empties a slot. The caller must hold the lock and update the ranks. [`Self::mend_spilled`]
+    /// Empties a slot. The caller must hold the lock and update the ranks. [`Self::recompute_spilled`]
     /// then keeps lookups short.
     pub(in crate::wormhole) fn clear(self, slot: usize) {
         // Release: a reader that sees the empty slot sees the marks before it.
@@ -154,7 +154,7 @@ impl WormholeLeaf {
 
     /// Recomputes which lines have spilled, after a removal of records. The caller must hold the
     /// lock.
-    pub(in crate::wormhole) fn mend_spilled(self) {
+    pub(in crate::wormhole) fn recompute_spilled(self) {
         if self.body().spilled.load(Ordering::Relaxed) == 0 {
             return;
         }
