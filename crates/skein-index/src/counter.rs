@@ -4,32 +4,32 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::CachePadded;
 
-/// How many parts the counter has; a power of two.
+/// The number of stripes; a power of two.
 const STRIPES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 
-/// A sum in several parts; a thread adds to its own.
+/// A counter in several stripes. Each thread adds to one of them.
 #[derive(Debug)]
 pub(crate) struct Counter {
     stripes: [CachePadded<AtomicU64>; STRIPES],
 }
 
 impl Counter {
-    /// Zero.
+    /// Creates a counter at zero.
     pub(crate) fn new() -> Self {
         Self { stripes: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
     }
 
-    /// Adds to the part of this thread.
+    /// Adds `delta` to the stripe of this thread.
     #[inline]
     pub(crate) fn add(&self, thread: usize, delta: i64) {
-        // Relaxed: a sum of its own, that orders nothing else.
+        // Relaxed: an independent sum that orders nothing else.
         self.stripes[thread % STRIPES].fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// The sum; exact while nobody adds.
+    /// Returns the sum; exact while no thread adds.
     pub(crate) fn sum(&self) -> usize {
         let parts = self.stripes.iter().map(|stripe| stripe.load(Ordering::Relaxed));
-        // A part may be negative by itself, and the sum for a moment, while others add.
+        // A stripe may be negative, and so may the sum for a moment while other threads add.
         let sum = parts.fold(0_u64, u64::wrapping_add).cast_signed();
         usize::try_from(sum).unwrap_or(0)
     }

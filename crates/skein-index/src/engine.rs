@@ -1,14 +1,17 @@
-//! What an index does itself, and the rest of the contract once for all of them.
+//! The core that each index implements, and the rest of the contract, implemented once for all
+//! indexes.
 //!
 //! ```text
-//!   OrderedIndex      guards checked, limits and budget, words turned into values, remove_range, memory by part
+//!   OrderedIndex   checks guards, limits and budget; turns words into values;
+//!        │         remove_range; memory by part
 //!        │ for every
-//!   Engine            find words, change a key, stand on keys, cut into parts          one impl per index
-//!        │ has a
-//!   Base              collector, arena, count of keys, budget
+//!   IndexEngine    finds words, changes a key, cursors, splits into parts     one impl per index
+//!        │ has an
+//!   IndexBase      collector, arena, count of keys, budget
 //! ```
 //!
-//! A new index embeds a [`Base`] and implements [`Engine`]. Everything is generic and inlined, so the layer costs nothing.
+//! A new index embeds an [`IndexBase`] and implements [`IndexEngine`]. Everything is generic and
+//! inlined, so this layer costs nothing.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -21,19 +24,20 @@ use crate::memory::Arena;
 use crate::slot::Slot;
 use crate::walk::{ScanDirection, walk};
 
-/// What every index has.
+/// The fields that every index has.
 #[derive(Debug)]
 pub struct IndexBase {
     pub(crate) collector: Arc<Collector>,
     pub(crate) arena: Arena,
-    /// How many keys there are; the engine counts.
+    /// The number of keys, maintained by the engine.
     pub(crate) len: Counter,
-    /// Bytes; writes are refused from there on.
+    /// The memory budget in bytes: at this size, writes fail.
     pub(crate) budget: usize,
 }
 
 impl IndexBase {
-    /// Without keys and without a budget; memory lies on huge pages if `huge`.
+    /// Creates the base of an empty index without a budget. Its memory lies on huge pages if
+    /// `huge`.
     pub(crate) fn new(collector: Arc<Collector>, huge: bool) -> Self {
         Self::with_arena(if huge { Arena::new() } else { Arena::on_small_pages() }, collector)
     }
@@ -43,8 +47,8 @@ impl IndexBase {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
 
-    /// Checks what a write needs before anything changes. `limit` is the length of the longest key, and `at_once` says how many bytes the write may
-    /// take beyond a few small objects.
+    /// Checks the conditions of a write before anything changes. `limit` is the maximum key length.
+    /// `at_once` returns how many bytes the write may allocate in addition to a few small objects.
     #[inline]
     pub(crate) fn check_write(
         &self,
@@ -64,20 +68,23 @@ impl IndexBase {
         Ok(())
     }
 
-    /// The first step of an index's drop: whether all its memory can go at once, because values of `S` need no drop of their own and
-    /// nobody shares the collector. If so, what was retired has been freed, and [`Arena::discard`] is left to do.
+    /// First step of dropping an index. Returns whether all its memory can be freed at once: values
+    /// of `S` need no drop, and no other index shares the collector. If so, all retired memory has
+    /// been freed, and the caller must call [`Arena::discard`].
     pub(crate) fn frees_all_at_once<S: Slot>(&mut self) -> bool {
         if S::OWNS {
             return false;
         }
         let Some(collector) = Arc::get_mut(&mut self.collector) else { return false };
-        // The collector is ours alone, and the borrow says that nobody holds a guard: what was retired is freed with the old one.
+        // The collector is exclusively ours, and the mutable borrow proves that there is no guard.
+        // Dropping the old collector frees all retired memory.
         *collector = Collector::new();
         true
     }
 }
 
-/// The closure of a `compute` on its way through attempts, of which all but the last one fail before they ask it.
+/// The closure of a `compute`, passed through attempts. All attempts but the last fail before they
+/// call it.
 #[derive(Debug)]
 pub(crate) struct ComputeClosure<F>(Option<F>);
 
@@ -86,38 +93,45 @@ impl<F> ComputeClosure<F> {
         Self(Some(change))
     }
 
-    /// Asks the closure, which must not have been asked: from here on its decision is to be carried out.
+    /// Calls the closure, which must not have been called before. From here on its decision must be
+    /// carried out.
     #[inline(always)]
     pub(crate) fn call<V, S>(&mut self, seen: Option<V>) -> ComputeAction<S>
     where
         F: FnOnce(Option<V>) -> ComputeAction<S>,
     {
-        let change = self.0.take().expect("no attempt asks and then fails");
+        let change = self.0.take().expect("an attempt that called the closure must not fail");
         change(seen)
     }
 }
 
-/// The core of an index. Guards are of its own collector: its callers here have checked that.
+/// The core of an index. Its callers in this module have checked that guards are of its own
+/// collector.
 pub trait IndexEngine<S: Slot>: Send + Sync {
-    /// What is to be its cursor.
+    /// The cursor of the index.
     type EngineCursor<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
 
-    /// The longest key, in bytes.
+    /// The maximum length of a key in bytes.
     const MAX_KEY_LEN: usize = MAX_KEY_LEN;
 
-    /// What it has in common with others.
+    /// Returns the common fields.
     fn base(&self) -> &IndexBase;
 
-    /// The word of `key`'s value; none for keys that are too long. The caller holds a guard.
+    /// Returns the word of `key`'s value; `None` for keys that are too long. The caller holds a
+    /// guard.
     fn lookup(&self, key: &[u8]) -> Option<u64>;
 
-    /// The same for many keys, whose reads overlap: `found` is called once per key with its position in `keys`, in any order.
+    /// The same for many keys with overlapping reads. Calls `found` once per key with its position
+    /// in `keys`, in any order.
     fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
 
-    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept. Refused, before
-    /// `change` is asked, only by an index that has no place for another key.
+    /// Carries out the decision of `change` about `key`, which must not be too long. Retires what
+    /// it unlinks, and maintains the count of keys.
+    ///
+    /// # Errors
+    /// Only an index with a full table fails, before it calls `change`.
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -125,7 +139,10 @@ pub trait IndexEngine<S: Slot>: Send + Sync {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError>;
 
-    /// Sets `key`, which is not too long, to `value`. Refused as [`write`](Self::write) is.
+    /// Sets `key`, which must not be too long, to `value`.
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write).
     #[inline(always)]
     fn put<'g, G: Guard>(
         &'g self,
@@ -136,23 +153,24 @@ pub trait IndexEngine<S: Slot>: Send + Sync {
         Ok(self.write(key, |_| ComputeAction::Put(value), guard)?.before)
     }
 
-    /// Removes `key`, which is not too long.
+    /// Removes `key`, which must not be too long.
     #[inline(always)]
     fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        // What only removes needs no place, and is not refused.
+        // A removal needs no free entry, so it cannot fail.
         self.write(key, |_| ComputeAction::Remove, guard).ok()?.before
     }
 
-    /// The bytes that a write of `key` may take at once, if it is more than a few small objects: those of a larger table, say. The caller
-    /// holds a guard.
+    /// Returns how many bytes a write of `key` may allocate at once in addition to a few small
+    /// objects: the size of a larger table, for example. The caller holds a guard.
     fn bytes_at_once(&self, _key: &[u8]) -> usize {
         0
     }
 
-    /// A cursor, before the first key.
+    /// Returns a cursor before the first key.
     fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::EngineCursor<'g, G>;
 
-    /// Keys that cut the index into about so many parts of similar size, in order. The caller holds a guard.
+    /// Returns keys that divide the index into about `parts` parts of similar size, in order. The
+    /// caller holds a guard.
     fn separators(&self, parts: usize) -> Vec<Vec<u8>>;
 }
 
@@ -169,7 +187,8 @@ impl<S: Slot, E: IndexEngine<S>> OrderedIndex<S> for E {
     #[inline]
     fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         check_guard(self.collector(), guard);
-        // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
+        // SAFETY: the word was in the index; it is retired, if ever, under this guard or a later
+        // one.
         self.lookup(key).map(|word| unsafe { S::borrow(word) })
     }
 

@@ -1,14 +1,15 @@
 //! The contract that every byte-string index keeps.
 //!
-//! One conformance suite (`tests/conformance.rs`) runs over all implementors. In short:
+//! One conformance suite (`tests/indexes/conformance.rs`) runs over all implementations. In short:
 //!
-//! - Keys are any bytes, from the empty key up to [`MAX_KEY_LEN`]; order is lexicographic by byte.
-//! - Lookups take no lock and write nothing that is shared.
+//! - Keys are any bytes, from the empty key up to [`MAX_KEY_LEN`]. Order is lexicographic by byte.
+//! - Lookups acquire no lock and write nothing shared.
 //! - Point operations are linearizable.
-//! - A scan is not a snapshot: it sees every key that is present during the whole scan exactly once, in
-//!   order, and may or may not see one that comes or goes meanwhile.
-//! - What a lookup returns borrows the index and the guard.
-//! - Memory comes back: once every key is removed and no guard is held, the index is at its empty footprint.
+//! - A scan is not a snapshot. It returns every key that is present during the whole scan exactly
+//!   once, in order. It may or may not return a key that is inserted or removed meanwhile.
+//! - A lookup's result borrows the index and the guard.
+//! - Memory is returned: when every key is removed and no guard is held, the index is at its empty
+//!   footprint.
 
 use std::ops::Bound;
 
@@ -16,23 +17,23 @@ use skein_sync::reclaim::{Collector, Guard};
 
 use crate::slot::Slot;
 
-/// The longest key, in bytes. The one place where this limit is stated.
+/// The maximum length of a key in bytes. This is the only place that defines this limit.
 pub const MAX_KEY_LEN: usize = (64 << 10) - 1;
 
-/// Why a write was not done. The index is as it was before the call.
+/// The reason why a write failed. The index is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// The key is longer than the index takes.
+    /// The key is longer than the index allows.
     #[error("key of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
     KeyTooLong {
         /// The key's length in bytes.
         len: usize,
-        /// The longest key this index takes, in bytes.
+        /// The maximum length of a key in this index, in bytes.
         limit: usize,
     },
-    /// The write would take the index over its memory budget.
+    /// The write would exceed the index's memory budget.
     #[error(
-        "index memory of {used} bytes is at its budget of {budget} bytes, or the write would need more than is left; remove keys or raise the budget"
+        "index memory is {used} bytes of a budget of {budget} bytes, and the write may need more than is left; remove keys or raise the budget"
     )]
     OverBudget {
         /// Live bytes before the write.
@@ -40,73 +41,73 @@ pub enum IndexError {
         /// The budget in bytes.
         budget: usize,
     },
-    /// The index's table is at its greatest size, or keys collide beyond what chance allows.
-    #[error(
-        "the index has no place for another key beside its {keys}; split it, or use another kind of index"
-    )]
+    /// The index's table has its maximum size, or keys collide more than chance explains.
+    #[error("the index is full with {keys} keys; split it, or use another kind of index")]
     Full {
-        /// The keys it has.
+        /// The number of keys in the index.
         keys: usize,
     },
 }
 
-/// What [`OrderedIndex::compute`]'s closure decides.
+/// The decision of a closure passed to [`OrderedIndex::compute`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum ComputeAction<S> {
     /// Leave the key as it is, present or absent.
     Keep,
     /// Set the key to this value.
     Put(S),
-    /// Remove the key, if it is there.
+    /// Remove the key, if it is present.
     Remove,
 }
 
-/// What [`OrderedIndex::compute`] did.
+/// The result of [`OrderedIndex::compute`].
 #[derive(Debug)]
 pub struct Computed<'g, S: Slot> {
-    /// The value that the closure was shown.
+    /// The value that the closure was passed.
     pub before: Option<S::Ref<'g>>,
-    /// Whether the index was changed by it.
+    /// Whether the call changed the index.
     pub changed: bool,
 }
 
-/// Live bytes of an index, by part; the allocator's rounding is included.
+/// Live bytes of an index, by part, including the allocator's rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// Tree nodes or table buckets.
     pub nodes: usize,
-    /// Key bytes kept outside the nodes, with what surrounds them.
+    /// Key bytes outside the nodes, with their headers.
     pub keys: usize,
-    /// Retired, but maybe still seen by a reader, so not yet freed.
+    /// Retired, but perhaps still visible to a reader, so not yet freed.
     pub unreclaimed: usize,
-    /// Address space taken from the system for all this; never less than the sum of the rest.
+    /// Address space reserved from the system for all this; never less than the sum of the other
+    /// parts.
     pub reserved: usize,
 }
 
 impl MemoryUsage {
-    /// Live bytes: everything but what waits to be freed and what is merely reserved.
+    /// Returns the live bytes: all but those that wait to be freed or are only reserved.
     pub fn live(&self) -> usize {
         self.nodes + self.keys
     }
 }
 
-/// An ordered map from byte strings to slots, usable from many threads through `&self`.
+/// An ordered map from byte strings to slots, shared by many threads through `&self`.
 ///
-/// Every method that takes a guard panics if the guard is not of the index's own [`collector`](Self::collector).
+/// Every method that takes a guard panics if the guard is not of the index's own
+/// [`collector`](Self::collector).
 pub trait OrderedIndex<S: Slot>: Send + Sync {
-    /// A position in the index.
+    /// A cursor of this index.
     type IndexCursor<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
 
-    /// The collector whose guards this index takes.
+    /// Returns the collector whose guards this index accepts.
     fn collector(&self) -> &Collector;
 
-    /// The value of `key`. Keys over the limit are not there.
+    /// Returns the value of `key`; `None` also for a key over the length limit.
     fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>>;
 
-    /// Many lookups whose memory reads overlap. `found` is called once per key with the key's position in
-    /// `keys`, in no particular order.
+    /// Looks up many keys, with overlapping memory reads. Calls `found` once per key with the key's
+    /// position in `keys`, in no particular order.
     fn get_many<'g, G: Guard>(
         &'g self,
         keys: &[&[u8]],
@@ -114,10 +115,10 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         found: impl FnMut(usize, Option<S::Ref<'g>>),
     );
 
-    /// Sets `key` to `value`; returns the value that it replaced.
+    /// Sets `key` to `value`. Returns the value that it replaced.
     ///
     /// # Errors
-    /// [`Refused`], and then nothing was changed.
+    /// Returns an [`IndexError`]; then nothing has changed.
     fn insert<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -125,10 +126,10 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, IndexError>;
 
-    /// Sets `key` to `value` unless it is present; returns the value that stood in the way, if any.
+    /// Sets `key` to `value` if `key` is absent. Returns the existing value, if any.
     ///
     /// # Errors
-    /// [`Refused`], and then nothing was changed.
+    /// Returns an [`IndexError`]; then nothing has changed.
     fn insert_if_absent<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -141,18 +142,19 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         Ok(self.compute(key, put, guard)?.before)
     }
 
-    /// Removes `key`; returns the value it had.
+    /// Removes `key`. Returns its value.
     fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>>;
 
-    /// Atomic read-modify-write: what `change` decides from the current value is done before any other
-    /// write to the key.
+    /// Atomic read-modify-write: passes the current value to `change` and carries out its decision
+    /// before any other write to the key.
     ///
-    /// The closure is called at most once, and its decision is carried out: a caller may rely on what the
-    /// closure noted. It runs under a latch: it must not block, allocate, log or call back into the index.
-    /// If it panics, the index is unchanged and unlocked.
+    /// The closure is called at most once, and its decision is carried out, so a caller may rely on
+    /// values that the closure noted. The closure runs under a latch: it must not block, allocate,
+    /// log or call back into the index. If it panics, the index is unchanged and unlocked. Design:
+    /// `docs/design/compute-asks-once.md`.
     ///
     /// # Errors
-    /// [`Refused`]; then the closure was not called, and nothing was changed.
+    /// Returns an [`IndexError`]; then the closure was not called and nothing has changed.
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -160,11 +162,11 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError>;
 
-    /// A cursor, before the first key.
+    /// Returns a cursor before the first key.
     fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::IndexCursor<'g, G>;
 
-    /// Removes all keys within `bounds`, calling `each` for every key that it removed, in order; returns
-    /// how many. Not atomic: other threads may see part of it.
+    /// Removes all keys within `bounds`. Calls `each` for every removed key, in order, and returns
+    /// their number. Not atomic: other threads may see it partly done.
     fn remove_range<G: Guard>(
         &self,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
@@ -172,53 +174,55 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         guard: &G,
     ) -> usize;
 
-    /// How many keys there are; exact while no writer is active.
+    /// Returns the number of keys; exact while no writer is active.
     fn len(&self) -> usize;
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Keys that cut the index into about `parts` ranges of similar size, in order, for parallel scans. May
-    /// be fewer, none in a small index; a hint, not a promise.
+    /// Returns keys that divide the index into about `parts` ranges of similar size, in order, for
+    /// parallel scans. This is a hint: there may be fewer keys, and a small index may return none.
     fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>>;
 
-    /// Live bytes by part. Adds up some hundred counters.
+    /// Returns the live bytes by part. Adds up several hundred counters.
     fn memory(&self) -> MemoryUsage;
 
-    /// Never less than all live bytes together, and nearly as many: counted by whole spans of 64 KiB. One atomic read.
+    /// Returns the bytes of all spans of 64 KiB that the index has allocated: at least its live
+    /// bytes, and not much more. One atomic read.
     fn allocated_bytes(&self) -> usize;
 }
 
 /// A position in an ordered index: on a key, or off it (before the first, past the last, or fresh).
 ///
-/// A cursor looks at the live index. What it stands on may be removed meanwhile: [`key`](Self::key) and
-/// [`value`](Self::value) then still give what they gave when the cursor came there.
+/// A cursor reads the live index. If its key is removed meanwhile, [`key`](Self::key) and
+/// [`value`](Self::value) still return what they returned when the cursor reached the key.
 pub trait Cursor<'g, S: Slot> {
-    /// Moves to the first key at or after `key`; returns whether there is one.
+    /// Moves to the first key at or after `key`. Returns whether there is one.
     fn seek(&mut self, key: &[u8]) -> bool;
 
-    /// Moves to the last key at or before `key`; returns whether there is one.
+    /// Moves to the last key at or before `key`. Returns whether there is one.
     fn seek_back(&mut self, key: &[u8]) -> bool;
 
-    /// Moves to the first key of all.
+    /// Moves to the first key of the index.
     fn first(&mut self) -> bool {
         self.seek(b"")
     }
 
-    /// Moves to the last key of all.
+    /// Moves to the last key of the index.
     fn last(&mut self) -> bool;
 
-    /// Moves to the next key; from a fresh cursor to the first, from the last one off the end.
+    /// Moves to the next key: from a fresh cursor to the first key, from the last key off the end.
     fn next(&mut self) -> bool;
 
-    /// Moves to the previous key; from a fresh cursor to the last, from the first one off the start.
+    /// Moves to the previous key: from a fresh cursor to the last key, from the first key off the
+    /// start.
     fn prev(&mut self) -> bool;
 
-    /// The key the cursor stands on.
+    /// Returns the cursor's key.
     fn key(&self) -> Option<&[u8]>;
 
-    /// The value the cursor stands on.
+    /// Returns the value of the cursor's key.
     fn value(&self) -> Option<S::Ref<'g>>;
 }

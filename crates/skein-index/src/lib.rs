@@ -1,7 +1,8 @@
 //! In-memory ordered indexes over byte strings that keep many memory reads in flight.
 //!
-//! Every index keeps the contract of [`index::OrderedIndex`]; values live in [`slot::Slot`]s.
-//! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
+//! Every index implements [`index::OrderedIndex`]. Values live in [`slot::Slot`]s. [`memory`] has
+//! the arenas for nodes, keys and rows. Read [`index`] (the contract), `engine` (the part that an
+//! index implements), then the `mod.rs` of one index.
 
 mod counter;
 pub mod cuckoo_trie;

@@ -1,11 +1,11 @@
-//! Linear hashing: places in a table that grows and shrinks by single buckets (Litwin, VLDB 1980).
+//! Linear hashing: a table that grows and shrinks by single buckets (Litwin, VLDB 1980).
 //!
 //! ```text
-//!   0 ········ split ········ 2^level ········ size         the bucket at `split` is the next to be split,
-//!   │ two each │ one for each │ the other halves │         into itself and the one at `size`
+//!   0 ········ split ········ 2^level ········ size     the bucket at `split` is split next,
+//!   │ two each │ one for each │ the other halves │     into itself and the one at `size`
 //! ```
 
-/// A number of buckets, with what places are computed by.
+/// The number of buckets, and the mask that maps hashes to buckets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinearHashSize {
     buckets: u32,
@@ -18,13 +18,13 @@ impl LinearHashSize {
         Self { buckets, mask: u32::MAX >> buckets.leading_zeros() }
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     #[inline(always)]
     pub(crate) fn buckets(self) -> u32 {
         self.buckets
     }
 
-    /// The bucket for these bits.
+    /// Returns the bucket for these bits of a hash.
     #[inline(always)]
     pub(crate) fn bucket_of(self, bits: u32) -> u32 {
         let bucket = bits & self.mask;
@@ -32,7 +32,7 @@ impl LinearHashSize {
     }
 }
 
-/// The bucket that this one is split from.
+/// Returns the bucket that this one is split from.
 pub(crate) fn split_from(bucket: u32) -> u32 {
     bucket ^ (1 << bucket.ilog2())
 }

@@ -1,4 +1,4 @@
-//! Ranges over any index, built once on its cursor.
+//! Ranges over any index, implemented once on its cursor.
 //!
 //! ```
 //! use skein_index::{Inline, Masstree, OrderedIndex, prefix, range};
@@ -12,7 +12,7 @@
 //! assert_eq!(bees, [2, 3]);
 //! let down: Vec<_> = range(&tree, .., &guard).rev().map(|(_, value)| value).collect();
 //! assert_eq!(down, [4, 3, 2, 1]);
-//! # Ok::<(), skein_index::Refused>(())
+//! # Ok::<(), skein_index::IndexError>(())
 //! ```
 
 use std::marker::PhantomData;
@@ -24,10 +24,10 @@ use crate::index::{Cursor, OrderedIndex};
 use crate::slot::Slot;
 use crate::walk::DirectedScan;
 
-/// The keys within `bounds`, in order, from both ends.
+/// Returns a double-ended iterator over the keys within `bounds`, in order.
 ///
-/// `bounds` is `..` or a pair of [`Bound`]s of slices. Bounds that cross give an empty range. Not a snapshot:
-/// see [`OrderedIndex`].
+/// `bounds` is `..` or a pair of [`Bound`]s of slices. Bounds that cross give an empty range. Not a
+/// snapshot: see [`OrderedIndex`].
 pub fn range<'g, S, I, G>(
     index: &'g I,
     bounds: impl RangeBounds<[u8]>,
@@ -42,7 +42,7 @@ where
     IndexRange::between(index, copy(bounds.start_bound()), copy(bounds.end_bound()), guard)
 }
 
-/// The keys that start with `prefix`, in order, from both ends.
+/// Returns a double-ended iterator over the keys that start with `prefix`, in order.
 pub fn prefix<'g, S, I, G>(
     index: &'g I,
     prefix: &[u8],
@@ -57,7 +57,8 @@ where
     range(index, (Bound::Included(prefix), end.as_ref().map(Vec::as_slice)), guard)
 }
 
-/// The least byte string above all those that start with `prefix`; none if there is no such.
+/// Returns the least byte string above all those that start with `prefix`; `None` if there is no
+/// such string.
 ///
 /// ```
 /// use skein_index::successor;
@@ -72,7 +73,7 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// The iterator of [`range`] and [`prefix`]; `B` is what its bounds are kept in.
+/// The iterator of [`range`] and [`prefix`]. Its bounds are stored as `B`.
 #[derive(Debug)]
 pub struct IndexRange<'g, S, C, B = Vec<u8>> {
     front: RangeEnd<C, B>,
@@ -82,7 +83,7 @@ pub struct IndexRange<'g, S, C, B = Vec<u8>> {
 }
 
 impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> IndexRange<'g, S, C, B> {
-    /// The keys from `start` to `end`.
+    /// Returns the keys from `start` to `end`.
     pub(crate) fn between<I, G>(index: &'g I, start: Bound<B>, end: Bound<B>, guard: &'g G) -> Self
     where
         I: OrderedIndex<S, IndexCursor<'g, G> = C>,
@@ -92,7 +93,7 @@ impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> IndexRange<'g, S, C, B> {
         Self { front: side(start), back: side(end), done: false, slots: PhantomData }
     }
 
-    /// The first item that has not been given, with what `key` makes of its key.
+    /// Returns the first item that has not been returned, with the result of `key` for its key.
     #[inline]
     pub(crate) fn pull_front<K>(&mut self, key: impl FnOnce(&[u8]) -> K) -> Option<(K, S::Ref<'g>)> {
         let item = if self.done { None } else { self.front.pull::<S, K, true>(&self.back, key) };
@@ -100,7 +101,7 @@ impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> IndexRange<'g, S, C, B> {
         item
     }
 
-    /// The last item that has not been given, with what `key` makes of its key.
+    /// Returns the last item that has not been returned, with the result of `key` for its key.
     #[inline]
     pub(crate) fn pull_back<K>(&mut self, key: impl FnOnce(&[u8]) -> K) -> Option<(K, S::Ref<'g>)> {
         let item = if self.done { None } else { self.back.pull::<S, K, false>(&self.front, key) };
@@ -109,11 +110,11 @@ impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> IndexRange<'g, S, C, B> {
     }
 }
 
-/// One end of a range, and how far the iterator has come from there.
+/// One end of a range, and the iterator's position from there.
 #[derive(Debug)]
 struct RangeEnd<C, B> {
     edge: Bound<B>,
-    /// On the key that was returned last, if one was.
+    /// On the last returned key, if any.
     cursor: C,
     started: bool,
 }
@@ -123,7 +124,7 @@ impl<C, B: AsRef<[u8]>> RangeEnd<C, B> {
         self.edge.as_ref().map(B::as_ref)
     }
 
-    /// The next item from this side, unless that lies past `other`.
+    /// Returns the next item from this end, or `None` if it lies past `other`.
     #[inline]
     fn pull<'g, S: Slot, K, const FORWARD: bool>(
         &mut self,
@@ -139,7 +140,7 @@ impl<C, B: AsRef<[u8]>> RangeEnd<C, B> {
             DirectedScan::<FORWARD>::start(&mut self.cursor, self.edge.as_ref().map(B::as_ref))
         };
         self.started = true;
-        // What the other side has returned is within its edge.
+        // The keys that the other end has returned are within its bound.
         let far = if other.started { Bound::Excluded(other.cursor.key()?) } else { other.edge() };
         let key = self.cursor.key().filter(|key| found && DirectedScan::<FORWARD>::reaches(key, far))?;
         Some((make(key), self.cursor.value()?))

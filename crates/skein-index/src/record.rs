@@ -1,20 +1,22 @@
-//! Records: a key with its value, in a block of its own.
+//! Records: a key and its value in one block.
 //!
 //! ```text
 //!   kind 0:    │ length 2 │ key ...  to whole words │ value 8 │
 //!   kind k:    │ key, exactly 8 k bytes             │ value 8 │      k = 1 .. 7
 //! ```
 //!
-//! Blocks are rounded up to 8 bytes, so the length costs nothing beside most keys; where the key fills whole words it would cost a
-//! word, and the word that leads to the record says the length instead, in the three bits that an address leaves free.
+//! Blocks are rounded up to 8 bytes, so for most keys the length takes no extra memory. For a key
+//! of whole words it would take a word. For those keys, the length is in the word that leads to the
+//! record, in the three bits that an address leaves free.
 //!
-//! The value is last, so the key is found whether or not there is a value. An index that keeps
-//! values elsewhere makes records *without* one. Its `VALUED` is false wherever a record is freed.
+//! The value is last, so the key has the same position with or without a value. An index that keeps
+//! values elsewhere allocates records *without* a value, and passes `VALUED` = false when it frees
+//! them.
 //!
 //! # Invariants
-//! 1. The key never changes once the record is linked; the value is an atomic word.
-//! 2. A record is used only while it is live: it was reached under a guard that is still held, or it is not shared yet, or the
-//!    index is borrowed mutably.
+//! 1. The key never changes after the record is linked. The value is an atomic word.
+//! 2. A record is used only while it is live: it was reached under a guard that is still held, or
+//!    it is not shared yet, or the index is borrowed mutably.
 
 use std::ptr::NonNull;
 
@@ -31,31 +33,31 @@ const LENGTH: usize = size_of::<u16>();
 /// The greatest kind: keys of 56 bytes.
 const KIND_MAX: usize = 7;
 
-/// The kind of the records of keys so long.
+/// Returns the kind of a record for a key of this length.
 #[inline(always)]
 pub(crate) fn kind_of(key_len: usize) -> u64 {
     let words = key_len / 8;
     if key_len.is_multiple_of(8) && words <= KIND_MAX { words as u64 } else { 0 }
 }
 
-/// A record, by the word that leads to it.
+/// A record, identified by the word that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyRecord(TaggedPointer);
 
 impl KeyRecord {
-    /// Allocates a record, without a value if `value` is `None`.
+    /// Allocates a record. It has no value if `value` is `None`.
     #[inline]
     pub(crate) fn new(arena: &Arena, tag: u16, key: &[u8], value: Option<u64>) -> Self {
         let kind = kind_of(key.len());
         let start = key_start(kind);
         let block = arena.alloc(size(kind, key.len(), value.is_some()), MemoryPart::Keys);
-        // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
+        // SAFETY: the block is exclusively ours, aligned to 8, and long enough for all parts.
         unsafe {
             if let Some(value) = value {
                 block.add(value_start(kind, key.len())).cast::<AtomicU64>().write(AtomicU64::new(value));
             }
             if kind == 0 {
-                let length = u16::try_from(key.len()).expect("a key is not longer than the longest");
+                let length = u16::try_from(key.len()).expect("a key has at most MAX_KEY_LEN bytes");
                 block.cast::<u16>().write(length);
             }
             std::ptr::copy_nonoverlapping(key.as_ptr(), block.as_ptr().add(start), key.len());
@@ -63,7 +65,7 @@ impl KeyRecord {
         Self(TaggedPointer::new(tag, address_of(block), kind))
     }
 
-    /// The record that `word` leads to; none if it is 0.
+    /// Returns the record that `word` leads to; `None` if `word` is 0.
     ///
     /// # Safety
     /// The word came from [`Self::word`] if it is not 0, and invariant 2 holds for the record.
@@ -82,40 +84,38 @@ impl KeyRecord {
         self.0.tag()
     }
 
-    /// The record under another tag: what a leaf that is hashed anew puts into its slots.
+    /// Returns the record's word with another tag, for the slots of a leaf that is hashed again.
     pub(crate) fn with_tag(self, tag: u16) -> Self {
         Self(TaggedPointer::new(tag, self.0.address(), self.0.kind()))
     }
 
     #[inline(always)]
     fn block(self) -> NonNull<u8> {
-        // SAFETY: the address is `new`'s.
+        // SAFETY: `new` made the address.
         unsafe { at_address(self.0.address()) }
     }
 
     #[inline(always)]
     fn value_word<'a>(self) -> &'a AtomicU64 {
         let start = value_start(self.0.kind(), self.key_len());
-        // SAFETY: the record is live (invariant 2), and has its value word there, since callers
-        // know that it has one.
+        // SAFETY: the record is live (invariant 2), and callers know that it has a value word at
+        // this offset.
         unsafe { self.block().add(start).cast().as_ref() }
     }
 
-    /// The value. REQUIRES: the record has one.
+    /// Returns the value. The record must have one.
     #[inline(always)]
     pub(crate) fn value(self) -> u64 {
         self.value_word().load(PROTECT)
     }
 
-    /// Replaces the value. The caller holds the lock of the record's leaf. REQUIRES: the record has
-    /// a value.
+    /// Replaces the value. The record must have one, and the caller must hold the lock of its leaf.
     #[inline(always)]
     pub(crate) fn set_value(self, value: u64) {
-        // Release: pairs with the load in `value`; what the word points to is initialised.
+        // Release: pairs with the load in `value`; the target of the word is initialised.
         self.value_word().store(value, Ordering::Release);
     }
 
-    /// The key.
     #[inline(always)]
     pub(crate) fn key<'a>(self) -> &'a [u8] {
         self.bytes(self.key_len())
@@ -127,32 +127,34 @@ impl KeyRecord {
         if kind == 0 { self.length() } else { 8 * kind as usize }
     }
 
-    /// The length of the key. REQUIRES: kind 0.
+    /// Returns the length of the key. The record must be of kind 0.
     #[inline(always)]
     fn length(self) -> usize {
-        // SAFETY: the record is live (invariant 2), and such a one has its length there, which does not change (invariant 1).
+        // SAFETY: the record is live (invariant 2), and a record of kind 0 has its length there,
+        // which does not change (invariant 1).
         unsafe { self.block().cast::<u16>().read().into() }
     }
 
-    /// The key, whose length is given.
+    /// Returns the key, whose length is given.
     #[inline(always)]
     fn bytes<'a>(self, length: usize) -> &'a [u8] {
-        // SAFETY: the record is live (invariant 2) and its key, which does not change (invariant 1), so long.
+        // SAFETY: the record is live (invariant 2). Its key has this length and does not change
+        // (invariant 1).
         unsafe { std::slice::from_raw_parts(self.block().as_ptr().add(key_start(self.0.kind())), length) }
     }
 
-    /// Whether the key is this one.
+    /// Returns whether this is the record of `key`.
     #[inline(always)]
     pub(crate) fn is_of(self, key: &[u8]) -> bool {
         self.0.kind() == kind_of(key.len()) && self.has_key(key)
     }
 
-    /// Whether the key is this one, which is of the record's kind.
+    /// Returns whether this is the record of `key`, whose kind must be the record's.
     #[inline(always)]
     pub(crate) fn has_key(self, key: &[u8]) -> bool {
         let kind = self.0.kind();
         debug_assert_eq!(kind, kind_of(key.len()));
-        // Of any other kind, the length is the kind's.
+        // For any other kind, the kind is the length.
         (kind != 0 || self.length() == key.len()) && same_bytes(self.bytes(key.len()), key)
     }
 
@@ -160,7 +162,8 @@ impl KeyRecord {
         size(self.0.kind(), self.key_len(), valued)
     }
 
-    /// Asks for the lines of the record: all of them where the word says the length, two beyond the first otherwise.
+    /// Prefetches the record: all lines if the word contains the length, otherwise the first line
+    /// and up to two more.
     #[inline(always)]
     pub(crate) fn prefetch(word: u64) {
         let block: *const u8 = std::ptr::without_provenance(TaggedPointer(word).address() as usize);
@@ -170,33 +173,35 @@ impl KeyRecord {
             prefetch_read(block.wrapping_add(CACHE_LINE));
             prefetch_read(block.wrapping_add(2 * CACHE_LINE - 8));
         } else {
-            // Whole words, so the last one may lie in the next line, and no further.
+            // Whole words, so the last one lies at most in the next line.
             prefetch_read(block.wrapping_add(8 * kind as usize));
         }
     }
 
-    /// Frees the record, but not what its value owns.
+    /// Frees the record, but not the memory that its value owns.
     ///
     /// # Safety
-    /// Nobody can reach the record, it is counted as `part`, and `VALUED` says whether it has a
+    /// No thread can reach the record, it is counted as `part`, and `VALUED` says whether it has a
     /// value.
     pub(crate) unsafe fn free<const VALUED: bool>(self, part: MemoryPart) {
-        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        // SAFETY: allocated in `new` with this size; the rest is the caller's promise.
         unsafe { Arena::free(self.block(), self.size(VALUED), part) };
     }
 
-    /// Frees the record, but not what its value owns, once nobody can see it.
+    /// Frees the record, but not the memory that its value owns, when no thread can see it any
+    /// more.
     ///
     /// # Safety
-    /// The record is unlinked: no one who takes a guard from now on can reach it. `VALUED` says
-    /// whether it has a value.
+    /// The record is unlinked: no guard entered from now on can reach it. `VALUED` says whether it
+    /// has a value.
     pub(crate) unsafe fn retire<const VALUED: bool>(self, guard: &impl Guard) {
         unsafe fn reclaim<const VALUED: bool>(word: *mut u8, _: &GracePeriod) {
-            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            // SAFETY: the collector passes the pointer that `retire` gave it, after the grace
+            // period.
             unsafe { KeyRecord(TaggedPointer(word.addr() as u64)).free::<VALUED>(MemoryPart::Retired) };
         }
-        // SAFETY: the record is live and counted as `Keys`; the caller vouches that it is unlinked. The collector hands the
-        // word back as it is: it never reads through what it is given.
+        // SAFETY: the record is live and counted as `Keys`; the caller guarantees that it is
+        // unlinked. The collector passes the word back unchanged and never reads through it.
         unsafe {
             Arena::recount(self.block(), self.size(VALUED), MemoryPart::Keys, MemoryPart::Retired);
             guard.defer_retire(
@@ -207,11 +212,11 @@ impl KeyRecord {
     }
 }
 
-/// Strings longer than this are compared by a call, which takes more bytes at a time.
+/// Strings longer than this are compared by a library call, which compares more bytes at a time.
 const CALL_FROM: usize = 128;
 
-/// Whether two strings of one length are the same; by words, the last of which may overlap the one before, without a call, since most
-/// keys are short.
+/// Returns whether two strings of equal length are the same. Compares words without a call, because
+/// most keys are short; the last word may overlap the one before.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if a.len() > CALL_FROM {
@@ -229,13 +234,13 @@ fn key_start(kind: u64) -> usize {
     if kind == 0 { LENGTH } else { 0 }
 }
 
-/// Where the value lies behind a key.
+/// Returns the offset of the value after a key.
 #[inline(always)]
 fn value_start(kind: u64, key_len: usize) -> usize {
     (key_start(kind) + key_len).next_multiple_of(VALUE)
 }
 
-/// The bytes of a record.
+/// Returns the size of a record in bytes.
 #[inline(always)]
 fn size(kind: u64, key_len: usize, valued: bool) -> usize {
     if valued { value_start(kind, key_len) + VALUE } else { key_start(kind) + key_len }
@@ -260,7 +265,7 @@ mod tests {
             }
             let bare = KeyRecord::new(&arena, 0xabcd, &key, None);
             assert_eq!((bare.key(), bare.tag()), (&*key, 0xabcd));
-            // SAFETY: ours alone.
+            // SAFETY: exclusively ours.
             unsafe {
                 record.free::<true>(MemoryPart::Keys);
                 bare.free::<false>(MemoryPart::Keys);

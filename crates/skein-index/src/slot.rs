@@ -1,62 +1,65 @@
-//! Slots: how an index holds a value in one 64-bit word.
+//! Slots: how an index stores a value in one 64-bit word.
 //!
-//! A slot is either the value itself ([`Inline`]) or a pointer to it ([`Boxed`], or a record type of the
-//! user's own that implements [`Slot`]). An index stores and loads the word atomically, so a reader sees the old value or the new
-//! one, never a mixture; what the word owned is dropped past a grace period.
+//! A slot is either the value itself ([`Inline`]) or a pointer to it ([`Boxed`], or a user's record
+//! type that implements [`Slot`]). An index stores and loads the word atomically, so a reader sees
+//! the old value or the new one, never a mixture. A replaced value is dropped after a grace period.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use skein_sync::reclaim::{GracePeriod, Guard};
 
-/// A value that an index can hold in one 64-bit word.
+/// A value that an index can store in one 64-bit word.
 ///
 /// # Safety
 /// - `into_word` and `from_word` are inverse to each other: the word owns what the slot owned.
-/// - `borrow` of a word stays valid for `'g` as long as `from_word` on it is called (and the result dropped)
-///   only after `'g`; it must not depend on the word being still in the index.
+/// - `borrow` of a word stays valid for `'g` if `from_word` on it is called (and its result
+///   dropped) only after `'g`. It must not require that the word is still in the index.
 /// - If `OWNS` is false, dropping the slot does nothing, so an index may forget words freely.
-/// - `borrow` may be called from several threads at once, and `from_word` from another thread than `into_word`.
+/// - `borrow` may be called from several threads at once, and `from_word` from another thread than
+///   `into_word`.
 pub unsafe trait Slot: Sized + Send + Sync + 'static {
-    /// What a lookup gives: a copy of an inline value, or a reference to a boxed one.
+    /// The result of a lookup: a copy of an inline value, or a reference to a boxed one.
     type Ref<'g>: Copy;
 
-    /// Whether the word owns memory, so that a replaced one has to be retired and not just forgotten.
+    /// Whether the word owns memory. A replaced word that owns memory must be retired, not only
+    /// forgotten.
     const OWNS: bool;
 
-    /// Whether the word is 0 or 1, so that an index may keep it as one bit.
+    /// Whether the word is always 0 or 1. An index may then store it as one bit.
     const IS_FLAG: bool = false;
 
-    /// Gives the value up to a word.
+    /// Converts the value into a word, which then owns it.
     fn into_word(self) -> u64;
 
-    /// Takes the value back from a word.
+    /// Converts a word back into the value.
     ///
     /// # Safety
-    /// `word` came from `into_word` of this type, and is taken back at most once.
+    /// The word must come from `into_word` of this type, and must be converted back at most once.
     unsafe fn from_word(word: u64) -> Self;
 
-    /// Looks at the value behind a word.
+    /// Borrows the value behind a word.
     ///
     /// # Safety
-    /// `word` came from `into_word` of this type and is not taken back before `'g` ends.
+    /// The word must come from `into_word` of this type and must not be converted back before `'g`
+    /// ends.
     unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g>;
 
-    /// Asks the processor to fetch what [`borrow`](Slot::borrow) will read; nothing by default. The word may be any:
-    /// an index may ask before it knows that what it has read is valid.
+    /// Prefetches the memory that [`borrow`](Slot::borrow) will read; does nothing by default. Must
+    /// accept any word: an index may call it before it has validated its read.
     #[inline(always)]
     fn prefetch(_word: u64) {}
 }
 
-/// Drops what a word owns, if anything, once nobody can see it.
+/// Drops the value that a word owns, if any, when no thread can see it any more.
 ///
 /// # Safety
-/// The word came from `into_word` of `S`; it was taken out of the index, which owned it, and nobody who takes a guard from now on
-/// finds it there.
+/// The word came from `into_word` of `S`. The index owned it and it was removed from the index: no
+/// guard entered from now on finds it there.
 #[inline]
 pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
     unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &GracePeriod) {
-        // SAFETY: the word is given back once, past the grace period.
+        // SAFETY: the word is passed back once, after the grace period.
         drop(unsafe { S::from_word(pointer.addr() as u64) });
     }
     if S::OWNS {
@@ -67,7 +70,7 @@ pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
     }
 }
 
-/// A plain value of at most 8 bytes, stored in the index itself and returned by copy.
+/// A plain value of at most 8 bytes. The index stores it directly and returns copies.
 ///
 /// ```
 /// use skein_index::{Inline, Slot};
@@ -78,13 +81,13 @@ pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inline<T: InlineValue>(pub T);
 
-/// Types that fit a word: booleans, integers and floats of up to 64 bits. Sealed.
+/// Types that fit into a word: booleans, integers and floats of up to 64 bits. Sealed.
 pub trait InlineValue: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// Whether the word is 0 or 1.
+    /// Whether the word is always 0 or 1.
     const IS_FLAG: bool = false;
-    /// The value's bits, in a word.
+    /// Returns the value's bits in a word.
     fn to_word(self) -> u64;
-    /// The value whose bits are in `word`.
+    /// Returns the value whose bits are in `word`.
     fn from_word(word: u64) -> Self;
 }
 
@@ -137,7 +140,7 @@ impl InlineValue for f64 {
     }
 }
 
-// SAFETY: the word is the value's own bits; nothing is owned, so nothing can dangle.
+// SAFETY: the word is the value's own bits; it owns nothing, so nothing can dangle.
 unsafe impl<T: InlineValue> Slot for Inline<T> {
     type Ref<'g> = T;
     const OWNS: bool = false;
@@ -157,7 +160,8 @@ unsafe impl<T: InlineValue> Slot for Inline<T> {
     }
 }
 
-/// A value on the heap; lookups return a reference, and the index frees it past a grace period.
+/// A value on the heap. Lookups return a reference, and the index frees the value after a grace
+/// period.
 #[derive(Debug)]
 pub struct Boxed<T> {
     pointer: NonNull<T>,
@@ -173,14 +177,15 @@ impl<T> Boxed<T> {
 
 impl<T> Drop for Boxed<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `Box::leak`, and `into_word` forgets `self`, so this runs once.
+        // SAFETY: the pointer came from `Box::leak`, and `into_word` forgets `self`, so this runs
+        // once.
         drop(unsafe { Box::from_raw(self.pointer.as_ptr()) });
     }
 }
 
-// SAFETY: a `Boxed<T>` is a `Box<T>` by another name.
+// SAFETY: a `Boxed<T>` behaves as a `Box<T>`.
 unsafe impl<T: Send> Send for Boxed<T> {}
-// SAFETY: as above; a shared `Boxed` gives out nothing but `&T`.
+// SAFETY: as above; a shared `Boxed` only gives out `&T`.
 unsafe impl<T: Sync> Sync for Boxed<T> {}
 
 // SAFETY: the word is the box's address; `borrow` reads through it while the caller keeps it alive.
@@ -202,7 +207,7 @@ unsafe impl<T: Send + Sync + 'static> Slot for Boxed<T> {
     }
     #[inline(always)]
     unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g> {
-        // SAFETY: the caller vouches that the box outlives `'g`.
+        // SAFETY: the caller guarantees that the box outlives `'g`.
         unsafe { &*std::ptr::with_exposed_provenance(word as usize) }
     }
     #[inline(always)]

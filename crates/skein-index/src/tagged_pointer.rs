@@ -1,4 +1,4 @@
-//! A tagged pointer: 16 bits of a hash, an address, and what kind of thing is there, in one word.
+//! A tagged pointer: 16 bits of a hash, an address, and the kind of its target, in one word.
 //!
 //! ```text
 //!   63        48 47                          3 2    0
@@ -7,26 +7,33 @@
 //!  └────────────┴─────────────────────────────┴──────┘
 //! ```
 //!
-//! Leaves hold their records by such words, and the table its trie nodes, so that most of what is not asked for is passed over without
-//! following a pointer (Wormhole, sections 3.1 and 3.2). User space has 47 bits of addresses on `x86_64` and 48 on `aarch64`.
+//! Leaves point to their records, and the trie's table to its nodes, by such words. A search skips
+//! most non-matching targets without following a pointer (Wormhole, sections 3.1 and 3.2). User
+//! space has 47 bits of addresses on `x86_64` and 48 on `aarch64`.
 
 const TAG_SHIFT: u32 = 48;
 const KIND: u64 = 7;
 
-/// A tagged pointer; 0 is none.
+/// A tagged pointer; 0 is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaggedPointer(pub(super) u64);
 
 impl TaggedPointer {
+    /// Combines the parts into a word.
+    ///
     /// # Panics
-    /// If the address has more than 48 bits or is no multiple of 8: no system hands out such memory unasked.
+    /// Panics if the address has more than 48 bits or is not a multiple of 8. No system returns
+    /// such memory unless asked for it.
     #[inline(always)]
     pub(crate) fn new(tag: u16, address: u64, kind: u64) -> Self {
-        assert!(address >> TAG_SHIFT == 0 && address & KIND == 0, "an address of 48 bits, aligned to 8");
+        assert!(
+            address >> TAG_SHIFT == 0 && address & KIND == 0,
+            "an address must have at most 48 bits and be a multiple of 8"
+        );
         Self(u64::from(tag) << TAG_SHIFT | address | kind)
     }
 
-    /// All but the address: what can be compared without following it.
+    /// Returns whether tag and kind match. Does not follow the address.
     #[inline(always)]
     pub(crate) fn looks_like(self, tag: u16, kind: u64) -> bool {
         const SEEN: u64 = !(u64::MAX >> 16) | KIND;

@@ -1,29 +1,30 @@
-//! Walking a range of keys with a cursor, in either direction, written once.
+//! Walking a range of keys with a cursor, in either direction.
 //!
 //! ```text
 //!   Forward:   start ├──────────────────────▶┤ end        near = start, far = end
 //!   Backward:  start ├◀──────────────────────┤ end        near = end,   far = start
 //! ```
 //!
-//! What differs between the directions is how a cursor comes to the near bound, how it steps, and which keys are
-//! short of the far bound. `Way` has just these three, by a constant: the loops over keys have no branch for it.
+//! The directions differ in three operations: the move to the near bound, a step, and the check
+//! against the far bound. `DirectedScan` implements these three for a constant direction, so the
+//! loops over keys have no branch for it.
 
 use std::ops::{Bound, ControlFlow};
 
 use crate::index::Cursor;
 use crate::slot::Slot;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanDirection {
-    /// From small keys to great ones.
+    /// In ascending order of keys.
     Forward,
-    /// From great keys to small ones.
+    /// In descending order of keys.
     Backward,
 }
 
 impl ScanDirection {
-    /// The bound of a range where a walk begins, and the one where it ends.
+    /// Returns the bound of a range where a walk begins, and the one where it ends.
     pub fn near_and_far<T>(self, (start, end): (Bound<T>, Bound<T>)) -> (Bound<T>, Bound<T>) {
         match self {
             Self::Forward => (start, end),
@@ -32,11 +33,11 @@ impl ScanDirection {
     }
 }
 
-/// One direction.
+/// The operations that depend on the direction.
 pub(crate) struct DirectedScan<const FORWARD: bool>;
 
 impl<const FORWARD: bool> DirectedScan<FORWARD> {
-    /// Moves a cursor to the first key of a walk; returns whether there is a key at all from there on.
+    /// Moves a cursor to the first key of a walk. Returns whether there is a key from there on.
     #[inline]
     pub(crate) fn start<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, near: Bound<&[u8]>) -> bool {
         match near {
@@ -54,13 +55,13 @@ impl<const FORWARD: bool> DirectedScan<FORWARD> {
         if FORWARD { cursor.seek(key) } else { cursor.seek_back(key) }
     }
 
-    /// Moves a cursor to the walk's next key; returns whether there is one.
+    /// Moves a cursor to the walk's next key. Returns whether there is one.
     #[inline]
     pub(crate) fn step<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>) -> bool {
         if FORWARD { cursor.next() } else { cursor.prev() }
     }
 
-    /// Whether a walk that ends at `far` still takes `key`.
+    /// Returns whether a walk that ends at `far` includes `key`.
     #[inline]
     pub(crate) fn reaches(key: &[u8], far: Bound<&[u8]>) -> bool {
         match far {
@@ -89,8 +90,9 @@ impl<const FORWARD: bool> DirectedScan<FORWARD> {
     }
 }
 
-/// Shows `each` the keys from `near` to `far` and what they hold, in order, until it breaks. `near` and `far` are a
-/// range's bounds, as [`Direction::near_and_far`] puts them. `each` may change the index.
+/// Calls `each` with the keys from `near` to `far` and their values, in order, until `each` breaks.
+/// `near` and `far` are a range's bounds, as returned by [`ScanDirection::near_and_far`]. `each`
+/// may change the index.
 ///
 /// Unlike [`range`](crate::range::range()) it copies no keys. Not a snapshot: see
 /// [`OrderedIndex`](crate::OrderedIndex).
@@ -98,14 +100,14 @@ impl<const FORWARD: bool> DirectedScan<FORWARD> {
 /// ```
 /// use std::ops::{Bound, ControlFlow};
 ///
-/// use skein_index::{Direction, Inline, Masstree, OrderedIndex, walk};
+/// use skein_index::{Inline, Masstree, OrderedIndex, ScanDirection, walk};
 ///
 /// let tree = Masstree::new();
 /// let guard = tree.collector().enter();
 /// for (key, value) in [("ant", 1_u64), ("bee", 2), ("cat", 3)] {
 ///     tree.insert(key.as_bytes(), Inline(value), &guard)?;
 /// }
-/// let down = Direction::Backward;
+/// let down = ScanDirection::Backward;
 /// let (near, far) = down.near_and_far((Bound::Included(b"b".as_slice()), Bound::Unbounded));
 /// let mut values = Vec::new();
 /// walk(&mut tree.cursor(&guard), near, far, down, |_, value| {
@@ -113,7 +115,7 @@ impl<const FORWARD: bool> DirectedScan<FORWARD> {
 ///     ControlFlow::Continue(())
 /// });
 /// assert_eq!(values, [3, 2]);
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 #[inline]
 pub fn walk<'g, S: Slot>(

@@ -1,16 +1,18 @@
 //! Batched lookups whose memory reads overlap.
 //!
 //! ```text
-//!   round 1   key 0: read node, ask for child │ key 1: read node, ask for child │ ... key 31
+//!   round 1   key 0: read node, prefetch child │ key 1: read node, prefetch child │ ... key 31
 //!   round 2   key 0: its child has arrived meanwhile ...
 //! ```
 //!
-//! A lookup alone waits for one node after another. Here up to 32 of them take turns: each does one node's work,
-//! asks for the cache lines of its next node, and leaves the turn to the others; when it is on again, the
-//! lines are there. The steps are those of a single lookup. Source: Masstree, section 4.8 (after PALM).
+//! A single lookup waits for one node after another. Here up to 32 lookups take turns: each
+//! processes one node, prefetches the cache lines of its next node, and yields to the others. By
+//! its next turn the lines have arrived. The steps are those of a single lookup. Source: Masstree,
+//! section 4.8 (after PALM).
 //!
-//! Who looks keys up because they are about to be written keeps where each lookup ended ([`Place`]): the write locks that node at once, and
-//! does not go down a second time.
+//! A caller that is about to write the keys keeps the location where each lookup ended
+//! ([`MasstreeLocation`]). The write then locks that node directly and does not descend a second
+//! time.
 
 use skein_sync::reclaim::{Guard, check_guard};
 
@@ -29,34 +31,35 @@ use crate::slot::Slot;
 /// How many lookups take turns. More would not help: a core has about a dozen reads in flight.
 pub const GROUP: usize = 32;
 
-/// Where a lookup ended: the node that holds the key, or that it belongs in. See [`Masstree::locate_many`].
+/// The location where a lookup ended: the node that holds the key, or should hold it. See
+/// [`Masstree::locate_many`].
 #[derive(Clone, Copy, Debug)]
 pub struct MasstreeLocation<const W: usize>(BorderLocation<W>);
 
-/// What a lookup reads in its next turn.
+/// The read of a lookup's next turn.
 #[derive(Clone, Copy, Debug)]
 enum NextRead<const W: usize> {
-    /// A layer's root, or what was once one.
+    /// The present or a former root of a layer.
     Root(Node<W>),
     /// A child, with its parent as it was seen.
     Child(Node<W>, BorderVisit<W>),
     /// A suffix block.
     Suffix(SuffixBlock),
-    /// Nothing: the lookup is done.
+    /// Nothing: the lookup is done, with this result.
     Done(Option<u64>),
 }
 
-/// One lookup under way.
+/// A lookup in progress.
 #[derive(Clone, Copy, Debug)]
 struct MasstreeLookup<'k, const W: usize> {
     key: &'k [u8],
     offset: usize,
     slice: KeySlice,
     next: NextRead<W>,
-    /// The border node of this layer, once it was reached, and the one of the layer above.
+    /// The border node of this layer, when it is reached, and that of the layer above.
     border: Option<BorderVisit<W>>,
     upper: Option<BorderVisit<W>>,
-    /// A link led to what was the layer's root once. A write that goes down mends it.
+    /// A link led to a former root of its layer. A write that descends repairs the link.
     stale: bool,
 }
 
@@ -74,7 +77,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
         }
     }
 
-    /// What was found, once the lookup is done.
+    /// Returns the result; `None` also while the lookup is in progress.
     #[inline(always)]
     fn word(&self) -> Option<u64> {
         match self.next {
@@ -83,7 +86,8 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
         }
     }
 
-    /// Where the lookup ended.
+    /// Returns the location where the lookup ended; `None` if a write should search for the key
+    /// itself.
     #[inline(always)]
     fn place(&self) -> Option<MasstreeLocation<W>> {
         let visit = self.border.filter(|_| !self.stale)?;
@@ -95,7 +99,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
         }))
     }
 
-    /// Takes one turn; false once the lookup is done, or has to start over (then `next` is a `Root`).
+    /// Takes one turn.
     #[inline(always)]
     fn step(&mut self) -> LookupProgress {
         match self.next {
@@ -134,7 +138,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
         LookupProgress::Done
     }
 
-    /// The turn's work in a node that was reached the right way.
+    /// Processes a node that was reached by a validated path.
     #[inline(always)]
     fn enter(&mut self, mut visit: BorderVisit<W>) -> LookupProgress {
         if !visit.version.is_border() {
@@ -166,7 +170,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
     }
 }
 
-/// What a turn came to.
+/// The state of a lookup after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookupProgress {
     Again,
@@ -175,17 +179,18 @@ enum LookupProgress {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Looks up many keys; the caller holds a guard.
+    /// Looks up many keys. The caller holds a guard.
     #[inline]
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         self.probe_many(keys, |index, probe| found(index, probe.word()));
     }
 
-    /// As [`get_many`](crate::OrderedIndex::get_many), for keys that are about to be written: `found` is also told each key's place, for
-    /// [`compute_at`](Self::compute_at), or none if the write has to look for it.
+    /// Looks up keys that are about to be written. Like
+    /// [`get_many`](crate::OrderedIndex::get_many), but also passes to `found` each key's location
+    /// for [`compute_at`](Self::compute_at), or `None` if the write must search for the key itself.
     ///
     /// # Panics
-    /// If the guard is not of this tree's collector.
+    /// Panics if the guard is not of this tree's collector.
     #[inline]
     pub fn locate_many<'g, G: Guard>(
         &'g self,
@@ -195,12 +200,13 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     ) {
         check_guard(&self.base.collector, guard);
         self.probe_many(keys, |index, probe| {
-            // SAFETY: the word was in the tree, and is retired, if at all, under this guard or a later one.
+            // SAFETY: the word was in the tree; it is retired, if ever, under this guard or a later
+            // one.
             found(index, probe.word().map(|word| unsafe { S::borrow(word) }), probe.place());
         });
     }
 
-    /// As [`get`](crate::OrderedIndex::get), beginning at the key's place.
+    /// Like [`get`](crate::OrderedIndex::get), but starts at the key's location.
     ///
     /// # Safety
     /// As for [`compute_at`](Self::compute_at).
@@ -216,15 +222,16 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         self.lookup_at(&place.0, key).map(|word| unsafe { S::borrow(word) })
     }
 
-    /// As [`compute`](crate::OrderedIndex::compute), beginning at the key's place and not at the tree's root. Nothing about the place need be true any
-    /// more: it is what any writer knows that was slow between its way down and its lock.
+    /// Like [`compute`](crate::OrderedIndex::compute), but starts at the key's location and not at
+    /// the root. The location may be out of date: every writer must expect changes between its
+    /// descent and its lock, and checks the node again.
     ///
     /// # Errors
     /// As for `compute`.
     ///
     /// # Safety
-    /// The place is what [`locate_many`](Self::locate_many) of this tree told of an equal key, under a guard that has been held, and not
-    /// refreshed, since.
+    /// [`locate_many`](Self::locate_many) of this tree returned the location for an equal key,
+    /// under a guard that has been held, and not refreshed, since.
     #[inline]
     pub unsafe fn compute_at<'g, G: Guard>(
         &'g self,

@@ -1,4 +1,4 @@
-//! The structural checker: walks the whole tree and tests every invariant that a quiet tree keeps.
+//! The structural checker: walks the whole tree and tests every invariant of a quiet tree.
 
 use super::Masstree;
 use super::border::BorderEntry;
@@ -9,20 +9,20 @@ use super::variant::width;
 use crate::memory::{Arena, MemoryPart};
 use crate::slot::Slot;
 
-/// What a walk through a tree has counted.
+/// Counts of nodes, keys and bytes from a walk through a tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MasstreeStats {
-    /// Keys.
+    /// Number of keys.
     pub keys: usize,
-    /// Layers, the first one included.
+    /// Number of layers, including the first one.
     pub layers: usize,
-    /// Interior nodes.
+    /// Number of interior nodes.
     pub interior: usize,
-    /// Full-width border nodes.
+    /// Number of full-width border nodes.
     pub full: usize,
-    /// Solo border nodes: layers of few keys.
+    /// Number of solo border nodes.
     pub solo: usize,
-    /// Suffix blocks.
+    /// Number of suffix blocks.
     pub suffixes: usize,
     /// Bytes of nodes, rounding included.
     pub node_bytes: usize,
@@ -30,25 +30,25 @@ pub struct MasstreeStats {
     pub suffix_bytes: usize,
 }
 
-/// A node to visit: where it is, and what its place says about it.
+/// A node to check, and the fields that its position in the tree determines.
 #[derive(Clone, Copy, Debug)]
 struct NodeToCheck<const W: usize> {
     node: Node<W>,
     parent: Option<Node<W>>,
-    /// The slices that may be in it: from the first on, up to but without the second.
+    /// The slices that it may hold: from the first, up to but excluding the second.
     range: (u64, Option<u64>),
-    /// Layers above.
+    /// Number of layers above.
     depth: usize,
 }
 
-/// The walk: what is left to visit, and what was counted.
+/// The walk: the nodes left to check, and the counts.
 #[derive(Debug)]
 struct MasstreeChecker<const W: usize> {
     waiting: Vec<NodeToCheck<W>>,
     shape: MasstreeStats,
 }
 
-/// Fails the check unless the condition holds.
+/// Returns an error unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $place:expr, $($message:tt)+) => {
         if !$condition {
@@ -58,10 +58,10 @@ macro_rules! ensure {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Checks the structure of the tree; nobody else can be using it.
+    /// Checks the structure of the tree. The mutable borrow excludes other users.
     ///
     /// # Errors
-    /// A description of the first violated invariant: a fault in this crate.
+    /// Returns a description of the first violated invariant, which is a bug in this crate.
     pub fn check(&mut self) -> Result<MasstreeStats, String> {
         let mut walk = MasstreeChecker { waiting: Vec::new(), shape: MasstreeStats::default() };
         walk.layer(self.root(), 0)?;
@@ -85,7 +85,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 impl<const W: usize> MasstreeChecker<W> {
-    /// Goes on with a layer, by a link that may be stale.
+    /// Adds a layer to the walk, from a link that may be stale.
     fn layer(&mut self, link: Node<W>, depth: usize) -> Result<(), String> {
         let mut root = link;
         while let Some(parent) = root.parent() {
@@ -137,8 +137,8 @@ impl<const W: usize> MasstreeChecker<W> {
 
     fn border(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let node = place.node;
-        let (lens, permutation) = (node.key_lengths(), node.permutation());
-        let (count, width) = (permutation.count(), lens.width());
+        let (lengths, permutation) = (node.key_lengths(), node.permutation());
+        let (count, width) = (permutation.count(), lengths.width());
         if node.is_full_width() {
             self.neighbours(place)?;
         } else {
@@ -149,12 +149,12 @@ impl<const W: usize> MasstreeChecker<W> {
         for position in 0..width {
             let slot = permutation.slot(position);
             seen |= 1 << slot;
-            ensure!(lens.is_live(slot) == (position < count), place, "slot {slot} is live, or should be");
+            ensure!(lengths.is_live(slot) == (position < count), place, "slot {slot} is live, or should be");
         }
         ensure!(seen == (1 << width) - 1, place, "the permutation {permutation:?} misses a slot");
         let mut last = None;
         for position in 0..count {
-            let entry = node.entry(lens, permutation, position);
+            let entry = node.entry(lengths, permutation, position);
             let bits = entry.slice.bits;
             ensure!(last.replace(entry.slice) < Some(entry.slice), place, "slices out of order");
             ensure!(bits >= place.range.0, place, "slice {bits:x} is below the node's range");
@@ -188,7 +188,7 @@ impl<const W: usize> MasstreeChecker<W> {
         }
     }
 
-    /// Checks a full node's place in the list.
+    /// Checks the neighbour links and the low key of a full node.
     fn neighbours(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
         let node = place.node;
         self.shape.full += 1;

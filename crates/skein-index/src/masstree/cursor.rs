@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!   frames   layer 0: node, version, order, position ─┐
-//!            layer 1: node, version, order, position ─┤  the last one's position is where the cursor stands
+//!            layer 1: node, version, order, position ─┤  the cursor is at the last one's position
 //!   key      [slice of layer 0][slice of layer 1][rest of the key]
 //! ```
 //!
-//! A frame keeps the order of a node's keys as it was when the cursor came to the node; each step reads the
-//! key and value afresh and checks the node's version. As long as that is unchanged, no key has moved
-//! into or out of the node but by being inserted or removed, so every key that was there all the time is met
-//! once. If it has changed, the cursor descends again and resumes past the key it stood on.
-//! A step back to the left neighbour trusts `prev` only if that node's `next` leads back.
+//! A frame copies the order of a node's keys when the cursor reaches the node. Each step reads key
+//! and value again and checks the node's version. While the version is unchanged, keys enter and
+//! leave the node only by insert and remove, so the cursor returns every key that was present
+//! throughout exactly once. If the version has changed, the cursor descends again and resumes after
+//! its current key. A step back to the left neighbour trusts `prev` only if that node's `next`
+//! leads back.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -28,12 +29,12 @@ use super::suffix::SuffixBlock;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
-/// Where a cursor is.
+/// The position of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MasstreeCursorState {
     Fresh,
     BeforeFirst,
-    /// On a key, whose value has this word.
+    /// On a key. The word is that of its value.
     On(u64),
     PastLast,
 }
@@ -44,18 +45,19 @@ pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
     guard: PhantomData<&'g G>,
     frames: Vec<BorderFrame<W>>,
     key: Vec<u8>,
-    /// The key the cursor stood on before a step that has overwritten part of `key`.
+    /// The cursor's key before a step that has overwritten part of `key`.
     stood_on: Vec<u8>,
-    /// Whether `stood_on` was set in this step.
+    /// Whether this step has set `stood_on`.
     kept: bool,
     state: MasstreeCursorState,
 }
 
-// SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects; the guard is borrowed, and
-// where it may be shared between threads (`OwnedGuard`), the borrow may go to another one.
+// SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects. The
+// guard is borrowed; if it may be shared between threads (`OwnedGuard`), the borrow may move to
+// another thread.
 unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for MasstreeCursor<'_, S, G, W> {}
 
-/// Where a descent is to stop.
+/// The target of a descent.
 #[derive(Clone, Copy, Debug)]
 enum DescentTarget<'k> {
     Key { key: &'k [u8], inclusive: bool },
@@ -75,7 +77,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         }
     }
 
-    /// Descends to a target until nothing changes under way.
+    /// Descends to a target, and retries until no node on the path changes.
     fn descend(&mut self, target: DescentTarget<'_>, forward: bool) -> bool {
         loop {
             let found = match target {
@@ -92,7 +94,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         }
     }
 
-    /// Copies the key the cursor stands on, once in a step.
+    /// Copies the cursor's key, at most once in a step.
     fn keep_key(&mut self) {
         if !self.kept {
             self.kept = true;
@@ -101,7 +103,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         }
     }
 
-    /// One step from the key the cursor stands on.
+    /// Moves one step from the current key.
     fn step(&mut self, forward: bool) -> bool {
         if let Some(frame) = self.frames.last_mut() {
             frame.step(forward);
@@ -110,7 +112,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         if let Some(found) = self.settle(forward, true) {
             return found;
         }
-        // Something has changed: resume past the key that the cursor stood on.
+        // A node has changed: resume after the cursor's key.
         self.keep_key();
         let key = std::mem::take(&mut self.stood_on);
         let found = self.descend(DescentTarget::Key { key: &key, inclusive: false }, forward);
@@ -118,8 +120,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         found
     }
 
-    /// Descends along `target`'s slices and settles on the first key from there on, in the given direction.
-    /// None if something changed.
+    /// Descends along `target`'s slices and settles on the first key from there in the given
+    /// direction. Returns `None` if a node changed.
     fn try_seek(&mut self, target: &[u8], inclusive: bool, forward: bool) -> Option<bool> {
         self.frames.clear();
         self.key.clear();
@@ -130,8 +132,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             let visit = find_border(root, slice.bits)?;
             let mut frame = BorderFrame::new(visit.node, visit.version);
             let equal = frame.lower_bound(slice);
-            let lens = frame.node.key_lengths();
-            let word = frame.slot().map_or(0, |slot| frame.node.lv(slot, lens.width()));
+            let lengths = frame.node.key_lengths();
+            let word = frame.slot().map_or(0, |slot| frame.node.lv(slot, lengths.width()));
             if frame.changed() {
                 return None;
             }
@@ -156,7 +158,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                             Ordering::Greater => !forward,
                         };
                         if !passed {
-                            // Now, and not by a second look: the slot may become a layer, whose end lies on the other side of the target.
+                            // Stand on it now: at a second look the slot may be a layer, whose end
+                            // lies on the other side of the target.
                             self.frames.push(frame);
                             self.stand_on_suffix(slice.bits, suffix);
                             return Some(true);
@@ -174,7 +177,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         }
     }
 
-    /// Stands on the top frame's key of more than eight bytes.
+    /// Stands on the top frame's key, which has more than eight bytes.
     #[inline(always)]
     fn stand_on_suffix(&mut self, slice: u64, suffix: SuffixBlock) {
         self.key.truncate(8 * (self.frames.len() - 1));
@@ -183,7 +186,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         self.state = MasstreeCursorState::On(suffix.value());
     }
 
-    /// Adds the frame of a layer's first or last border node. None if something changed.
+    /// Pushes the frame of a layer's first or last border node. Returns `None` if a node changed.
     fn try_enter(&mut self, root: Node<W>, forward: bool) -> Option<()> {
         let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
         let frame = BorderFrame::new(visit.node, visit.version);
@@ -193,8 +196,9 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         Some(())
     }
 
-    /// Moves on from the top frame's position, which may be off its node, to the first key there is, and
-    /// stands on it. None if something changed. With `keep`, the key is copied before it is overwritten.
+    /// Moves from the top frame's position, which may be off its node, to the next key, and stands
+    /// on it. Returns `None` if a node changed. If `keep` is set, the current key is copied before
+    /// it is overwritten.
     fn settle(&mut self, forward: bool, keep: bool) -> Option<bool> {
         loop {
             let prefix = 8 * self.frames.len().saturating_sub(1);
@@ -220,9 +224,9 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 }
                 continue;
             };
-            let lens = frame.node.key_lengths();
-            let (bits, code) = (frame.node.slice(slot), lens.code(slot));
-            let word = frame.node.lv(slot, lens.width());
+            let lengths = frame.node.key_lengths();
+            let (bits, code) = (frame.node.slice(slot), lengths.code(slot));
+            let word = frame.node.lv(slot, lengths.width());
             if frame.changed() {
                 return None;
             }

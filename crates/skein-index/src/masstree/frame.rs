@@ -1,4 +1,4 @@
-//! A border node on a cursor's path, and the position in it.
+//! A border node on a cursor's path, and the cursor's position in it.
 
 use skein_sync::version::Version;
 
@@ -9,11 +9,12 @@ use super::permutation::SlotPermutation;
 use crate::memory::prefetch_read;
 use crate::slot::Slot;
 
-/// How many keys ahead the cursor asks for what they link to. Most suffixes and small layers lie scattered,
-/// and a scan would wait for each.
+/// How many keys ahead of the cursor the targets of links are prefetched. Most suffixes and small
+/// layers are scattered in memory, so a scan would wait for each.
 const AHEAD: isize = 4;
 
-/// Where the second byte lies whose line is asked for: a suffix may begin anywhere in a line, and most end by there.
+/// Offset of the second byte whose line is prefetched. A suffix may begin anywhere in a line, and
+/// most suffixes end before this byte.
 const SECOND_LINE: usize = 41;
 
 /// A border node on the cursor's path.
@@ -22,9 +23,9 @@ pub(super) struct BorderFrame<const W: usize> {
     pub(super) node: Node<W>,
     pub(super) version: Version,
     pub(super) permutation: SlotPermutation,
-    /// From -1, before the first, to the count, past the last.
+    /// From -1, before the first key, to the count, past the last.
     pub(super) position: isize,
-    /// Whether any slot held a link when the cursor came: a hint.
+    /// Whether a slot held a link when the cursor reached the node: a hint.
     links: bool,
 }
 
@@ -48,7 +49,7 @@ impl<const W: usize> BorderFrame<W> {
         self.position += if forward { 1 } else { -1 };
     }
 
-    /// Asks for what the key [`AHEAD`] steps on leads to.
+    /// Prefetches the target of the key that is [`AHEAD`] steps away.
     #[inline(always)]
     pub(super) fn prefetch_ahead<S: Slot>(&self, forward: bool) {
         if self.links || S::OWNS {
@@ -56,32 +57,34 @@ impl<const W: usize> BorderFrame<W> {
         }
     }
 
-    /// Asks for what the first keys of a node just reached lead to.
+    /// Prefetches the targets of the first keys of a node that the cursor has just reached.
     #[inline(always)]
     pub(super) fn prefetch_first<S: Slot>(&self, forward: bool) {
         if self.links || S::OWNS {
-            let lens = self.node.key_lengths();
-            (0..AHEAD).for_each(|ahead| self.prefetch::<S>(lens, forward, ahead));
+            let lengths = self.node.key_lengths();
+            (0..AHEAD).for_each(|ahead| self.prefetch::<S>(lengths, forward, ahead));
         }
     }
 
-    /// Asks for two lines of what the key `ahead` steps on links to, or for its value. Without a branch, for it runs for
-    /// each key and nothing about the next ones can be foreseen: where there is no such key, or nothing to ask for, it asks for
-    /// a line at hand. Nothing is validated: a wrong address does no harm.
+    /// Prefetches two lines of the target of the key that is `ahead` steps away, or its value.
+    ///
+    /// It has no branch, because it runs for each key and a processor cannot predict the next keys.
+    /// If the key does not exist or has no target, it prefetches a line of the node itself. The
+    /// address is not validated: prefetching a wrong address is harmless.
     #[inline(always)]
-    fn prefetch<S: Slot>(&self, lens: KeyLengths, forward: bool, ahead: isize) {
+    fn prefetch<S: Slot>(&self, lengths: KeyLengths, forward: bool, ahead: isize) {
         let position = if forward { self.position + ahead } else { self.position - ahead };
         let count = self.permutation.count();
         let position = position.cast_unsigned();
         let slot = self.permutation.slot(if position < count { position } else { 0 });
-        let word = self.node.lv(slot, lens.width());
-        let asked = if S::OWNS || lens.code(slot) == LINK { word & !7 } else { self.node.address() };
+        let word = self.node.lv(slot, lengths.width());
+        let asked = if S::OWNS || lengths.code(slot) == LINK { word & !7 } else { self.node.address() };
         let start: *const u8 = std::ptr::without_provenance(asked as usize);
         prefetch_read(start);
         prefetch_read(start.wrapping_add(SECOND_LINE));
     }
 
-    /// The slot at the frame's position.
+    /// Returns the slot at the frame's position.
     #[inline(always)]
     pub(super) fn slot(&self) -> Option<usize> {
         self.slot_at(self.position)
@@ -97,15 +100,16 @@ impl<const W: usize> BorderFrame<W> {
         self.node.version().changed(self.version)
     }
 
-    /// Puts the frame on the first live key at or after `slice`; returns whether it is equal.
+    /// Moves the frame to the first live key at or after `slice`. Returns whether that key equals
+    /// `slice`.
     pub(super) fn lower_bound(&mut self, slice: KeySlice) -> bool {
-        let lens = self.node.key_lengths();
+        let lengths = self.node.key_lengths();
         for position in 0..self.permutation.count() {
             let slot = self.permutation.slot(position);
-            if !lens.is_live(slot) {
+            if !lengths.is_live(slot) {
                 continue;
             }
-            let here = KeySlice { bits: self.node.slice(slot), code: lens.code(slot) };
+            let here = KeySlice { bits: self.node.slice(slot), code: lengths.code(slot) };
             if here >= slice {
                 self.position = position.cast_signed();
                 return here == slice;
@@ -115,7 +119,7 @@ impl<const W: usize> BorderFrame<W> {
         false
     }
 
-    /// The neighbour in the direction of travel.
+    /// Returns the neighbour in the direction of the scan.
     pub(super) fn neighbour(&self, forward: bool) -> BorderNeighbour<W> {
         let node = self.node;
         let neighbour = match node.is_full_width() {
@@ -138,7 +142,7 @@ impl<const W: usize> BorderFrame<W> {
             }
             return BorderNeighbour::Found(frame);
         }
-        // If the left neighbour has split, its `next` leads to the node that lies between.
+        // If the left neighbour has split, its `next` leads to a node in between.
         if neighbour.next() == Some(node) {
             BorderNeighbour::Found(frame.to_last())
         } else {
@@ -147,10 +151,10 @@ impl<const W: usize> BorderFrame<W> {
     }
 }
 
-/// What lies beside a node.
+/// The neighbour of a node.
 pub(super) enum BorderNeighbour<const W: usize> {
     Found(BorderFrame<W>),
     None,
-    /// Something has changed; descend again.
+    /// A node has changed: descend again.
     Changed,
 }

@@ -1,12 +1,14 @@
 //! Cutting a key into slices.
 //!
-//! Layer `l` of the trie looks at the key's bytes from `8 * l` on. Eight bytes read as a big-endian number
-//! compare like the bytes themselves; a shorter rest is padded with zeros, and its length breaks the tie, so
-//! that keys which differ in trailing zero bytes only are different keys. Source: Masstree, section 4.1.
+//! Layer `l` of the trie compares the key's bytes from `8 * l` on. Eight bytes read as a big-endian
+//! number compare as the bytes do. A shorter rest is padded with zeros and its length breaks the
+//! tie, so keys that differ only in trailing zero bytes are different keys. Source: Masstree,
+//! section 4.1.
 
 use super::key_lengths::LINK;
 
-/// What a layer sees of a key: the slice, and its code (its length, or [`LINK`] if the key goes on).
+/// The part of a key that one layer compares: the slice, and its code (the length, or [`LINK`] if
+/// the key continues).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeySlice {
     pub(super) bits: u64,
@@ -14,7 +16,7 @@ pub(super) struct KeySlice {
 }
 
 impl KeySlice {
-    /// The slice of `key` at `offset`, which is at most the key's length.
+    /// Returns the slice of `key` at `offset`, which must be at most the key's length.
     #[inline(always)]
     pub(super) fn at(key: &[u8], offset: usize) -> Self {
         let rest = &key[offset..];
@@ -23,7 +25,8 @@ impl KeySlice {
             return Self { bits: u64::from_be_bytes(*whole), code };
         }
         let code = rest.len() as u8;
-        // A short rest of a long key: the key's last eight bytes, those before the rest shifted out.
+        // A short rest of a long key: load the key's last eight bytes and shift out those before
+        // the rest.
         let bits = match key.last_chunk::<8>() {
             Some(last) if code > 0 => u64::from_be_bytes(*last) << (64 - 8 * u32::from(code)),
             Some(_) => 0,

@@ -1,8 +1,10 @@
-//! A node's lock as a value: dropping it unlocks, so a panic in a caller's closure leaves nothing locked.
+//! A node's lock as a value. Dropping it unlocks, so a panic in a caller's closure leaves no lock
+//! held.
 //!
 //! # The order of locks
-//! Upper layers before deeper ones; within a layer, children before parents, left before right. Moving right
-//! along border links gives up one lock before taking the next.
+//! Upper layers before deeper layers; within a layer, children before parents and left before
+//! right. A thread that moves right along border links releases one lock before it acquires the
+//! next.
 
 use std::ops::Deref;
 
@@ -14,7 +16,7 @@ use super::node::Node;
 pub(super) struct NodeLatch<const W: usize>(Node<W>);
 
 impl<const W: usize> NodeLatch<W> {
-    /// Locks a node, waiting for it; none if it is deleted.
+    /// Locks a node, and blocks until it has the lock. Returns `None` if the node is deleted.
     #[inline]
     pub(super) fn take(node: Node<W>) -> Option<Self> {
         node.version().lock();
@@ -22,14 +24,15 @@ impl<const W: usize> NodeLatch<W> {
         (!node.version().peek().is_deleted()).then_some(latch)
     }
 
-    /// The latch of a node that was created locked.
+    /// Returns the latch of a node that was created locked.
     pub(super) fn of_new(node: Node<W>) -> Self {
         debug_assert!(node.version().peek().is_locked());
         Self(node)
     }
 
-    /// Locks the border node that holds `slice`: the visited one, or one to its right if it has split since.
-    /// None if the node does not cover the slice any more; then the caller descends again.
+    /// Locks the border node that covers `slice`: the visited one, or one to its right if it has
+    /// split since. Returns `None` if the node no longer covers the slice; the caller must descend
+    /// again.
     #[inline]
     pub(super) fn take_for(visit: BorderVisit<W>, slice: u64) -> Option<Self> {
         let mut latch = Self::take(visit.node)?;
@@ -44,24 +47,25 @@ impl<const W: usize> NodeLatch<W> {
                 latch = Self::take(next)?;
             }
         }
-        // The range below a low key may have gone to the left neighbour while we waited.
+        // While we waited, a merge may have moved the range below the low key to the left
+        // neighbour.
         (slice >= latch.low()).then_some(latch)
     }
 
-    /// Locks the parent of a locked node; none if that is a root.
+    /// Locks the parent of a locked node. Returns `None` if the node is a root.
     pub(super) fn take_parent(&self) -> Option<Self> {
         loop {
             let parent = self.0.parent()?;
             parent.version().lock();
             let latch = Self(parent);
-            // The parent may have split while we waited, and our node moved (section 4.5).
+            // While we waited, the parent may have split and our node may have moved (section 4.5).
             if self.0.parent() == Some(parent) {
                 return Some(latch);
             }
         }
     }
 
-    /// The locked node, as a value to keep.
+    /// Returns the locked node, as a value that outlives the latch.
     #[inline(always)]
     pub(super) fn node(&self) -> Node<W> {
         self.0

@@ -1,19 +1,22 @@
-//! Deeper layers: how one comes to be, and how a solo node grows.
+//! Deeper layers: creating one, and growing a solo node.
 //!
 //! ```text
-//!   slot: link ─► suffix "peg/a.png"           one key with this slice
+//!   slot: link ─► suffix "peg/a.png"      one key with this slice
 //!                      │  + key "...peg/b.png"
 //!                      ▼
-//!   slot: link ─► solo 1 "peg/a.pn" ─► solo 2 "g" , "g"...    the common slices, then a node for both
+//!   slot: link ─► solo 1 "peg/a.pn" ─► solo 2 "g" , "g"...
+//!                 the common slices     a node for both keys
 //! ```
 //!
-//! A new layer is built aside and linked by one store of the slot's word (see `link.rs` for why the paper's
-//! UNSTABLE state is not needed). The old key's value moves from its suffix block to the new layer; the
-//! block keeps what it had, so a reader who is still on it reads the value as of the moment of the change,
-//! which lies within that reader's operation.
+//! A writer builds a new layer aside and links it by one store of the slot's word (`link.rs`
+//! explains why the paper's UNSTABLE state is not needed). The old key's value moves from its
+//! suffix block to the new layer. The block keeps the old value, so a reader that still holds the
+//! block returns the value as of the moment of the change, which lies within that reader's
+//! operation.
 //!
-//! A full solo node is replaced by a wider copy: lock the upper border node, then the solo node, link
-//! the copy, mark the old one deleted. Readers of the old one start over. Sources: sections 4.6.3 and 4.6.5.
+//! A full solo node is replaced by a wider copy: lock the upper border node, then the solo node,
+//! link the copy, mark the old node deleted. Readers of the old node restart. Sources: sections
+//! 4.6.3 and 4.6.5.
 
 use skein_sync::version::Version;
 
@@ -30,7 +33,8 @@ use super::suffix::SuffixBlock;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// The entry for what is left of a key from `offset` on, and its value; allocates a suffix if need be.
+    /// Returns the entry for the rest of a key from `offset` on, and its value. Allocates a suffix
+    /// block if the rest has more than eight bytes.
     pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> BorderEntry {
         let slice = KeySlice::at(key, offset);
         let lv = match slice.code {
@@ -42,15 +46,15 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         BorderEntry { slice, lv }
     }
 
-    /// A solo root with these entries, in order.
+    /// Allocates a solo root with these entries, in order.
     pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = BorderEntry>) -> Node<W> {
         let root = Node::new_border(&self.base.arena, width, Version::BORDER.as_root());
         root.fill(entries);
         root
     }
 
-    /// Layers that hold two different keys, given from the first byte past their common slice on. Returns
-    /// the link to the topmost.
+    /// Builds the layers that hold two different keys, passed from the first byte after their
+    /// common slice. Returns the link to the topmost layer.
     pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> SlotLink<W> {
         let mut offset = 0;
         while KeySlice::at(a.0, offset) == KeySlice::at(b.0, offset) {
@@ -67,8 +71,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         link
     }
 
-    /// Replaces a full solo node by a wider one that has `new` at `position` too. `upper` is the locked
-    /// border node whose slot for `slice` links to it. Returns the old node, unlinked.
+    /// Replaces a full solo node by a wider one that also has `new` at `position`. `upper` is the
+    /// locked border node whose slot for `slice` links to the solo node. Returns the old node,
+    /// unlinked.
     pub(super) fn grow_solo(
         &self,
         upper: &NodeLatch<W>,
@@ -77,9 +82,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         position: usize,
         new: BorderEntry,
     ) -> Node<W> {
-        let (lens, permutation) = (solo.key_lengths(), solo.permutation());
+        let (lengths, permutation) = (solo.key_lengths(), solo.permutation());
         let count = permutation.count();
-        let old = |index: usize| solo.entry(lens, permutation, index);
+        let old = |index: usize| solo.entry(lengths, permutation, index);
         let entries = (0..position).map(old).chain(std::iter::once(new)).chain((position..count).map(old));
         let wider = self.new_layer(width_for::<W>(count + 1), entries);
         upper.relink(slice, SlotLink::Layer(wider));
@@ -89,27 +94,31 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 impl<const W: usize> NodeLatch<W> {
-    /// Stores another link in the slot of a locked border node that holds one for `slice`.
+    /// Stores another link in the slot for `slice` of a locked border node. The slot must hold a
+    /// link.
     pub(super) fn relink(&self, slice: KeySlice, link: SlotLink<W>) {
-        let lens = self.key_lengths();
-        let slot = find_slot(self.node(), lens, slice).expect("the caller has found the slot");
-        self.set_lv(slot, lens.width(), link.word());
+        let lengths = self.key_lengths();
+        let slot = find_slot(self.node(), lengths, slice).expect("the caller has found the slot");
+        self.set_lv(slot, lengths.width(), link.word());
     }
 
-    /// Locks the border node whose slot for `slice` links to `root`, as it was when `upper` was visited.
+    /// Locks the border node whose slot for `slice` links to `root`. `upper` is an earlier visit of
+    /// that border node. Returns `None` if the link has changed.
     pub(super) fn take_link_to(upper: BorderVisit<W>, slice: KeySlice, root: Node<W>) -> Option<Self> {
         let latch = Self::take_for(upper, slice.bits)?;
-        let lens = latch.key_lengths();
-        let slot = find_slot(latch.node(), lens, slice)?;
-        // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
-        let link = unsafe { SlotLink::from_word(latch.lv(slot, lens.width())) };
+        let lengths = latch.key_lengths();
+        let slot = find_slot(latch.node(), lengths, slice)?;
+        // SAFETY: under the lock, word and code belong together; the caller's guard protects the
+        // target.
+        let link = unsafe { SlotLink::from_word(latch.lv(slot, lengths.width())) };
         (link == SlotLink::Layer(root)).then_some(latch)
     }
 }
 
-/// Makes a link that still leads to a former root lead to the present one. Links change only under the
-/// lock of the node they are in, and a layer's root is given up only under that lock too, so what is
-/// stored here is not stale the moment it is.
+/// Redirects a link that leads to a former root to the present root.
+///
+/// A link changes only under the lock of its node, and a layer's root is replaced only under that
+/// lock too. So the stored root is not stale.
 #[cold]
 pub(super) fn repair_link<const W: usize>(upper: BorderVisit<W>, slice: KeySlice, stale: Node<W>) {
     if let Some(latch) = NodeLatch::take_link_to(upper, slice, stale)
@@ -135,21 +144,22 @@ mod tests {
         tree.insert(key, Inline(1), &tree.collector().enter()).expect("a short key");
     }
 
-    /// The node that the tree's only first slice links to.
+    /// Returns the node that the tree's only first slice links to.
     fn linked(tree: &Tree) -> Node<3> {
         let upper = tree.root();
-        let lens = upper.key_lengths();
-        // SAFETY: one thread, and the slot holds a link, for all keys share the first slice and go on.
-        match unsafe { SlotLink::from_word(upper.lv(upper.permutation().slot(0), lens.width())) } {
+        let lengths = upper.key_lengths();
+        // SAFETY: one thread, and the slot holds a link, because all keys share the first slice and
+        // are longer.
+        match unsafe { SlotLink::from_word(upper.lv(upper.permutation().slot(0), lengths.width())) } {
             SlotLink::Layer(node) => node,
             SlotLink::Suffix(_) => panic!("the keys have a layer of their own"),
         }
     }
 
-    /// A split of a layer's root leaves the link above stale, which costs readers a step up; the next write mends it
-    /// (section 4.6.4).
+    /// A split of a layer's root leaves the link above stale, which costs readers a step up. The
+    /// next write repairs it (section 4.6.4).
     #[test]
-    fn the_next_write_mends_a_stale_link() {
+    fn the_next_write_repairs_a_stale_link() {
         let tree = Tree::with_width(Arc::new(Collector::new()));
         for last in b'a'..=b'd' {
             put(&tree, &[b"prefix00", &[last][..]].concat());

@@ -1,18 +1,24 @@
-//! Deeper layers that have become small: they shrink, move up into a suffix, or go.
+//! Cleanup of deeper layers that have become small: a layer shrinks, becomes a suffix, or is
+//! removed.
 //!
 //! ```text
-//!   layer is empty             slot of the upper node is removed, and that node's turn comes
-//!   one key, no deeper layer   the key moves into a suffix block of the upper slot
-//!   few keys                   the root is copied to a narrower solo node
-//!   root with one child        the child becomes the root
+//!   layer is empty            remove its slot in the upper node; then clean up that node
+//!   one key, no deeper layer  move the key into a suffix block of the upper slot
+//!   few keys                  copy the root to a narrower solo node
+//!   root with one child       make the child the root
 //! ```
 //!
-//! All of it happens under the lock of the upper border node, which is taken first, by descending again, so
-//! it keeps the order of locks. Long keys with a common start make long chains of layers with one key each; all
-//! layers of a chain are locked from the top and go at once, or a removal would take time by the square of its length. Under that lock the link cannot change, nor can the layer's root be given up,
-//! so the replaced nodes are unlinked for good when they are retired. Writers that wait for a lock of a
-//! node that goes find it deleted and start over; readers likewise. Values move as they do when
-//! a layer is made: the old place keeps the value as of the change. Source: section 4.6.5.
+//! A cleanup runs under the lock of the upper border node. The writer descends again and locks that
+//! node first, which keeps the order of locks. Under that lock neither the link nor the layer's
+//! root can change, so a replaced node is unlinked for good when it is retired.
+//!
+//! Long keys with a common start make long chains of layers with one key each. All layers of a
+//! chain are locked from the top and removed together; otherwise a removal would take time
+//! quadratic in the length of the chain.
+//!
+//! A writer that waits for the lock of a removed node finds it deleted and restarts; so does a
+//! reader. Values move as they do when a layer is created: the old block keeps the value as of the
+//! change. Source: section 4.6.5.
 
 use skein_sync::reclaim::Guard;
 
@@ -24,12 +30,12 @@ use super::latch::NodeLatch;
 use super::link::SlotLink;
 use super::lookup::{SliceLookup, find_border, layer_root, look_up};
 use super::node::Node;
-use super::remove::{CleanupNeeded, aftermath, collapse_root, shrunk_width};
+use super::remove::{CleanupNeeded, cleanup_needed, collapse_root, shrunk_width};
 use super::suffix::SuffixBlock;
 use super::write::UnlinkedParts;
 use crate::slot::Slot;
 
-/// A border node in an upper layer, and the layer below that hangs on one of its slots.
+/// A locked border node of an upper layer, and the layer below that one of its slots links to.
 struct UpperBorder<const W: usize> {
     upper: NodeLatch<W>,
     /// The upper layer's first byte within the key.
@@ -38,23 +44,25 @@ struct UpperBorder<const W: usize> {
     link: Node<W>,
 }
 
-/// The layers from a locked border node down to one to be tidied. All between hold just a link to the next.
+/// The chain of layers from a locked border node down to the layer to clean up. All layers in
+/// between hold only a link to the next one.
 struct LayerChain<const W: usize> {
-    /// The border node above the chain first.
+    /// The locked border nodes. The first is the one above the chain.
     latches: Vec<NodeLatch<W>>,
     /// The slice of the link in each of them.
     slices: Vec<KeySlice>,
 }
 
-/// What tidying came to.
+/// The result of one cleanup.
 enum LayerCleanup {
     Done(CleanupNeeded),
-    /// Somebody else has changed one of the layers.
+    /// Another thread has changed one of the layers.
     Retry,
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Tidies the layer that `key` leads to at `offset`, and those above it as they become small.
+    /// Cleans up the layer that `key` leads to at `offset`, and then the layers above it that
+    /// become small.
     #[cold]
     pub(super) fn clean_up_layer<G: Guard>(&self, key: &[u8], mut offset: usize, guard: &G) {
         while offset > 0 {
@@ -70,8 +78,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Locks the lowest border node above the layer at `offset` that holds more than the link on the way there,
-    /// or else the first one. None if there is no such layer any more.
+    /// Locks the lowest border node above the layer at `offset` that holds more than the link on
+    /// the path, or else the topmost one. Returns `None` if the layer no longer exists.
     fn lock_above(&self, key: &[u8], offset: usize) -> Option<UpperBorder<W>> {
         'tree: loop {
             let mut root = self.root();
@@ -86,7 +94,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 };
                 // SAFETY: `look_up` validated the word; the caller holds a guard.
                 let SlotLink::Layer(link) = (unsafe { SlotLink::from_word(word) }) else { return None };
-                // A hint only: what counts is checked under the locks.
+                // Only a hint: it is checked again under the locks.
                 let lone = visit.version.is_root() && visit.node.permutation().count() == 1;
                 if !lone || found.is_none() {
                     found = Some((visit, at, slice, link));
@@ -99,7 +107,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Tidies the layer at `offset`, locking those between it and `above` on the way down.
+    /// Cleans up the layer at `offset`, and locks the layers between it and `above` on the way
+    /// down.
     fn clean_up_below<G: Guard>(
         &self,
         above: UpperBorder<W>,
@@ -145,8 +154,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Replaces the border node that is a whole layer by something smaller, if it can be. Returns what that calls
-    /// for in the layer above the chain.
+    /// Replaces a border node that is a whole layer by something smaller, if possible. Returns the
+    /// cleanup that the layer above the chain requires.
     fn shrink<G: Guard>(
         &self,
         chain: LayerChain<W>,
@@ -154,7 +163,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         offset: usize,
         guard: &G,
     ) -> CleanupNeeded {
-        let (lens, permutation) = (root.key_lengths(), root.permutation());
+        let (lengths, permutation) = (root.key_lengths(), root.permutation());
         let count = permutation.count();
         let (top, slice) = chain.topmost();
         let mut moved = None;
@@ -166,15 +175,15 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 };
                 top.remove_entry(position);
             }
-            1 if let Some((suffix, old)) = self.move_key_up(&chain, root.entry(lens, permutation, 0)) => {
+            1 if let Some((suffix, old)) = self.move_key_up(&chain, root.entry(lengths, permutation, 0)) => {
                 top.relink(slice, SlotLink::Suffix(suffix));
                 moved = old;
             }
             _ => {
-                let Some(width) = shrunk_width::<W>(count, lens.width()) else {
+                let Some(width) = shrunk_width::<W>(count, lengths.width()) else {
                     return CleanupNeeded::Nothing;
                 };
-                let entries = (0..count).map(|position| root.entry(lens, permutation, position));
+                let entries = (0..count).map(|position| root.entry(lengths, permutation, position));
                 let narrower = self.new_layer(width, entries);
                 let (upper, slice) = chain.lowest();
                 upper.relink(slice, SlotLink::Layer(narrower));
@@ -189,7 +198,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 gone.push(latch.node());
             }
         }
-        let after = aftermath(top, offset);
+        let after = cleanup_needed(top, offset);
         drop((root, chain));
         for node in gone {
             UnlinkedParts::<W> { suffix: None, node: Some(node) }.retire::<S>(None, guard);
@@ -198,8 +207,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         after
     }
 
-    /// A suffix block that holds a layer's only key, from the chain's first own slice on; and the block it had
-    /// there, if any. None if the key goes on in a deeper layer.
+    /// Allocates a suffix block for a layer's only key, from the chain's first own slice on.
+    /// Returns it and the suffix block that the key had in the layer, if any. Returns `None` if the
+    /// key continues in a deeper layer.
     fn move_key_up(
         &self,
         chain: &LayerChain<W>,
@@ -212,7 +222,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             bytes.extend_from_slice(&own[..entry.slice.code.into()]);
             return Some((SuffixBlock::new(&self.base.arena, &bytes, entry.lv), None));
         }
-        // SAFETY: the node is locked, so word and code belong together; the caller's guard protects.
+        // SAFETY: the node is locked, so word and code belong together; the caller's guard protects
+        // the target.
         match unsafe { SlotLink::<W>::from_word(entry.lv) } {
             SlotLink::Layer(_) => None,
             SlotLink::Suffix(old) => {
@@ -225,29 +236,30 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 impl<const W: usize> LayerChain<W> {
-    /// The border node above the chain, and the slice of its link.
+    /// Returns the border node above the chain, and the slice of its link.
     fn topmost(&self) -> (&NodeLatch<W>, KeySlice) {
         (&self.latches[0], self.slices[0])
     }
 
-    /// The border node that links to the layer to be tidied, and the slice of its link.
+    /// Returns the border node that links to the layer to clean up, and the slice of its link.
     fn lowest(&self) -> (&NodeLatch<W>, KeySlice) {
         let last = self.latches.len() - 1;
         (&self.latches[last], self.slices[last])
     }
 }
 
-/// The layer that a locked border node links to, if that is all it holds.
+/// Returns the layer that a locked border node links to, if the node holds nothing else.
 fn lone_link<const W: usize>(latch: &NodeLatch<W>) -> Option<Node<W>> {
-    let (lens, permutation) = (latch.key_lengths(), latch.permutation());
+    let (lengths, permutation) = (latch.key_lengths(), latch.permutation());
     if permutation.count() != 1 {
         return None;
     }
-    let entry = latch.entry(lens, permutation, 0);
+    let entry = latch.entry(lengths, permutation, 0);
     if entry.slice.code != LINK {
         return None;
     }
-    // SAFETY: the node is locked, so word and code belong together; the caller's guard protects.
+    // SAFETY: the node is locked, so word and code belong together; the caller's guard protects the
+    // target.
     match unsafe { SlotLink::from_word(entry.lv) } {
         SlotLink::Layer(node) => Some(node),
         SlotLink::Suffix(_) => None,

@@ -7,14 +7,16 @@
 //!                                     └─► root of the next layer ─► ...
 //! ```
 //!
-//! - *Hand over hand* ([`find_border`]): a child's version is taken before the parent's is checked, so
-//!   at that moment the child was the right one. An insert into the parent repeats this one step; a split
-//!   starts the layer over. Source: section 4.6.4, figure 6.
-//! - *In the border node* ([`look_up`]): what was read counts only if the version is still the same. After
-//!   a split the key can only have moved right, so the reader follows `next` as far as the low keys say.
-//!   Source: figure 7.
-//! - A node that was deleted sends the reader back to the tree's root. That is rare: nodes go only when they are
-//!   merged into their left neighbour, replaced by a wider one, or part of a layer that went.
+//! - *Interior nodes, hand over hand* ([`find_border`]): a reader loads a child's version before it
+//!   checks the parent's version, so at that moment the child was the right one. If the parent had
+//!   an insert, the reader repeats this step; if it split, the reader restarts the layer. Source:
+//!   section 4.6.4, figure 6.
+//! - *The border node* ([`look_up`]): loaded fields count only if the version is still the same.
+//!   After a split the key can only have moved right, so the reader follows `next` while the low
+//!   keys allow it. Source: figure 7.
+//! - A reader that finds a node deleted restarts from the tree's root. That is rare: a node is
+//!   deleted only if it is merged into its left neighbour, replaced by a wider one, or part of a
+//!   removed layer.
 
 use skein_sync::version::Version;
 
@@ -27,16 +29,16 @@ use super::search::{child_index, find_slot};
 use super::write::BorderLocation;
 use crate::slot::Slot;
 
-/// What a border node says about a slice.
+/// The result of a search for a slice in a border node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SliceLookup {
-    /// Nothing starts like this.
+    /// No key starts with these bytes.
     Absent,
-    /// The key ends here: the value's word.
+    /// The key ends here: the word of its value.
     Value(u64),
-    /// The key goes on: the link's word.
+    /// The key continues: the word of the link.
     Link(u64),
-    /// The node is gone; start over from the tree's root.
+    /// The node is deleted. The caller must restart from the tree's root.
     Restart,
 }
 
@@ -47,17 +49,17 @@ pub(super) struct BorderVisit<const W: usize> {
     pub(super) version: Version,
 }
 
-/// Looks for `key` in the border node, and in its right neighbours if it has split meanwhile; leaves `visit`
-/// at the node and version that the answer holds for.
+/// Searches the border node for `key`, and its right neighbours if the node has split. Leaves
+/// `visit` at the node and version for which the result holds.
 #[inline(always)]
 pub(super) fn look_up<const W: usize>(visit: &mut BorderVisit<W>, key: KeySlice) -> SliceLookup {
     loop {
         let node = visit.node;
-        let lens = node.key_lengths();
-        let found = match find_slot(node, lens, key) {
+        let lengths = node.key_lengths();
+        let found = match find_slot(node, lengths, key) {
             None => SliceLookup::Absent,
-            Some(slot) if key.code == LINK => SliceLookup::Link(node.lv(slot, lens.width())),
-            Some(slot) => SliceLookup::Value(node.lv(slot, lens.width())),
+            Some(slot) if key.code == LINK => SliceLookup::Link(node.lv(slot, lengths.width())),
+            Some(slot) => SliceLookup::Value(node.lv(slot, lengths.width())),
         };
         if !node.version().changed(visit.version) {
             return found;
@@ -68,7 +70,8 @@ pub(super) fn look_up<const W: usize>(visit: &mut BorderVisit<W>, key: KeySlice)
     }
 }
 
-/// After a change: takes the version anew and moves right if the node has split. False if it is deleted.
+/// After a change: reloads the version, and moves right if the node has split. Returns false if the
+/// node is deleted.
 #[cold]
 pub(super) fn catch_up<const W: usize>(visit: &mut BorderVisit<W>, slice: u64) -> bool {
     let seen = visit.version;
@@ -91,7 +94,8 @@ pub(super) fn catch_up<const W: usize>(visit: &mut BorderVisit<W>, slice: u64) -
     true
 }
 
-/// The root of the layer that `node` was once the root of, with its version; none if a node is deleted.
+/// Returns the present root of the layer and its version. `node` is, or once was, the layer's root.
+/// Returns `None` if a node is deleted.
 #[inline(always)]
 pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<BorderVisit<W>> {
     loop {
@@ -102,12 +106,13 @@ pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<BorderVisi
         if version.is_root() {
             return Some(BorderVisit { node, version });
         }
-        // Splits leave the old root on the left; the real one is above (section 4.6.4).
+        // A split leaves the old root on the left; the present root is above it (section 4.6.4).
         node = node.parent()?;
     }
 }
 
-/// The border node in whose range `slice` is, from a layer's root that may be stale; none if it was deleted.
+/// Returns the border node that covers `slice`, from a layer's root that may be stale; `None` if a
+/// node was deleted.
 #[inline(always)]
 pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<BorderVisit<W>> {
     'layer: loop {
@@ -134,7 +139,7 @@ pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<B
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// The word of `key`'s value.
+    /// Returns the word of `key`'s value.
     #[inline]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
         'tree: loop {
@@ -161,11 +166,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             }
         }
     }
-    /// The same, from a spot that was reached before, under this guard, with the same key.
+    /// The same from a location that was found before, under this guard, with the same key.
     #[inline]
-    pub(super) fn lookup_at(&self, spot: &BorderLocation<W>, key: &[u8]) -> Option<u64> {
-        let mut visit = spot.visit;
-        let word = match look_up(&mut visit, spot.slice) {
+    pub(super) fn lookup_at(&self, location: &BorderLocation<W>, key: &[u8]) -> Option<u64> {
+        let mut visit = location.visit;
+        let word = match look_up(&mut visit, location.slice) {
             SliceLookup::Absent => return None,
             SliceLookup::Value(word) => return Some(word),
             SliceLookup::Restart => return self.lookup(key),
@@ -173,8 +178,10 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         };
         // SAFETY: `look_up` validated the word; the caller holds a guard.
         match unsafe { SlotLink::<W>::from_word(word) } {
-            SlotLink::Suffix(suffix) => (suffix.bytes() == &key[spot.offset + 8..]).then(|| suffix.value()),
-            // The key has gone on in a layer since.
+            SlotLink::Suffix(suffix) => {
+                (suffix.bytes() == &key[location.offset + 8..]).then(|| suffix.value())
+            }
+            // The key has moved to a deeper layer since.
             SlotLink::Layer(_) => self.lookup(key),
         }
     }

@@ -1,34 +1,36 @@
-//! Merging: neighbours that removals have left sparse become one node.
+//! Merging: two neighbours that removals have left sparse become one node.
 //!
 //! ```text
-//!            [ d | m ]                      [ m ]            the right node's keys go to the left one,
-//!           /    |    \                    /     \           and with them its range
+//!            [ d | m ]                      [ m ]         the keys of the right node, and
+//!           /    |    \                    /     \        its range, move to the left node
 //!   A (a b) ⇄ B (e) ⇄  C    =>   A (a b e) ⇄────► C
 //! ```
 //!
 //! The paper frees a border node when it is empty, so a tree that has lost nine keys in ten keeps
-//! nearly all of its nodes. Here two neighbours become one once they hold at most two thirds of a
-//! node together. A split leaves two halves, so a pair loses a third of a node before it merges,
-//! and gains a third before it splits again: no key that comes and goes makes it swing.
+//! nearly all of its nodes. Here two neighbours become one when together they hold at most two
+//! thirds of a node. A split leaves two halves. So a pair loses a third of a node before it merges,
+//! and gains a third before it splits again: one key that is inserted and removed in turn does not
+//! make it oscillate. Design: `docs/design/thinning.md`.
 //!
-//! - Always the right node goes. So low keys never change, a tree's leftmost node stays, and a
-//!   stale link to a layer's former root, which is leftmost on its level, leads to a node that
-//!   stays.
+//! - The right node is always the one removed. So low keys never change, and a tree's leftmost node
+//!   stays. A stale link to a layer's former root stays valid, because that root is leftmost on its
+//!   level.
 //! - The right node is deleted with its contents in place. Readers and writers that reach it, or
-//!   held a place in it, start over.
-//! - The left node is marked as inserting. Its range grows and loses nothing, so a slice that was
-//!   in it still is: a reader looks again, and need not start over. Cursors descend again, for the
-//!   keys that follow theirs have moved.
-//! - The marks come before the parents change, and stay until all is done. A reader that the
-//!   changed parent sends to the left node waits there until the keys have come.
-//! - Interior nodes merge alike, within one parent, whose separator between both comes down.
-//! - If the node was its parent's first child, the separator that leads to it lies in an ancestor;
-//!   it is raised to the low key of the next child. These ancestors are marked as splitting: the
-//!   range of a child has moved to another one.
+//!   hold a location in it, restart.
+//! - The left node is marked as inserting. Its range grows, so it still covers every slice that it
+//!   covered before: a reader looks again and need not restart. Cursors descend again, because the
+//!   keys after theirs have moved.
+//! - Both nodes are marked before the parents change, and stay marked until the merge is complete.
+//!   A reader that the changed parent sends to the left node waits there until the keys have moved.
+//! - Interior nodes merge alike, within one parent. The separator between them moves down into the
+//!   merged node.
+//! - If the node was its parent's first child, the separator that leads to it lies in an ancestor.
+//!   That separator is raised to the low key of the next child. These ancestors are marked as
+//!   splitting, because the range of a child has moved to another child.
 //!
 //! # Order of locks
-//! A merge takes the left node, the right one, and then the parents from below, as `latch.rs` says.
-//! Who holds a parent waits for nodes above it only, so nobody waits in a circle.
+//! A merge locks the left node, the right one, and then the parents from below, as `latch.rs`
+//! requires. A thread that holds a parent waits only for nodes above it, so there is no deadlock.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -37,44 +39,44 @@ use super::latch::NodeLatch;
 use super::node::Node;
 use super::variant::width;
 
-/// The most keys of two nodes that become one.
+/// Returns the maximum number of keys of a merged node.
 const fn merged_max(variant: usize) -> usize {
     2 * width(variant) / 3
 }
 
-/// Whether a node with so few keys looks for a neighbour to merge with.
+/// Returns whether a node with this many keys looks for a neighbour to merge with.
 pub(super) const fn is_sparse<const W: usize>(keys: usize) -> bool {
     keys <= width(W) / 3
 }
 
-/// Whether two neighbouring border nodes with so many keys become one.
+/// Returns whether two neighbouring border nodes with these numbers of keys merge.
 fn borders_fit<const W: usize>(left: usize, right: usize) -> bool {
     left + right <= merged_max(W) || right == 0
 }
 
-/// Whether two neighbouring interior nodes with so many keys become one; the separator between them
-/// comes down.
+/// Returns whether two neighbouring interior nodes with these numbers of keys merge. The separator
+/// between them moves down.
 fn interiors_fit<const W: usize>(left: usize, right: usize) -> bool {
     left + 1 + right <= merged_max(W)
 }
 
-/// Merges a border node with a neighbour, if they fit, and their ancestors likewise. Returns
-/// whether that has left the tree's root with a single child.
+/// Merges a border node with a neighbour, if they fit in one node, and then its ancestors likewise.
+/// Returns whether the tree's root has a single child left.
 #[cold]
 pub(super) fn merge_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> bool {
     let parent = absorb_border(node, guard).or_else(|| absorb_border(node.next()?, guard));
     parent.is_some_and(|parent| merge_interior(parent, guard))
 }
 
-/// Moves the keys of a border node to its left neighbour and unlinks it, if both fit in one; an
-/// empty one always does. Returns the interior node that has lost a child.
+/// Moves the keys of a border node to its left neighbour and unlinks the node, if both fit in one;
+/// an empty node always fits. Returns the interior node that has lost a child.
 fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<Node<W>> {
     let (left, right) = lock_with_left(node)?;
     move_keys(&left, &right);
     right.version().mark_deleted();
     let mut gone = vec![node];
     let parent = cut_off(&right, &mut gone);
-    // `prev` of the right neighbour is ours to change: we hold the lock on its left neighbour.
+    // We may change `prev` of the right neighbour, because we hold the lock of its left neighbour.
     if let Some(next) = right.next() {
         next.set_prev(Some(left.node()));
     }
@@ -87,13 +89,13 @@ fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<N
     Some(parent)
 }
 
-/// Locks a border node and its left neighbour; none if they do not fit in one, or the node is
-/// leftmost or gone.
+/// Locks a border node and its left neighbour. Returns `None` if they do not fit in one node, or if
+/// the node is leftmost or deleted.
 fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(NodeLatch<W>, NodeLatch<W>)> {
     let fit = |left: Node<W>| borders_fit::<W>(left.permutation().count(), node.permutation().count());
     let mut backoff = Backoff::new();
     loop {
-        // Hints until both are locked.
+        // Only hints until both nodes are locked.
         let prev = node.prev().filter(|&prev| fit(prev) && !node.version().peek().is_deleted())?;
         if let Some(left) = NodeLatch::take(prev)
             && left.next() == Some(node)
@@ -101,30 +103,32 @@ fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(NodeLatch<W>, NodeLa
             let right = NodeLatch::take(node)?;
             return fit(prev).then_some((left, right));
         }
-        // The left neighbour has split or gone; `prev` is about to say so.
+        // The left neighbour has split or is deleted. Its writer is about to update `prev`.
         backoff.wait();
     }
 }
 
-/// Adds all keys of a node to its left neighbour, which has room.
+/// Adds all keys of a node to its left neighbour, which must have enough free slots.
 fn move_keys<const W: usize>(left: &NodeLatch<W>, right: &NodeLatch<W>) {
-    let (lens, permutation) = (right.key_lengths(), right.permutation());
+    let (lengths, permutation) = (right.key_lengths(), right.permutation());
     if permutation.count() > 0 {
         left.version().mark_inserting();
     }
     for position in 0..permutation.count() {
-        left.insert_entry(left.permutation().count(), right.entry(lens, permutation, position));
+        left.insert_entry(left.permutation().count(), right.entry(lengths, permutation, position));
     }
 }
 
-/// Takes a locked node out of its parent, and that out of its own if nothing is left of it. Adds
-/// the interior nodes that went to `gone`; returns the one that has lost a child.
+/// Removes a locked node from its parent. If the parent has no other child, removes the parent from
+/// its own parent, and so on. Appends the removed interior nodes to `gone`. Returns the interior
+/// node that has lost a child.
 fn cut_off<const W: usize>(node: &NodeLatch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
     let mut held: Vec<NodeLatch<W>> = Vec::new();
     let mut child = node.node();
     let parent = loop {
         let below = held.last().unwrap_or(node);
-        let parent = below.take_parent().expect("a root is on its tree's left edge, and that stays");
+        let parent =
+            below.take_parent().expect("a root is on the left edge of its tree and is never removed");
         parent.version().mark_splitting();
         if parent.nkeys() > 0 {
             break parent;
@@ -144,8 +148,8 @@ fn cut_off<const W: usize>(node: &NodeLatch<W>, gone: &mut Vec<Node<W>>) -> Node
     lost
 }
 
-/// A locked node's range now starts at `low`: raises the separator on its left, which lies in the
-/// nearest ancestor of which it is not in the first child.
+/// Raises the separator on the left of a locked node whose range now starts at `low`. The separator
+/// lies in the nearest ancestor of which the node is not in the first child.
 fn raise_separator<const W: usize>(mut node: NodeLatch<W>, low: u64, held: &mut Vec<NodeLatch<W>>) {
     loop {
         let parent = node.take_parent().expect("only nodes off the left edge lose their first child");
@@ -160,17 +164,17 @@ fn raise_separator<const W: usize>(mut node: NodeLatch<W>, low: u64, held: &mut 
     }
 }
 
-/// Two interior nodes side by side, and their parent, all locked.
+/// Two adjacent interior nodes and their parent, all locked.
 struct Siblings<const W: usize> {
     left: NodeLatch<W>,
     right: NodeLatch<W>,
     parent: NodeLatch<W>,
-    /// The index of the right one among the parent's children.
+    /// The index of the right node among the parent's children.
     index: usize,
 }
 
-/// Merges an interior node with a sibling, if they fit, and so up the tree. Returns whether this
-/// has come to the root, and that has a single child.
+/// Merges an interior node with a sibling, if they fit in one node, and so on up the tree. Returns
+/// whether this reached the root and the root has a single child.
 fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> bool {
     loop {
         if node.version().peek().is_root() {
@@ -181,8 +185,8 @@ fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> boo
     }
 }
 
-/// Locks an interior node, a sibling, and their parent; none if it fits with no sibling, or is
-/// gone.
+/// Locks an interior node, a sibling, and their parent. Returns `None` if no sibling fits, or if
+/// the node is deleted.
 fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
     let mut backoff = Backoff::new();
     loop {
@@ -192,8 +196,7 @@ fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
         let parent = node.parent()?;
         let version = parent.version().stable();
         let pair = fitting_pair(parent, node);
-        // Which of two siblings is the left one never changes, so this is the order in which to
-        // lock them.
+        // The order of two siblings never changes, so this is the order in which to lock them.
         if !parent.version().changed(version) {
             let (left, right) = pair?;
             if let (Some(left), Some(right)) = (NodeLatch::take(left), NodeLatch::take(right))
@@ -206,7 +209,8 @@ fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
     }
 }
 
-/// A node and one of its siblings that fit in one node, by a look that has to be validated.
+/// Returns a node and one of its siblings that fit in one node. The caller must validate the
+/// result.
 fn fitting_pair<const W: usize>(parent: Node<W>, node: Node<W>) -> Option<(Node<W>, Node<W>)> {
     let nkeys = parent.nkeys();
     let index = (0..=nkeys).find(|&index| parent.child(index) == node)?;
@@ -216,7 +220,7 @@ fn fitting_pair<const W: usize>(parent: Node<W>, node: Node<W>) -> Option<(Node<
 }
 
 impl<const W: usize> Siblings<W> {
-    /// Locks the parent too; none if the two are no siblings any more, or do not fit.
+    /// Locks the parent too. Returns `None` if the two nodes are no longer siblings, or do not fit.
     fn of(left: NodeLatch<W>, right: NodeLatch<W>) -> Option<Self> {
         let parent = right.take_parent()?;
         let index = parent.child_position(right.node());
@@ -229,7 +233,8 @@ impl<const W: usize> Siblings<W> {
         })
     }
 
-    /// Moves the children of the right node to the left one and unlinks it. Returns the parent.
+    /// Moves the children of the right node to the left one and unlinks the right node. Returns the
+    /// parent.
     fn merge<G: Guard>(self, guard: &G) -> Node<W> {
         let Self { left, right, parent, index } = self;
         left.version().mark_inserting();
@@ -242,14 +247,14 @@ impl<const W: usize> Siblings<W> {
         }
         for i in 0..=moved {
             left.set_child(kept + 1 + i, right.child(i));
-            // Ours to change: we hold the lock of the old parent.
+            // We may change it, because we hold the lock of the old parent.
             right.child(i).set_parent(Some(left.node()));
         }
         left.set_nkeys(kept + 1 + moved);
         parent.remove_child(index);
         let (gone, above) = (right.node(), parent.node());
         drop((left, right, parent));
-        // SAFETY: its parent and its children lead to it no more.
+        // SAFETY: its parent and its children no longer lead to it.
         unsafe { gone.retire(guard) };
         above
     }

@@ -1,39 +1,47 @@
-//! Masstree: a trie of B+-trees, with optimistic readers and fine-grained locks.
+//! Masstree: a trie of B+-trees, with optimistic readers and one lock per node.
 //!
 //! ```text
 //!   layer 0: B+-tree over key bytes 0..8
-//!     interior ── border ─► value                      (keys of at most 8 bytes)
+//!     interior ── border ─► value             the key has at most 8 bytes
 //!                   │
-//!                   ├─► suffix block                    (one key with this slice: the rest and the value)
+//!                   ├─► suffix block          one key with this slice: the rest and the value
 //!                   │
-//!                   └─► layer 1: B+-tree over bytes 8..16 ─► ...     (several keys with this slice)
+//!                   └─► layer 1: B+-tree      several keys with this slice
+//!                       over bytes 8..16 ─► ...
 //! ```
 //!
-//! Source: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage" (2012), sections 4.1
-//! to 4.8. Files are named for what they hold; read `node.rs`, `lookup.rs`, `write.rs` first.
+//! A *slice* is the eight bytes of a key that one layer compares. Reading order: `node.rs`
+//! (layout), `lookup.rs`, `write.rs`, then `split.rs`, `merge.rs`, `layer.rs` and
+//! `layer_cleanup.rs` (changes of the structure), `cursor.rs`, `batch.rs`.
+//!
+//! Source: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage" (2012),
+//! sections 4.1 to 4.8. Design: `docs/design/masstree.md`.
 //!
 //! # Protocol
-//! 1. Readers take no lock and write nothing shared. What they read in a node counts only if the node's version
-//!    did not change meanwhile (`lookup.rs`).
-//! 2. Writers change a node under its lock. Locks are taken upper layer before deeper layer; in a layer
-//!    children before parents, left before right (`latch.rs`).
-//! 3. Links between layers, and what they lead to, change only under the lock of the upper border node. So no
-//!    link to a node is left, or can be made, once the node is retired.
-//! 4. What readers may still see is freed by the collector, past a grace period.
+//! 1. Readers acquire no lock and write nothing shared. A value that a reader loads from a node
+//!    counts only if the node's version did not change during the read (`lookup.rs`).
+//! 2. Writers change a node under its lock. Locks are acquired in upper layers before deeper
+//!    layers; within a layer, children before parents and left before right (`latch.rs`).
+//! 3. A link between layers, and the root that it leads to, change only under the lock of the upper
+//!    border node. So when a node is retired, no link to it remains and no link to it can be made.
+//! 4. Memory that readers may still see is freed by the collector, after a grace period.
 //!
 //! # Memory
-//! Nodes and suffix blocks come from an arena of the tree's own. What is unlinked goes to the collector in batches per
-//! thread, and is freed once no guard can see it; `guard.flush()` hands over a batch that is not full. When all keys
-//! are removed, one empty border node is left.
+//! Each tree has its own arena for nodes and suffix blocks. Unlinked memory is handed to the
+//! collector in batches per thread and freed when no guard can see it; `guard.flush()` hands over a
+//! batch that is not full. When all keys are removed, one empty border node remains.
 //!
 //! # Where we differ from the paper, and why
-//! - A slot's kind and address are one tagged word, so there is no UNSTABLE state (`link.rs`).
-//! - Key lengths are packed in one word whose store makes a key come or go; lookups need no permutation (`lens.rs`).
+//! - The kind and the address of a slot's link are one tagged word, so there is no UNSTABLE state
+//!   (`link.rs`).
+//! - The key lengths of a node are packed in one word. A store of this word inserts or removes a
+//!   key, so lookups do not read the permutation (`key_lengths.rs`).
 //! - A layer starts as a solo border node of adaptive width (`node.rs`).
 //! - Suffixes always lie outside the node, in blocks of exact size (`suffix.rs`).
 //! - Version counters have 56 bits instead of 32 - 8 (`skein_sync::version`).
-//! - Low keys are stored, not read from a slot that must then never be reused (`node.rs`).
-//! - Neighbours that have become sparse merge; the paper frees a border node when it is empty (`merge.rs`).
+//! - Low keys are stored. The paper reads them from a slot, which then must never be reused
+//!   (`node.rs`).
+//! - Sparse neighbours merge. The paper frees a border node when it is empty (`merge.rs`).
 
 mod batch;
 mod border;
@@ -78,15 +86,16 @@ use crate::engine::{IndexBase, IndexEngine};
 use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
-/// The width that the paper takes: a full node has 15 slots.
+/// The paper's width: a full node has 15 slots.
 pub const WIDTH: usize = 15;
 
-/// An ordered index over byte strings; see the module's head.
+/// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is the width of full nodes; 15 is the paper's and the one to use ([`variant`] has flags that take away a design feature
-/// each, to measure what it is worth). Smaller ones make tests reach
-/// every case with few keys; below 10 they cannot hold all lengths of one slice (keys that differ in trailing
-/// zero bytes only, say), so those tests keep away from such keys.
+/// `W` is the width of full nodes. The paper uses 15, and so should you. [`variant`] has flags that
+/// each disable one design feature, to measure its worth. Tests use smaller widths, because they
+/// reach every case with few keys. A node narrower than 10 cannot hold all lengths of one slice
+/// (keys that differ only in trailing zero bytes, for example), so those tests must avoid such
+/// keys.
 ///
 /// ```
 /// use skein_index::{Inline, Masstree, OrderedIndex};
@@ -96,7 +105,7 @@ pub const WIDTH: usize = 15;
 /// tree.insert(b"goose", Inline(1_u64), &guard)?;
 /// assert_eq!(tree.get(b"goose", &guard), Some(1));
 /// assert_eq!(tree.get(b"geese", &guard), None);
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 pub struct Masstree<S: Slot, const W: usize = WIDTH> {
     root: AtomicU64,
@@ -105,20 +114,22 @@ pub struct Masstree<S: Slot, const W: usize = WIDTH> {
 }
 
 impl<S: Slot> Masstree<S> {
-    /// An empty tree with a collector of its own.
+    /// Creates an empty tree with its own collector.
     pub fn new() -> Self {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty tree that shares a collector, and so guards, with others.
+    /// Creates an empty tree that shares a collector, and so its guards, with other indexes.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
         Self::with_width(collector)
     }
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// An empty tree of the width that its type says. Below a width of 10 an insert panics that finds a full node whose
-    /// keys differ in their lengths alone (see above).
+    /// Creates an empty tree of width `W`.
+    ///
+    /// If `W` is below 10, an insert panics when it must split a node whose keys differ only in
+    /// their lengths (see above).
     pub fn with_width(collector: Arc<Collector>) -> Self {
         const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
@@ -128,22 +139,23 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         Self { root: AtomicU64::new(root.address()), base, slots: PhantomData }
     }
 
-    /// This tree, refusing writes once its memory is at `budget` bytes; counted in whole spans of the arena,
-    /// so the precision is 64 KiB.
+    /// Returns this tree with a memory budget: writes fail with `OverBudget` while its memory is at
+    /// `budget` bytes. Memory is counted in spans of the arena, so the precision is 64 KiB.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;
         self
     }
 
-    /// The root of the first layer; it may be stale for a moment.
+    /// Returns the root of the first layer. It may be stale for a moment.
     #[inline(always)]
     fn root(&self) -> Node<W> {
-        // SAFETY: a root is retired only after another one is stored; callers hold a guard.
+        // SAFETY: a root is retired only after another root is stored; callers hold a guard.
         unsafe { Node::from_word(self.root.load(PROTECT)) }
     }
 
-    /// Makes `new` the tree's root if `old` was. The caller holds the lock of `old`, so nobody else does.
+    /// Makes `new` the tree's root if `old` is the root. The caller holds the lock of `old`, so no
+    /// other thread replaces the root at the same time.
     fn replace_root(&self, old: Node<W>, new: Node<W>) {
         if self.root.load(Ordering::Relaxed) == old.address() {
             // Release: pairs with the load in `root`; the new root is initialised.

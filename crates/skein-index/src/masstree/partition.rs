@@ -1,9 +1,10 @@
-//! Keys that cut the tree into parts of about the same size, for parallel scans.
+//! Keys that divide the tree into parts of similar size, for parallel scans.
 //!
-//! The tree is opened from the top, heaviest pieces first, until no piece weighs much of a part; then the pieces
-//! are dealt out. What a piece weighs is estimated by a few random walks to its bottom: the product of the
-//! fan-outs on a walk is an unbiased estimate of the number of leaves (Knuth 1975). Layers differ so much in
-//! size that counting nodes of the upper levels would not do.
+//! The tree is opened from the top, heaviest pieces first, until every piece weighs a small
+//! fraction of a part. Then the pieces are assigned to parts in order. The weight of a piece is
+//! estimated by a few random walks to the bottom of the tree: the product of the fan-outs on a walk
+//! is an unbiased estimate of the number of leaves (Knuth 1975). Counting the nodes of the upper
+//! levels would not work, because layers differ too much in size.
 
 use skein_sync::version::Version;
 
@@ -17,16 +18,17 @@ use crate::slot::Slot;
 /// A piece is opened if it weighs more than this fraction of a part.
 const PIECES_PER_PART: f64 = 4.0;
 
-/// Times to open what is too heavy; a bound, for the case that writers keep us from it.
+/// Maximum number of rounds that open heavy pieces. Concurrent writers could otherwise prolong the
+/// search without limit.
 const MAX_ROUNDS: usize = 1000;
 
 /// Random walks for each estimate.
 const WALKS: usize = 4;
 
-/// What a piece can be opened to.
+/// The subtree of a piece.
 #[derive(Clone, Copy)]
 enum PieceRoot<const W: usize> {
-    /// A single key, or a part too small to matter.
+    /// A single key, or a piece too small to open.
     Closed,
     /// A layer, by its root, which may be stale.
     Layer(Node<W>),
@@ -34,18 +36,19 @@ enum PieceRoot<const W: usize> {
     Child(Node<W>),
 }
 
-/// A piece of the tree: what is inside, the least key that can be, and about how many there are.
+/// A piece of the tree: its subtree, the least key that it can hold, and its estimated number of
+/// keys.
 #[derive(Clone)]
 struct TreePiece<const W: usize> {
     from: Vec<u8>,
-    /// Bytes of `from` that are the layer's prefix.
+    /// The length of the layer's prefix within `from`.
     prefix: usize,
     inside: PieceRoot<W>,
     weight: f64,
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// At most `parts - 1` keys, in order. The caller holds a guard.
+    /// Returns at most `parts - 1` keys, in order. The caller holds a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         if parts < 2 {
             return Vec::new();
@@ -66,15 +69,16 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             if !pieces.iter().any(opens) {
                 break;
             }
-            let open =
-                |piece: TreePiece<W>| if opens(&piece) { walker.weighed(piece.open()) } else { vec![piece] };
+            let open = |piece: TreePiece<W>| {
+                if opens(&piece) { walker.with_weights(piece.open()) } else { vec![piece] }
+            };
             pieces = pieces.into_iter().flat_map(open).collect();
         }
         cuts(&pieces, parts)
     }
 }
 
-/// The first keys of those pieces with which a new part begins.
+/// Returns the first keys of the pieces that start a new part.
 fn cuts<const W: usize>(pieces: &[TreePiece<W>], parts: usize) -> Vec<Vec<u8>> {
     let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -82,7 +86,8 @@ fn cuts<const W: usize>(pieces: &[TreePiece<W>], parts: usize) -> Vec<Vec<u8>> {
     for piece in pieces {
         let due = total * (keys.len() + 1) as f64 / parts as f64;
         let nearest = passed + piece.weight / 2.0 > due;
-        // Beside writers pieces may overlap: a node that was opened late has taken over its right neighbour's range.
+        // Pieces may overlap if there are concurrent writers: a node that was opened late may have
+        // taken over its right neighbour's range.
         let follows = keys.last().map_or(&[][..], Vec::as_slice) < &piece.from[..];
         if nearest && keys.len() + 1 < parts && follows {
             keys.push(piece.from.clone());
@@ -96,8 +101,8 @@ fn cuts<const W: usize>(pieces: &[TreePiece<W>], parts: usize) -> Vec<Vec<u8>> {
 struct RandomWalker(u64);
 
 impl RandomWalker {
-    /// These pieces with their weights.
-    fn weighed<const W: usize>(&mut self, mut pieces: Vec<TreePiece<W>>) -> Vec<TreePiece<W>> {
+    /// Returns these pieces with their weights.
+    fn with_weights<const W: usize>(&mut self, mut pieces: Vec<TreePiece<W>>) -> Vec<TreePiece<W>> {
         for piece in &mut pieces {
             piece.weight = (0..WALKS).map(|_| self.walk(piece.clone())).sum::<f64>() / WALKS as f64;
         }
@@ -117,7 +122,8 @@ impl RandomWalker {
 }
 
 impl<const W: usize> TreePiece<W> {
-    /// The pieces one level down; the piece itself, closed, if there are none, or if it changes just now.
+    /// Returns the pieces one level down. If there are none, or if the node is changing, returns
+    /// the piece itself, closed.
     fn open(self) -> Vec<Self> {
         let node = match self.inside {
             PieceRoot::Closed => None,
@@ -137,7 +143,7 @@ impl<const W: usize> TreePiece<W> {
             .unwrap_or_else(|| vec![Self { inside: PieceRoot::Closed, ..self }])
     }
 
-    /// The key that starts with the layer's prefix and goes on with a slice.
+    /// Returns the layer's prefix followed by the first `length` bytes of a slice.
     fn key(&self, slice: u64, length: usize) -> Vec<u8> {
         [&self.from[..self.prefix], &slice.to_be_bytes()[..length]].concat()
     }
@@ -152,9 +158,9 @@ impl<const W: usize> TreePiece<W> {
     }
 
     fn open_border(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
-        let (lens, permutation) = (node.key_lengths(), node.permutation());
+        let (lengths, permutation) = (node.key_lengths(), node.permutation());
         let entries: Vec<_> = (0..permutation.count())
-            .map(|position| node.entry(lens, permutation, position))
+            .map(|position| node.entry(lengths, permutation, position))
             .filter(|entry| entry.slice.code <= LINK)
             .collect();
         if node.version().changed(version) {
@@ -183,8 +189,10 @@ mod tests {
     use crate::slot::Inline;
     use skein_sync::reclaim::Collector;
 
-    /// Incident: a piece was opened after the node on its right had gone and left it its range, so it held keys past the next piece. Consequence: cuts
-    /// out of order, and the threads of a checkpoint beside writers had parts that overlap. Fix: a cut is greater than the one before.
+    /// Incident: a piece was opened after the node on its right had been merged into its node, so
+    /// it held keys past the next piece. Consequence: cuts out of order, and the threads of a
+    /// checkpoint beside writers had overlapping parts. Fix: each cut must be greater than the one
+    /// before.
     #[test]
     fn cuts_are_in_order_beside_writers() {
         let tree = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
@@ -206,7 +214,8 @@ mod tests {
         {
             pieces = pieces.into_iter().flat_map(TreePiece::open).collect();
         }
-        // The first piece's node has a place; the second one's goes, and a key that belonged there comes to the first one.
+        // The removals delete the second piece's node, and the next insert of a key from its range
+        // goes to the first piece's node.
         let (second, third) = (pieces[1].from.clone(), pieces[2].from.clone());
         tree.remove(&key(0), &guard);
         for number in (0..640).filter(|&number| (&second[..]..&third[..]).contains(&&key(number)[..])) {

@@ -2,58 +2,56 @@
 //!
 //! ```text
 //!   nibble   15 ............ 1   0
-//!          ┌─────┬───┬─────┬───┬──────┐
-//!          │ s14 │...│ s1  │s0 │count │     s0 .. s(count-1): slots in key order; the rest: free slots
+//!          ┌─────┬───┬─────┬───┬──────┐   s0 .. s(count-1): slots in key order
+//!          │ s14 │...│ s1  │s0 │count │   the rest: free slots
 //!          └─────┴───┴─────┴───┴──────┘
 //! ```
 //!
-//! One store of this word inserts or removes a key without moving any other. The next insert takes the first
-//! free slot; a removed slot goes to the far end, so that it is reused as late as possible.
+//! One store of this word inserts or removes a key without moving any other. An insert uses the
+//! first free slot. A removed slot moves to the far end, so that it is reused as late as possible.
 //! Source: Masstree, section 4.6.2.
 
 /// A permutation of up to 15 slots, the first `count` of which are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotPermutation(u64);
 
-/// `n` nibbles of ones, `n` at most 15.
+/// Returns `n` nibbles of ones. `n` must be at most 15.
 #[inline(always)]
 const fn nibbles(n: usize) -> u64 {
     (1 << (4 * n)) - 1
 }
 
 impl SlotPermutation {
-    /// Slots `0..count` in order, and the others up to `width` free.
+    /// Returns the permutation with slots `0..count` in order, and the others up to `width` free.
     pub(super) const fn identity(count: usize, width: usize) -> Self {
         debug_assert!(count <= width && width <= 15);
         let slots = 0x0edc_ba98_7654_3210 & nibbles(width);
         Self(slots << 4 | count as u64)
     }
 
-    /// The permutation stored as `word`.
     #[inline(always)]
     pub(super) const fn from_word(word: u64) -> Self {
         Self(word)
     }
 
-    /// The word to store.
     #[inline(always)]
     pub(super) const fn word(self) -> u64 {
         self.0
     }
 
-    /// How many slots are in use.
+    /// Returns how many slots are in use.
     #[inline(always)]
     pub(super) const fn count(self) -> usize {
         (self.0 & 15) as usize
     }
 
-    /// The slot at `position` in key order; past `count`, a free slot.
+    /// Returns the slot at `position` in key order; past `count`, a free slot.
     #[inline(always)]
     pub(super) const fn slot(self, position: usize) -> usize {
         ((self.0 >> (4 * position + 4)) & 15) as usize
     }
 
-    /// Puts the first free slot at `position`; returns that slot too.
+    /// Inserts the first free slot at `position`. Returns the new permutation and that slot.
     #[inline]
     #[must_use]
     pub(super) fn insert_at(self, position: usize) -> (Self, usize) {
@@ -68,7 +66,7 @@ impl SlotPermutation {
         (Self(slots << 4 | (count as u64 + 1)), slot)
     }
 
-    /// Takes out the slot at `position`; it becomes the last free one of `width`.
+    /// Removes the slot at `position`. It becomes the last free one of `width`.
     #[inline]
     #[must_use]
     pub(super) fn remove_at(self, position: usize, width: usize) -> Self {
@@ -116,7 +114,7 @@ mod tests {
         assert_eq!(order(permutation), vec![3, 2, 1, 0]);
     }
 
-    /// Against a plain vector, at every width.
+    /// Compares with a plain vector, at every width.
     #[test]
     fn behaves_like_a_vector() {
         for width in 1..=15 {

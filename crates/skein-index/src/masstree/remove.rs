@@ -1,10 +1,10 @@
-//! What a removal calls for: sparse nodes merge, empty ones go, and layers shrink.
+//! The cleanup after a removal: sparse nodes merge, empty nodes are deleted, and layers shrink.
 //!
-//! A border node that has become sparse merges with a neighbour, and an empty one always does
-//! (`merge.rs`), unless it is its tree's leftmost: that one stays, so that there is always a left
-//! neighbour to take over a range. An interior node that loses its only child goes too. A root with
-//! one child gives way to that child. Deeper layers are tidied in `tidy.rs`. Source of all but the
-//! merges: Masstree, section 4.6.5.
+//! A sparse border node merges with a neighbour if they fit, and an empty one always merges
+//! (`merge.rs`). The exception is the leftmost node of a tree, which stays, so that every other
+//! node has a left neighbour to take over its range. An interior node that loses its only child is
+//! removed too. A root with one child is replaced by that child. Deeper layers are cleaned up in
+//! `layer_cleanup.rs`. Source of all but the merges: Masstree, section 4.6.5.
 
 use skein_sync::reclaim::Guard;
 
@@ -14,26 +14,28 @@ use super::merge::{is_sparse, merge_border};
 use super::node::{Node, width_for};
 use crate::slot::Slot;
 
-/// What a removal calls for, once the node is unlocked.
+/// The cleanup that a removal requires, after the node is unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CleanupNeeded {
     /// Nothing.
     Nothing,
     /// The border node is sparse, or empty, and not a root.
     SparseBorder,
-    /// The border node is a deeper layer by itself, and holds so little that the layer may shrink or go.
+    /// The border node is a whole deeper layer and holds so few keys that the layer may shrink or
+    /// be removed.
     SmallLayer,
 }
 
-/// The width that a layer with `count` keys should shrink to, if that is worth a copy: to half or less, with
-/// room for one key more, so that a key which comes and goes does not make it swing.
+/// Returns the width that a layer with `count` keys should shrink to, or `None` if a copy is not
+/// worth it. The new width is at most half of the old one and has a free slot, so a key that is
+/// inserted and removed in turn does not make it oscillate.
 pub(super) fn shrunk_width<const W: usize>(count: usize, width: usize) -> Option<usize> {
     let target = width_for::<W>(count + 1);
     (2 * target <= width).then_some(target)
 }
 
-/// What the state of a locked border node, in the layer at `offset`, calls for.
-pub(super) fn aftermath<const W: usize>(latch: &NodeLatch<W>, offset: usize) -> CleanupNeeded {
+/// Returns the cleanup that a locked border node requires. `offset` is that of its layer.
+pub(super) fn cleanup_needed<const W: usize>(latch: &NodeLatch<W>, offset: usize) -> CleanupNeeded {
     let count = latch.permutation().count();
     if !latch.version().peek().is_root() {
         return if is_sparse::<W>(count) { CleanupNeeded::SparseBorder } else { CleanupNeeded::Nothing };
@@ -45,7 +47,7 @@ pub(super) fn aftermath<const W: usize>(latch: &NodeLatch<W>, offset: usize) -> 
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Does what the aftermath of a removal of `key` from `node`, in the layer at `offset`, calls for.
+    /// Carries out the cleanup after a removal of `key` from `node`, in the layer at `offset`.
     #[inline]
     pub(super) fn clean_up<G: Guard>(
         &self,
@@ -70,7 +72,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// As long as the tree's root has a single child, makes that the root.
+    /// While the tree's root has a single child, makes that child the root.
     fn collapse_tree_root<G: Guard>(&self, guard: &G) {
         loop {
             let root = self.root();
@@ -81,9 +83,10 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-/// If `root` has a single child, makes that the root of the layer, by `relink`; returns whether it did.
+/// If `root` has a single child, makes the child the root of the layer by calling `relink`. Returns
+/// whether it did.
 ///
-/// In a deeper layer the caller holds the lock of the border node above.
+/// In a deeper layer the caller must hold the lock of the border node above.
 pub(super) fn collapse_root<const W: usize, G: Guard>(
     root: Node<W>,
     relink: impl FnOnce(Node<W>),
@@ -102,7 +105,7 @@ pub(super) fn collapse_root<const W: usize, G: Guard>(
     below.version().set_root(true);
     relink(child);
     drop((below, latch));
-    // SAFETY: the child has no parent any more, and `relink` replaced the only other link.
+    // SAFETY: the child no longer has a parent, and `relink` replaced the only other link.
     unsafe { root.retire(guard) };
     true
 }

@@ -1,8 +1,8 @@
 //! The search within a node.
 //!
-//! The paper finds linear search as fast as binary, or faster (section 4.8). Measured here: one independent lookup
-//! in a tree of 100,000 random 8-byte keys, in the second-level cache (Xeon, Sapphire Rapids; best of six runs on a
-//! busy machine):
+//! The paper finds linear search as fast as binary search, or faster (section 4.8). We measured one
+//! independent lookup in a tree of 100,000 random 8-byte keys, in the second-level cache (Xeon,
+//! Sapphire Rapids; best of six runs on a busy machine):
 //!
 //! | interior node                        | ns  | border node                            | ns  |
 //! |--------------------------------------|-----|----------------------------------------|-----|
@@ -10,21 +10,22 @@
 //! | binary, no branch                    | 151 | slices in turn, stop at the right one  | 200 |
 //! | two steps of three, no branch (taken)| 135 |                                        |     |
 //!
-//! (In the left column the border search is the one taken, in the right column the interior one.) What decides
-//! is not the number of comparisons but that a branch on random keys mispredicts about once per node. In
-//! a node by itself, searching a border node in key order through the permutation takes 14.6 ns linearly
-//! and 16.6 ns by halves, where comparing all slices takes 9.8.
+//! In the left column the border search is the one taken; in the right column the interior search
+//! is. The number of comparisons matters less than branches: a branch on random keys mispredicts
+//! about once per node. In an isolated node, searching in key order through the permutation takes
+//! 14.6 ns linearly and 16.6 ns by halves; comparing all slices takes 9.8 ns.
 
 use super::key::KeySlice;
 use super::key_lengths::KeyLengths;
 use super::node::Node;
 use super::variant::{self, at_most, width};
 
-/// The index of the child of an interior node in whose range `slice` is.
+/// Returns the index of the child of an interior node that covers `slice`.
 #[inline(always)]
 pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
     let nkeys = node.nkeys();
-    // Unused keys are the greatest number, so all of them can be compared; a slice may equal it, though.
+    // Unused keys are `u64::MAX`, so all keys can be compared. A slice may have that value too,
+    // hence the `min`.
     let passed = |index: usize| usize::from(at_most::<W>(node.key(index), slice));
     let index = if width(W) == 15 {
         // Three keys cut the other twelve into groups of three.
@@ -36,10 +37,10 @@ pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
     index.min(nkeys)
 }
 
-/// The slot of a border node that holds this live slice.
+/// Returns the slot of a border node that holds this live slice.
 #[inline(always)]
-pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: KeyLengths, key: KeySlice) -> Option<usize> {
-    let slots = lens.width();
+pub(super) fn find_slot<const W: usize>(node: Node<W>, lengths: KeyLengths, key: KeySlice) -> Option<usize> {
+    let slots = lengths.width();
     let mut equal = 0_u32;
     if slots == width(W) {
         for slot in 0..width(W) {
@@ -50,10 +51,10 @@ pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: KeyLengths, key: Ke
             equal |= u32::from(variant::equal::<W>(node.slice(slot), key.bits)) << slot;
         }
     }
-    // Rarely more than one: a slice of several lengths, or a free slot with an old one.
+    // Rarely more than one: a slice with several lengths, or a free slot with an old slice.
     while equal != 0 {
         let slot = equal.trailing_zeros() as usize;
-        if lens.code(slot) == key.code {
+        if lengths.code(slot) == key.code {
             return Some(slot);
         }
         equal &= equal - 1;

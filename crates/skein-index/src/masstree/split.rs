@@ -1,4 +1,4 @@
-//! Splits: a full border node gives its upper half to a new right neighbour, and so up the tree.
+//! Splits: a full border node moves its upper half to a new right neighbour, and so on up the tree.
 //!
 //! ```text
 //!        parent                     parent
@@ -7,14 +7,15 @@
 //!                                 └──next──►
 //! ```
 //!
-//! A node is marked as splitting from the first change to the last, so that readers of it wait, and
-//! those who were in the middle see its vsplit change. Locks are taken upwards and given back as soon as the
-//! level above is locked. Source: Masstree, sections 4.3 and 4.5, figure 5.
+//! A node is marked as splitting from the first change to the last. New readers of it wait, and a
+//! reader that was in the middle sees that the version's split counter has changed. Locks are
+//! acquired upwards, and released when the level above is locked. Source: Masstree, sections 4.3
+//! and 4.5, figure 5.
 //!
-//! Keys of one slice stay in one border node: there are at most ten (lengths 0 to 8, and one link), and
-//! the W + 1 = 16 keys to divide have a border between two slices somewhere. If the new key goes to the
-//! far right, the old node stays full and the new one starts with that key alone, so that keys inserted
-//! in order fill their nodes (section 4.3).
+//! Keys of one slice stay in one border node. There are at most ten (lengths 0 to 8, and one link),
+//! so the W + 1 = 16 keys to divide have a border between two slices somewhere. If the new key goes
+//! to the far right, the old node stays full and the new node starts with that key alone, so keys
+//! inserted in order fill their nodes (section 4.3).
 
 use skein_sync::version::Version;
 
@@ -27,10 +28,10 @@ use super::permutation::SlotPermutation;
 use super::variant::width;
 use crate::slot::Slot;
 
-/// The keys of a full border node with a new one among them, in order.
+/// The keys of a full border node with a new key among them, in order.
 struct OverfullBorder<const W: usize> {
     node: Node<W>,
-    lens: KeyLengths,
+    lengths: KeyLengths,
     permutation: SlotPermutation,
     position: usize,
     new: BorderEntry,
@@ -39,18 +40,18 @@ struct OverfullBorder<const W: usize> {
 impl<const W: usize> OverfullBorder<W> {
     fn get(&self, index: usize) -> BorderEntry {
         match index {
-            _ if index < self.position => self.node.entry(self.lens, self.permutation, index),
+            _ if index < self.position => self.node.entry(self.lengths, self.permutation, index),
             _ if index == self.position => self.new,
-            _ => self.node.entry(self.lens, self.permutation, index - 1),
+            _ => self.node.entry(self.lengths, self.permutation, index - 1),
         }
     }
 
-    /// Whether the node may be cut before this key.
+    /// Returns whether the node may be cut before this key.
     fn can_cut(&self, index: usize) -> bool {
         self.get(index - 1).slice.bits != self.get(index).slice.bits
     }
 
-    /// The index of the first key of the right half.
+    /// Returns the index of the first key of the right half.
     fn cut(&self) -> usize {
         if self.position == width(W) && self.node.next().is_none() && self.can_cut(width(W)) {
             return width(W);
@@ -64,10 +65,10 @@ impl<const W: usize> OverfullBorder<W> {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Splits a full border node, full-width and locked, and adds `new` at `position`.
+    /// Splits a full border node, full-width and locked, and inserts `new` at `position`.
     pub(super) fn split_border(&self, left: NodeLatch<W>, position: usize, new: BorderEntry) {
-        let (lens, permutation) = (left.key_lengths(), left.permutation());
-        let merged = OverfullBorder { node: left.node(), lens, permutation, position, new };
+        let (lengths, permutation) = (left.key_lengths(), left.permutation());
+        let merged = OverfullBorder { node: left.node(), lengths, permutation, position, new };
         let cut = merged.cut();
         let low = merged.get(cut).slice.bits;
 
@@ -79,16 +80,17 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
         left.version().mark_splitting();
         let kept = if position < cut { cut - 1 } else { cut };
-        let mut kept_lens = lens;
+        let mut kept_lengths = lengths;
         for moved in kept..width(W) {
-            kept_lens = kept_lens.with(permutation.slot(moved), REUSED);
+            kept_lengths = kept_lengths.with(permutation.slot(moved), REUSED);
         }
-        left.set_key_lengths(kept_lens);
+        left.set_key_lengths(kept_lengths);
         left.set_permutation(permutation.truncate(kept));
         if position < cut {
             left.insert_entry(position, new);
         }
-        // The right neighbour's `prev` is ours to change: we hold the lock on its left neighbour.
+        // We may change `prev` of the right neighbour, because we hold the lock of its left
+        // neighbour.
         if let Some(next) = left.next() {
             next.set_prev(Some(right));
         }
@@ -96,14 +98,14 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         self.ascend(left, NodeLatch::of_new(right), low);
     }
 
-    /// Links `right`, new and locked, beside `left`, whose split it came from; all its slices are at or above
-    /// `separator`.
+    /// Links `right`, the new and locked upper half of `left`, next to it. All its slices are at or
+    /// above `separator`.
     fn ascend(&self, mut left: NodeLatch<W>, mut right: NodeLatch<W>, mut separator: u64) {
         loop {
             if left.version().peek().is_root() {
                 return self.new_root(&left, &right, separator);
             }
-            let parent = left.take_parent().expect("a node that is no root has a parent");
+            let parent = left.take_parent().expect("a node that is not a root has a parent");
             let index = parent.child_position(left.node());
             if parent.nkeys() < width(W) {
                 parent.version().mark_inserting();
@@ -118,7 +120,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// A new root above two halves of the old one.
+    /// Creates a root above the two halves of the old one.
     fn new_root(&self, left: &NodeLatch<W>, right: &NodeLatch<W>, separator: u64) {
         let root = Node::new_interior(&self.base.arena, Version::INTERIOR.as_root());
         root.set_key(0, separator);
@@ -128,12 +130,13 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         left.set_parent(Some(root));
         right.set_parent(Some(root));
         left.version().set_root(false);
-        // The tree's own root is exact; that of a deeper layer is mended by the next writer who comes by.
+        // The tree's own root is exact. The link to a deeper layer stays stale until a writer
+        // repairs it.
         self.replace_root(left.node(), root);
     }
 
-    /// Splits a full interior node, locked and marked, and adds a child behind that at `index`. Returns the
-    /// new right half, locked, and the separator between both.
+    /// Splits a full interior node, locked and marked, and inserts a child after the one at
+    /// `index`. Returns the new right half, locked, and the separator between both.
     fn split_interior(
         &self,
         left: &NodeLatch<W>,
@@ -151,7 +154,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             _ if i == index + 1 => child,
             _ => left.child(i - 1),
         };
-        // In-order inserts fill nodes here too; the right half needs one key at least.
+        // Inserts in order fill nodes here too; the right half needs at least one key.
         let middle = if index == width(W) { width(W) - 1 } else { width(W) / 2 };
         let up = key(middle);
         let right = Node::new_interior(&self.base.arena, Version::INTERIOR.as_locked_split());
@@ -165,7 +168,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         right.set_nkeys(width(W) - middle);
 
         if index < middle {
-            // The new child stays on the left: make room among those that stay.
+            // The new child stays on the left: shift the children that stay.
             for i in (index + 1..=middle).rev() {
                 left.set_child(i, child_at(i));
             }
@@ -174,7 +177,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             }
             child.set_parent(Some(left.node()));
         } else if index == middle {
-            // `separator` goes up, and the new child is the first on the right.
+            // `separator` moves up, and the new child is the first on the right.
             debug_assert!(up == separator);
         }
         for i in middle..width(W) {
@@ -186,12 +189,12 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 impl<const W: usize> NodeLatch<W> {
-    /// The index of a child of this interior node.
+    /// Returns the index of a child of this interior node.
     pub(super) fn child_position(&self, child: Node<W>) -> usize {
-        (0..=self.nkeys()).find(|&index| self.child(index) == child).expect("a child is among its parent's")
+        (0..=self.nkeys()).find(|&index| self.child(index) == child).expect("a child is in its parent")
     }
 
-    /// Adds a child behind that at `index`; the node has room and is marked.
+    /// Inserts a child after the one at `index`. The node must be marked and have a free slot.
     fn insert_child(&self, index: usize, separator: u64, child: Node<W>) {
         let nkeys = self.nkeys();
         for i in (index..nkeys).rev() {

@@ -1,4 +1,4 @@
-//! Suffix blocks: what is left of a key after its slice, with the key's value, outside the node.
+//! Suffix blocks: the rest of a key after its slice, with the key's value, outside the node.
 //!
 //! ```text
 //!   ┌───────────┬──────────┬──────────────┐
@@ -6,13 +6,14 @@
 //!   └───────────┴──────────┴──────────────┘
 //! ```
 //!
-//! Masstree stores suffixes inside the node or outside, whatever fits (section 4.2); ours always lie
-//! outside, in a block of exactly their size: on real paths they differ too much for room inside to pay.
+//! Masstree stores a suffix inside the node or outside, depending on its size (section 4.2). Ours
+//! always lie outside, in a block of exact size: on real paths suffixes differ too much in length
+//! for space inside the node to pay off.
 //!
 //! # Invariants
-//! 1. The length and the bytes never change once the block is linked; the value is an atomic word.
-//! 2. A block is used only while it is live: it was reached under a guard that is still held, or it is not
-//!    shared yet, or the tree is borrowed mutably.
+//! 1. The length and the bytes never change after the block is linked. The value is an atomic word.
+//! 2. A block is used only while it is live: it was reached under a guard that is still held, or it
+//!    is not shared yet, or the tree is borrowed mutably.
 
 use std::ptr::NonNull;
 
@@ -35,7 +36,7 @@ impl SuffixBlock {
         let length = u16::try_from(bytes.len()).expect("a suffix is shorter than the longest key");
         let pointer = arena.alloc(HEAD + bytes.len(), MemoryPart::Keys);
         pointer.as_ptr().expose_provenance();
-        // SAFETY: the memory is ours alone, aligned to 8 and long enough for all three parts.
+        // SAFETY: the memory is exclusively ours, aligned to 8 and long enough for all three parts.
         unsafe {
             pointer.cast::<AtomicU64>().write(AtomicU64::new(value));
             pointer.add(size_of::<AtomicU64>()).cast::<u16>().write(length);
@@ -44,17 +45,17 @@ impl SuffixBlock {
         Self(pointer)
     }
 
-    /// The block whose address is in `word`.
+    /// Returns the block whose address is in `word`.
     ///
     /// # Safety
     /// The word came from [`Self::address`], and invariant 2 holds for the block.
     #[inline(always)]
     pub(super) unsafe fn from_word(word: u64) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's promise.
         Self(unsafe { at_address(word) })
     }
 
-    /// The block's address, a multiple of 8.
+    /// Returns the block's address, a multiple of 8.
     #[inline(always)]
     pub(super) fn address(self) -> u64 {
         address_of(self.0)
@@ -66,35 +67,37 @@ impl SuffixBlock {
         unsafe { self.0.cast().as_ref() }
     }
 
-    /// The value.
+    /// Returns the value's word.
     #[inline(always)]
     pub(super) fn value(self) -> u64 {
         self.value_word().load(PROTECT)
     }
 
-    /// Replaces the value. The caller holds the lock of the border node that links to the block.
+    /// Replaces the value. The caller must hold the lock of the border node that links to the
+    /// block.
     #[inline(always)]
     pub(super) fn set_value(self, value: u64) {
-        // Release: pairs with the load in `value`; what the word points to is initialised.
+        // Release: pairs with the load in `value`; the target of the word is initialised.
         self.value_word().store(value, Ordering::Release);
     }
 
-    /// The key's bytes past the slice.
+    /// Returns the key's bytes after the slice.
     #[inline(always)]
     pub(super) fn bytes<'a>(self) -> &'a [u8] {
-        // SAFETY: the block is live (invariant 2), and length and bytes do not change (invariant 1).
+        // SAFETY: the block is live (invariant 2), and length and bytes do not change (invariant
+        // 1).
         unsafe {
             let length = self.0.add(size_of::<AtomicU64>()).cast::<u16>().read();
             std::slice::from_raw_parts(self.0.as_ptr().add(HEAD), length.into())
         }
     }
 
-    /// Bytes the block takes, rounding included.
+    /// Returns the size of the block in bytes, rounding included.
     pub(super) fn footprint(self) -> usize {
         Arena::rounded(HEAD + self.bytes().len())
     }
 
-    /// Asks for the cache lines of the block at an address, as far as `length` bytes of the suffix go.
+    /// Prefetches the block at an address, up to `length` bytes of the suffix.
     #[inline(always)]
     pub(super) fn prefetch(address: u64, length: usize) {
         let block: *const u8 = std::ptr::without_provenance(address as usize);
@@ -103,29 +106,31 @@ impl SuffixBlock {
             prefetch_read(block.wrapping_add(offset));
             offset += CACHE_LINE;
         }
-        // A block may begin anywhere in a line, and so end in one more.
+        // A block may begin anywhere in a line, and so may extend into one more line.
         prefetch_read(block.wrapping_add(HEAD + length - 1));
     }
 
     /// Frees the block.
     ///
     /// # Safety
-    /// Nobody can reach the block, and it is counted as `part`.
+    /// No thread can reach the block, and it is counted as `part`.
     pub(super) unsafe fn free(self, part: MemoryPart) {
-        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        // SAFETY: allocated in `new` with this size; the rest is the caller's promise.
         unsafe { Arena::free(self.0, HEAD + self.bytes().len(), part) };
     }
 
-    /// Frees the block, but not what its value owns, once nobody can see it.
+    /// Frees the block, but not the memory that its value owns, when no thread can see it any more.
     ///
     /// # Safety
-    /// The block is unlinked: no one who takes a guard from now on can reach it.
+    /// The block is unlinked: no guard entered from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(pointer: *mut u8, _: &GracePeriod) {
-            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            // SAFETY: the collector passes the pointer that `retire` gave it, after the grace
+            // period.
             unsafe { SuffixBlock(NonNull::new_unchecked(pointer)).free(MemoryPart::Retired) };
         }
-        // SAFETY: the block is live and counted as `Keys`; the caller vouches that it is unlinked.
+        // SAFETY: the block is live and counted as `Keys`; the caller guarantees that it is
+        // unlinked.
         unsafe {
             Arena::recount(self.0, HEAD + self.bytes().len(), MemoryPart::Keys, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);

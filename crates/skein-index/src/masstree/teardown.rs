@@ -1,4 +1,4 @@
-//! Dropping the tree: every value, block and node goes, without recursion.
+//! Dropping the tree: frees every value, block and node, without recursion.
 
 use super::Masstree;
 use super::link::SlotLink;
@@ -15,21 +15,23 @@ impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
         }
         let mut waiting = vec![self.root()];
         while let Some(node) = waiting.pop() {
-            // SAFETY: the tree is borrowed mutably, so nobody else reaches its nodes; each is met once.
+            // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
+            // visited once.
             unsafe { free_node::<S, W>(node, &mut waiting) };
         }
     }
 }
 
-/// Frees a node and what it holds, but for its children and the layers below, which join `waiting`.
+/// Frees a node and its values and suffixes. Its children and the layers below are added to
+/// `waiting`.
 ///
 /// # Safety
-/// Nobody else can reach the node, and it is not used again.
+/// No other thread can reach the node, and it is not used again.
 unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<Node<W>>) {
     if node.version().peek().is_border() {
-        let (lens, permutation) = (node.key_lengths(), node.permutation());
+        let (lengths, permutation) = (node.key_lengths(), node.permutation());
         for position in 0..permutation.count() {
-            let entry = node.entry(lens, permutation, position);
+            let entry = node.entry(lengths, permutation, position);
             // SAFETY: the tree owns the words in its slots, and this is the last use of each.
             unsafe {
                 if entry.slice.code <= 8 {
@@ -41,19 +43,19 @@ unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<No
                         drop(S::from_word(suffix.value()));
                         suffix.free(MemoryPart::Keys);
                     }
-                    SlotLink::Layer(root) => waiting.push(top(root)),
+                    SlotLink::Layer(root) => waiting.push(present_root(root)),
                 }
             }
         }
     } else {
         waiting.extend((0..=node.nkeys()).map(|index| node.child(index)));
     }
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe { node.free(MemoryPart::Nodes) };
 }
 
-/// The present root of a layer, from a link that may be stale.
-fn top<const W: usize>(mut node: Node<W>) -> Node<W> {
+/// Returns the present root of a layer, from a link that may be stale.
+fn present_root<const W: usize>(mut node: Node<W>) -> Node<W> {
     while let Some(parent) = node.parent() {
         node = parent;
     }

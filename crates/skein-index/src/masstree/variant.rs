@@ -1,4 +1,4 @@
-//! What the const parameter of a tree says: its width, and what it does without.
+//! The const parameter of a tree: its width, and the features that are disabled.
 //!
 //! ```text
 //!   bit   8 7 6 5 4  3 2 1 0
@@ -6,45 +6,46 @@
 //!       flags, below    slots of a full node, 3 to 15
 //! ```
 //!
-//! The flags take away one design feature each, so that its worth can be measured (Masstree, section 6.2, figure 8). They cost the
-//! tree as it comes nothing: they are constants.
+//! Each flag disables one design feature, to measure its worth (Masstree, section 6.2, figure 8).
+//! The flags are constants, so they cost the default tree nothing.
 
-/// Nodes are not asked for ahead of their use; each of their cache lines is waited for when it is read.
+/// Nodes are not prefetched. A read waits for each of their cache lines.
 pub const WITHOUT_PREFETCH: usize = 1 << 4;
-/// Border nodes keep their slots in order: an insert moves what lies behind, and readers of the node start over.
+/// Border nodes keep their slots in key order: an insert moves the slots after it, and readers of
+/// the node restart.
 pub const WITHOUT_PERMUTATION: usize = 1 << 5;
-/// Slices are compared byte by byte and not as integers.
+/// Slices are compared byte by byte, not as integers.
 pub const WITHOUT_INTEGERS: usize = 1 << 6;
-/// Memory lies on pages of the common size.
+/// Memory lies on pages of the normal size.
 pub const WITHOUT_HUGE_PAGES: usize = 1 << 7;
 
-/// The slots of a full node.
+/// Returns the slots of a full node.
 pub(super) const fn width(variant: usize) -> usize {
     variant & 15
 }
 
-/// Whether a variant does without something.
+/// Returns whether a variant disables a feature.
 pub(super) const fn without(variant: usize, feature: usize) -> bool {
     variant & feature != 0
 }
 
-/// Whether a slice is at most another one.
+/// Returns whether slice `a` is at most `b`.
 #[inline(always)]
 pub(super) fn at_most<const W: usize>(a: u64, b: u64) -> bool {
     if without(W, WITHOUT_INTEGERS) { bytes_in_turn(a, b).is_le() } else { a <= b }
 }
 
-/// Whether two slices are the same.
+/// Returns whether two slices are equal.
 #[inline(always)]
 pub(super) fn equal<const W: usize>(a: u64, b: u64) -> bool {
     if without(W, WITHOUT_INTEGERS) { bytes_in_turn(a, b).is_eq() } else { a == b }
 }
 
-/// Compares as a program does that takes keys for strings: until a byte differs.
+/// Compares slices as strings: byte by byte, until one differs.
 #[inline(always)]
 fn bytes_in_turn(a: u64, b: u64) -> std::cmp::Ordering {
     for shift in (0..8).rev() {
-        // Each byte goes through the processor by itself; otherwise the compiler sees the integers again.
+        // `black_box` hides each byte; otherwise the compiler would compare the integers again.
         let (a, b) = (std::hint::black_box((a >> (8 * shift)) as u8), (b >> (8 * shift)) as u8);
         if a != b {
             return a.cmp(&b);

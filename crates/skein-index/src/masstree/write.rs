@@ -1,13 +1,14 @@
 //! Writes: one locked border node at a time.
 //!
 //! ```text
-//!   reach ──► lock ──► seat ──► ask the closure ──► change ──► unlock ──► retire, tidy
-//!     ▲        │        │
-//!     └────────┴────────┘  the node went, or the key goes on in a layer by now: start over
+//!   descend ──► lock ──► find ──► call the closure ──► change ──► unlock ──► retire, clean up
+//!      ▲         │        │
+//!      └─────────┴────────┘  the node was deleted, or the key is in a deeper layer now: restart
 //! ```
 //!
-//! The way down is a reader's. The closure of `compute` is asked once, under all the locks that its answer can
-//! need, so nothing has to be undone. Source: Masstree, sections 4.3 and 4.5.
+//! A writer descends as a reader does. It calls the closure of `compute` once, when it holds all
+//! locks that any decision needs, so nothing has to be undone. Source: Masstree, sections 4.3 and
+//! 4.5.
 
 use skein_sync::reclaim::Guard;
 
@@ -23,7 +24,8 @@ use super::suffix::SuffixBlock;
 use crate::index::{ComputeAction, Computed};
 use crate::slot::{Slot, retire_value};
 
-/// Where a key is or belongs: the border node of the deepest layer it leads to.
+/// The location of a key, present or absent: the border node of the deepest layer that the key
+/// leads to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BorderLocation<const W: usize> {
     /// The layer's first byte within the key.
@@ -36,20 +38,20 @@ pub(super) struct BorderLocation<const W: usize> {
     pub(super) upper: Option<BorderVisit<W>>,
 }
 
-/// What a locked border node holds for a key.
+/// The state of a key in a locked border node.
 #[derive(Clone, Copy, Debug)]
 enum KeyInBorder {
-    /// Its value, in the slot.
+    /// The value is in the slot.
     Value { slot: usize, position: usize },
-    /// Its value, in a suffix block.
+    /// The value is in a suffix block.
     Suffix { suffix: SuffixBlock, position: usize },
-    /// Another key with the same slice, in a suffix block.
+    /// Another key with the same slice is in a suffix block.
     Other { slot: usize, suffix: SuffixBlock },
-    /// Nothing; it belongs at this position.
+    /// No key has this slice. The key belongs at this position.
     Vacant { position: usize },
 }
 
-/// What a change took out of the tree, to be retired once no lock is held.
+/// Memory that a change unlinked, to be retired when no lock is held.
 #[derive(Debug)]
 pub(super) struct UnlinkedParts<const W: usize> {
     pub(super) suffix: Option<SuffixBlock>,
@@ -59,10 +61,10 @@ pub(super) struct UnlinkedParts<const W: usize> {
 impl<const W: usize> UnlinkedParts<W> {
     const NOTHING: Self = Self { suffix: None, node: None };
 
-    /// Hands over what was unlinked to the collector.
+    /// Hands the unlinked memory over to the collector.
     #[inline]
     pub(super) fn retire<S: Slot>(self, value: Option<u64>, guard: &impl Guard) {
-        // SAFETY: all three are out of the tree: nobody who takes a guard from now on finds them.
+        // SAFETY: all three are unlinked from the tree: no guard entered from now on finds them.
         unsafe {
             if let Some(suffix) = self.suffix {
                 suffix.retire(guard);
@@ -78,9 +80,9 @@ impl<const W: usize> UnlinkedParts<W> {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Goes down as far as the key leads, mending stale links on the way.
+    /// Descends as far as the key leads, and repairs stale links on the path.
     #[inline]
-    pub(super) fn reach(&self, key: &[u8]) -> BorderLocation<W> {
+    pub(super) fn find_location(&self, key: &[u8]) -> BorderLocation<W> {
         'tree: loop {
             let mut root = self.root();
             let mut offset = 0;
@@ -110,7 +112,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Does what `change` decides about `key`, which is not too long.
+    /// Carries out the decision of `change` about `key`, which must not be too long.
     #[inline]
     pub(super) fn write<'g, G: Guard>(
         &'g self,
@@ -121,36 +123,38 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         self.write_from(None, key, change, guard)
     }
 
-    /// The same, from a spot that was reached before, under this guard, with the same key.
+    /// The same from a location that was found before, under this guard, with the same key.
     pub(super) fn write_from<'g, G: Guard>(
         &'g self,
-        mut reached: Option<BorderLocation<W>>,
+        mut location_hint: Option<BorderLocation<W>>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         loop {
-            let spot = reached.take().unwrap_or_else(|| self.reach(key));
-            let Some(latch) = NodeLatch::take_for(spot.visit, spot.slice.bits) else { continue };
-            let Some(mut held) = find_in_border(&latch, &spot, key) else { continue };
+            let location = location_hint.take().unwrap_or_else(|| self.find_location(key));
+            let Some(latch) = NodeLatch::take_for(location.visit, location.slice.bits) else { continue };
+            let Some(mut state) = find_in_border(&latch, &location, key) else { continue };
             let mut locked = (None, latch);
-            if matches!(held, KeyInBorder::Vacant { .. }) && locked.1.is_full() && !locked.1.is_full_width() {
-                let Some(both) = lock_for_growth(&spot, key, locked.1) else { continue };
+            if matches!(state, KeyInBorder::Vacant { .. }) && locked.1.is_full() && !locked.1.is_full_width()
+            {
+                let Some(both) = lock_for_growth(&location, key, locked.1) else { continue };
                 locked = both;
-                let Some(again) = find_in_border(&locked.1, &spot, key) else { continue };
-                held = again;
+                let Some(again) = find_in_border(&locked.1, &location, key) else { continue };
+                state = again;
             }
             let (upper, latch) = locked;
-            let before = match held {
+            let before = match state {
                 KeyInBorder::Value { slot, .. } => Some(latch.lv(slot, latch.key_lengths().width())),
                 KeyInBorder::Suffix { suffix, .. } => Some(suffix.value()),
                 KeyInBorder::Other { .. } | KeyInBorder::Vacant { .. } => None,
             };
-            // SAFETY: the word is in the tree, and retired, if at all, under this guard or a later one.
+            // SAFETY: the word is in the tree; it is retired, if ever, under this guard or a later
+            // one.
             let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
             let changed = match change(seen) {
                 ComputeAction::Put(value) => {
-                    let unlinked = self.put(upper, latch, held, &spot, key, value.into_word());
+                    let unlinked = self.put(upper, latch, state, &location, key, value.into_word());
                     if before.is_none() {
                         self.base.len.add(guard.thread_id(), 1);
                     }
@@ -159,7 +163,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 }
                 ComputeAction::Remove if before.is_some() => {
                     drop(upper);
-                    self.take_out(latch, held, &spot, key, guard);
+                    self.remove_locked(latch, state, &location, key, guard);
                     self.base.len.add(guard.thread_id(), -1);
                     UnlinkedParts::<W>::NOTHING.retire::<S>(before, guard);
                     true
@@ -170,32 +174,32 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Sets the key's value, under the locks it needs.
+    /// Sets the key's value under the given locks.
     fn put(
         &self,
         upper: Option<NodeLatch<W>>,
         latch: NodeLatch<W>,
-        held: KeyInBorder,
-        spot: &BorderLocation<W>,
+        state: KeyInBorder,
+        location: &BorderLocation<W>,
         key: &[u8],
         value: u64,
     ) -> UnlinkedParts<W> {
         let width = latch.key_lengths().width();
-        match held {
+        match state {
             KeyInBorder::Value { slot, .. } => latch.set_lv(slot, width, value),
             KeyInBorder::Suffix { suffix, .. } => suffix.set_value(value),
             KeyInBorder::Other { slot, suffix } => {
                 let old = (suffix.bytes(), suffix.value());
-                let link = self.layer_of_two(old, (&key[spot.offset + 8..], value));
+                let link = self.layer_of_two(old, (&key[location.offset + 8..], value));
                 latch.set_lv(slot, width, link.word());
                 return UnlinkedParts { suffix: Some(suffix), node: None };
             }
             KeyInBorder::Vacant { position } => {
-                let entry = self.entry_for(key, spot.offset, value);
+                let entry = self.entry_for(key, location.offset, value);
                 match upper {
                     _ if !latch.is_full() => latch.insert_entry(position, entry),
                     Some(upper) => {
-                        let slice = KeySlice::at(key, spot.offset - 8);
+                        let slice = KeySlice::at(key, location.offset - 8);
                         let old = self.grow_solo(&upper, slice, &latch, position, entry);
                         return UnlinkedParts { suffix: None, node: Some(old) };
                     }
@@ -206,63 +210,65 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         UnlinkedParts::NOTHING
     }
 
-    /// Removes the key that the locked node holds, and what its going leaves empty.
-    fn take_out<G: Guard>(
+    /// Removes the key that the locked node holds, and cleans up the node and its layer if they
+    /// have become small.
+    fn remove_locked<G: Guard>(
         &self,
         latch: NodeLatch<W>,
-        held: KeyInBorder,
-        spot: &BorderLocation<W>,
+        state: KeyInBorder,
+        location: &BorderLocation<W>,
         key: &[u8],
         guard: &G,
     ) {
-        let (position, suffix) = match held {
+        let (position, suffix) = match state {
             KeyInBorder::Value { position, .. } => (position, None),
             KeyInBorder::Suffix { position, suffix } => (position, Some(suffix)),
-            KeyInBorder::Other { .. } | KeyInBorder::Vacant { .. } => unreachable!("the key is there"),
+            KeyInBorder::Other { .. } | KeyInBorder::Vacant { .. } => unreachable!("the key is present"),
         };
         latch.remove_entry(position);
         let node = latch.node();
-        let after = super::remove::aftermath(&latch, spot.offset);
+        let after = super::remove::cleanup_needed(&latch, location.offset);
         drop(latch);
         UnlinkedParts::<W> { suffix, node: None }.retire::<S>(None, guard);
-        self.clean_up(after, node, key, spot.offset, guard);
+        self.clean_up(after, node, key, location.offset, guard);
     }
 }
 
-/// Gives up a full solo node's lock to take first the upper node's and then its own, in the order of
-/// locks. None if the layer has changed meanwhile.
+/// Releases the lock of a full solo node, then locks the upper node and the solo node in the order
+/// of locks. Returns `None` if the layer has changed in between.
 #[cold]
 fn lock_for_growth<const W: usize>(
-    spot: &BorderLocation<W>,
+    location: &BorderLocation<W>,
     key: &[u8],
     solo: NodeLatch<W>,
 ) -> Option<(Option<NodeLatch<W>>, NodeLatch<W>)> {
     let node = solo.node();
     drop(solo);
-    let slice = KeySlice::at(key, spot.offset - 8);
-    let upper = NodeLatch::take_link_to(spot.upper?, slice, node)?;
+    let slice = KeySlice::at(key, location.offset - 8);
+    let upper = NodeLatch::take_link_to(location.upper?, slice, node)?;
     let solo = NodeLatch::take(node)?;
     Some((Some(upper), solo))
 }
 
-/// What the locked node holds for the key; none if the key goes on in a layer.
+/// Returns the state of the key in the locked node; `None` if the key continues in a deeper layer.
 #[inline]
 fn find_in_border<const W: usize>(
     latch: &NodeLatch<W>,
-    spot: &BorderLocation<W>,
+    location: &BorderLocation<W>,
     key: &[u8],
 ) -> Option<KeyInBorder> {
-    let (slot, position) = match latch.position_of(spot.slice) {
+    let (slot, position) = match latch.position_of(location.slice) {
         SlicePosition::Vacant { position } => return Some(KeyInBorder::Vacant { position }),
         SlicePosition::Taken { slot, position } => (slot, position),
     };
     if !latch.is_link(slot) {
         return Some(KeyInBorder::Value { slot, position });
     }
-    // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
+    // SAFETY: under the lock, word and code belong together; the caller's guard protects the
+    // target.
     match unsafe { SlotLink::from_word(latch.lv(slot, latch.key_lengths().width())) } {
         SlotLink::<W>::Layer(_) => None,
-        SlotLink::Suffix(suffix) if suffix.bytes() == &key[spot.offset + 8..] => {
+        SlotLink::Suffix(suffix) if suffix.bytes() == &key[location.offset + 8..] => {
             Some(KeyInBorder::Suffix { suffix, position })
         }
         SlotLink::Suffix(suffix) => Some(KeyInBorder::Other { slot, suffix }),

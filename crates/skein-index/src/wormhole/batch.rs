@@ -1,15 +1,17 @@
-//! Many lookups at once: each goes one step, then the next one does, so that while one waits for memory the others go on.
+//! Batched lookups whose memory reads overlap: the lookups of a group take turns, so while one
+//! waits for memory the others run.
 //!
 //! ```text
-//!   step        asks for                        needs
+//!   step        prefetches                      needs
 //!   narrow      the line of the next prefix     the line of this one
 //!   item        the item                        the longest prefix
 //!   leaf        the leaf's two lines            the item
 //!   record      the record                      the leaf's slots
-//!   value       what the slot points to         the record
+//!   value       the slot's target               the record
 //! ```
 //!
-//! A lookup by itself has these reads one after the other; a group of [`GROUP`] has that many of each in flight.
+//! A single lookup performs these reads one after the other. A group of [`GROUP`] lookups has that
+//! many of each in flight.
 
 use super::Wormhole;
 use super::leaf::{home, looks_like};
@@ -26,42 +28,43 @@ use skein_sync::reclaim::{Guard, check_guard};
 /// One lookup of a group.
 struct WormholeLookup<'k> {
     prefixes: PrefixHasher<'k>,
-    place: usize,
-    known: PrefixBounds,
-    /// The prefix being probed: its length and its hash.
+    position: usize,
+    bounds: PrefixBounds,
+    /// The prefix that is being probed: its length and its hash.
     probe: (usize, u64),
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// Looks up all keys; `found` gets each one's position and its value's word.
+    /// Looks up all keys. Calls `found` with each key's position and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         let table = self.meta.table();
-        let mut room: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.idle(table));
+        let mut buffer: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.empty_lookup(table));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let mut asked = 0;
-            for (place, key) in (group * GROUP..).zip(keys) {
+            let mut count = 0;
+            for (position, key) in (group * GROUP..).zip(keys) {
                 if key.len() > MAX_KEY_LEN {
-                    found(place, None);
+                    found(position, None);
                     continue;
                 }
-                let ask = &mut room[asked];
-                ask.prefixes.set(table.hash, key);
-                (ask.place, ask.known, ask.probe) = (place, self.begin(table, key), (0, 0));
-                asked += 1;
+                let lookup = &mut buffer[count];
+                lookup.prefixes.set(table.hash, key);
+                (lookup.position, lookup.bounds, lookup.probe) =
+                    (position, self.initial_bounds(table, key), (0, 0));
+                count += 1;
             }
-            self.lookup_group(table, &mut room[..asked], &mut found);
+            self.lookup_group(table, &mut buffer[..count], &mut found);
         }
     }
 
-    /// Sets every key to the value that `value` returns for its place in `keys`, in the order of
+    /// Sets every key to the value that `value` returns for its position in `keys`, in the order of
     /// `keys`.
     ///
-    /// Like one [`insert`](OrderedIndex::insert) after the other, but the memory reads of a group
-    /// of keys overlap: all of a group are searched for before the first one is written. Sorted
-    /// keys are faster, because neighbours share leaves.
+    /// Has the effect of one [`insert`](OrderedIndex::insert) after the other, but the memory reads
+    /// of a group of keys overlap: all keys of a group are searched for before the first one is
+    /// written. Sorted keys are faster, because neighbours share leaves.
     ///
     /// # Errors
-    /// As for `insert`. Keys before the group of the one that is refused are set.
+    /// As for `insert`. The keys before the failing key's group are set.
     pub fn put_many<G: Guard>(
         &self,
         keys: &[&[u8]],
@@ -69,41 +72,42 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         guard: &G,
     ) -> Result<(), IndexError> {
         check_guard(self.collector(), guard);
-        // Made once, because to move so much costs as much as a search.
-        let mut room: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.idle(self.meta.table()));
+        // Created once, because moving so many bytes costs as much as a search.
+        let mut buffer: [WormholeLookup<'_>; GROUP] =
+            std::array::from_fn(|_| self.empty_lookup(self.meta.table()));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             for key in keys {
                 self.base.check_write(key, MAX_KEY_LEN, || self.meta.table().growth(key.len()))?;
             }
             // The writes of a group may replace the table.
             let table = self.meta.table();
-            let asks = &mut room[..keys.len()];
-            for (ask, key) in asks.iter_mut().zip(keys) {
-                ask.prefixes.set(table.hash, key);
-                (ask.known, ask.probe) = (self.begin(table, key), (0, 0));
+            let lookups = &mut buffer[..keys.len()];
+            for (lookup, key) in lookups.iter_mut().zip(keys) {
+                lookup.prefixes.set(table.hash, key);
+                (lookup.bounds, lookup.probe) = (self.initial_bounds(table, key), (0, 0));
             }
-            let targets = self.locate_many(table, asks);
+            let targets = self.locate_many(table, lookups);
             for LeafGuess { leaf, tag } in targets.into_iter().flatten() {
                 leaf.prefetch_for_insert(tag);
                 if let Some(next) = leaf.next() {
                     next.prefetch_first();
                 }
             }
-            // Writes of the group may split leaves that were found for later ones. They merge none:
-            // nothing is removed.
+            // Writes of the group may split leaves that were found for later keys. They merge no
+            // leaves, because nothing is removed.
             let targets = targets.into_iter().flatten();
-            for (place, (key, target)) in (group * GROUP..).zip(keys.iter().zip(targets)) {
-                self.put_near(key, target, value(place), guard);
+            for (position, (key, target)) in (group * GROUP..).zip(keys.iter().zip(targets)) {
+                self.put_near(key, target, value(position), guard);
             }
         }
         Ok(())
     }
 
-    fn idle<'k>(&self, table: &PrefixTable) -> WormholeLookup<'k> {
+    fn empty_lookup<'k>(&self, table: &PrefixTable) -> WormholeLookup<'k> {
         WormholeLookup {
             prefixes: PrefixHasher::empty(table.hash),
-            place: 0,
-            known: self.begin(table, &[]),
+            position: 0,
+            bounds: self.initial_bounds(table, &[]),
             probe: (0, 0),
         }
     }
@@ -111,72 +115,73 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     fn lookup_group(
         &self,
         table: &PrefixTable,
-        asks: &mut [WormholeLookup<'_>],
+        lookups: &mut [WormholeLookup<'_>],
         found: &mut impl FnMut(usize, Option<u64>),
     ) {
-        let targets = self.locate_many(table, asks);
+        let targets = self.locate_many(table, lookups);
         let mut words = [None; GROUP];
-        for ((ask, target), word) in asks.iter().zip(targets).zip(&mut words) {
+        for ((lookup, target), word) in lookups.iter().zip(targets).zip(&mut words) {
             let Some(target) = target else { continue };
-            *word = self.finish(ask.prefixes.bytes(), target);
+            *word = self.finish(lookup.prefixes.bytes(), target);
             if let Some(word) = *word {
                 S::prefetch(word);
             }
         }
-        for (ask, word) in asks.iter().zip(words) {
-            found(ask.place, word);
+        for (lookup, word) in lookups.iter().zip(words) {
+            found(lookup.position, word);
         }
     }
 
     fn locate_many(
         &self,
         table: &PrefixTable,
-        asks: &mut [WormholeLookup<'_>],
+        lookups: &mut [WormholeLookup<'_>],
     ) -> [Option<LeafGuess>; GROUP] {
         let mut narrowing = true;
         while narrowing {
             narrowing = false;
-            for ask in asks.iter_mut() {
-                narrowing |= Self::narrow_one(table, ask);
+            for lookup in lookups.iter_mut() {
+                narrowing |= Self::narrow_one(table, lookup);
             }
         }
-        for ask in asks.iter() {
-            if let MetaTrieNode::Item(item) = ask.known.node() {
+        for lookup in lookups.iter() {
+            if let MetaTrieNode::Item(item) = lookup.bounds.node() {
                 item.prefetch();
             }
         }
         let mut targets = [None; GROUP];
-        for (ask, target) in asks.iter().zip(&mut targets) {
-            let key = ask.prefixes.bytes();
-            let tag = self.tag(table, &ask.prefixes);
-            let leaf = self.leaf_after(key, &ask.known).unwrap_or_else(|| self.locate_exactly(key));
+        for (lookup, target) in lookups.iter().zip(&mut targets) {
+            let key = lookup.prefixes.bytes();
+            let tag = self.tag(table, &lookup.prefixes);
+            let leaf = self.leaf_after(key, &lookup.bounds).unwrap_or_else(|| self.locate_exactly(key));
             leaf.prefetch(tag);
             *target = Some(LeafGuess { leaf, tag });
         }
-        for (ask, target) in asks.iter().zip(&targets) {
+        for (lookup, target) in lookups.iter().zip(&targets) {
             let Some(LeafGuess { leaf, tag }) = target else { continue };
-            let kind = kind_of(ask.prefixes.bytes().len());
+            let kind = kind_of(lookup.prefixes.bytes().len());
             let words = leaf.tagged(home(*tag), *tag).map(|slot| leaf.slot(slot));
             words.filter(|&word| looks_like(word, *tag, kind)).for_each(KeyRecord::prefetch);
         }
         targets
     }
 
-    /// Takes in the probe under way, and asks for the next. False if there is none.
+    /// Evaluates the current probe and prefetches the line of the next. Returns false if no other
+    /// probe is needed.
     #[inline(always)]
-    fn narrow_one(table: &PrefixTable, ask: &mut WormholeLookup<'_>) -> bool {
-        let known = &mut ask.known;
-        let (len, _) = ask.probe;
-        if len > known.len && len < known.end {
-            known.learn(len, Self::probe(table, &ask.prefixes, ask.probe, false));
+    fn narrow_one(table: &PrefixTable, lookup: &mut WormholeLookup<'_>) -> bool {
+        let bounds = &mut lookup.bounds;
+        let (len, _) = lookup.probe;
+        if len > bounds.len && len < bounds.end {
+            bounds.narrow_to(len, Self::probe(table, &lookup.prefixes, lookup.probe, false));
         }
-        if !known.is_open() {
+        if !bounds.is_open() {
             return false;
         }
-        let len = known.len + (known.end - known.len) / 2;
-        let hash = Self::hash(table, &ask.prefixes, len);
+        let len = bounds.len + (bounds.end - bounds.len) / 2;
+        let hash = Self::hash(table, &lookup.prefixes, len);
         table.prefetch(hash);
-        ask.probe = (len, hash);
+        lookup.probe = (len, hash);
         true
     }
 }

@@ -12,18 +12,18 @@ use crate::memory::Arena;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// What the checker counted.
+/// Counts of leaves, items, keys and bytes from a walk through an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WormholeStats {
-    /// Keys.
+    /// Number of keys.
     pub keys: usize,
-    /// Leaves.
+    /// Number of leaves.
     pub leaves: usize,
-    /// Leaves with as many keys as they can hold.
+    /// Number of leaves that hold the maximum number of keys.
     pub full: usize,
-    /// Leaves that were hashed anew because tags collided.
+    /// Number of leaves with tags of the keyed hash, because tags collided.
     pub keyed: usize,
-    /// Items of the trie.
+    /// Number of items in the trie.
     pub items: usize,
     /// Bytes of all anchors.
     pub anchor_bytes: usize,
@@ -41,7 +41,7 @@ macro_rules! ensure {
     };
 }
 
-/// What the trie must have for one prefix.
+/// The trie node that a prefix must have.
 #[derive(Default)]
 struct ExpectedTrieNode {
     before: Option<WormholeLeaf>,
@@ -53,7 +53,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Verifies the whole structure.
     ///
     /// # Errors
-    /// The first violation, in words.
+    /// Returns a description of the first violation.
     pub fn check(&mut self) -> Result<WormholeStats, String> {
         let leaves = self.check_list()?;
         let mut shape = WormholeStats { leaves: leaves.len(), ..WormholeStats::default() };
@@ -71,12 +71,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         Ok(shape)
     }
 
-    /// All leaves, in order; verifies links and anchors.
+    /// Returns all leaves in order. Verifies links and anchors.
     fn check_list(&self) -> Result<Vec<WormholeLeaf>, String> {
         let mut leaves = vec![self.first];
         ensure!(
             self.first.anchor().is_empty() && self.first.prev().is_none(),
-            "the first leaf is no first one"
+            "the first leaf has an anchor or a left neighbour"
         );
         while let Some(next) = leaves[leaves.len() - 1].next() {
             let left = leaves[leaves.len() - 1];
@@ -94,7 +94,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         Ok(leaves)
     }
 
-    /// Verifies that the trie is that of the leaves' anchors; returns its items and its bytes.
+    /// Verifies that the trie is that of the leaves' anchors. Returns the number of its items and
+    /// its size in bytes.
     fn check_trie(&self, leaves: &[WormholeLeaf]) -> Result<(usize, usize), String> {
         let mut expected = BTreeMap::<&[u8], ExpectedTrieNode>::new();
         for (index, &leaf) in leaves.iter().enumerate() {
@@ -143,7 +144,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let longest = leaves.iter().map(|leaf| leaf.anchor().len()).max();
         ensure!(
             longest.is_some_and(|longest| longest <= table.longest()),
-            "an anchor is longer than is known"
+            "an anchor is longer than the table's longest prefix"
         );
         Ok((expected.len(), bytes))
     }
@@ -151,16 +152,16 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
 fn check_item(item: TrieItem, prefix: &[u8], expected: &ExpectedTrieNode) -> Result<(), String> {
     ensure!(item.len() == prefix.len(), "the item of {prefix:?} says length {}", item.len());
-    ensure!(item.before() == expected.before, "before {prefix:?} stands another leaf");
+    ensure!(item.before() == expected.before, "{prefix:?} has another leaf before it");
     ensure!(item.children() == expected.children.len(), "{prefix:?} has {} children", item.children());
     for &(child, last) in &expected.children {
         ensure!(item.has(child), "{prefix:?} lacks its child {child:?}");
-        ensure!(item.last_of(child) == Some(last), "the last leaf of {prefix:?}, {child:?} is another one");
+        ensure!(item.last_of(child) == Some(last), "the last leaf of {prefix:?}, {child:?} is wrong");
     }
     Ok(())
 }
 
-/// Verifies a leaf's slots, ranks and keys; returns how many keys it has.
+/// Verifies a leaf's slots, ranks and keys. Returns the number of its keys.
 fn check_leaf<S: Slot, const W: usize>(
     index: &Wormhole<S, W>,
     leaf: WormholeLeaf,
@@ -188,8 +189,9 @@ fn check_leaf<S: Slot, const W: usize>(
         let hash = if leaf.is_keyed() { index.keyed } else { index.plain };
         let tag = (hash.of(key) >> 48) as u16;
         ensure!(record.tag() == tag, "key {key:?} has a wrong tag");
-        let way = (0..LINES).map(|step| (home(tag) + step) % LINES).take_while(|&line| line != slot / LINE);
-        for line in way {
+        let lines_before =
+            (0..LINES).map(|step| (home(tag) + step) % LINES).take_while(|&line| line != slot / LINE);
+        for line in lines_before {
             ensure!(leaf.spilled() & 1 << line != 0, "key {key:?} lies past a line that has not spilled");
         }
     }

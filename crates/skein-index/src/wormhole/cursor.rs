@@ -1,10 +1,13 @@
-//! Cursors: along the leaf list, a leaf at a time.
+//! Cursors: along the list of leaves, one leaf at a time.
 //!
-//! Upward, the next leaf is the one that was linked when the leaf was looked at: what has come in between since then was in this leaf.
-//! Downward, a leaf counts as the left one only while its link to the right leads back; otherwise the cursor looks again, or seeks
-//! from the anchor. A deleted leaf to the right sends the cursor to seek from that leaf's anchor, below which it has met all there was; a
-//! view that has changed, from the key that the cursor stands on. Source: Wormhole, Algorithm 2,
-//! `RangeSearchAscending`; the way down is ours.
+//! Forward, the next leaf is the one that was linked when the cursor viewed the current leaf. A
+//! leaf inserted in between since then came from a split of the current leaf, so the view already
+//! has its keys. Backward, a leaf counts as the left one only while its link to the right leads
+//! back to the current leaf. Otherwise the cursor looks again, or seeks from the anchor.
+//!
+//! If the leaf to the right is deleted, the cursor seeks from that leaf's anchor: it has returned
+//! all keys below it. If the view has changed, the cursor seeks from its current key. Source:
+//! Wormhole, Algorithm 2, `RangeSearchAscending`; backward scans are ours.
 
 use std::marker::PhantomData;
 
@@ -24,7 +27,7 @@ use crate::slot::Slot;
 enum WormholeCursorState {
     Fresh,
     BeforeFirst,
-    /// With the value's word as it was when the cursor came here.
+    /// On a record. The word is that of its value when the cursor reached it.
     On(KeyRecord, u64),
     PastLast,
 }
@@ -38,8 +41,8 @@ pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
     state: WormholeCursorState,
 }
 
-// SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
-// thread, so may the cursor.
+// SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
+// guard may move to another thread, so may the cursor.
 unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for WormholeCursor<'_, S, G, W> {}
 
 impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
@@ -49,7 +52,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
     /// Moves to the first key from `key` on, in the given direction.
     fn seek_from(&mut self, key: &[u8], inclusive: bool, forward: bool) -> bool {
-        // No key is longer, so the longest prefix of it that a key could be stands for it; upward, that prefix itself is below it.
+        // No key in the index is longer than the limit. So the longest allowed prefix of `key`
+        // replaces it. Forward, that prefix itself is below `key` and must be excluded.
         let (key, inclusive) =
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
         let target = self.index.locate(key);
@@ -69,14 +73,14 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
             }
             if !matches!(side, LeafSide::Inside) {
                 walk.turn(self.index, key, side);
-            } else if self.look(leaf, version, LeafStart::Key { key, tag, inclusive }, forward) {
+            } else if self.view_leaf(leaf, version, LeafStart::Key { key, tag, inclusive }, forward) {
                 return self.settle(forward);
             }
         }
     }
 
-    /// Makes a leaf the view. False if that has to be tried again.
-    pub(super) fn look(
+    /// Makes a leaf the view. Returns false if the caller must try again.
+    pub(super) fn view_leaf(
         &mut self,
         leaf: WormholeLeaf,
         version: Version,
@@ -94,7 +98,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         false
     }
 
-    /// Comes to a leaf at its end. False if it was deleted.
+    /// Enters a leaf at the end that the scan reaches first. Returns false if the leaf is deleted.
     fn enter(&mut self, leaf: WormholeLeaf, forward: bool) -> bool {
         leaf.prefetch_all();
         loop {
@@ -102,34 +106,35 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
             if version.is_deleted() {
                 return false;
             }
-            if self.look(leaf, version, LeafStart::End, forward) {
+            if self.view_leaf(leaf, version, LeafStart::End, forward) {
                 return true;
             }
         }
     }
 
-    /// The state of a cursor on the record at the place of its view.
+    /// Returns the state of a cursor on the record at the view's position.
     #[inline(always)]
     fn on(view: &LeafView<W>, record: KeyRecord) -> WormholeCursorState {
         WormholeCursorState::On(record, Wormhole::<S, W>::word(view.leaf, view.slot(), record))
     }
 
-    /// Stands on the record at the view's place, or on the next one there is.
+    /// Stands on the record at the view's position, or on the next record in the given direction.
     pub(super) fn settle(&mut self, forward: bool) -> bool {
         loop {
-            let Some(view) = &self.view else { return self.run_off(forward) };
+            let Some(view) = &self.view else { return self.move_off_end(forward) };
             if !view.is_past_end() {
                 let Some(record) = view.record() else { return self.resume(forward) };
                 self.state = Self::on(view, record);
                 return true;
             }
-            // Where to seek from if the neighbour was deleted: not from the cursor's key, which a seek that came past the end has none of.
+            // The key to seek from if the neighbour is deleted. The cursor's own key does not
+            // serve: a seek that has passed the end of a leaf has none.
             let (entered, boundary) = if forward {
-                let Some(next) = view.next else { return self.run_off(true) };
+                let Some(next) = view.next else { return self.move_off_end(true) };
                 (self.enter(next, true), next.anchor())
             } else {
                 let left = view.leaf;
-                let Some(entered) = self.step_back(left) else { return self.run_off(false) };
+                let Some(entered) = self.step_back(left) else { return self.move_off_end(false) };
                 (entered, left.anchor())
             };
             if !entered {
@@ -138,7 +143,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         }
     }
 
-    /// Comes to the leaf left of `leaf`, at its end; none if there is no such. False if `leaf` was deleted.
+    /// Enters the leaf left of `leaf`, at its end. Returns `None` if there is no such leaf, and
+    /// false if `leaf` is deleted.
     fn step_back(&mut self, leaf: WormholeLeaf) -> Option<bool> {
         loop {
             let prev = leaf.prev();
@@ -151,8 +157,9 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         }
     }
 
-    /// The leaf has changed, or the scan turns: seeks anew from where the cursor stands. A view's first record is always there, so who comes
-    /// to one that is not has stood on one.
+    /// Seeks again from the cursor's key, because the leaf has changed or the scan turns round. The
+    /// first record of a view is always loaded, so a cursor that finds a record missing stands on a
+    /// key.
     #[cold]
     fn resume(&mut self, forward: bool) -> bool {
         let WormholeCursorState::On(record, _) = self.state else {
@@ -161,7 +168,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         self.seek_from(record.key(), false, forward)
     }
 
-    fn run_off(&mut self, forward: bool) -> bool {
+    fn move_off_end(&mut self, forward: bool) -> bool {
         self.state = if forward { WormholeCursorState::PastLast } else { WormholeCursorState::BeforeFirst };
         self.view = None;
         false
@@ -185,7 +192,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 }
 
-/// Brings a leaf's keys into order, for this scan and for those that come.
+/// Sorts a leaf's keys, for this scan and for later ones.
 #[cold]
 fn sort_leaf<const W: usize>(leaf: WormholeLeaf) {
     let Some(latch) = LeafLatch::<W>::take(leaf) else { return };

@@ -1,21 +1,26 @@
-//! Items: the inner nodes of the trie of anchors, one for each prefix of an anchor that is no whole anchor.
+//! Items: the inner nodes of the trie. An item stands for a prefix of an anchor that is not a whole
+//! anchor.
 //!
 //! ```text
-//!   word 0       prefix length 16, number of children 16, children below the bytes 0, 64, 128, 192: 8 each; the first of these is 1 if an
-//!                anchor ends here (the terminator, a child below all bytes), 0 otherwise
-//!   words 1-4    which bytes have a child: 256 bits
-//!   words 5 -    the leaf left of this subtree, then the last leaf of each child, in order
+//!   word 0     prefix length 16, number of children 16, then four counts of 8 bits:
+//!              the children below bytes 0, 64, 128 and 192. The first count is 1 if an anchor
+//!              ends here (the terminator is a child below all bytes), otherwise 0
+//!   words 1-4  which bytes have a child: 256 bits
+//!   words 5 -  the leaf left of this subtree, then the last leaf of each child, in order
 //! ```
 //!
-//! The leaf for a key that leaves the trie here is one word of the item: the one at the number of children below the key's next byte. The paper
-//! keeps the subtree's first and last leaf and finds the neighbouring child by one more probe of the hash table (section 2.4,
-//! `searchTrieHT`); ours pays a word per child and saves that probe, which is a dependent read, and often a second one to step left.
+//! If a key leaves the trie at an item, its leaf is one word of the item: the word at the number of
+//! children below the key's next byte. The paper keeps the subtree's first and last leaf and finds
+//! the neighbouring child by another probe of the hash table (section 2.4, `searchTrieHT`). Ours
+//! uses a word per child and saves that probe, which is a dependent read, and often a second one to
+//! step left.
 //!
 //! # Invariants
-//! 1. Length, bits and number of leaves never change once the item is linked: a child comes or goes with a new item. Which
-//!    leaf stands at a place changes under the table's lock.
+//! 1. Length, bits and number of leaves never change after the item is linked: inserting or
+//!    removing a child makes a new item. The leaf at a position changes under the table's lock.
 //! 2. An item is used only while it is live, as a leaf is (`leaf/`).
-//! 3. An item has at least one child. Its last word is a leaf of its subtree, so that leaf's anchor starts with the prefix.
+//! 3. An item has at least one child. Its last word is a leaf of its subtree, so that leaf's anchor
+//!    starts with the prefix.
 
 use std::ptr::NonNull;
 
@@ -31,15 +36,14 @@ const COUNT_SHIFT: u32 = 16;
 const BELOW_SHIFT: u32 = 32;
 const TERMINATOR: u64 = 1 << BELOW_SHIFT;
 
-/// A child of an item: the terminator, or a byte. In order.
+/// A child of an item: a byte, or the terminator (`None`), which sorts first.
 pub(super) type TrieItemChild = Option<u8>;
 
-/// An item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrieItem(NonNull<AtomicU64>);
 
 impl TrieItem {
-    /// An item for a prefix of `len` bytes, with one child.
+    /// Allocates an item for a prefix of `len` bytes, with one child.
     pub(super) fn with_child(
         arena: &Arena,
         len: usize,
@@ -67,19 +71,19 @@ impl TrieItem {
         let block = arena.alloc(size(children(head)), MemoryPart::Nodes).cast::<AtomicU64>();
         block.as_ptr().expose_provenance();
         for (index, word) in words.enumerate() {
-            // SAFETY: `size` counts these words; the block is ours alone.
+            // SAFETY: `size` counts these words; the block is exclusively ours.
             unsafe { block.add(index).write(AtomicU64::new(word)) };
         }
         Self(block)
     }
 
-    /// The item at an address.
+    /// Returns the item at an address.
     ///
     /// # Safety
     /// The address came from [`Self::address`], and invariant 2 holds for the item.
     #[inline(always)]
     pub(super) unsafe fn from_address(address: u64) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's promise.
         Self(unsafe { at_address(address) })
     }
 
@@ -88,7 +92,7 @@ impl TrieItem {
         address_of(self.0)
     }
 
-    /// Asks for the item's first two lines: those of an item of few children.
+    /// Prefetches the item's first two lines, which are all of an item with few children.
     #[inline(always)]
     pub(super) fn prefetch(self) {
         let start = self.0.as_ptr().cast::<u8>();
@@ -104,7 +108,7 @@ impl TrieItem {
 
     #[inline(always)]
     fn head(self) -> u64 {
-        // Relaxed: never changes (invariant 1); linking the item orders it.
+        // Relaxed: never changes (invariant 1); the link to the item orders it.
         self.word(0).load(Ordering::Relaxed)
     }
 
@@ -113,23 +117,22 @@ impl TrieItem {
         std::array::from_fn(|index| self.word(1 + index).load(Ordering::Relaxed))
     }
 
-    /// The prefix's length.
     #[inline(always)]
     pub(super) fn len(self) -> usize {
         (self.head() as u16).into()
     }
 
-    /// How many children there are, the terminator included.
+    /// Returns the number of children, the terminator included.
     pub(super) fn children(self) -> usize {
         children(self.head())
     }
 
-    /// Whether an anchor ends here.
+    /// Returns whether an anchor ends here.
     pub(super) fn has_terminator(self) -> bool {
         self.head() & TERMINATOR != 0
     }
 
-    /// Whether there is such a child.
+    /// Returns whether the item has this child.
     pub(super) fn has(self, child: TrieItemChild) -> bool {
         match child {
             None => self.has_terminator(),
@@ -137,7 +140,7 @@ impl TrieItem {
         }
     }
 
-    /// How many children are below `child`.
+    /// Returns the number of children below `child`.
     #[inline(always)]
     fn rank(self, child: TrieItemChild) -> usize {
         let Some(byte) = child else { return 0 };
@@ -150,51 +153,52 @@ impl TrieItem {
     #[inline(always)]
     fn leaf_at(self, place: usize) -> Option<WormholeLeaf> {
         let address = self.word(LEAVES + place).load(PROTECT);
-        // SAFETY: a leaf is taken out of all items before it is retired; callers hold a guard.
+        // SAFETY: a leaf is removed from all items before it is retired; callers hold a guard.
         (address != 0).then(|| unsafe { WormholeLeaf::from_address(address) })
     }
 
-    /// The leaf for keys that go on with `next` after the prefix, or end there, and no child leads further; none if all leaves
-    /// are above them.
+    /// Returns the leaf for keys that leave the trie here: those that continue with `next`, or end
+    /// here, where no child leads further. Returns `None` if all leaves are above such keys.
     #[inline(always)]
     pub(super) fn target(self, next: TrieItemChild) -> Option<WormholeLeaf> {
         let place = match next {
-            // The key is the prefix: the terminator, if it is there, is not above it.
+            // The key is the prefix itself. A terminator is not above it.
             None => usize::from(self.has_terminator()),
             next => self.rank(next),
         };
         self.leaf_at(place)
     }
 
-    /// The leaf left of the subtree.
+    /// Returns the leaf left of the subtree.
     pub(super) fn before(self) -> Option<WormholeLeaf> {
         self.leaf_at(0)
     }
 
-    /// The caller holds the table's lock, as for all that follow.
+    /// Replaces the leaf left of the subtree. Here and below, the caller must hold the table's
+    /// lock.
     pub(super) fn set_before(self, leaf: Option<WormholeLeaf>) {
         // Release: pairs with the load in `leaf_at`; the leaf is initialised.
         self.word(LEAVES).store(leaf.map_or(0, WormholeLeaf::address), Ordering::Release);
     }
 
-    /// The last leaf of a child that is there.
+    /// Returns the last leaf of a child, which must be present.
     pub(super) fn last_of(self, child: TrieItemChild) -> Option<WormholeLeaf> {
         self.leaf_at(self.rank(child) + 1)
     }
 
-    /// Makes another leaf the last one of a child.
+    /// Replaces the last leaf of a child.
     pub(super) fn set_last_of(self, child: TrieItemChild, leaf: WormholeLeaf) {
         // Release: as in `set_before`.
         self.word(LEAVES + self.rank(child) + 1).store(leaf.address(), Ordering::Release);
     }
 
-    /// A leaf of the subtree.
+    /// Returns a leaf of the subtree.
     #[inline(always)]
     pub(super) fn sample(self) -> Option<WormholeLeaf> {
         self.leaf_at(self.children())
     }
 
-    /// This item with one more child.
+    /// Returns a copy of this item with one more child.
     pub(super) fn with(self, arena: &Arena, child: TrieItemChild, last: WormholeLeaf) -> Self {
         let (place, mut bits) = (self.rank(child) + 1, self.bits());
         if let Some(byte) = child {
@@ -209,7 +213,7 @@ impl TrieItem {
         Self::new(arena, self.len(), child.is_none() || self.has_terminator(), bits, leaves)
     }
 
-    /// This item with one child less; none if that was the only one.
+    /// Returns a copy of this item with one child less; `None` if that was the only child.
     pub(super) fn without(self, arena: &Arena, child: TrieItemChild) -> Option<Self> {
         if self.children() == 1 {
             return None;
@@ -226,23 +230,24 @@ impl TrieItem {
     /// Frees the item.
     ///
     /// # Safety
-    /// Nobody can reach the item, and it is counted as `part`.
+    /// No thread can reach the item, and it is counted as `part`.
     pub(super) unsafe fn free(self, part: MemoryPart) {
         let size = size(self.children());
-        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        // SAFETY: allocated in `new` with this size; the rest is the caller's promise.
         unsafe { Arena::free(self.0.cast(), size, part) };
     }
 
-    /// Frees the item once nobody can see it.
+    /// Frees the item when no thread can see it any more.
     ///
     /// # Safety
-    /// The item is unlinked: no one who takes a guard from now on can reach it.
+    /// The item is unlinked: no guard entered from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(word: *mut AtomicU64, _: &GracePeriod) {
-            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            // SAFETY: the collector passes the pointer that `retire` gave it, after the grace
+            // period.
             unsafe { TrieItem(NonNull::new_unchecked(word)).free(MemoryPart::Retired) };
         }
-        // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
+        // SAFETY: live and counted as `Nodes`; the caller guarantees that it is unlinked.
         unsafe {
             Arena::recount(self.0.cast(), size(self.children()), MemoryPart::Nodes, MemoryPart::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);
@@ -250,7 +255,7 @@ impl TrieItem {
     }
 }
 
-/// An item's first word.
+/// Returns an item's first word.
 fn head(len: usize, terminator: bool, bits: [u64; 4]) -> u64 {
     debug_assert!(len <= MAX_KEY_LEN);
     let (mut head, mut below) = (len as u64, u64::from(terminator));

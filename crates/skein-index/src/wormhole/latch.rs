@@ -1,7 +1,8 @@
-//! A leaf's lock as a value: dropping it unlocks, so a panic in a caller's closure leaves nothing locked.
+//! A leaf's lock as a value. Dropping it unlocks, so a panic in a caller's closure leaves no lock
+//! held.
 //!
 //! # The order of locks
-//! Leaves from left to right, then the trie's (`meta.rs`).
+//! Leaves from left to right, then the trie's lock (`meta_trie.rs`).
 
 use std::ops::Deref;
 
@@ -15,7 +16,7 @@ use super::variant::{ALONE, has};
 pub(super) struct LeafLatch<const W: usize>(WormholeLeaf);
 
 impl<const W: usize> LeafLatch<W> {
-    /// Locks a leaf, waiting for it; none if it is deleted.
+    /// Locks a leaf, and blocks until it has the lock. Returns `None` if the leaf is deleted.
     #[inline]
     pub(super) fn take(leaf: WormholeLeaf) -> Option<Self> {
         if !has(W, ALONE) {
@@ -25,36 +26,35 @@ impl<const W: usize> LeafLatch<W> {
         (!leaf.peek::<W>().is_deleted()).then_some(latch)
     }
 
-    /// The version of leaves that are created to be [`of_new`](Self::of_new).
+    /// The version of a leaf that is created for [`of_new`](Self::of_new).
     pub(super) const NEW: Version =
         if has(W, ALONE) { Version::BORDER } else { Version::BORDER.as_locked_split() };
 
-    /// The latch of a leaf that was created locked.
+    /// Returns the latch of a leaf that was created locked.
     pub(super) fn of_new(leaf: WormholeLeaf) -> Self {
         debug_assert!(has(W, ALONE) || leaf.version().peek().is_locked());
         Self(leaf)
     }
 
-    /// The leaf.
     pub(super) fn leaf(&self) -> WormholeLeaf {
         self.0
     }
 
-    /// Announces that records or ranks move within the leaf.
+    /// Marks the leaf before records or ranks move within it.
     pub(super) fn mark_inserting(&self) {
         if !has(W, ALONE) {
             self.0.version().mark_inserting();
         }
     }
 
-    /// Announces that the leaf's range will change.
+    /// Marks the leaf before its range changes.
     pub(super) fn mark_splitting(&self) {
         if !has(W, ALONE) {
             self.0.version().mark_splitting();
         }
     }
 
-    /// Announces that the leaf is unlinked for good.
+    /// Marks the leaf as unlinked for good.
     pub(super) fn mark_deleted(&self) {
         if !has(W, ALONE) {
             self.0.version().mark_deleted();

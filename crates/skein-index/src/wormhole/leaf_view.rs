@@ -1,15 +1,17 @@
-//! A leaf as a cursor sees it: its order at one moment, and the records around the cursor's place, fetched ahead.
+//! A leaf as a cursor sees it: the order of its keys at one moment, and the prefetched records
+//! around the cursor's position.
 //!
-//! Words of slots are loaded some steps before the cursor comes there, so that the records' cache lines are on their way meanwhile.
-//! Each load is followed by a look at the version: as long as it has not changed, ranks and slots belong together. If it has, the view
-//! ends there, and the cursor seeks anew from the key it stands on.
+//! The view loads the words of slots some steps ahead of the cursor, so that the records' cache
+//! lines are already on their way. After each load it checks the leaf's version: while the version
+//! is unchanged, ranks and slots belong together. If it has changed, the view ends there, and the
+//! cursor seeks again from its current key.
 
 use skein_sync::version::Version;
 
 use super::leaf::{LeafRanks, WormholeLeaf};
 use crate::record::KeyRecord;
 
-/// How far ahead records are fetched; a power of two.
+/// How many records ahead of the cursor are prefetched; a power of two.
 const AHEAD: usize = 16;
 
 /// A leaf at one moment.
@@ -19,35 +21,35 @@ pub(super) struct LeafView<const W: usize> {
     version: Version,
     ranks: LeafRanks,
     pub(super) next: Option<WormholeLeaf>,
-    /// The cursor's place.
+    /// The cursor's position.
     rank: usize,
     forward: bool,
-    /// The rank that is loaded next; none if the leaf has changed or ends there.
+    /// The rank that is loaded next; `None` if the leaf has changed or ends there.
     edge: Option<usize>,
-    /// What was loaded, by rank; 0 elsewhere.
+    /// The loaded words, by rank; 0 elsewhere.
     words: [u64; 2 * AHEAD],
 }
 
-/// Where in a leaf to begin.
+/// Where in a leaf a scan starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LeafStart<'k> {
-    /// At its end: the first key of a scan up, the last of a scan down.
+    /// At its end: at the first key of a forward scan, the last key of a backward scan.
     End,
-    /// At this key, whose tag is given, or beside it.
+    /// At this key, whose tag is given, or next to it.
     Key { key: &'k [u8], tag: u16, inclusive: bool },
 }
 
-/// Why a leaf cannot be viewed yet.
+/// The reason why a leaf cannot be viewed yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LeafUnready {
     /// Its keys are out of order.
     Unsorted,
-    /// Something has changed.
+    /// The leaf has changed.
     Changed,
 }
 
 impl<const W: usize> LeafView<W> {
-    /// Looks at a leaf, which is to have this version.
+    /// Views a leaf, which must have this version.
     pub(super) fn of(
         leaf: WormholeLeaf,
         version: Version,
@@ -74,7 +76,7 @@ impl<const W: usize> LeafView<W> {
         if leaf.changed::<W>(version) {
             return Err(LeafUnready::Changed);
         }
-        // A seek may be for few keys; who comes along the list wants many.
+        // A seek may need only few keys. A scan that enters along the list needs many.
         let at_once = if matches!(start, LeafStart::End) { AHEAD } else { AHEAD / 4 };
         for _ in 0..at_once {
             view.load();
@@ -105,45 +107,46 @@ impl<const W: usize> LeafView<W> {
         }
     }
 
-    /// Whether the cursor has left the leaf.
+    /// Returns whether the cursor has left the leaf.
     #[inline(always)]
     pub(super) fn is_past_end(&self) -> bool {
         self.rank >= self.ranks.count
     }
 
-    /// Whether the view goes this way.
+    /// Returns whether the view was loaded in this direction.
     pub(super) fn is_deleted(&self, forward: bool) -> bool {
         self.forward == forward
     }
 
-    /// The record at the cursor's place, which is in the leaf; none if the leaf changed before it was loaded.
+    /// Returns the record at the cursor's position; `None` if the leaf changed before it was
+    /// loaded. The position must be in the leaf.
     #[inline(always)]
     pub(super) fn record(&self) -> Option<KeyRecord> {
         // SAFETY: validated when it was loaded; the cursor borrows a guard.
         unsafe { KeyRecord::from_word(self.words[self.rank % (2 * AHEAD)]) }
     }
 
-    /// The slot at the cursor's place. REQUIRES: a place that is not past the end.
+    /// Returns the slot at the cursor's position, which must not be past the end.
     #[inline(always)]
     pub(super) fn slot(&self) -> usize {
         self.ranks.slots[self.rank].into()
     }
 
-    /// Moves one place on.
+    /// Moves one position on.
     #[inline(always)]
     pub(super) fn step(&mut self) {
         self.words[self.rank % (2 * AHEAD)] = 0;
         self.rank = if self.forward { self.rank + 1 } else { self.rank.wrapping_sub(1) };
         self.load();
-        // After a seek the lead grows with the steps taken.
+        // After a seek, the number of prefetched records grows with the steps.
         if self.edge.is_some_and(|edge| edge.abs_diff(self.rank) < AHEAD) {
             self.load();
         }
     }
 }
 
-/// The rank of the first key from `key` on in the scan's direction; past the end, or before the start wrapped around, if there is
-/// none.
+/// Returns the rank of the first key from `key` on in the scan's direction. If there is no such
+/// key, the rank is past the end; backward, it wraps around.
 fn rank_beside<const W: usize>(
     leaf: WormholeLeaf,
     ranks: &LeafRanks,

@@ -1,16 +1,20 @@
-//! Lookups: the longest prefix of the key that is in the trie, then a leaf, without a lock and without a store.
+//! Lookups: find the longest prefix of the key in the trie, then a leaf, without a lock and without
+//! a store.
 //!
 //! ```text
-//!   lengths  0 ············ mid ············ longest + 1        is the prefix of this length in the table?
-//!            └─ yes: right half, and the hash goes on from here; no: left half (section 2.3, Algorithm 1)
-//!   then     leaf ─► that one
-//!            item ─► one word of it (`item.rs`)
+//!   lengths  0 ············ mid ············ longest + 1
+//!            is the prefix of length mid in the table? (section 2.3, Algorithm 1)
+//!              yes: continue in the right half      no: in the left half
+//!   then     leaf ─► that leaf
+//!            item ─► one word of the item (`item.rs`)
 //! ```
 //!
-//! Tags are trusted on the way (section 3.1), and so is a table that a writer may be changing: what comes out is a guess. A key that is found in
-//! the leaf was there; a key that is not found is absent only if the leaf's anchor is at most the key, the next leaf's above it, and
-//! the leaf's version has not changed meanwhile. Otherwise the search goes right along the list (the leaf has split, and the trie does not
-//! know yet), left (the leaf was merged), or starts over with full comparisons of prefixes.
+//! The search trusts tags (section 3.1), and a table that a writer may be changing, so its result
+//! is a guess. A key found in the leaf is present. A key that is not found is absent only if the
+//! leaf's anchor is at most the key, the next leaf's anchor is above it, and the leaf's version has
+//! not changed during the check. Otherwise the search moves right along the list (the leaf has
+//! split, and the trie does not show it yet), moves left (the leaf was merged), or restarts with
+//! full comparisons of prefixes.
 
 use super::Wormhole;
 use super::leaf::{LeafSide, WormholeLeaf};
@@ -21,35 +25,35 @@ use crate::hash::PrefixHasher;
 use crate::index::MAX_KEY_LEN;
 use crate::slot::Slot;
 
-/// Steps to the right before the search asks the trie again.
+/// Number of steps along the list before the search asks the trie again.
 const STEPS_MAX: usize = 4;
 
-/// A guess at the leaf for a key, and the key's tag there.
+/// A guess at the leaf for a key, and the key's tag in that leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafGuess {
     pub(super) leaf: WormholeLeaf,
     pub(super) tag: u16,
 }
 
-/// What is known of the longest prefix: it has at least `len` bytes and less than `end`.
+/// The length of the longest prefix, as far as it is known: at least `len` and less than `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PrefixBounds {
     pub(super) len: usize,
     pub(super) end: usize,
-    /// The word that leads to the node of the first `len` bytes.
+    /// The word of the node of the first `len` bytes.
     node: u64,
 }
 
 impl PrefixBounds {
-    /// Whether another prefix has to be probed.
+    /// Returns whether another prefix must be probed.
     #[inline(always)]
     pub(super) fn is_open(&self) -> bool {
         self.len + 1 < self.end && is_item(self.node)
     }
 
-    /// Takes in what the table has for the first `len` bytes: a node's word, or 0.
+    /// Narrows the bounds by the table's answer for the first `len` bytes: a node's word, or 0.
     #[inline(always)]
-    pub(super) fn learn(&mut self, len: usize, node: u64) {
+    pub(super) fn narrow_to(&mut self, len: usize, node: u64) {
         if node == 0 {
             self.end = len;
         } else {
@@ -57,22 +61,23 @@ impl PrefixBounds {
         }
     }
 
-    /// The node of the first `len` bytes. The caller still holds the guard, or the lock, under which it was found.
+    /// Returns the node of the first `len` bytes. The caller must still hold the guard, or the
+    /// lock, under which it was found.
     #[inline(always)]
     pub(super) fn node(&self) -> MetaTrieNode {
-        // SAFETY: the root's word, or an entry's, which `learn` has seen not to be 0.
+        // SAFETY: the word of the root or of an entry; `narrow_to` has checked that it is not 0.
         unsafe { MetaTrieNode::from_word(self.node).unwrap_unchecked() }
     }
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// What is known at first.
+    /// Returns the bounds at the start of a search.
     #[inline(always)]
-    pub(super) fn begin(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
+    pub(super) fn initial_bounds(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
         PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
     }
 
-    /// The hash of the prefix of `len` bytes.
+    /// Returns the hash of the prefix of `len` bytes.
     #[inline(always)]
     pub(super) fn hash(table: &PrefixTable, prefixes: &PrefixHasher<'_>, len: usize) -> u64 {
         if has(W, WITHOUT_INCREMENTAL_HASH) {
@@ -82,7 +87,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// The word of the node of a prefix whose length and hash are given, by tag alone unless `exact`; 0 if there is none.
+    /// Returns the word of the node of a prefix whose length and hash are given, or 0 if there is
+    /// no such node. Compares only the tag unless `exact`.
     #[inline(always)]
     pub(super) fn probe(
         table: &PrefixTable,
@@ -97,33 +103,33 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// The longest prefix in the table.
+    /// Finds the longest prefix in the table.
     #[inline(always)]
     fn longest_prefix(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>, exact: bool) -> PrefixBounds {
-        let mut known = self.begin(table, prefixes.bytes());
-        while known.is_open() {
+        let mut bounds = self.initial_bounds(table, prefixes.bytes());
+        while bounds.is_open() {
             match probes(W) {
-                4 => Self::narrow::<4>(table, prefixes, exact, &mut known),
-                2 => Self::narrow::<2>(table, prefixes, exact, &mut known),
+                4 => Self::narrow::<4>(table, prefixes, exact, &mut bounds),
+                2 => Self::narrow::<2>(table, prefixes, exact, &mut bounds),
                 _ => {
-                    let len = known.len + (known.end - known.len) / 2;
+                    let len = bounds.len + (bounds.end - bounds.len) / 2;
                     let hash = Self::hash(table, prefixes, len);
-                    known.learn(len, Self::probe(table, prefixes, (len, hash), exact));
+                    bounds.narrow_to(len, Self::probe(table, prefixes, (len, hash), exact));
                 }
             }
         }
-        known
+        bounds
     }
 
-    /// Probes `N` prefixes at once, evenly apart.
+    /// Probes `N` prefixes at once, evenly spaced.
     #[inline(always)]
     fn narrow<const N: usize>(
         table: &PrefixTable,
         prefixes: &PrefixHasher<'_>,
         exact: bool,
-        known: &mut PrefixBounds,
+        bounds: &mut PrefixBounds,
     ) {
-        let (start, gap) = (known.len, known.end - known.len);
+        let (start, gap) = (bounds.len, bounds.end - bounds.len);
         let mut probes = [(0, 0); N];
         for (index, probe) in probes.iter_mut().enumerate() {
             let len = (start + gap * (index + 1) / (N + 1)).max(start + 1);
@@ -131,64 +137,66 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             table.prefetch(probe.1);
         }
         for probe in probes.into_iter().rev() {
-            known.learn(probe.0, Self::probe(table, prefixes, probe, exact));
-            if known.len == probe.0 {
+            bounds.narrow_to(probe.0, Self::probe(table, prefixes, probe, exact));
+            if bounds.len == probe.0 {
                 return;
             }
         }
     }
 
-    /// The leaf that a longest prefix leads to; none if the trie has changed or a tag was wrong.
+    /// Returns the leaf that a longest prefix leads to; `None` if the trie has changed or a tag was
+    /// wrong.
     #[inline(always)]
-    pub(super) fn leaf_after(&self, key: &[u8], known: &PrefixBounds) -> Option<WormholeLeaf> {
-        match known.node() {
+    pub(super) fn leaf_after(&self, key: &[u8], bounds: &PrefixBounds) -> Option<WormholeLeaf> {
+        match bounds.node() {
             MetaTrieNode::Leaf(leaf) => Some(leaf),
-            MetaTrieNode::Item(item) if item.len() == known.len => {
-                Some(item.target(key.get(known.len).copied()).unwrap_or(self.first))
+            MetaTrieNode::Item(item) if item.len() == bounds.len => {
+                Some(item.target(key.get(bounds.len).copied()).unwrap_or(self.first))
             }
             MetaTrieNode::Item(_) => None,
         }
     }
 
-    /// The key's tag in leaves that are not keyed.
+    /// Returns the key's tag in leaves that are not keyed.
     #[inline(always)]
     pub(super) fn tag(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>) -> u16 {
         let hash = if table.hash.is_keyed() { self.plain.of(prefixes.bytes()) } else { prefixes.whole() };
         (hash >> 48) as u16
     }
 
-    /// A guess at the leaf for a key, which is not too long.
+    /// Returns a guess at the leaf for a key, which must not be too long.
     #[inline(always)]
     pub(super) fn locate(&self, key: &[u8]) -> LeafGuess {
         let table = self.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
-        let known = self.longest_prefix(table, &prefixes, false);
+        let bounds = self.longest_prefix(table, &prefixes, false);
         let tag = self.tag(table, &prefixes);
-        match self.leaf_after(key, &known) {
+        match self.leaf_after(key, &bounds) {
             Some(leaf) => LeafGuess { leaf, tag },
             None => LeafGuess { leaf: self.locate_exactly(key), tag },
         }
     }
 
-    /// The leaf for a key; a guess only while writers change the trie.
+    /// Returns the leaf for a key. It is exact unless a writer is changing the trie.
     #[cold]
     pub(super) fn locate_exactly(&self, key: &[u8]) -> WormholeLeaf {
         let table = self.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
-        let known = self.longest_prefix(table, &prefixes, true);
-        self.leaf_after(key, &known).unwrap_or(self.first)
+        let bounds = self.longest_prefix(table, &prefixes, true);
+        self.leaf_after(key, &bounds).unwrap_or(self.first)
     }
 
-    /// The last leaf, or one on the way to it: it may have split just now.
+    /// Returns the last leaf. It may have split just now.
     pub(super) fn last_leaf(&self) -> WormholeLeaf {
         let mut leaf = match self.meta.root() {
             MetaTrieNode::Leaf(leaf) => leaf,
             MetaTrieNode::Item(item) => item.sample().unwrap_or(self.first),
         };
         loop {
-            // In the middle of a merge the left leaf still leads to the deleted one, which leads back: there is nothing to do but wait.
+            // During a merge the left leaf still leads to the deleted one, which leads back to the
+            // left one. This loop repeats until the merge is complete.
             let deleted = leaf.stable::<W>().is_deleted();
             match if deleted { leaf.prev() } else { leaf.next() } {
                 Some(neighbour) => leaf = neighbour,
@@ -197,20 +205,20 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// Looks for a key in a leaf by the tag that the leaf wants.
+    /// Looks for a key in a leaf, by the tag that this leaf requires.
     #[inline]
     pub(super) fn find_in(&self, leaf: WormholeLeaf, key: &[u8], tag: u16) -> LeafSearch {
         let tag = if leaf.is_keyed() { self.keyed_tag(key) } else { tag };
         leaf.find::<W>(key, tag)
     }
 
-    /// The key's tag in keyed leaves.
+    /// Returns the key's tag in keyed leaves.
     #[cold]
     pub(super) fn keyed_tag(&self, key: &[u8]) -> u16 {
         (self.keyed.of(key) >> 48) as u16
     }
 
-    /// The word of `key`'s value.
+    /// Returns the word of `key`'s value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
         if key.len() > MAX_KEY_LEN {
@@ -221,7 +229,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         self.finish(key, target)
     }
 
-    /// The word of `key`'s value, with a guess at its leaf. What is found needs no look at the leaf's header.
+    /// Returns the word of `key`'s value, with a guess at its leaf. A key that is found needs no
+    /// look at the leaf's header.
     #[inline(always)]
     pub(super) fn finish(&self, key: &[u8], target: LeafGuess) -> Option<u64> {
         match target.leaf.find::<W>(key, target.tag).held {
@@ -230,7 +239,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// After a lookup that found nothing in the leaf it guessed, which may not have been the leaf.
+    /// Completes a lookup that found nothing in the guessed leaf, which may not be the right leaf.
     #[inline(never)]
     fn confirm(&self, key: &[u8], target: LeafGuess) -> Option<u64> {
         let mut walk = GuessWalk::new(target.leaf);
@@ -256,7 +265,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 }
 
-/// The way from a guessed leaf to the right one.
+/// The walk from a guessed leaf to the right one.
 #[derive(Debug)]
 pub(super) struct GuessWalk {
     pub(super) leaf: WormholeLeaf,
@@ -268,7 +277,7 @@ impl GuessWalk {
         Self { leaf, steps: 0 }
     }
 
-    /// Goes on from a leaf that the key is not in.
+    /// Moves on from a leaf whose range does not include the key.
     pub(super) fn turn<S: Slot, const W: usize>(
         &mut self,
         index: &Wormhole<S, W>,
@@ -282,7 +291,7 @@ impl GuessWalk {
         };
     }
 
-    /// Goes on from a leaf that was deleted: its keys are to the left.
+    /// Moves on from a deleted leaf. Its keys are in a leaf to the left.
     pub(super) fn leave<S: Slot, const W: usize>(&mut self, index: &Wormhole<S, W>, key: &[u8]) {
         self.steps += 1;
         self.leaf = match self.leaf.prev() {

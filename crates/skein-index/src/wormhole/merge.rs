@@ -1,19 +1,19 @@
 //! Merging leaves that removals have left small.
 //!
-//! Two neighbours become one when both together have at most seven eighths of what a leaf can hold,
-//! or one of them is empty. A removal that leaves its leaf half empty looks at both neighbours: at
-//! the right one under the lock that it holds, at the left one after it has given that up, since
-//! locks are taken from left to right. Two leaves that were emptied at once become one empty leaf,
-//! which goes on to be merged. So there is an empty leaf only where it is the only one, and that
-//! one is the first.
+//! Two neighbours merge when together they hold at most seven eighths of a leaf's capacity, or when
+//! one of them is empty. A removal that leaves its leaf at most half full checks both neighbours:
+//! the right one under the lock that it holds, the left one after it has released that lock,
+//! because locks are acquired from left to right. If two leaves are emptied at once, they become
+//! one empty leaf, which then merges in turn. So an empty leaf remains only if it is the only leaf,
+//! and that is the first one.
 //!
-//! A split leaves two halves, so a pair loses an eighth of a leaf before it merges, and gains an
-//! eighth before it splits again.
+//! A split leaves two halves. So a pair loses an eighth of a leaf before it merges, and gains an
+//! eighth before it splits again. Design: `docs/design/thinning.md`.
 //!
-//! Always the right leaf goes, whichever of the two the removal was in. It is marked deleted, its
-//! records go over, and its link to the left stays: whoever comes to it goes that way. The paper
-//! tries the left neighbour first, then the right one. Source: Wormhole, section 2.2 and Algorithm
-//! 4.
+//! The right leaf is always the one removed, whichever of the two the removal was in. It is marked
+//! deleted, its records move to the left leaf, and its link to the left stays, for readers that
+//! still reach it. The paper tries the left neighbour first, then the right one. Source: Wormhole,
+//! section 2.2 and Algorithm 4.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -24,14 +24,14 @@ use super::leaf::{LeafRanks, SLOTS, WormholeLeaf};
 use super::variant::width;
 use crate::slot::Slot;
 
-/// Whether two neighbouring leaves with so many keys become one.
+/// Returns whether two neighbouring leaves with these numbers of keys merge.
 fn fit<const W: usize>(left: usize, right: usize) -> bool {
     left + right <= width(W) * 7 / 8 || left == 0 || right == 0
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// After a removal: merges the leaf with a neighbour if they fit.
-    pub(super) fn tidy(&self, latch: LeafLatch<W>, guard: &impl Guard) {
+    /// Merges the leaf with a neighbour after a removal, if they fit in one leaf.
+    pub(super) fn merge_if_small(&self, latch: LeafLatch<W>, guard: &impl Guard) {
         let count = latch.count();
         if count > width(W) / 2 {
             return;
@@ -50,14 +50,14 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// Merges a leaf into its left neighbour if they still fit, once both are locked, the left one
+    /// Merges a leaf into its left neighbour, if they still fit when both are locked, the left one
     /// first.
     fn merge_left(&self, leaf: WormholeLeaf, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
             let Some(left) = LeafLatch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
-                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if
-                // it is not gone itself.
+                // Split or merged meanwhile. The thread that did it updates our leaf's `prev`,
+                // unless our leaf is deleted itself.
                 if leaf.is_deleted::<W>() {
                     return;
                 }
@@ -73,7 +73,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// Moves all keys of a leaf to its left neighbour, both locked.
+    /// Moves all keys of a leaf to its left neighbour. Both are locked.
     fn merge(&self, left: LeafLatch<W>, right: LeafLatch<W>, guard: &impl Guard) {
         let mut meta = self.meta.lock(&self.base.arena, guard);
         right.mark_deleted();
@@ -94,7 +94,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         // SAFETY: neither the list nor the trie leads to it any more.
         unsafe { gone.retire(guard) };
         if still_empty && let Some(latch) = LeafLatch::take(kept) {
-            self.tidy(latch, guard);
+            self.merge_if_small(latch, guard);
         }
     }
 

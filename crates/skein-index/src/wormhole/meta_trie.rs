@@ -3,20 +3,22 @@
 //! ```text
 //!   anchors  ""⊥  "Au"  "Jam"  "Jos"          ⊥ the terminator: less than every byte
 //!
-//!   ""  item {⊥, A, J}         "A" item {u}        "Au"  leaf
-//!   "J" item {a, o}            "Ja" item {m}       "Jam" leaf       "Jo" item {s}      "Jos" leaf
+//!   ""  item {⊥, A, J}      "A"  item {u}     "Au"  leaf
+//!   "J" item {a, o}         "Ja" item {m}     "Jam" leaf     "Jo" item {s}     "Jos" leaf
 //! ```
 //!
-//! No anchor is a prefix of another one, so each ends in a node of its own. Where that would not be so, the shorter one gets the
-//! terminator. The paper takes a zero byte for it, and a leaf whose keys differ in trailing zeros alone cannot be split then
-//! (section 3.3, "fat nodes"); ours is a symbol of its own, which no key has, so every leaf can be split. In comparisons of keys with
-//! anchors the terminator does not count.
+//! No anchor is a prefix of another one, so each anchor has its own node. If an anchor would be a
+//! prefix of another, it is extended by the terminator. The paper uses a zero byte as the
+//! terminator; then a leaf whose keys differ only in trailing zeros cannot be split (section 3.3,
+//! "fat nodes"). Ours is a symbol that no key contains, so every leaf can be split. The terminator
+//! is ignored when a key is compared with an anchor.
 //!
 //! # Invariants
-//! 1. Links between leaves, and which anchors are terminated, change under this lock too; it is taken after the leaves' locks and
-//!    held until the trie agrees with the links. Under the lock alone, then, trie and links agree.
-//! 2. Whoever holds this lock takes no leaf's.
-//! 3. What a change unlinks is retired when the trie leads to it no more.
+//! 1. Links between leaves, and the terminators of anchors, also change under this lock. It is
+//!    acquired after the leaves' locks and held until the trie agrees with the links. So a thread
+//!    that holds only this lock sees trie and links agree.
+//! 2. A thread that holds this lock acquires no leaf's lock.
+//! 3. Memory that a change unlinks is retired after the trie no longer leads to it.
 
 use std::ptr::null_mut;
 
@@ -34,17 +36,17 @@ use crate::memory::{Arena, MemoryPart};
 /// The trie.
 #[derive(Debug)]
 pub(super) struct MetaTrie {
-    /// The node of the empty prefix, which every search begins with.
+    /// The node of the empty prefix, at which every search starts.
     root: AtomicU64,
     table: AtomicPtr<PrefixTable>,
     lock: Mutex<()>,
-    /// The hash to go over to if someone chooses prefixes that collide.
+    /// The hash to use if somebody chooses prefixes that collide.
     keyed: PrefixHash,
     huge: bool,
 }
 
 impl MetaTrie {
-    /// The trie of one leaf whose anchor is empty.
+    /// Creates the trie of one leaf whose anchor is empty.
     pub(super) fn new(arena: &Arena, first: WormholeLeaf, keyed: PrefixHash, huge: bool) -> Self {
         let table = PrefixTable::for_entries(arena, 0, PrefixHash::crc32c(), huge);
         Self {
@@ -56,27 +58,27 @@ impl MetaTrie {
         }
     }
 
-    /// The table; callers hold a guard or the lock.
+    /// Returns the table. Callers hold a guard or the lock.
     #[inline(always)]
     pub(super) fn table(&self) -> &PrefixTable {
-        // SAFETY: a table is retired once another one is in its place.
+        // SAFETY: a table is retired only after another one has replaced it.
         unsafe { &*self.table.load(PROTECT) }
     }
 
-    /// The word of the node of the empty prefix; callers hold a guard or the lock.
+    /// Returns the word of the node of the empty prefix. Callers hold a guard or the lock.
     #[inline(always)]
     pub(super) fn root_word(&self) -> u64 {
         self.root.load(PROTECT)
     }
 
-    /// The node of the empty prefix; callers hold a guard or the lock.
+    /// Returns the node of the empty prefix. Callers hold a guard or the lock.
     #[inline(always)]
     pub(super) fn root(&self) -> MetaTrieNode {
-        // SAFETY: the root is never none, and retired once another one is in its place.
+        // SAFETY: the root is never 0, and is retired only after another node has replaced it.
         unsafe { MetaTrieNode::from_word(self.root_word()).unwrap_unchecked() }
     }
 
-    /// Takes the lock.
+    /// Locks the trie.
     pub(super) fn lock<'a, G: Guard>(&'a self, arena: &'a Arena, guard: &'a G) -> MetaTrieWriter<'a, G> {
         let held = lock(&self.lock);
         MetaTrieWriter { meta: self, arena, guard, path: PrefixHasher::empty(self.table().hash), _held: held }
@@ -85,10 +87,10 @@ impl MetaTrie {
     /// Frees the table and all items.
     ///
     /// # Safety
-    /// Nobody else can reach the trie, and it is not used again.
+    /// No other thread can reach the trie, and it is not used again.
     pub(super) unsafe fn free(&mut self) {
         let table = std::mem::replace(&mut self.table, AtomicPtr::new(null_mut())).load(Ordering::Relaxed);
-        // SAFETY: made by `Box::into_raw`; the caller gives it up.
+        // SAFETY: made by `Box::into_raw`; the trie gives up the table.
         let table = unsafe { Box::from_raw(table) };
         for node in table.nodes().chain([self.root()]) {
             if let MetaTrieNode::Item(item) = node {
@@ -104,19 +106,20 @@ pub(super) struct MetaTrieWriter<'a, G: Guard> {
     meta: &'a MetaTrie,
     arena: &'a Arena,
     guard: &'a G,
-    /// The anchor that lengths are meant in.
+    /// The anchor to which the `len` parameters of the methods refer.
     path: PrefixHasher<'a>,
     _held: MutexGuard<'a, ()>,
 }
 
-/// Where a node stands.
-enum TrieNodeSeat {
+/// The position of a node in the trie.
+enum NodePosition {
     Root,
     Entry(PrefixEntry),
 }
 
 impl<'a, G: Guard> MetaTrieWriter<'a, G> {
-    /// Follows the leaf list: `new` stands right of `left`, and `next` right of it.
+    /// Adds the anchor of `new` to the trie. In the list of leaves, `new` now follows `left`, and
+    /// `next` follows `new`.
     pub(super) fn insert_anchor(
         &mut self,
         left: WormholeLeaf,
@@ -130,32 +133,33 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         if !left.is_terminated() && anchor.starts_with(left.anchor()) {
             self.terminate(left);
         }
-        self.follow(anchor);
-        for (len, child) in steps(new) {
-            match self.seat(len) {
+        self.select_anchor(anchor);
+        for (len, child) in trie_path(new) {
+            match self.find_node(len) {
                 None => {
                     let item = TrieItem::with_child(self.arena, len, Some(left), child, new);
-                    self.add(len, MetaTrieNode::Item(item));
+                    self.add_node(len, MetaTrieNode::Item(item));
                 }
                 Some((_, MetaTrieNode::Item(item))) if item.has(child) => {
                     if item.last_of(child) == Some(left) {
                         item.set_last_of(child, new);
                     }
                 }
-                Some((seat, MetaTrieNode::Item(item))) => {
-                    self.put(&seat, MetaTrieNode::Item(item.with(self.arena, child, new)));
+                Some((position, MetaTrieNode::Item(item))) => {
+                    self.replace_node(&position, MetaTrieNode::Item(item.with(self.arena, child, new)));
                     self.retire(item);
                 }
                 Some((_, MetaTrieNode::Leaf(_))) => unreachable!("no anchor is a prefix of another one"),
             }
         }
         if !new.is_terminated() {
-            self.add(anchor.len(), MetaTrieNode::Leaf(new));
+            self.add_node(anchor.len(), MetaTrieNode::Leaf(new));
         }
         self.set_before(next, anchor, new);
     }
 
-    /// Follows the leaf list: `gone`, which stood right of `left`, does not any more, and `next` does.
+    /// Removes the anchor of `gone` from the trie. In the list of leaves, `gone` followed `left`;
+    /// now `next` follows it.
     pub(super) fn remove_anchor(
         &mut self,
         left: WormholeLeaf,
@@ -163,15 +167,15 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         next: Option<WormholeLeaf>,
     ) {
         let anchor = gone.anchor();
-        self.follow(anchor);
+        self.select_anchor(anchor);
         if !gone.is_terminated()
-            && let Some((TrieNodeSeat::Entry(place), _)) = self.seat(anchor.len())
+            && let Some((NodePosition::Entry(place), _)) = self.find_node(anchor.len())
         {
             self.meta.table().remove(place);
         }
         let mut child_is_gone = true;
-        for (len, child) in steps(gone).collect::<Vec<_>>().into_iter().rev() {
-            let Some((seat, MetaTrieNode::Item(item))) = self.seat(len) else {
+        for (len, child) in trie_path(gone).collect::<Vec<_>>().into_iter().rev() {
+            let Some((position, MetaTrieNode::Item(item))) = self.find_node(len) else {
                 unreachable!("each prefix of an anchor has an item")
             };
             if !child_is_gone {
@@ -182,13 +186,13 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
             }
             match item.without(self.arena, child) {
                 Some(smaller) => {
-                    self.put(&seat, Self::collapsed(smaller));
+                    self.replace_node(&position, Self::collapsed(smaller));
                     child_is_gone = false;
                 }
-                None => match seat {
-                    TrieNodeSeat::Entry(place) => self.meta.table().remove(place),
-                    TrieNodeSeat::Root => {
-                        unreachable!("the first leaf's anchor ends at the root, and it never goes")
+                None => match position {
+                    NodePosition::Entry(place) => self.meta.table().remove(place),
+                    NodePosition::Root => {
+                        unreachable!("the root has the anchor of the first leaf, which is never removed")
                     }
                 },
             }
@@ -200,76 +204,79 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         }
     }
 
-    /// An item that was just made; if it has only the terminator left, the leaf, whose anchor then needs it no more.
+    /// Returns the node for a new item. If only the terminator is left in the item, that is its
+    /// leaf, whose anchor then loses the terminator.
     fn collapsed(item: TrieItem) -> MetaTrieNode {
         if item.children() > 1 || !item.has_terminator() {
             return MetaTrieNode::Item(item);
         }
         let leaf = item.last_of(None).expect("a child has leaves");
         leaf.set_terminated(false);
-        // SAFETY: made by the caller and linked nowhere.
+        // SAFETY: allocated by the caller and not linked.
         unsafe { item.free(MemoryPart::Nodes) };
         MetaTrieNode::Leaf(leaf)
     }
 
-    /// Gives a leaf's anchor the terminator.
+    /// Extends a leaf's anchor by the terminator.
     fn terminate(&mut self, leaf: WormholeLeaf) {
         let len = leaf.anchor().len();
-        self.follow(leaf.anchor());
-        let (seat, _) = self.seat(len).expect("an anchor without terminator has an entry");
+        self.select_anchor(leaf.anchor());
+        let (position, _) = self.find_node(len).expect("an anchor without terminator has an entry");
         let item = TrieItem::with_child(self.arena, len, leaf.prev(), None, leaf);
-        self.put(&seat, MetaTrieNode::Item(item));
+        self.replace_node(&position, MetaTrieNode::Item(item));
         leaf.set_terminated(true);
     }
 
-    /// Makes `before` the leaf left of all subtrees that begin with `next` and do not contain the leaf of `anchor`.
+    /// Sets the leaf to the left of all subtrees that begin with `next` and do not contain the leaf
+    /// of `anchor` to `before`.
     fn set_before(&mut self, next: Option<WormholeLeaf>, anchor: &[u8], before: WormholeLeaf) {
         let Some(next) = next else { return };
         let shared = common_len(anchor, next.anchor());
-        self.follow(next.anchor());
+        self.select_anchor(next.anchor());
         for len in shared + 1..=next.anchor().len() {
-            if let Some((_, MetaTrieNode::Item(item))) = self.seat(len) {
+            if let Some((_, MetaTrieNode::Item(item))) = self.find_node(len) {
                 item.set_before(Some(before));
             }
         }
     }
 
-    /// From now on lengths mean prefixes of this anchor.
-    fn follow(&mut self, anchor: &'a [u8]) {
+    /// Selects the anchor to which `len` parameters refer from now on.
+    fn select_anchor(&mut self, anchor: &'a [u8]) {
         self.path.set(self.meta.table().hash, anchor);
     }
 
-    /// The node of the prefix of this length.
-    fn seat(&mut self, len: usize) -> Option<(TrieNodeSeat, MetaTrieNode)> {
+    /// Returns the node of the prefix of this length, and its position.
+    fn find_node(&mut self, len: usize) -> Option<(NodePosition, MetaTrieNode)> {
         if len == 0 {
-            return Some((TrieNodeSeat::Root, self.meta.root()));
+            return Some((NodePosition::Root, self.meta.root()));
         }
         let prefix = &self.path.bytes()[..len];
         let place = self.meta.table().find_exactly(self.path.at(len), prefix)?;
-        Some((TrieNodeSeat::Entry(place), place.node))
+        Some((NodePosition::Entry(place), place.node))
     }
 
-    /// Puts another node in a seat.
-    fn put(&self, seat: &TrieNodeSeat, node: MetaTrieNode) {
-        match seat {
-            // Release: pairs with the load in `root`; the node is initialised.
-            TrieNodeSeat::Root => self.meta.root.store(node.untagged(), Ordering::Release),
-            TrieNodeSeat::Entry(place) => self.meta.table().replace(*place, node),
+    /// Replaces the node at a position.
+    fn replace_node(&self, position: &NodePosition, node: MetaTrieNode) {
+        match position {
+            // Release: pairs with the load in `root_word`; the node is initialised.
+            NodePosition::Root => self.meta.root.store(node.untagged(), Ordering::Release),
+            NodePosition::Entry(place) => self.meta.table().replace(*place, node),
         }
     }
 
     /// Adds a node for the prefix of this length.
-    fn add(&mut self, len: usize, node: MetaTrieNode) {
+    fn add_node(&mut self, len: usize, node: MetaTrieNode) {
         while !self.meta.table().insert(self.path.at(len), len, node) {
-            // There was room, so chance did not do this.
+            // The table had free entries, so this is not chance: somebody chooses colliding
+            // prefixes.
             self.rebuild(1, self.meta.keyed);
         }
     }
 
-    /// Makes a table for all entries and so many more, with this hash.
+    /// Replaces the table by one for all entries and `more` others, with this hash.
     fn rebuild(&mut self, more: usize, mut hash: PrefixHash) {
         unsafe fn reclaim(table: *mut PrefixTable, _: &GracePeriod) {
-            // SAFETY: made by `Box::into_raw`, and given back once.
+            // SAFETY: made by `Box::into_raw`, and passed back once.
             drop(unsafe { Box::from_raw(table) });
         }
         let old = self.meta.table();
@@ -289,24 +296,27 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
             hash = self.meta.keyed;
         };
         old.mark_retired();
-        // Release: pairs with the load in `table`; the new one is written. What comes out is the pointer that `Box::into_raw` made: one
-        // made of the reference `old` would not be allowed to free the table.
+        // Release: pairs with the load in `table`; the new table is written. The swap returns the
+        // pointer that `Box::into_raw` made. A pointer derived from the reference `old` would not
+        // be allowed to free the table.
         let old = self.meta.table.swap(Box::into_raw(Box::new(table)), Ordering::Release);
-        // SAFETY: not the table any more: who takes a guard from now on does not find it.
+        // SAFETY: no longer the table: no guard entered from now on finds it.
         unsafe { self.guard.defer_retire(old, reclaim) };
-        // It is large, and counts against the budget: it is not to wait until a batch is full.
+        // The old table is large and counts against the budget, so it must not wait until a batch
+        // is full.
         self.guard.flush();
         self.path.set(hash, self.path.bytes());
     }
 
     fn retire(&self, item: TrieItem) {
-        // SAFETY: the caller has put another node in its seat, or none.
+        // SAFETY: the caller has replaced or removed the item at its position.
         unsafe { item.retire(self.guard) };
     }
 }
 
-/// From the root down to a leaf's anchor: the length of each item's prefix, and which child leads on.
-fn steps(leaf: WormholeLeaf) -> impl Iterator<Item = (usize, TrieItemChild)> {
+/// Returns the path from the root down to a leaf's anchor: the length of each item's prefix, and
+/// the child that leads on.
+fn trie_path(leaf: WormholeLeaf) -> impl Iterator<Item = (usize, TrieItemChild)> {
     let anchor = leaf.anchor();
     let terminator = leaf.is_terminated().then_some((anchor.len(), None));
     anchor.iter().map(|&byte| Some(byte)).enumerate().chain(terminator)

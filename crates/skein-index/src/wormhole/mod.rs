@@ -1,34 +1,49 @@
-//! Wormhole: a list of leaves, and a trie of anchors in a hash table that leads to them in O(log L) steps.
+//! Wormhole: a list of leaves, and a hashed trie of anchors that finds a leaf in O(log L) steps for
+//! a key of L bytes.
 //!
 //! ```text
 //!   trie in a hash table     ""   "J"   "Ja"   "Jam"   "Jo"   "Jos"   "A"   "Au"
 //!                             │            │
-//!                  a search: the longest of the key's prefixes that is there, by binary search on its length
+//!                  a search: the longest prefix of the key that the table holds,
+//!                            by binary search on its length
 //!                             │            │
 //!                             ▼            ▼
-//!   leaves        [⊥ Aaron ..] ⇄ [Au Austin ..] ⇄ [Jam James ..] ⇄ [Jos Joseph ..]        up to 128 keys each
-//!                                                      │
-//!   records                                            └─► value, key
+//!   leaves     [⊥ Aaron ..] ⇄ [Au Austin ..] ⇄ [Jam James ..] ⇄ [Jos Joseph ..]
+//!              up to 128 keys each                   │
+//!   records                                          └─► value, key
 //! ```
 //!
-//! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys 2019), sections 2 and 3. Files
-//! are named for what they hold; read `leaf/`, `item.rs`, `meta.rs`, then `lookup.rs` and `split.rs`.
+//! An *anchor* is the lower bound of a leaf's keys. The trie holds all prefixes of all anchors.
+//! Reading order: `leaf/`, `item.rs` and `table.rs` (the structures), `meta_trie.rs` (changes of
+//! the trie), `lookup.rs`, `write.rs`, `split.rs`, `merge.rs`, then `leaf_view.rs` and `cursor.rs`
+//! (scans), `batch.rs`.
+//!
+//! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys
+//! 2019), sections 2 and 3. Design: `docs/design/wormhole.md`.
 //!
 //! # Protocol
-//! 1. Readers take no lock and write nothing shared. The trie's answer is a guess: it may be out of date, or a tag may have
-//!    deceived. A key that a leaf holds is there, whatever led to the leaf; that it is absent is the word of one leaf only, at one version
-//!    (`lookup.rs`).
-//! 2. Writers change a leaf under its lock. Locks are taken from left to right, the trie's last (`latch.rs`, `meta.rs`).
-//! 3. No operation waits for readers: what they may still see is freed by the collector, past a grace period.
+//! 1. Readers acquire no lock and write nothing shared. The trie returns a guess: it may be out of
+//!    date, or two prefixes may have the same tag. A key that a reader finds in a leaf is present,
+//!    whatever path led to the leaf. Only the right leaf, read at one version, proves that a key is
+//!    absent (`lookup.rs`).
+//! 2. Writers change a leaf under its lock. Leaf locks are acquired from left to right, the trie's
+//!    lock last (`latch.rs`, `meta_trie.rs`).
+//! 3. No operation waits for readers. Memory that they may still see is freed by the collector,
+//!    after a grace period.
 //!
 //! # Where we differ from the paper, and why
-//! - One table, changed in place, instead of two and a wait between (`table.rs`).
-//! - Readers of a leaf take no lock; the paper has a reader-writer lock. Records do not change but for the value (`record.rs`).
-//! - A leaf's tags are hashed to a cache line of their own instead of sorted (`leaf/`).
-//! - An item holds the last leaf of each child, so the search ends with it (`item.rs`).
-//! - The terminator of anchors is a symbol that keys do not have, so no leaf is ever too fat to split (`meta.rs`).
-//! - A split looks for the cut with the shortest anchor (`split.rs`); scans go down as well as up (`cursor.rs`).
-//! - Prefixes or keys that collide more than chance allows are hashed anew, by a keyed hash (`crate::hash`).
+//! - There is one table, changed in place. The paper has two, and waits for readers between
+//!   changing them (`table.rs`).
+//! - Readers of a leaf acquire no lock; the paper has a reader-writer lock. A record never changes,
+//!   except for its value (`record.rs`).
+//! - A tag in a leaf hashes to a cache line; the paper sorts the tags (`leaf/`).
+//! - An item holds the last leaf of each child, so a search ends at the item (`item.rs`).
+//! - The terminator of anchors is a symbol that no key contains, so every leaf can be split
+//!   (`meta_trie.rs`).
+//! - A split looks for the cut with the shortest anchor (`split.rs`). Scans run in both directions
+//!   (`cursor.rs`).
+//! - If more prefixes or keys collide than chance explains, they are hashed again by a keyed hash
+//!   (`crate::hash`).
 
 mod batch;
 mod check;
@@ -70,10 +85,11 @@ use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::memory::Arena;
 use crate::slot::Slot;
 
-/// An ordered index over byte strings; see the module's head.
+/// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is how many keys a leaf takes, 4 to 128; 128 is the paper's and the one to use ([`variant`] has flags that take away a design
-/// feature each, to measure what it is worth). Smaller ones make tests reach every case with few keys.
+/// `W` is the capacity of a leaf, 4 to 128 keys. The paper uses 128, and so should you. [`variant`]
+/// has flags that each disable one design feature, to measure its worth. Tests use smaller leaves,
+/// because they reach every case with few keys.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, Wormhole};
@@ -83,73 +99,74 @@ use crate::slot::Slot;
 /// index.insert(b"goose", Inline(1_u64), &guard)?;
 /// assert_eq!(index.get(b"goose", &guard), Some(1));
 /// assert_eq!(index.get(b"geese", &guard), None);
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 pub struct Wormhole<S: Slot, const W: usize = 128> {
-    /// The leaf of the empty anchor; it never goes.
+    /// The leaf with the empty anchor. It is never removed.
     first: WormholeLeaf,
     meta: MetaTrie,
-    /// The hash of tags in leaves, and the one of those whose tags collided.
+    /// The hash of the tags in leaves, and the hash for leaves in which tags have collided.
     plain: PrefixHash,
     keyed: PrefixHash,
     base: IndexBase,
     slots: PhantomData<S>,
 }
 
-// SAFETY: leaves, items and records are reached through atomics, changed as the protocol says, and freed past a grace period;
-// values are `Send` and `Sync` by the contract of `Slot`.
+// SAFETY: leaves, items and records are accessed through atomics, changed as the protocol above
+// requires, and freed after a grace period; values are `Send` and `Sync` by the contract of `Slot`.
 unsafe impl<S: Slot, const W: usize> Send for Wormhole<S, W> {}
 // SAFETY: as above.
 unsafe impl<S: Slot, const W: usize> Sync for Wormhole<S, W> {}
 
 impl<S: Slot> Wormhole<S> {
-    /// An empty index with a collector of its own.
+    /// Creates an empty index with its own collector.
     pub fn new() -> Self {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty index that shares a collector, and so guards, with others.
+    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
         Self::with_variant(collector)
     }
 }
 
 impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
-    /// An empty index for one thread, without locks and versions (the paper's *Wormhole-unsafe*): what it gains is what concurrency
-    /// costs.
+    /// Creates an empty index for one thread, without locks and versions (the paper's
+    /// *Wormhole-unsafe*). Compared with the concurrent index, it shows the cost of concurrency.
     ///
     /// # Safety
-    /// From now on one thread at a time uses the index, and nothing is written while a cursor is in use.
+    /// From now on only one thread at a time uses the index, and nothing is written while a cursor
+    /// is in use.
     pub unsafe fn single_threaded(collector: Arc<Collector>) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { Self::single_threaded_in(Arena::new(), collector) }
     }
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// An empty index for one thread, as [`alone`](Wormhole::alone) makes it, with its memory in
-    /// `arena`.
+    /// Creates an empty index for one thread, like [`single_threaded`](Wormhole::single_threaded),
+    /// with its memory in `arena`.
     ///
-    /// Inserts of new keys are fastest with `W` at seven eighths of 128: lines of a leaf that is
-    /// nearly full send most records on.
+    /// Inserts of new keys are fastest with `W` at seven eighths of 128: in a leaf that is nearly
+    /// full, most records spill into other lines.
     ///
     /// # Safety
-    /// As for `alone`. Nothing else of the arena is in use when the index is dropped, and none of
-    /// its objects is used after that.
+    /// As for `single_threaded`. When the index is dropped, no other object of the arena is in use,
+    /// and no object of the arena is used after that.
     pub unsafe fn single_threaded_in(arena: Arena, collector: Arc<Collector>) -> Self {
-        const { assert!(has(W, ALONE), "an index for one thread is of a variant that has `ALONE`") };
+        const { assert!(has(W, ALONE), "a single-threaded index needs a variant with `ALONE`") };
         Self::build(IndexBase::with_arena(arena, collector))
     }
 
-    /// An empty index of the variant that its type says.
+    /// Creates an empty index of variant `W`.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
-        const { assert!(!has(W, ALONE), "an index for one thread is made by `alone`") };
+        const { assert!(!has(W, ALONE), "an index with `ALONE` is created by `single_threaded`") };
         Self::build(IndexBase::new(collector, !has(W, WITHOUT_HUGE_PAGES)))
     }
 
     fn build(base: IndexBase) -> Self {
         const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
-        const { assert!(size_of::<usize>() == 8, "addresses have 48 of 64 bits") };
+        const { assert!(size_of::<usize>() == 8, "a pointer must have 64 bits") };
         let huge = !has(W, WITHOUT_HUGE_PAGES);
         let first = WormholeLeaf::new(&base.arena, Version::BORDER, b"");
         let keyed = PrefixHash::keyed();
@@ -163,8 +180,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// This index, refusing writes once its memory is at `budget` bytes; counted in whole spans of the arena, so the precision is 64
-    /// KiB.
+    /// Returns this index with a memory budget: writes fail with `OverBudget` while its memory is
+    /// at `budget` bytes. Memory is counted in spans of the arena, so the precision is 64 KiB.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;

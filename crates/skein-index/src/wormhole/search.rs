@@ -1,10 +1,11 @@
-//! Searching one leaf: by tag for one key, by order for a place.
+//! Searching one leaf: by tag for a key, by order for a position.
 
 use super::leaf::{LINES, LeafRanks, SLOTS, WormholeLeaf, home, looks_like};
 use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
 use crate::record::{KeyRecord, kind_of};
 
-/// The square root of a full leaf's keys, about: so many comparisons in each round of a search by key.
+/// About the square root of the number of keys in a full leaf: the number of comparisons in each
+/// round of a search by order.
 const STRIDE: usize = 10;
 
 /// A record, and the slot that holds it.
@@ -14,11 +15,11 @@ pub(super) struct FoundRecord {
     pub(super) record: KeyRecord,
 }
 
-/// What a leaf's slots say of a key.
+/// The result of a search for a key in a leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSearch {
     pub(super) held: Option<FoundRecord>,
-    /// Records of other keys with the same tag.
+    /// Number of records of other keys with the same tag.
     pub(super) collisions: usize,
 }
 
@@ -58,7 +59,7 @@ impl WormholeLeaf {
         None
     }
 
-    /// Goes on in the lines after one that has spilled.
+    /// Continues the search in the lines after one that has spilled.
     #[inline(never)]
     fn find_further<const W: usize>(
         self,
@@ -79,7 +80,7 @@ impl WormholeLeaf {
         LeafSearch { held: None, collisions }
     }
 
-    /// Looks for `key` by comparing keys: in halves where they are sorted, one by one beyond.
+    /// Looks for `key` by comparing keys: by binary search among the sorted ones, then one by one.
     fn find_by_order(self, key: &[u8]) -> Option<FoundRecord> {
         let ranks = self.ranks();
         let at = |slot: u8| {
@@ -91,14 +92,15 @@ impl WormholeLeaf {
         sorted.get(rank).and_then(|&slot| at(slot)).or_else(|| tail.iter().find_map(|&slot| at(slot)))
     }
 
-    /// The first rank among the sorted ones whose key is at or above `key`.
+    /// Returns the first rank among the sorted keys whose key is at or above `key`.
     ///
-    /// In two rounds of some ten comparisons, whose records are fetched together; halving would wait for seven, one after the
-    /// other.
+    /// It takes two rounds of about ten comparisons, and prefetches the records of a round
+    /// together. A binary search would wait for seven records, one after the other.
     pub(super) fn lower_bound(self, ranks: &LeafRanks, key: &[u8]) -> usize {
         let sorted = &ranks.slots[..ranks.sorted];
         let fetch = |slot: &u8| KeyRecord::prefetch(self.slot(usize::from(*slot)));
-        // An empty slot is one that a remove has just left; the reader will see that the version has changed.
+        // A removal has just emptied an empty slot; the reader will see that the version has
+        // changed.
         let is_below = |slot: &u8| self.record(usize::from(*slot)).is_some_and(|record| record.key() < key);
         let mut stride = sorted.chunks(STRIDE).map(|chunk| &chunk[0]);
         stride.clone().for_each(fetch);
@@ -110,7 +112,7 @@ impl WormholeLeaf {
         start + 1 + rest.iter().position(|slot| !is_below(slot)).unwrap_or(rest.len())
     }
 
-    /// Brings the ranks into key order. The caller holds the lock, so that records stay.
+    /// Sorts the ranks by key. The caller must hold the lock, so that records stay.
     pub(super) fn sort(self, ranks: &mut LeafRanks) {
         if ranks.sorted == ranks.count {
             return;
@@ -120,15 +122,15 @@ impl WormholeLeaf {
         }
         let skip = self.common_prefix(ranks);
         let key = |slot: u8| self.record(slot.into()).map_or(&[][..], KeyRecord::key);
-        // Words sort without a branch for each comparison: the seven bytes beyond what all keys
-        // share, and the slot.
+        // Words sort without a branch for each comparison. A word is the seven bytes after the
+        // common prefix of all keys, and the slot.
         let mut room = [0_u64; SLOTS];
         let all = &mut room[..ranks.count];
         for (number, &slot) in all.iter_mut().zip(ranks.as_slice()) {
             *number = head_after(key(slot), skip) & !0xff | u64::from(slot);
         }
         all.sort_unstable();
-        // Few keys are alike that far.
+        // Few keys have equal words.
         for alike in all.chunk_by_mut(|a, b| a >> 8 == b >> 8).filter(|alike| alike.len() > 1) {
             alike.sort_unstable_by_key(|&number| key(number as u8));
         }
@@ -138,7 +140,7 @@ impl WormholeLeaf {
         ranks.sorted = ranks.count;
     }
 
-    /// The length of a prefix that all keys of the leaf share.
+    /// Returns the length of a prefix that all keys of the leaf share.
     fn common_prefix(self, ranks: &LeafRanks) -> usize {
         let mut keys =
             ranks.as_slice().iter().filter_map(|&slot| self.record(slot.into())).map(KeyRecord::key);
@@ -147,7 +149,7 @@ impl WormholeLeaf {
     }
 }
 
-/// The first eight bytes from `skip` on, zeros after the last one, as a number.
+/// Returns the eight bytes from `skip` on as a number, padded with zeros.
 fn head_after(key: &[u8], skip: usize) -> u64 {
     let rest = &key[skip..];
     match rest.first_chunk() {
@@ -156,7 +158,6 @@ fn head_after(key: &[u8], skip: usize) -> u64 {
     }
 }
 
-/// The length of the longest common prefix.
 pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
     let mut len = 0;
     for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {

@@ -2,17 +2,20 @@
 //!
 //! ```text
 //!   keys in order:   ... | Jacob | James | Jamison | Jason | ...
-//!   anchor of a cut:         2      ("Jam")  4        3         the common prefix of its two sides, and one byte more
+//!   anchor of a cut:         2      ("Jam")  4        3
+//!                            the common prefix of its two sides, and one byte more
 //! ```
 //!
-//! Each cut has an anchor of its own, as long as what the keys beside it share. The cut with the shortest one near the middle is
-//! taken, or near the end where keys come in order, within an eighth of the leaf: anchors make the trie, and long ones make it deep and
-//! take more memory than the leaf (the paper leaves this choice as future work, section 2.3). Source of the rest:
-//! section 2.2 and Algorithm 4.
+//! Each possible cut has its own anchor, one byte longer than the common prefix of the keys on its
+//! two sides. The split takes the cut with the shortest anchor within an eighth of the leaf around
+//! the middle, or around the end if keys are inserted in order. Long anchors make the trie deep and
+//! take more memory than the leaf. The paper leaves this choice as future work (section 2.3).
+//! Source of the rest: section 2.2 and Algorithm 4.
 //!
-//! The new leaf is born locked and marked, filled, linked, and only then its records go from the old one; so a key is always in a leaf
-//! that a reader comes to. Both are unlocked before the trie learns of the new one: until then searches come to the old leaf and go one
-//! step right.
+//! The new leaf is created locked and marked. It is filled and linked before its records are
+//! removed from the old leaf, so every key is always in a leaf that a reader reaches. Both leaves
+//! are unlocked before the trie learns of the new one; until then searches reach the old leaf and
+//! take one step to the right.
 
 use skein_sync::reclaim::Guard;
 
@@ -24,7 +27,7 @@ use super::variant::{WITHOUT_SHORT_ANCHORS, has, width};
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// Where a leaf is cut: the rank of the first key that goes, and the new anchor.
+/// The cut of a leaf: the rank of the first key that moves, and the new anchor.
 struct LeafCut<'k> {
     rank: usize,
     anchor: &'k [u8],
@@ -64,27 +67,27 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             next.set_prev(Some(new));
         }
         ranks.as_slice()[cut.rank..].iter().for_each(|&slot| latch.clear(slot.into()));
-        latch.mend_spilled();
+        latch.recompute_spilled();
         (ranks.count, ranks.sorted) = (cut.rank, cut.rank);
         latch.set_ranks(&ranks);
 
         let half = if key < new.anchor() { latch.leaf() } else { new };
         let slot = half.append(record);
-        Self::note_word(half, slot, word);
+        Self::set_new_word(half, slot, word);
         let left = latch.leaf();
         drop((latch, new_latch));
         meta.insert_anchor(left, new, next);
     }
 }
 
-/// Chooses a cut of a leaf in order, to which `key` is to be added.
+/// Chooses the cut of a sorted leaf that `key` is about to be added to.
 fn cut<'k, const W: usize>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k [u8]) -> LeafCut<'k> {
     let count = ranks.count;
     let record_at = |rank: usize| {
         let record = leaf.record(ranks.slots[rank].into());
         record.expect("the lock keeps records in their slots").key()
     };
-    // Keys that come in order leave leaves behind that are full, or nearly.
+    // Keys that arrive in order leave full, or nearly full, leaves behind.
     let in_order = leaf.next().is_none() && key > record_at(count - 1);
     let (ideal, last) = if in_order { (count, count) } else { (count / 2, count - 1) };
     let key_at = |rank: usize| if rank == count { key } else { record_at(rank) };

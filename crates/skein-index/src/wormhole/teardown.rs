@@ -1,4 +1,4 @@
-//! Dropping the index.
+//! Dropping the index: frees the trie, then every leaf with its records and values.
 
 use super::Wormhole;
 use crate::memory::MemoryPart;
@@ -7,16 +7,16 @@ use crate::slot::Slot;
 impl<S: Slot, const W: usize> Drop for Wormhole<S, W> {
     fn drop(&mut self) {
         if self.base.frees_all_at_once::<S>() {
-            // SAFETY: the index is borrowed mutably; the table is the only thing outside the arena, whose objects are in use
-            // no more.
+            // SAFETY: the index is borrowed mutably; only the table lies outside the arena, and no
+            // object of the arena is in use any more.
             unsafe {
                 self.meta.free();
                 self.base.arena.clone().discard();
             }
             return;
         }
-        // SAFETY: the index is borrowed mutably, so nobody else reaches what it holds; each is met once. The trie goes first: its
-        // items are freed by what stands in them alone.
+        // SAFETY: the index is borrowed mutably, so no other thread reaches its contents; each
+        // object is visited once. The trie is freed first: that needs only the items' own words.
         unsafe { self.meta.free() };
         let mut waiting = Some(self.first);
         while let Some(leaf) = waiting {

@@ -1,4 +1,4 @@
-//! What only the inside can show: collisions on purpose, anchors, fill.
+//! Tests that need the index's internals: chosen collisions, anchors, full leaves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,17 @@ type SmallWormhole = Wormhole<Inline<u64>, 4>;
 
 const LEN: usize = 12;
 
-/// Strings of [`LEN`] bytes that all have the CRC-32C of the first one. The CRC of a difference depends on the difference alone, and
-/// linearly, so the differences that change nothing are the kernel of a matrix of 32 rows.
+/// Returns strings of [`LEN`] bytes that all have the CRC-32C of the first one. The CRC of a
+/// difference depends on the difference alone, and linearly. So the differences that change nothing
+/// are the kernel of a matrix of 32 rows.
 fn colliding(count: usize) -> Vec<[u8; LEN]> {
     let crc = |bytes: &[u8; LEN]| PrefixHash::Portable.of(bytes);
     let register = |bits: u128| {
         let bytes: [u8; LEN] = bits.to_le_bytes()[..LEN].try_into().unwrap();
         u64::from(!::crc32c::crc32c(&bytes)) ^ u64::from(!::crc32c::crc32c(&[0; LEN]))
     };
-    // Each difference with what it does; those that do the same as some of the ones before, together with these, do nothing.
+    // Each difference with its effect. If a combination of earlier differences has the same effect,
+    // the sum of all of these has no effect.
     let mut pivots: Vec<(u64, u128)> = Vec::new();
     let mut kernel = Vec::new();
     for bit in 0..8 * LEN {
@@ -61,7 +63,8 @@ fn filled<const W: usize>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, W> {
     index
 }
 
-/// Every key is found, one by one and in batches; then all are removed, and the memory comes back.
+/// Checks that every key is found, singly and in batches; then removes all keys and checks that the
+/// memory is returned.
 fn finds_all_and_empties<const W: usize>(
     mut index: Wormhole<Inline<u64>, W>,
     keys: &[Vec<u8>],
@@ -84,8 +87,9 @@ fn finds_all_and_empties<const W: usize>(
     shape
 }
 
-/// Incident: the table that a larger one replaces was freed through a pointer made of a shared reference. Consequence: undefined
-/// behaviour, which Miri reports here. Fix: it is freed by the pointer that it was made with.
+/// Incident: the table that a larger one replaces was freed through a pointer made of a shared
+/// reference. Consequence: undefined behaviour, which Miri reports here. Fix: the table is freed
+/// through the pointer that it was made with.
 #[test]
 fn a_table_that_is_replaced_is_freed_by_its_own_pointer() {
     let count: u16 = if cfg!(miri) { 48 } else { 200 };
@@ -133,7 +137,8 @@ fn leaves_split_even_where_keys_differ_in_zeros_alone() {
     assert!(shape.leaves >= 150, "{shape:?}");
 }
 
-/// Numbered files in folders: the cut between two folders has a short anchor, and it is mostly near enough.
+/// Numbered files in folders: the cut between two folders has a short anchor and is mostly near
+/// enough.
 #[test]
 fn a_split_looks_for_a_short_anchor() {
     let keys: Vec<Vec<u8>> = (0..6_000)
@@ -149,8 +154,9 @@ fn a_split_looks_for_a_short_anchor() {
     assert!(short.items < middle.items);
 }
 
-/// Incident: a seek came to the end of a leaf whose right neighbour was merged away just then. Consequence: the scan began at the first key
-/// of all. Fix: it goes on from the neighbour's anchor.
+/// Incident: a seek reached the end of a leaf whose right neighbour was merged away at that moment.
+/// Consequence: the scan began at the first key of the index. Fix: the scan continues from the
+/// neighbour's anchor.
 #[test]
 fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     let keys: Vec<Vec<u8>> = [0, 10, 20, 30, 40, 50, 60, 70].map(|key| vec![key]).to_vec();
@@ -163,7 +169,7 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     let guard = index.collector().enter();
     let mut cursor = WormholeCursor::new(&index, &guard);
     let (key, tag) = (&[35][..], 0);
-    assert!(cursor.look(
+    assert!(cursor.view_leaf(
         index.first,
         index.first.stable::<4>(),
         LeafStart::Key { key, tag, inclusive: true },
@@ -186,14 +192,16 @@ fn a_leaf_takes_as_many_keys_as_its_variant_says() {
     assert!(shape.leaves > 250 && shape.leaves < 500, "{shape:?}");
 }
 
-/// Incident: the budget did not count the table. Consequence: an index took more than it was allowed, by the table, and by half as much
-/// again whenever that grew. Fix: the arena counts the table, and a write that might need a larger one asks for it beforehand.
+/// Incident: the budget did not count the table. Consequence: an index exceeded its budget by the
+/// table, and by half as much again whenever the table grew. Fix: the arena counts the table, and a
+/// write that might need a larger one checks the budget first.
 #[test]
 fn the_budget_holds_while_the_table_grows() {
     const SPAN: usize = 64 << 10;
     for budget in (8..40).map(|step| step * 4 * SPAN) {
         let index = SmallWormhole::with_variant(Arc::new(Collector::new())).with_budget(budget);
-        // Six keys at a time that part far from their start: anchors are long, and the table has an entry for each of their prefixes.
+        // Groups of six keys that share only a long prefix of their own: anchors are long, and the
+        // table has an entry for each of their prefixes.
         let key_of = |number: u64| {
             let group = (number / 6).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
             [&group[..], &[b'-'; 40], &[(number % 6) as u8]].concat()
@@ -201,7 +209,7 @@ fn the_budget_holds_while_the_table_grows() {
         let refused = (0..).find_map(|number| {
             let guard = index.collector().enter();
             let refused = index.insert(&key_of(number), Inline(number), &guard).err();
-            // An insert takes at most a span for each kind of object that it makes.
+            // An insert takes at most one span for each kind of object that it allocates.
             assert!(
                 index.base.arena.taken() <= budget + 4 * SPAN,
                 "{} of {budget}",
@@ -218,8 +226,8 @@ fn the_budget_holds_while_the_table_grows() {
     }
 }
 
-/// A value of one bit is a flag of its leaf: it moves with its record when leaves split, merge, and
-/// are hashed anew.
+/// A value of one bit is a flag in its leaf: it moves with its record when leaves split, merge, or
+/// are hashed again.
 #[test]
 fn flags_stay_with_their_keys() {
     // SAFETY: one thread, and no write while a cursor is in use; the arena is the index's.
@@ -232,7 +240,7 @@ fn flags_stay_with_their_keys() {
         (state >> 33) as usize % end
     };
     for round in 0..600 {
-        // Growing and shrinking in turn.
+        // Grows and shrinks in turn.
         let removes = if round / 100 % 2 == 0 { 1 } else { 4 };
         let mut keys = Vec::new();
         for _ in 0..below(40) {
@@ -267,7 +275,7 @@ fn flags_stay_with_their_keys() {
     }
 }
 
-/// Keys put at once are those put one by one, whatever splits the group itself causes.
+/// Keys put in one call are present afterwards, whatever splits the group itself causes.
 #[test]
 fn keys_put_at_once_are_there() {
     let index = SmallWormhole::with_variant(Arc::new(Collector::new()));
@@ -285,5 +293,5 @@ fn keys_put_at_once_are_there() {
     let long = vec![0; 1 << 17];
     let refused = index.put_many(&[b"a", &long], |_| Inline(0), &guard);
     assert!(matches!(refused, Err(IndexError::KeyTooLong { .. })));
-    assert_eq!(index.get(b"a", &guard), None, "the group of a key that is refused is not written");
+    assert_eq!(index.get(b"a", &guard), None, "no key of a rejected key's group is written");
 }

@@ -1,13 +1,14 @@
 //! Writes: one locked leaf at a time, two for a merge.
 //!
 //! ```text
-//!   locate ──► lock ──► is it the leaf? ──► find ──► ask the closure ──► change ──► unlock ──► retire
+//!   locate ──► lock ──► right leaf? ──► find ──► call the closure ──► change ──► unlock ──► retire
 //!     ▲                      │
-//!     └──────────────────────┘  no: left, right, or over again
+//!     └──────────────────────┘  no: left, right, or locate again
 //! ```
 //!
-//! The closure of `compute` is asked once, under the lock. A key that comes or goes is one store to a slot; what does not fit
-//! splits the leaf (`split.rs`), and what is left of two small leaves becomes one (`merge.rs`).
+//! A writer calls the closure of `compute` once, under the lock. An insert or a removal is one
+//! store to a slot. If the leaf is full, an insert splits it (`split.rs`). If two neighbouring
+//! leaves are small, a removal merges them (`merge.rs`).
 
 use skein_sync::reclaim::Guard;
 
@@ -21,23 +22,24 @@ use crate::index::{ComputeAction, Computed};
 use crate::record::KeyRecord;
 use crate::slot::{Slot, retire_value};
 
-/// Records of one leaf with the same tag before its tags are computed anew, by the keyed hash. Among 128 tags of 16 bits chance
-/// does not bring that together in any life time.
+/// Number of records with the same tag in one leaf before the leaf's tags are computed again by the
+/// keyed hash. For 128 tags of 16 bits, chance practically never causes that.
 const COLLISIONS_MAX: usize = 8;
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// Locks the leaf that `key` is in, or belongs to; returns it with the key's tag there.
+    /// Locks the leaf that covers `key`. Returns it with the key's tag there.
     fn lock_for(&self, key: &[u8]) -> (LeafLatch<W>, u16) {
         let target = self.locate(key);
         target.leaf.prefetch_with_order(target.tag);
-        // Taking the lock keeps the processor from looking ahead, so what is needed after it is asked for before.
+        // A lock operation stops the processor from running ahead, so prefetch the next leaf's
+        // header before it.
         if let Some(next) = target.leaf.next() {
             next.prefetch_header();
         }
         self.lock_near(key, target)
     }
 
-    /// Locks the leaf for `key`, walking on from a guess; returns it with the key's tag there.
+    /// Locks the leaf that covers `key`, walking from a guess. Returns it with the key's tag there.
     #[inline(always)]
     fn lock_near(&self, key: &[u8], target: LeafGuess) -> (LeafLatch<W>, u16) {
         let mut walk = GuessWalk::new(target.leaf);
@@ -59,7 +61,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// Does what `change` decides about `key`, which is not too long.
+    /// Carries out the decision of `change` about `key`, which must not be too long.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -70,8 +72,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         self.write_locked(key, locked, change, guard)
     }
 
-    /// Applies the decision of `change` to `key`. The caller has locked the key's leaf, and passes the
-    /// key's tag.
+    /// Carries out the decision of `change` about `key`. The caller has locked the key's leaf, and
+    /// passes the key's tag.
     #[inline(always)]
     fn write_locked<'g, G: Guard>(
         &'g self,
@@ -82,7 +84,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     ) -> Computed<'g, S> {
         let search = latch.find::<W>(key, tag);
         let before = search.held.map(|held| Self::word(latch.leaf(), held.slot, held.record));
-        // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
+        // SAFETY: the word is in the index; it is retired, if ever, under this guard or a later
+        // one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let changed = match (change(seen), search.held) {
             (ComputeAction::Put(value), Some(held)) => {
@@ -91,7 +94,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 true
             }
             (ComputeAction::Put(value), None) => {
-                // First: a locked instruction waits for all writes before it, and the record's go to memory that no cache holds.
+                // This locked instruction comes first: it waits for all earlier writes, and the
+                // record's writes go to uncached memory.
                 self.base.len.add(guard.thread_id(), 1);
                 let word = value.into_word();
                 let record = self.new_record(tag, key, word);
@@ -99,27 +103,27 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 true
             }
             (ComputeAction::Remove, Some(held)) => {
-                self.take_out(latch, held, guard);
+                self.remove_record(latch, held, guard);
                 self.base.len.add(guard.thread_id(), -1);
                 true
             }
             (ComputeAction::Remove, None) | (ComputeAction::Keep, _) => false,
         };
         if changed && let Some(word) = before {
-            // SAFETY: the word is out of the index, which owned it.
+            // SAFETY: the word is no longer in the index, which owned it.
             unsafe { retire_value::<S>(word, guard) };
         }
         Computed { before: seen, changed }
     }
 
-    /// Sets a key, which is not too long, with a guess at its leaf. The guess may be older than
-    /// writes that split the leaf.
+    /// Sets a key, which must not be too long, with a guess at its leaf. The guess may be older
+    /// than writes that split the leaf.
     pub(super) fn put_near<G: Guard>(&self, key: &[u8], target: LeafGuess, value: S, guard: &G) {
         let locked = self.lock_near(key, target);
         self.write_locked(key, locked, |_| ComputeAction::Put(value), guard);
     }
 
-    /// Adds a record whose key the locked leaf does not have.
+    /// Adds a record whose key is not in the locked leaf.
     fn add(
         &self,
         latch: LeafLatch<W>,
@@ -132,14 +136,14 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             return;
         }
         let slot = latch.append(record);
-        Self::note_word(latch.leaf(), slot, word);
+        Self::set_new_word(latch.leaf(), slot, word);
         if collisions >= COLLISIONS_MAX && !latch.is_keyed() {
             latch.mark_inserting();
             self.make_keyed(latch.leaf());
         }
     }
 
-    /// Computes the tags of a locked and marked leaf by the keyed hash.
+    /// Computes the tags of a locked and marked leaf again, by the keyed hash.
     #[cold]
     pub(super) fn make_keyed(&self, leaf: WormholeLeaf) {
         let mut ranks = leaf.ranks();
@@ -150,26 +154,26 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             .map(|(record, flag)| (record.with_tag(self.keyed_tag(record.key())), flag))
             .collect();
         ranks.as_slice().iter().for_each(|&slot| leaf.clear(slot.into()));
-        leaf.mend_spilled();
+        leaf.recompute_spilled();
         leaf.set_keyed(true);
         for (rank, (record, flag)) in ranks.slots.iter_mut().zip(records) {
             let slot = leaf.place(record);
-            Self::note_word(leaf, slot, flag.into());
+            Self::set_new_word(leaf, slot, flag.into());
             *rank = slot as u8;
         }
         leaf.set_ranks(&ranks);
     }
 
-    /// Removes a record from the locked leaf, and merges what has become too small.
-    fn take_out(&self, latch: LeafLatch<W>, held: FoundRecord, guard: &impl Guard) {
+    /// Removes a record from the locked leaf, and merges the leaf if it has become small.
+    fn remove_record(&self, latch: LeafLatch<W>, held: FoundRecord, guard: &impl Guard) {
         latch.mark_inserting();
         latch.clear(held.slot);
         let mut ranks = latch.ranks();
         ranks.remove(held.slot);
         latch.set_ranks(&ranks);
-        latch.mend_spilled();
-        // SAFETY: out of its slot, so nobody who takes a guard from now on finds it.
+        latch.recompute_spilled();
+        // SAFETY: removed from its slot, so no guard entered from now on finds it.
         unsafe { Self::retire_record(held.record, guard) };
-        self.tidy(latch, guard);
+        self.merge_if_small(latch, guard);
     }
 }

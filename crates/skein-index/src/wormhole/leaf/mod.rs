@@ -1,28 +1,33 @@
-//! Leaves: up to 128 keys between two anchors, as a small hash table beside a list in key order.
+//! Leaves: up to 128 keys between two anchors, as a small hash table and a list in key order.
 //!
 //! ```text
 //!   lines 0, 1    version, next, prev, counts, spilled lines; flags: a bit per slot;
 //!                 the anchor, or its address if it is longer than 80 bytes
-//!   lines 2, 3    order: which slot holds the first key, the second, ...; the tail is as keys came
+//!   lines 2, 3    order: which slot holds the first key, the second, ...;
+//!                 the tail is in order of insertion
 //!   lines 4 - 19  slots: 16 lines of 8 tagged pointers to records
 //! ```
 //!
-//! A key's tag says in which line its slot lies; if that line is full, in one of the next, and `spilled` says so. So a lookup knows
-//! both lines it needs, the header and the slots', as soon as it knows the leaf, and fetches them together. The paper keeps its
-//! tags sorted and guesses the place from their number, which costs one more dependent read, and moves half of them at each insert
-//! (section 3.2); here an insert moves nothing, and readers see it by one store.
+//! A key's tag determines the line of its slot. If that line is full, the slot is in one of the
+//! next lines, and `spilled` has the full line's bit. So a lookup knows both lines that it needs,
+//! the header and the slots' line, as soon as it knows the leaf, and fetches them together. The
+//! paper sorts a leaf's tags and guesses the position from their number. That costs one more
+//! dependent read, and each insert moves half of the tags (section 3.2). Here an insert moves
+//! nothing and becomes visible by one store.
 //!
 //! # Invariants
-//! 1. A leaf is used only while it is live: reached under a guard that is still held, or not shared yet, or the index is
-//!    borrowed mutably.
-//! 2. The anchor's bytes never change. Whether it is terminated (`terminated`), and the links, change under the lock of
-//!    the table (`meta.rs`) only.
-//! 3. Slots, counts and order change under the leaf's lock only. Whatever takes a key out of reach of a reader that does not
-//!    follow (a split, a merge), or rearranges the order, marks the version first; that a key comes or goes, and nothing else, is one
-//!    store to a slot, with no mark before readers look for keys. A record's rank is there before the record.
-//! 4. A record is in at most one slot of the leaves that are not deleted, but for the time of a split or a merge, in which both
-//!    leaves are locked and marked. A deleted leaf has no records.
-//! 5. If a key's record is not in the line that its tag says, all lines from there up to the one that has it are `spilled`.
+//! 1. A leaf is used only while it is live: it was reached under a guard that is still held, or it
+//!    is not shared yet, or the index is borrowed mutably.
+//! 2. The anchor's bytes never change. The links, and whether the anchor is `terminated`, change
+//!    only under the lock of the table (`meta_trie.rs`).
+//! 3. Slots, counts and order change only under the leaf's lock. A change that moves a key out of a
+//!    reader's reach (a split, a merge), or that rearranges the order, marks the version first. An
+//!    insert or removal of a single key is one store to a slot; a lookup needs no mark for it. A
+//!    record's rank is written before the record.
+//! 4. A record is in at most one slot of the leaves that are not deleted, except during a split or
+//!    a merge, when both leaves are locked and marked. A deleted leaf has no records.
+//! 5. If a key's record is not in its tag's line, all lines from that line up to the record's line
+//!    are `spilled`.
 
 mod slots;
 
@@ -42,10 +47,10 @@ use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefe
 pub(in crate::wormhole) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 /// Slots in a leaf.
 pub(in crate::wormhole) const SLOTS: usize = LINE * LINES;
-/// Anchors up to this length lie in the leaf; those up to 32 bytes in its first line, and there
-/// begins its second half, so that a comparison by 32 bytes reads no other line.
+/// Maximum length of an anchor that lies in the leaf. Up to 32 bytes lie in the first line,
+/// starting at its second half, so that a comparison by 32 bytes reads no other line.
 const NEAR: usize = 80;
-/// Lines beyond a full one that an insert asks for.
+/// How many lines after a full one an insert prefetches.
 const SPILLED_AHEAD: usize = 4;
 /// Words of the flags.
 const FLAGS: usize = SLOTS.div_ceil(64);
@@ -59,10 +64,10 @@ struct LeafBody {
     spilled: AtomicU16,
     /// Keys in the leaf.
     count: AtomicU8,
-    /// Of these, the first so many of `order` are in key order.
+    /// The number of leading entries of `order` that are in key order.
     sorted: AtomicU8,
     terminated: AtomicU8,
-    /// Whether its records' tags are of the keyed hash.
+    /// Whether the tags of the records are of the keyed hash.
     keyed: AtomicU8,
     anchor: AnchorBytes,
     /// By slot: the value of its key, in an index that keeps values here (`value.rs`).
@@ -71,7 +76,7 @@ struct LeafBody {
     slots: LeafSlots,
 }
 
-/// An anchor's bytes: `near` if they are at most [`NEAR`], or else allocated at `far`.
+/// An anchor's bytes: `near` if there are at most [`NEAR`], otherwise allocated at `far`.
 union AnchorBytes {
     near: [u8; NEAR],
     far: NonNull<u8>,
@@ -89,7 +94,7 @@ struct LeafSlots([AtomicU64; SLOTS]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wormhole) struct WormholeLeaf(NonNull<LeafBody>);
 
-/// Where a key is in relation to a leaf's range.
+/// The position of a key relative to a leaf's range.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wormhole) enum LeafSide {
     /// Below the anchor.
@@ -101,11 +106,11 @@ pub(in crate::wormhole) enum LeafSide {
 }
 
 impl WormholeLeaf {
-    /// A leaf without keys, with this version and anchor.
+    /// Allocates a leaf without keys, with this version and anchor.
     pub(in crate::wormhole) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
         let bytes = if anchor.len() > NEAR {
             let far = arena.alloc(anchor.len(), MemoryPart::Nodes);
-            // SAFETY: allocated for so many bytes, and ours alone.
+            // SAFETY: allocated with this size, and exclusively ours.
             unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), far.as_ptr(), anchor.len()) };
             AnchorBytes { far }
         } else {
@@ -117,7 +122,7 @@ impl WormholeLeaf {
             version: VersionWord::new(version),
             next: AtomicU64::new(0),
             prev: AtomicU64::new(0),
-            anchor_len: u16::try_from(anchor.len()).expect("an anchor is not longer than the longest key"),
+            anchor_len: u16::try_from(anchor.len()).expect("an anchor has at most MAX_KEY_LEN bytes"),
             spilled: AtomicU16::new(0),
             count: AtomicU8::new(0),
             sorted: AtomicU8::new(0),
@@ -130,18 +135,19 @@ impl WormholeLeaf {
         };
         let block = arena.alloc(size_of::<LeafBody>(), MemoryPart::Nodes).cast::<LeafBody>();
         block.as_ptr().expose_provenance();
-        // SAFETY: the size is a multiple of a line, so the block begins on one, and it is ours alone.
+        // SAFETY: the size is a multiple of a line, so the block begins on one; it is exclusively
+        // ours.
         unsafe { block.write(body) };
         Self(block)
     }
 
-    /// The leaf at an address.
+    /// Returns the leaf at an address.
     ///
     /// # Safety
     /// The address came from [`Self::address`], and invariant 1 holds for the leaf.
     #[inline(always)]
     pub(in crate::wormhole) unsafe fn from_address(address: u64) -> Self {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's promise.
         Self(unsafe { at_address(address) })
     }
 
@@ -152,42 +158,42 @@ impl WormholeLeaf {
 
     #[inline(always)]
     fn body<'a>(self) -> &'a LeafBody {
-        // SAFETY: the leaf is live (invariant 1); all that changes in it is atomic.
+        // SAFETY: the leaf is live (invariant 1); all of its fields that change are atomic.
         unsafe { self.0.as_ref() }
     }
 
-    /// The version word; an index for one thread has none to look at, so all but [`Latch`](super::latch::Latch)
-    /// go through the four below.
+    /// Returns the version word. A single-threaded index does not maintain it, so all callers but
+    /// [`LeafLatch`](super::latch::LeafLatch) use the four methods below.
     #[inline(always)]
     pub(in crate::wormhole) fn version<'a>(self) -> &'a VersionWord {
         &self.body().version
     }
 
-    /// The version as it is now, maybe in the middle of a change.
+    /// Returns the version as it is now, perhaps in the middle of a change.
     #[inline(always)]
     pub(in crate::wormhole) fn peek<const W: usize>(self) -> Version {
         if has(W, ALONE) { Version::BORDER } else { self.version().peek() }
     }
 
-    /// A version at which no writer is rearranging the leaf; waits for one that is.
+    /// Returns a version at which no writer is rearranging the leaf. Blocks while one is.
     #[inline(always)]
     pub(in crate::wormhole) fn stable<const W: usize>(self) -> Version {
         if has(W, ALONE) { Version::BORDER } else { self.version().stable() }
     }
 
-    /// Whether the leaf was rearranged since `seen`.
+    /// Returns whether the leaf was rearranged since `seen`.
     #[inline(always)]
     pub(in crate::wormhole) fn changed<const W: usize>(self, seen: Version) -> bool {
         !has(W, ALONE) && self.version().changed(seen)
     }
 
-    /// Whether the leaf was merged into its left neighbour.
+    /// Returns whether the leaf was merged into its left neighbour.
     #[inline(always)]
     pub(in crate::wormhole) fn is_deleted<const W: usize>(self) -> bool {
         self.peek::<W>().is_deleted()
     }
 
-    /// Asks for the header, and for the line of slots that a tag says.
+    /// Prefetches the header's first line and the tag's line of slots.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch(self, tag: u16) {
         let start = self.0.as_ptr().cast::<u8>();
@@ -196,7 +202,7 @@ impl WormholeLeaf {
         prefetch_read(start.wrapping_add(slots));
     }
 
-    /// Asks for the order too, which writes and scans need.
+    /// Prefetches the order too, for writes and scans.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_with_order(self, tag: u16) {
         self.prefetch(tag);
@@ -205,15 +211,15 @@ impl WormholeLeaf {
         prefetch_lines::<{ SLOTS.div_ceil(CACHE_LINE) }, _>(order);
     }
 
-    /// Asks for the header's first line, which has the anchor if it is short.
+    /// Prefetches the header's first line, which contains a short anchor.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_first(self) {
         prefetch_read(self.0.as_ptr().cast::<u8>());
     }
 
-    /// Asks for the lines that an insert needs beyond those of [`Self::prefetch`], whose first it
-    /// reads: the flags, the place in the order, and the lines of slots that a full one sends
-    /// records to.
+    /// Prefetches the lines that an insert needs in addition to those of [`Self::prefetch`]: the
+    /// flags, the end of the order, and the lines of slots after a spilled one. Reads the header's
+    /// first line.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_for_insert(self, tag: u16) {
         let start = self.0.as_ptr().cast::<u8>();
@@ -229,27 +235,27 @@ impl WormholeLeaf {
         }
     }
 
-    /// Asks for the header with the anchor.
+    /// Prefetches the header with the anchor.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_header(self) {
         const LINES_OF_HEADER: usize = std::mem::offset_of!(LeafBody, order) / CACHE_LINE;
         prefetch_lines::<LINES_OF_HEADER, _>(self.0.as_ptr());
     }
 
-    /// Asks for all lines: for scans.
+    /// Prefetches all lines, for scans.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_all(self) {
         const LINES_IN_ALL: usize = size_of::<LeafBody>() / CACHE_LINE;
         prefetch_lines::<LINES_IN_ALL, _>(self.0.as_ptr());
     }
 
-    /// The anchor's bytes, without the terminator.
+    /// Returns the anchor's bytes, without the terminator.
     #[inline(always)]
     pub(in crate::wormhole) fn anchor<'a>(self) -> &'a [u8] {
         let body = self.body();
         let length = body.anchor_len.into();
-        // SAFETY: as `new` decided by the same length. A far anchor is allocated for so many bytes;
-        // neither's change, and they go with the leaf (invariants 1 and 2).
+        // SAFETY: `new` chose the field by the same length. A far anchor is allocated with this
+        // size. Neither changes, and both live as long as the leaf (invariants 1 and 2).
         unsafe {
             match self.far() {
                 None => &body.anchor.near[..length],
@@ -258,42 +264,44 @@ impl WormholeLeaf {
         }
     }
 
-    /// The anchor's bytes, if they are too many for the leaf.
+    /// Returns the anchor's bytes, if they lie outside the leaf.
     #[inline(always)]
     fn far(self) -> Option<NonNull<u8>> {
         let body = self.body();
         if usize::from(body.anchor_len) > NEAR {
-            // SAFETY: `new` has written `far` for anchors so long.
+            // SAFETY: `new` has written `far` for anchors of this length.
             Some(unsafe { body.anchor.far })
         } else {
             None
         }
     }
 
-    /// Whether the anchor ends with the terminator, which is less than every byte.
+    /// Returns whether the anchor ends with the terminator, which is less than every byte.
     pub(in crate::wormhole) fn is_terminated(self) -> bool {
         self.body().terminated.load(Ordering::Relaxed) != 0
     }
 
-    /// The caller holds the table's lock.
+    /// Sets whether the anchor ends with the terminator. The caller must hold the table's lock.
     pub(in crate::wormhole) fn set_terminated(self, terminated: bool) {
         // Relaxed: read under the same lock.
         self.body().terminated.store(terminated.into(), Ordering::Relaxed);
     }
 
-    /// Whether its records' tags are of the keyed hash.
+    /// Returns whether the tags of the records are of the keyed hash.
     #[inline(always)]
     pub(in crate::wormhole) fn is_keyed(self) -> bool {
-        // Relaxed: it changes with the records' places, and those who find nothing look at the version.
+        // Relaxed: it changes together with the records' tags, and a reader that finds nothing
+        // checks the version.
         self.body().keyed.load(Ordering::Relaxed) != 0
     }
 
-    /// The caller holds the lock, and sees to the records' tags.
+    /// Sets whether the tags are of the keyed hash. The caller must hold the lock and replace the
+    /// records' tags.
     pub(in crate::wormhole) fn set_keyed(self, keyed: bool) {
         self.body().keyed.store(keyed.into(), Ordering::Relaxed);
     }
 
-    /// The leaf to the right.
+    /// Returns the leaf to the right.
     #[inline(always)]
     pub(in crate::wormhole) fn next(self) -> Option<Self> {
         let address = self.body().next.load(PROTECT);
@@ -301,7 +309,7 @@ impl WormholeLeaf {
         (address != 0).then(|| unsafe { Self::from_address(address) })
     }
 
-    /// The leaf to the left. Of a deleted leaf, the one that took its keys.
+    /// Returns the leaf to the left. For a deleted leaf, that is the one which took over its keys.
     #[inline(always)]
     pub(in crate::wormhole) fn prev(self) -> Option<Self> {
         let address = self.body().prev.load(PROTECT);
@@ -309,19 +317,20 @@ impl WormholeLeaf {
         (address != 0).then(|| unsafe { Self::from_address(address) })
     }
 
-    /// The caller holds the leaf's lock and the table's.
+    /// Links the leaf to the right. The caller must hold the leaf's lock and the table's.
     pub(in crate::wormhole) fn set_next(self, next: Option<Self>) {
         // Release: pairs with the load in `next`; the leaf is initialised.
         self.body().next.store(next.map_or(0, Self::address), Ordering::Release);
     }
 
-    /// The caller holds the table's lock.
+    /// Links the leaf to the left. The caller must hold the table's lock.
     pub(in crate::wormhole) fn set_prev(self, prev: Option<Self>) {
         // Release: pairs with the load in `prev`.
         self.body().prev.store(prev.map_or(0, Self::address), Ordering::Release);
     }
 
-    /// Where `key` lies. What it says of the right side holds as long as the leaf's version does not change.
+    /// Returns the position of `key` relative to the leaf's range. The answer for the right side
+    /// holds while the leaf's version does not change.
     #[inline]
     pub(in crate::wormhole) fn side_of(self, key: &[u8]) -> LeafSide {
         match self.next() {
@@ -334,10 +343,10 @@ impl WormholeLeaf {
     /// Frees the leaf and its anchor.
     ///
     /// # Safety
-    /// Nobody can reach the leaf, and it is counted as `part`.
+    /// No thread can reach the leaf, and it is counted as `part`.
     pub(in crate::wormhole) unsafe fn free(self, part: MemoryPart) {
         let (far, length) = (self.far(), self.anchor().len());
-        // SAFETY: allocated in `new` with these sizes; the caller vouches for the rest.
+        // SAFETY: allocated in `new` with these sizes; the rest is the caller's promise.
         unsafe {
             if let Some(far) = far {
                 Arena::free(far, length, part);
@@ -347,16 +356,17 @@ impl WormholeLeaf {
         }
     }
 
-    /// Frees the leaf once nobody can see it.
+    /// Frees the leaf when no thread can see it any more.
     ///
     /// # Safety
-    /// The leaf is unlinked: no one who takes a guard from now on can reach it.
+    /// The leaf is unlinked: no guard entered from now on can reach it.
     pub(in crate::wormhole) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(body: *mut LeafBody, _: &GracePeriod) {
-            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            // SAFETY: the collector passes the pointer that `retire` gave it, after the grace
+            // period.
             unsafe { WormholeLeaf(NonNull::new_unchecked(body)).free(MemoryPart::Retired) };
         }
-        // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
+        // SAFETY: live and counted as `Nodes`; the caller guarantees that it is unlinked.
         unsafe {
             if let Some(far) = self.far() {
                 Arena::recount(far, self.anchor().len(), MemoryPart::Nodes, MemoryPart::Retired);

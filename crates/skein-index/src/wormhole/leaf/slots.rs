@@ -1,4 +1,4 @@
-//! What a leaf holds: its slots, by tag, and their order.
+//! The contents of a leaf: its slots, by tag, and their order.
 
 use skein_sync::atomic::Ordering;
 use skein_sync::reclaim::PROTECT;
@@ -8,7 +8,7 @@ use crate::record::KeyRecord;
 use crate::tagged_pointer::TaggedPointer;
 use crate::wormhole::line::{LINE, TagMatches};
 
-/// A leaf's keys in order: which slots, and how many of them.
+/// A leaf's slots in the order of their keys. Ranks from `sorted` on are in order of insertion.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wormhole) struct LeafRanks {
     pub(in crate::wormhole) slots: [u8; SLOTS],
@@ -22,7 +22,7 @@ impl WormholeLeaf {
         self.body().slots.0[index].load(PROTECT)
     }
 
-    /// The slots in a line whose words have this tag.
+    /// Returns the slots of a line whose words have this tag.
     #[inline(always)]
     pub(in crate::wormhole) fn tagged(self, line: usize, tag: u16) -> impl Iterator<Item = usize> {
         let slots = &self.body().slots.0.as_chunks::<LINE>().0[line];
@@ -31,25 +31,26 @@ impl WormholeLeaf {
 
     #[inline(always)]
     pub(in crate::wormhole) fn record(self, index: usize) -> Option<KeyRecord> {
-        // SAFETY: slots hold words of records, which are retired once they are unlinked; callers hold a guard or the leaf's lock.
+        // SAFETY: slots hold words of records, which are retired after they are unlinked; callers
+        // hold a guard or the leaf's lock.
         unsafe { KeyRecord::from_word(self.slot(index)) }
     }
 
-    /// How many keys there are.
     #[inline(always)]
     pub(in crate::wormhole) fn count(self) -> usize {
-        // Acquire: pairs with the Release in `push`: so many ranks are written.
+        // Acquire: pairs with the Release in `push`; this many ranks are written.
         self.body().count.load(Ordering::Acquire).into()
     }
 
-    /// The lines that are full and have sent records on.
+    /// Returns a bit for each line that is full and has spilled records into the next lines.
     #[inline(always)]
     pub(in crate::wormhole) fn spilled(self) -> u16 {
-        // Acquire: pairs with the Release in `free_slot`. Invariant 5 needs it set before the record that it tells of.
+        // Acquire: pairs with the Release in `free_slot`. Invariant 5 requires a line's bit to be
+        // set before the record that lies past it.
         self.body().spilled.load(Ordering::Acquire)
     }
 
-    /// The ranks as they are; whole only if the version has not changed since before.
+    /// Returns the ranks. They are consistent only if the version has not changed during the read.
     #[inline]
     pub(in crate::wormhole) fn ranks(self) -> LeafRanks {
         let body = self.body();
@@ -64,24 +65,26 @@ impl WormholeLeaf {
         LeafRanks { slots, count, sorted }
     }
 
-    /// Replaces the ranks. The caller holds the lock and has marked the leaf, or the leaf is not shared yet.
+    /// Replaces the ranks. The caller must hold the lock and have marked the leaf, or the leaf is
+    /// not shared yet.
     pub(in crate::wormhole) fn set_ranks(self, ranks: &LeafRanks) {
         let body = self.body();
         for (bytes, word) in ranks.slots.as_chunks::<8>().0.iter().zip(&body.order.0) {
-            // Relaxed here and below: the mark's fence orders them for readers, the lock for writers.
+            // Relaxed here and below: the fence of the mark orders them for readers, the lock for
+            // writers.
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         body.sorted.store(ranks.sorted as u8, Ordering::Relaxed);
         body.count.store(ranks.count as u8, Ordering::Release);
     }
 
-    /// The flag of a slot.
+    /// Returns the flag of a slot.
     #[inline(always)]
     pub(in crate::wormhole) fn flag(self, slot: usize) -> bool {
         self.body().flags[slot / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 != 0
     }
 
-    /// Sets the flag of a slot. The index is one for one thread.
+    /// Sets the flag of a slot. Only for single-threaded indexes.
     #[inline(always)]
     pub(in crate::wormhole) fn set_flag(self, slot: usize, flag: bool) {
         let word = &self.body().flags[slot / 64];
@@ -89,10 +92,11 @@ impl WormholeLeaf {
         word.store(others | u64::from(flag) << (slot % 64), Ordering::Relaxed);
     }
 
-    /// Adds a record to a leaf with room, the last in order; returns its slot. The caller holds the
-    /// lock.
+    /// Adds a record to a leaf that is not full, as the last in order. Returns its slot. The caller
+    /// must hold the lock.
     ///
-    /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
+    /// The rank is written first: once a lookup sees the record, all scans that start from then on
+    /// must see it too.
     pub(in crate::wormhole) fn append(self, record: KeyRecord) -> usize {
         let slot = self.free_slot(record.tag());
         self.push(slot);
@@ -100,8 +104,8 @@ impl WormholeLeaf {
         slot
     }
 
-    /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller
-    /// adds a rank.
+    /// Puts a record into a free slot and returns the slot. The caller must hold the lock, have
+    /// marked the leaf, and add a rank. The leaf must not be full.
     pub(in crate::wormhole) fn place(self, record: KeyRecord) -> usize {
         let slot = self.free_slot(record.tag());
         self.fill(slot, record);
@@ -109,12 +113,12 @@ impl WormholeLeaf {
     }
 
     fn fill(self, slot: usize, record: KeyRecord) {
-        // Release: pairs with the load in `slot`; the record is initialised, the lines before its own are said to have spilled, and it has a
-        // rank if the leaf is not marked.
+        // Release: pairs with the load in `slot`. The record is initialised, the lines before its
+        // own are marked as spilled, and it has a rank unless the leaf is marked.
         self.body().slots.0[slot].store(record.word(), Ordering::Release);
     }
 
-    /// A free slot for a tag; says of the lines before it that they have spilled.
+    /// Finds a free slot for a tag. Marks the full lines before it as spilled.
     fn free_slot(self, tag: u16) -> usize {
         let mut line = home(tag);
         loop {
@@ -129,7 +133,7 @@ impl WormholeLeaf {
         }
     }
 
-    /// Adds a rank at the end.
+    /// Appends a rank.
     fn push(self, slot: usize) {
         let body = self.body();
         let count = body.count.load(Ordering::Relaxed);
@@ -141,14 +145,16 @@ impl WormholeLeaf {
         body.count.store(count + 1, Ordering::Release);
     }
 
-    /// Empties a slot. The caller holds the lock and sees to the ranks; then [`Self::mend_spilled`] keeps lookups short.
+    /// Empties a slot. The caller must hold the lock and update the ranks. [`Self::recompute_spilled`]
+    /// then keeps lookups short.
     pub(in crate::wormhole) fn clear(self, slot: usize) {
-        // Release: whoever sees it sees the marks before it.
+        // Release: a reader that sees the empty slot sees the marks before it.
         self.body().slots.0[slot].store(0, Ordering::Release);
     }
 
-    /// Says anew which lines have spilled, after records went. The caller holds the lock.
-    pub(in crate::wormhole) fn mend_spilled(self) {
+    /// Recomputes which lines have spilled, after a removal of records. The caller must hold the
+    /// lock.
+    pub(in crate::wormhole) fn recompute_spilled(self) {
         if self.body().spilled.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -161,39 +167,41 @@ impl WormholeLeaf {
                 line = (line + 1) % LINES;
             }
         }
-        // Relaxed: fewer bits, and none that a record needs; a reader that sees more looks further than it must.
+        // Relaxed: only unneeded bits are cleared; a reader that sees old bits searches further
+        // than it must.
         self.body().spilled.store(spilled, Ordering::Relaxed);
     }
 }
 
-/// The line of slots that a tag says.
+/// Returns the line of slots for a tag.
 #[inline(always)]
 pub(in crate::wormhole) fn home(tag: u16) -> usize {
     usize::from(tag) % LINES
 }
 
-/// Whether a slot's word may lead to a record of this tag and kind; also true of an empty slot, if both are 0.
+/// Returns whether a slot's word may lead to a record of this tag and kind. Also true for an empty
+/// slot, if both are 0.
 pub(in crate::wormhole) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
     TaggedPointer(word).looks_like(tag, kind)
 }
 
 impl LeafRanks {
-    /// No keys.
+    /// The ranks of an empty leaf.
     pub(in crate::wormhole) const EMPTY: Self = Self { slots: [0; SLOTS], count: 0, sorted: 0 };
 
-    /// The slots in order.
+    /// Returns the slots in order.
     pub(in crate::wormhole) fn as_slice(&self) -> &[u8] {
         &self.slots[..self.count]
     }
 
-    /// Adds a slot whose key is greater than all.
+    /// Appends a slot whose key is greater than all others.
     pub(in crate::wormhole) fn push_sorted(&mut self, slot: usize) {
         self.slots[self.count] = slot as u8;
         self.count += 1;
         self.sorted = self.count;
     }
 
-    /// Takes a slot out.
+    /// Removes a slot.
     pub(in crate::wormhole) fn remove(&mut self, slot: usize) {
         let Some(rank) = self.as_slice().iter().position(|&at| usize::from(at) == slot) else { return };
         self.slots.copy_within(rank + 1..self.count, rank);

@@ -1,4 +1,4 @@
-//! A cache line of eight tagged pointers: which of them have a tag.
+//! A cache line of eight tagged pointers: the search for those with a given tag.
 //!
 //! ```text
 //!   words   tag, address | tag, address | ... 8
@@ -6,10 +6,11 @@
 //!   tags    │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │  = tag?   ──►  8 bits
 //! ```
 //!
-//! The table's lines and those of leaves are searched here. All eight words are compared whatever the answer is: which of eight words it will be is
-//! what no processor can predict, and a wrong prediction costs more than the comparisons.
+//! Searches the lines of the table and of leaves. All eight words are compared, because a processor
+//! cannot predict which word matches, and a misprediction costs more than the comparisons.
 //!
-//! The answer is a hint: who follows a word loads it by itself and looks at its tag again.
+//! The result is a hint: before the caller follows a word, it loads the word itself and checks its
+//! tag again.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(skein_loom)))]
 mod x86_64;
@@ -27,12 +28,12 @@ use crate::memory::CACHE_LINE;
 /// Words in a line.
 pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
 
-/// The places in a line of the words that have a tag, in order.
+/// The positions of the words in a line that have a tag, in order.
 #[derive(Debug)]
 pub(super) struct TagMatches(u32);
 
 impl TagMatches {
-    /// Looks at a line.
+    /// Searches a line for a tag.
     #[inline(always)]
     pub(super) fn of(line: &[AtomicU64; LINE], tag: u16) -> Self {
         Self(places(line, tag))
@@ -53,7 +54,7 @@ impl Iterator for TagMatches {
     }
 }
 
-/// A bit for each word that has the tag.
+/// Returns a bit for each word that has the tag.
 #[cfg(any(test, not(target_arch = "x86_64"), miri, skein_loom))]
 #[inline(always)]
 fn portable(line: &[AtomicU64; LINE], tag: u16) -> u32 {
@@ -68,7 +69,7 @@ fn portable(line: &[AtomicU64; LINE], tag: u16) -> u32 {
 mod tests {
     use super::*;
 
-    /// A line on a boundary of its own, as lines of tables and leaves are.
+    /// A line on its own cache-line boundary, as lines of tables and leaves are.
     #[repr(align(64))]
     struct AlignedLine([AtomicU64; LINE]);
 

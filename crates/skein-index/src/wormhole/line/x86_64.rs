@@ -1,7 +1,7 @@
-//! By SSE2, which every `x86_64` processor has.
+//! The search by SSE2, which every `x86_64` processor has.
 //!
-//! In assembly, since other threads may write the words meanwhile: it reads what eight relaxed loads would, and the compiler makes
-//! nothing else of them.
+//! It is in assembly because other threads may write the words at the same time: it reads as eight
+//! relaxed loads would, and the compiler must not assume anything else.
 
 use std::arch::asm;
 
@@ -9,11 +9,12 @@ use skein_sync::atomic::AtomicU64;
 
 use super::LINE;
 
-/// A bit for each word that has the tag.
+/// Returns a bit for each word that has the tag.
 #[inline(always)]
 pub(super) fn places(line: &[AtomicU64; LINE], tag: u16) -> u32 {
     let bits: u32;
-    // SAFETY: reads the line's 64 bytes, which are valid and aligned to 64 (the callers' lines all are); each aligned word is read whole.
+    // SAFETY: reads the line's 64 bytes, which are valid and aligned to 64 (as all callers' lines
+    // are); each aligned word is read whole.
     unsafe {
         asm!(
             // The upper halves of words 0 to 3, then those of words 4 to 7.
