@@ -14,6 +14,7 @@ mod copy;
 mod disk;
 mod disk_contents;
 mod disk_folders;
+mod documents;
 mod kill;
 mod load_dump;
 mod log_dirs;

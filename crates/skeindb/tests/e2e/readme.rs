@@ -76,7 +76,8 @@ fn the_readme_names_what_exists() {
 #[test]
 fn links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = ["docs", "docs/design"].into_iter().flat_map(|folder| {
+    let folders = ["docs", "docs/design", "docs/benchmarks", "docs/benchmarks/results"];
+    let docs = folders.into_iter().flat_map(|folder| {
         let files = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|path| path.is_file())
     });
