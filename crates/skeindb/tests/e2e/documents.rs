@@ -184,3 +184,75 @@ fn blocks_are_found_with_their_reasons() {
         [("one".to_owned(), None), ("two\nthree".to_owned(), Some("it needs root".to_owned()))]
     );
 }
+
+/// All files of the repository that a page may name, as paths from its root.
+fn source_files() -> Vec<String> {
+    let (root, mut files) = (root(), Vec::new());
+    let mut folders = vec![root.join("crates"), root.join("fuzz")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(format!("/{}", path.strip_prefix(&root).unwrap().display()));
+            }
+        }
+    }
+    files
+}
+
+/// The words of a page that stand between backticks.
+fn quoted(page: &str) -> impl Iterator<Item = &str> {
+    page.lines().filter(|line| !line.starts_with("```")).flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// A file that was renamed would lead a newcomer nowhere.
+#[test]
+fn pages_about_the_code_name_files_that_exist() {
+    let files = source_files();
+    // Files of other projects.
+    let foreign = ["guard.rs", "raw/tls/thread_id.rs"];
+    for page in pages() {
+        let name = page.strip_prefix(root()).unwrap().display().to_string();
+        let about_code = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/papers.md", "docs/design/"].iter();
+        if !about_code.clone().any(|start| name.starts_with(start)) {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let is_path = |word: &&str| {
+            word.ends_with(".rs")
+                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_./-".contains(c))
+        };
+        for word in quoted(&text).filter(is_path).filter(|word| !foreign.contains(word)) {
+            let end = format!("/{word}");
+            assert!(
+                files.iter().any(|file| file.ends_with(&end)),
+                "{name} names {word}, which does not exist"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_glossary_names_types_that_exist() {
+    let sources: Vec<String> =
+        source_files().iter().map(|file| fs::read_to_string(root().join(&file[1..])).unwrap()).collect();
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, glossary) = map.split_once("| term | meaning | type | file |").expect("the glossary");
+    let rows: Vec<&str> =
+        glossary.lines().take_while(|line| line.starts_with('|') || line.is_empty()).collect();
+    let mut checked = 0;
+    for name in rows.iter().filter_map(|row| row.split('|').nth(3)).flat_map(quoted) {
+        let is_defined = |source: &String| {
+            ["struct", "enum", "trait", "type", "fn"].iter().any(|kind| {
+                source.match_indices(&format!("{kind} {name}")).any(|(at, found)| {
+                    !source[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                })
+            })
+        };
+        assert!(sources.iter().any(is_defined), "the glossary names {name}, which does not exist");
+        checked += 1;
+    }
+    assert!(checked > 20, "only {checked} names were found");
+}
