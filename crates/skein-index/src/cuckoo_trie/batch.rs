@@ -1,41 +1,44 @@
-//! Many lookups at once: each goes one step, then the next one does, so that while one waits for memory the others go on.
+//! Batches of lookups: each lookup takes one step, then the next lookup does. While one waits for
+//! memory, the others proceed.
 //!
 //! ```text
-//!   step        asks for                               needs
-//!   hints       the lines of the key's hints           the key
-//!   begin       the first node's two buckets           the hints, or the depth at which all begin
-//!   node        those of the node below, or a record   the buckets
-//!   value       what the value points to               the record
+//!   step        prefetches                              needs
+//!   hints       the lines of the key's hints            the key
+//!   begin       the two buckets of the first node       the hints, or the common start depth
+//!   node        the buckets of the next node,           the buckets
+//!               or a record
+//!   value       the target of the value                 the record
 //! ```
 //!
-//! The steps from node to node are as many as a key needs; who has come to a leaf leaves the turns. What a way comes to is checked as in a lookup by
-//! itself (`steps.rs`), and what it cannot tell is looked up from the root by itself.
+//! A lookup repeats the node step until it reaches a leaf, and then leaves the rotation. Its result
+//! is verified as in a single lookup (`lookup.rs`). If the result proves nothing, the lookup
+//! searches from the root, alone.
 
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
 use super::hints::HintSums;
-use super::lookup_path::{LookupPath, LookupStep};
+use super::lookup::{LookupPath, LookupStep};
 use super::table::LinearHashSize;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// Lookups in a group.
+/// The number of lookups in a group.
 const GROUP: usize = 32;
 
-/// Lookups under way, with their places in the group.
+/// Unfinished lookups, with their positions in the group.
 type LookupPaths<'k> = ArrayVec<(usize, LookupPath<'k>), GROUP>;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Looks up all keys; `found` gets each one's position and its value's word.
+    /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let size = self.table.places();
-            let ways = match self.table.depths.start() {
-                Some(depth) => self.begin_at(depth, keys, size),
-                None => self.begin_by_hints(keys, size),
+            let paths = match self.table.depths.start() {
+                Some(depth) => self.paths_from_depth(depth, keys, size),
+                None => self.paths_from_hints(keys, size),
             };
-            let words = self.words_of(keys, &self.follow_all(ways, size));
+            let words = self.words_of(keys, &self.follow_all(paths, size));
             for (place, word) in words.into_iter().enumerate() {
                 found(group * GROUP + place, word);
             }
@@ -43,27 +46,28 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     #[inline(always)]
-    fn begin_at<'k>(&self, depth: u32, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
-        with_places(keys.iter().map(|key| LookupPath::from_depth(&self.table, size, key, depth)))
+    fn paths_from_depth<'k>(&self, depth: u32, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
+        with_positions(keys.iter().map(|key| LookupPath::from_depth(&self.table, size, key, depth)))
     }
 
     #[inline(never)]
-    fn begin_by_hints<'k>(&self, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
+    fn paths_from_hints<'k>(&self, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
         let mut sums = [const { HintSums::new_const() }; GROUP];
         for (sums, key) in sums.iter_mut().zip(keys) {
-            self.table.hints.ask(key, sums);
+            self.table.hints.prefetch(key, sums);
         }
-        with_places(keys.iter().zip(&sums).map(|(key, sums)| self.lookup_path_by_hints(key, sums, size)))
+        with_positions(keys.iter().zip(&sums).map(|(key, sums)| self.lookup_path_by_hints(key, sums, size)))
     }
 
-    /// Follows all ways in turns; gives the records that they come to by their places, and asks for those.
+    /// Follows all paths in turns. Returns the records at their ends, by position, and prefetches
+    /// them.
     #[inline(always)]
-    fn follow_all(&self, mut ways: LookupPaths<'_>, size: LinearHashSize) -> [Option<KeyRecord>; GROUP] {
+    fn follow_all(&self, mut paths: LookupPaths<'_>, size: LinearHashSize) -> [Option<KeyRecord>; GROUP] {
         let mut guesses = [None; GROUP];
-        while !ways.is_empty() {
+        while !paths.is_empty() {
             let mut at = 0;
-            while let Some((place, way)) = ways.get_mut(at) {
-                match self.step(way, size) {
+            while let Some((place, path)) = paths.get_mut(at) {
+                match self.step(path, size) {
                     LookupStep::On => {
                         at += 1;
                         continue;
@@ -74,13 +78,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     }
                     LookupStep::Leaf(None) | LookupStep::Nowhere => {}
                 }
-                ways.swap_remove(at);
+                paths.swap_remove(at);
             }
         }
         guesses
     }
 
-    /// The words of the keys' values, which are in these records or looked for from the root; what they stand for is asked for.
+    /// Returns the words of the keys' values: from these records if their keys match, else from a
+    /// search that begins at the root. Prefetches the targets of the words.
     #[inline(always)]
     fn words_of(&self, keys: &[&[u8]], guesses: &[Option<KeyRecord>; GROUP]) -> ArrayVec<Option<u64>, GROUP> {
         let words = keys
@@ -91,10 +96,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 }
 
-/// The ways that begin below the root, with their places.
+/// Returns the paths that begin below the root, with their positions.
 #[inline(always)]
-fn with_places<'k>(ways: impl Iterator<Item = Option<LookupPath<'k>>>) -> LookupPaths<'k> {
-    ways.enumerate().filter_map(|(place, way)| Some((place, way?))).collect()
+fn with_positions<'k>(paths: impl Iterator<Item = Option<LookupPath<'k>>>) -> LookupPaths<'k> {
+    paths.enumerate().filter_map(|(place, path)| Some((place, path?))).collect()
 }
 
 #[cfg(all(test, not(skein_loom)))]
@@ -124,7 +129,7 @@ mod tests {
         index.insert(key, Inline(value), &index.collector().enter()).unwrap();
     }
 
-    /// A name in one of some folders.
+    /// A path in one of some folders.
     fn path(n: u64) -> Vec<u8> {
         let name = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         format!("/usr/share/doc/{}/examples/{:03}/{name:x}", n % 7, n % 97).into_bytes()
@@ -134,13 +139,14 @@ mod tests {
         n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec()
     }
 
-    /// Keys with their beginnings, and what lies just beside: some are there, some are not.
-    fn is_as_a_map(key: impl Fn(u64) -> Vec<u8>) {
+    /// Looks up present and absent keys, their prefixes and their neighbours, and compares the
+    /// answers with those of a map.
+    fn answers_match_a_map(key: impl Fn(u64) -> Vec<u8>) {
         let index = trie::<4>();
         let mut map = BTreeMap::new();
         for n in 0..6_000 {
             let key = key(n);
-            // Also some beginnings of it, the empty one among them.
+            // Also insert some prefixes of it, among them the empty one.
             for len in [key.len(), key.len() - n as usize % key.len(), 0].into_iter().take(1 + n as usize % 3)
             {
                 insert(&index, &key[..len], n);
@@ -159,7 +165,7 @@ mod tests {
         let too_long = [vec![b'/'; MAX_KEY_LEN + 1], [path(3), vec![0; MAX_KEY_LEN]].concat()];
         let mut asked: Vec<Vec<u8>> = map.keys().cloned().chain(absent).chain(too_long).collect();
         asked.extend(beginnings.map(<[u8]>::to_vec).chain(longer).chain(beside));
-        // Of all kinds in each group, and each key again somewhere else.
+        // Every group has keys of all sorts, and every key occurs twice, in different groups.
         let count = asked.len();
         let slices: Vec<&[u8]> = (0..2 * count).map(|at| asked[at * 7_919 % count].as_slice()).collect();
         let expected: Vec<Option<u64>> = slices.iter().map(|&key| map.get(key).copied()).collect();
@@ -172,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn batches_of_paths_are_as_a_map_says() {
-        is_as_a_map(path);
+    fn batches_of_paths_match_a_map() {
+        answers_match_a_map(path);
     }
 
     #[test]
-    fn batches_of_random_keys_are_as_a_map_says() {
-        is_as_a_map(random);
+    fn batches_of_random_keys_match_a_map() {
+        answers_match_a_map(random);
     }
 
     #[test]
@@ -186,7 +192,7 @@ mod tests {
         assert_eq!(get_many(&trie::<4>(), &[b"", b"goose", &[0; 300]]), [None; 3]);
     }
 
-    /// The nodes that ways are at move to other buckets, and get other nodes above them, all the time.
+    /// While the batches run, the nodes on their paths move to other buckets and get other parents.
     fn finds_all_during_growth(key: impl Fn(u64) -> Vec<u8> + Sync) {
         let index = trie::<4>();
         let count = 30_000;

@@ -1,41 +1,41 @@
-//! Buckets: four entries and a version, one cache line, eight equal words.
+//! Buckets: one cache line of eight words, with four entries and a version; and private copies of
+//! buckets.
 //!
 //! ```text
-//!   word 0    small of entries 3, 2, 1, 0 │ version 30 │ changing │ locked
+//!   word 0        small of entries 3, 2, 1, 0 │ version 30 │ changing │ locked
 //!   words 1, 2    lanes of entries 1, 0 and 3, 2
 //!   words 3 to 6  low of entry 0, 1, 2, 3
 //!   word 7        high of entries 3, 2, 1, 0
 //! ```
 //!
-//! A search looks at the first three words, and at two more if an entry has what it wants. A slot whose lane is 0 has no entry; what else it has means
-//! nothing.
+//! A search reads the first three words, and two more if a lane matches. A slot whose lane is 0 has
+//! no entry; its other fields mean nothing.
 //!
 //! # Invariants
-//! 1. Only the holder of the lock changes a bucket. It marks the bucket as changing before, and unlocks it with the next version
-//!    after; a bucket that was locked and not changed keeps its version.
-//! 2. What a reader took from a bucket that was not changing, and whose version is the same afterwards, was there at one moment.
-//!    (2^30 changes while one reader stands still, a minute's worth with nothing else going on, would deceive it.)
-
+//! 1. Only the holder of the lock changes a bucket. It marks the bucket as changing before its
+//!    first store, and unlocks the bucket with the next version after its last store. A bucket that
+//!    was locked but not changed keeps its version.
+//! 2. A reader's copy of a bucket is consistent if the bucket was not changing before the reads and
+//!    has the same version after them. (2^30 changes during one reader's pause, a minute of writes
+//!    to one bucket, would deceive the reader.)
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
 use super::entry::CuckooEntry;
-use super::image::{CuckooBucketImage, color_in, high_in, small_in};
-use super::lanes::{EntryQuery, Lanes, SLOTS};
+use super::lanes::{EntryQuery, Lanes, SLOTS, SlotBits};
 
-/// Words in a bucket.
+/// The words in a bucket.
 pub(super) const WORDS: usize = 8;
-pub(super) const LOCKED: u64 = 1;
-pub(super) const CHANGING: u64 = 2;
-pub(super) const LANES: usize = 1;
-pub(super) const LOWS: usize = 3;
-pub(super) const HIGHS: usize = 7;
+const LOCKED: u64 = 1;
+const CHANGING: u64 = 2;
+const LANES: usize = 1;
+const LOWS: usize = 3;
+const HIGHS: usize = 7;
 
-/// A bucket in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket<'t>(pub(super) &'t [AtomicU64; WORDS]);
 
-/// A bucket's version, as it was seen.
+/// The version of a bucket that a reader saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BucketVersion(u32);
 
@@ -46,10 +46,10 @@ impl BucketVersion {
 }
 
 impl Bucket<'_> {
-    /// The first word, once nobody is changing the bucket.
+    /// Returns the first word; waits while a writer is changing the bucket.
     #[inline(always)]
     fn stable(self) -> u64 {
-        // Acquire: pairs with the Release of `unlock`.
+        // Acquire: pairs with the Release in `unlock`.
         let word = self.0[0].load(Ordering::Acquire);
         if word & CHANGING == 0 { word } else { self.wait() }
     }
@@ -67,20 +67,24 @@ impl Bucket<'_> {
         }
     }
 
-    /// Whether the bucket is not what it was at `version`.
+    /// Returns whether the bucket has changed since `version`.
     #[inline(always)]
     pub(super) fn changed(self, version: BucketVersion) -> bool {
-        // The loads before this one are Acquire, so it comes after them; whoever wrote what they saw had marked the bucket.
+        // Relaxed: the loads of the bucket's words before this one are Acquire, so this load cannot
+        // move before them. If one of them returned a new word, the mark that its writer stored
+        // before is visible here.
         BucketVersion::of(self.0[0].load(Ordering::Relaxed)) != version
     }
 
     #[inline(always)]
     fn word(self, index: usize) -> u64 {
-        // Acquire: pairs with the Release in `write`; what is seen of a change brings its mark along.
+        // Acquire: pairs with the Release in `write`. A reader that sees a new word also sees the
+        // mark.
         self.0[index].load(Ordering::Acquire)
     }
 
-    /// The entry that is wanted, with its slot, which is [`SLOTS`] if there is none, and the bucket's version.
+    /// Returns the slot and the entry that match `want`, and the version of the bucket. If no entry
+    /// matches, the slot is [`SLOTS`] and the entry means nothing.
     #[inline(always)]
     pub(super) fn find(self, want: &EntryQuery) -> (usize, CuckooEntry, BucketVersion) {
         loop {
@@ -95,10 +99,12 @@ impl Bucket<'_> {
         }
     }
 
-    /// The entry with a lane, and so with its parent's color, in this bucket or in its other one; with its slot, those of the other one from
-    /// [`SLOTS`] on, and twice as much if there is none; and with the version of the bucket that has it.
+    /// Finds the entry with this lane, which includes the parent's color, in this bucket or in its
+    /// other bucket. Returns the slot, the entry, and the version of the bucket that has it. Slots
+    /// of the other bucket begin at [`SLOTS`]. If no entry matches, the slot is `2 * SLOTS`.
     ///
-    /// For many searches, whose buckets are in the cache by now: a core need not guess in which of both it is.
+    /// Use it for searches whose buckets are probably in the cache: without a branch between the
+    /// two buckets, the processor has nothing to mispredict.
     #[inline(always)]
     pub(super) fn find_in_both(self, other: Self, lane: u32) -> (usize, CuckooEntry, BucketVersion) {
         let want = EntryQuery::by_parent(lane);
@@ -116,14 +122,14 @@ impl Bucket<'_> {
         }
     }
 
-    /// An entry of a bucket whose first words were read.
+    /// Returns the entry in a slot of this bucket, from these first words.
     #[inline(always)]
     fn entry_in(self, first: u64, lanes: Lanes, slot: usize) -> CuckooEntry {
         let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
         CuckooEntry { lane: lanes.get(slot), small: small_in(first, slot), low, high }
     }
 
-    /// The entry in a slot, with the bucket's version.
+    /// Returns the entry in a slot, and the version of the bucket.
     #[inline(always)]
     pub(super) fn entry(self, slot: usize) -> (CuckooEntry, BucketVersion) {
         loop {
@@ -136,13 +142,13 @@ impl Bucket<'_> {
         }
     }
 
-    /// The lanes; a hint.
+    /// Returns the lanes without a check of the version: a hint.
     #[inline(always)]
     pub(super) fn lanes(self) -> Lanes {
         Lanes([self.word(LANES), self.word(LANES + 1)])
     }
 
-    /// All of the bucket at one moment.
+    /// Returns a consistent copy of the bucket.
     #[inline(always)]
     pub(super) fn image(self) -> CuckooBucketImage {
         loop {
@@ -156,43 +162,45 @@ impl Bucket<'_> {
         }
     }
 
-    /// Locks the bucket if its first word is still `seen`.
+    /// Locks the bucket if its first word is still `seen`. Returns whether it did.
     #[inline(always)]
     pub(super) fn lock(self, seen: u64) -> bool {
         let unlocked = seen & !LOCKED;
-        // Acquire: pairs with the Release of whoever unlocked it. Relaxed on failure: nothing is read then.
+        // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read then.
         let exchange =
             self.0[0].compare_exchange(unlocked, unlocked | LOCKED, Ordering::Acquire, Ordering::Relaxed);
         exchange.is_ok()
     }
 
-    /// Marks the locked bucket, which is as in `image`, as changing.
+    /// Marks the bucket as changing. The bucket must be locked and equal `image`.
     #[inline(always)]
     pub(super) fn mark(self, image: &CuckooBucketImage) {
-        // Relaxed: the words that follow are stored with Release.
+        // Relaxed: the stores of the other words, which follow, are Release.
         self.0[0].store(image.first() | LOCKED | CHANGING, Ordering::Relaxed);
     }
 
-    /// Stores all words but the first of a bucket that is locked and marked.
+    /// Stores all words but the first. The bucket must be locked and marked.
     #[inline(always)]
     pub(super) fn write(self, image: &CuckooBucketImage) {
         for (word, value) in self.0.iter().zip(image.words()).skip(1) {
-            // Words that stay what they are have no need of a store; without them a model has fewer orders to go through.
+            // Unchanged words need no store. Models skip them, to have fewer interleavings to
+            // explore.
             if cfg!(skein_loom) && word.load(Ordering::Relaxed) == value {
                 continue;
             }
-            // Release: pairs with the Acquire in `word`: who sees this sees the mark.
+            // Release: pairs with the Acquire in `word`. A reader that sees this word sees the
+            // mark.
             word.store(value, Ordering::Release);
         }
     }
 
-    /// Unlocks a bucket that was marked and written, with the next version.
+    /// Unlocks the changed bucket with the next version.
     #[inline(always)]
     pub(super) fn unlock_changed(self, image: &CuckooBucketImage) {
         self.unlock(image.as_next_version().first());
     }
 
-    /// Unlocks a bucket that was not changed, and whose first word was `seen` before it was locked.
+    /// Unlocks an unchanged bucket. `seen` must be its first word before it was locked.
     #[inline(always)]
     pub(super) fn unlock_unchanged(self, seen: u64) {
         self.unlock(seen & !LOCKED);
@@ -204,7 +212,7 @@ impl Bucket<'_> {
     }
 }
 
-/// The slot of what is wanted in a bucket with these first words; [`SLOTS`] if it is not there.
+/// Returns the slot of the entry that matches `want`, or [`SLOTS`] if no entry matches.
 #[inline(always)]
 fn slot_of(want: &EntryQuery, first: u64, lanes: Lanes) -> usize {
     let mut slots = lanes.with(want);
@@ -212,4 +220,128 @@ fn slot_of(want: &EntryQuery, first: u64, lanes: Lanes) -> usize {
         None => slots.first_or_none(),
         Some(color) => slots.find(|&slot| color_in(first, slot) == color).unwrap_or(SLOTS),
     }
+}
+
+/// The difference between two consecutive versions. The two bits below are the marks.
+const VERSION_ONE: u32 = 4;
+
+/// A private copy of a bucket. Its fields have the order of the bucket's words, so that copying in
+/// and out moves little.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct CuckooBucketImage {
+    /// The lower half of the first word.
+    version: u32,
+    small: [u8; SLOTS],
+    lane: [u32; SLOTS],
+    low: [u64; SLOTS],
+    high: [u16; SLOTS],
+}
+
+impl CuckooBucketImage {
+    #[inline(always)]
+    pub(super) fn of(words: [u64; WORDS]) -> Self {
+        let lanes = Lanes([words[LANES], words[LANES + 1]]);
+        Self {
+            version: words[0] as u32,
+            small: std::array::from_fn(|slot| small_in(words[0], slot)),
+            lane: std::array::from_fn(|slot| lanes.get(slot)),
+            low: std::array::from_fn(|slot| words[LOWS + slot]),
+            high: std::array::from_fn(|slot| high_in(words[HIGHS], slot)),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn words(&self) -> [u64; WORDS] {
+        let Lanes(lanes) = self.lanes();
+        let highs = (0..SLOTS).fold(0, |highs, slot| highs | u64::from(self.high[slot]) << (16 * slot));
+        let low = &self.low;
+        [self.first(), lanes[0], lanes[1], low[0], low[1], low[2], low[3], highs]
+    }
+
+    #[inline(always)]
+    pub(super) fn version(&self) -> BucketVersion {
+        BucketVersion::of(self.version.into())
+    }
+
+    #[inline(always)]
+    pub(super) fn first(&self) -> u64 {
+        let small = (0..SLOTS).fold(0, |small, slot| small | u64::from(self.small[slot]) << (32 + 8 * slot));
+        small | u64::from(self.version)
+    }
+
+    #[inline(always)]
+    pub(super) fn as_next_version(&self) -> Self {
+        self.with_version(self.version.wrapping_add(VERSION_ONE))
+    }
+
+    pub(super) fn with_version(self, version: u32) -> Self {
+        Self { version: version & !(LOCKED | CHANGING) as u32, ..self }
+    }
+
+    /// Splits the bucket: returns a copy without the entries whose lanes satisfy `moves`, and a copy
+    /// with only those.
+    #[inline(always)]
+    pub(super) fn split(&self, moves: impl Fn(u32) -> bool) -> (Self, Self) {
+        let (mut kept, mut gone) = (*self, *self);
+        for slot in 0..SLOTS {
+            let left = if moves(self.lane[slot]) { &mut kept } else { &mut gone };
+            left.lane[slot] = 0;
+        }
+        (kept, gone)
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, slot: usize) -> CuckooEntry {
+        CuckooEntry {
+            lane: self.lane[slot],
+            small: self.small[slot],
+            low: self.low[slot],
+            high: self.high[slot],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: usize, entry: CuckooEntry) {
+        self.lane[slot] = entry.lane;
+        self.small[slot] = entry.small;
+        self.low[slot] = entry.low;
+        self.high[slot] = entry.high;
+    }
+
+    #[inline(always)]
+    pub(super) fn set_low(&mut self, slot: usize, low: u64) {
+        self.low[slot] = low;
+    }
+
+    #[inline(always)]
+    pub(super) fn lanes(&self) -> Lanes {
+        let [a, b, c, d] = self.lane.map(u64::from);
+        Lanes([b << 32 | a, d << 32 | c])
+    }
+
+    #[inline(always)]
+    pub(super) fn free(&self) -> SlotBits {
+        self.lanes().free()
+    }
+
+    #[inline(always)]
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, CuckooEntry)> + '_ {
+        (0..SLOTS).map(|slot| (slot, self.get(slot))).filter(|(_, entry)| !entry.is_none())
+    }
+}
+
+#[inline(always)]
+fn small_in(first: u64, slot: usize) -> u8 {
+    (first >> (32 + 8 * slot)) as u8
+}
+
+#[inline(always)]
+fn high_in(highs: u64, slot: usize) -> u16 {
+    (highs >> (16 * slot)) as u16
+}
+
+#[inline(always)]
+fn color_in(first: u64, slot: usize) -> u8 {
+    small_in(first, slot) & 7
 }

@@ -1,4 +1,5 @@
-//! The checker: walks a quiet index and the whole table, and verifies every invariant.
+//! The checker: visits all nodes of an index without other users, and the whole table, and verifies
+//! every invariant.
 
 use std::collections::HashSet;
 
@@ -11,12 +12,12 @@ use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
 use crate::slot::Slot;
 
-/// What the checker counted.
+/// The counts of a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CuckooTrieShape {
     /// Keys, each with a leaf.
     pub keys: usize,
-    /// Branches, the root included.
+    /// Branches, including the root.
     pub branches: usize,
     /// Jumps.
     pub jumps: usize,
@@ -26,12 +27,12 @@ pub struct CuckooTrieShape {
     pub depths: usize,
     /// Slots of the table.
     pub slots: usize,
-    /// Entries that are not in their primary buckets.
+    /// Entries in their secondary buckets.
     pub secondary: usize,
 }
 
 impl CuckooTrieShape {
-    /// Entries in the table.
+    /// Returns the number of entries in the table.
     pub fn entries(&self) -> usize {
         self.keys + self.branches - 1 + self.jumps
     }
@@ -49,29 +50,33 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors
-    /// The first violation, in words.
+    /// Describes the first violation.
     pub fn check(&mut self) -> Result<CuckooTrieShape, String> {
         let mut shape = self.check_trie()?;
         let entries = self.check_table(&mut shape)?;
+        ensure!(entries == shape.entries(), "the table has {entries} entries, the trie {}", shape.entries());
         ensure!(
-            entries == shape.entries(),
-            "{entries} entries in the table, {} in the trie",
-            shape.entries()
+            entries == self.entries.sum(),
+            "the counter says {} entries, the table has {entries}",
+            self.entries.sum()
         );
-        ensure!(entries == self.entries.sum(), "{} entries counted, {entries} there", self.entries.sum());
         ensure!(
             shape.keys == self.base.len.sum(),
-            "{} keys counted, {} there",
+            "the counter says {} keys, the trie has {}",
             self.base.len.sum(),
             shape.keys
         );
         Ok(shape)
     }
 
-    /// Every entry is where its hash says, and no two nodes share both hash and color.
+    /// Verifies that every entry is where its hash says, and that no two nodes share hash and
+    /// color.
     fn check_table(&mut self, shape: &mut CuckooTrieShape) -> Result<usize, String> {
         let size = self.table.size();
-        ensure!((CuckooTable::<V>::LEAST..=CuckooTable::<V>::MOST).contains(&size), "{size} buckets");
+        ensure!(
+            (CuckooTable::<V>::LEAST..=CuckooTable::<V>::MOST).contains(&size),
+            "the table has {size} buckets"
+        );
         shape.slots = size as usize * SLOTS;
         let places = self.table.places();
         let mut names = HashSet::new();
@@ -81,11 +86,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             shape.secondary += usize::from(entry.is_secondary());
             let hash = CuckooTable::<V>::hash_of(entry.lane, bucket);
             if CuckooTable::<V>::home(entry.lane, bucket, places) != bucket {
-                wrong = Some(format!("bucket {bucket}, slot {slot}: an entry of another bucket"));
+                wrong = Some(format!("bucket {bucket}, slot {slot}: the entry belongs to another bucket"));
             }
             if !names.insert((hash, entry.color())) {
-                wrong =
-                    Some(format!("bucket {bucket}, slot {slot}: two names of hash {hash} have one color"));
+                wrong = Some(format!(
+                    "bucket {bucket}, slot {slot}: two names with hash {hash} have the same color"
+                ));
             }
         });
         wrong.map_or(Ok(entries), Err)
@@ -93,30 +99,32 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     fn check_trie(&self) -> Result<CuckooTrieShape, String> {
         let mut shape = CuckooTrieShape::default();
-        // Each with its parent, and the symbols of its name.
+        // Nodes to visit, each with its parent and the symbols of its name.
         let mut waiting: Vec<(NamedNode, Option<NamedNode>, Vec<u8>)> = vec![(self.root(), None, Vec::new())];
         while let Some((at, parent, name)) = waiting.pop() {
             let entry = at.node.entry;
-            ensure!(at.depth as usize == name.len(), "a node of depth {} is called {name:?}", at.depth);
+            ensure!(at.depth as usize == name.len(), "node {name:?} has depth {}", at.depth);
             if let Some(parent) = parent {
                 let above = parent.node.entry;
                 let color = if above.kind() == CuckooNodeKind::Jump { UNDER_JUMP } else { above.color() };
-                ensure!(entry.parent() == color, "{name:?} has another parent's color");
-                ensure!(Some(&entry.symbol()) == name.last(), "{name:?} ends with another symbol");
+                ensure!(entry.parent() == color, "node {name:?} has the color of another parent");
+                ensure!(
+                    Some(&entry.symbol()) == name.last(),
+                    "the entry of node {name:?} has another last symbol"
+                );
             }
             let below = |symbols: &mut dyn Iterator<Item = u8>| name.iter().copied().chain(symbols).collect();
             match entry.kind() {
                 CuckooNodeKind::Branch => {
                     shape.branches += 1;
                     let depth = entry.depth() as usize;
-                    ensure!(depth == name.len(), "branch {name:?} says that it is {depth} symbols deep");
+                    ensure!(depth == name.len(), "branch {name:?} stores the depth {depth}");
                     ensure!(
                         parent.is_none() || entry.bitmap().count_ones() > 1,
-                        "branch {name:?} has one child"
+                        "branch {name:?} has fewer than two children"
                     );
                     for symbol in (0..u64::BITS as u8).filter(|&symbol| entry.bitmap() >> symbol & 1 == 1) {
-                        let child =
-                            self.below_branch(&at, symbol).map_err(|obstacle| lost(&name, obstacle))?;
+                        let child = self.below_branch(&at, symbol).map_err(|abort| lost(&name, abort))?;
                         waiting.push((child, Some(at), below(&mut std::iter::once(symbol))));
                     }
                 }
@@ -124,8 +132,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     shape.jumps += 1;
                     let length = entry.length();
                     shape.jump_symbols += length as usize;
-                    ensure!((1..=JUMP_MAX).contains(&length), "a jump of {length} symbols");
-                    let child = self.below_jump(&at).map_err(|obstacle| lost(&name, obstacle))?;
+                    ensure!((1..=JUMP_MAX).contains(&length), "jump {name:?} has {length} symbols");
+                    let child = self.below_jump(&at).map_err(|abort| lost(&name, abort))?;
                     let kind = child.node.entry.kind();
                     ensure!(
                         !matches!(kind, CuckooNodeKind::Leaf | CuckooNodeKind::Dead),
@@ -137,20 +145,20 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     shape.keys += 1;
                     shape.depths += name.len();
                     // SAFETY: a leaf; the index is borrowed mutably.
-                    let record = unsafe { entry.record() }.ok_or("a leaf without a record")?;
+                    let record = unsafe { entry.record() }.ok_or("a leaf has no record")?;
                     let symbols = KeySymbols::of(record.key());
                     let same = (0..).zip(&name).all(|(index, &symbol)| symbols.at(index) == symbol);
                     let ended =
                         name.iter().position(|&symbol| symbol == END).is_none_or(|end| end + 1 == name.len());
-                    ensure!(same && ended, "{:?} is at {name:?}", record.key());
+                    ensure!(same && ended, "the leaf of key {:?} has the name {name:?}", record.key());
                 }
-                CuckooNodeKind::Dead => return Err(format!("a dead leaf is left at {name:?}")),
+                CuckooNodeKind::Dead => return Err(format!("dead leaf {name:?} was not removed")),
             }
         }
         Ok(shape)
     }
 }
 
-fn lost(name: &[u8], obstacle: CuckooAbort) -> String {
-    format!("a child of {name:?} is not there: {obstacle:?}")
+fn lost(name: &[u8], abort: CuckooAbort) -> String {
+    format!("node {name:?} lacks a child: {abort:?}")
 }

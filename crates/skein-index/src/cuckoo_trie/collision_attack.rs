@@ -1,4 +1,5 @@
-//! Keys chosen to collide: they fill the colors of one hash where the seeds are known, and do nothing where they are not.
+//! Keys chosen to collide: they exhaust the colors of one hash if the attacker knows the seeds, and
+//! have no effect if not.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,10 +10,12 @@ use super::*;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Inline;
 
-/// Hashes of 23 bits.
+/// An index with hashes of 23 bits.
 type Attacked = CuckooTrie<Inline<u64>, 2>;
 
-/// Ten bytes each, sixteen symbols, that lead from one hash to another under a table's seeds: beginnings of eight symbols meet endings that are peeled off the hash.
+/// Returns pieces of ten bytes, sixteen symbols, that lead from the hash `from` to the hash
+/// `target` under this table's seeds. Each joins a beginning of eight symbols with an ending that
+/// was peeled off the target.
 fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u8>> {
     let bytes = |n: u64| n.to_be_bytes()[3..].to_vec();
     let symbols = |key: &[u8]| (0..8).map(|index| KeySymbols::of(key).at(index)).collect::<Vec<_>>();
@@ -27,12 +30,12 @@ fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u
     names.take(20).collect()
 }
 
-/// Names with one hash.
 fn colliding_names(table: &CuckooTable<2>) -> Vec<Vec<u8>> {
     colliding_pieces(table, EMPTY_HASH, 0x12_3456)
 }
 
-/// Inserts two keys for each name, so that each is a branch's; how many were refused.
+/// Inserts two keys below each name, so that each name belongs to a branch. Returns how many keys
+/// were refused.
 fn refused(index: &Attacked, names: &[Vec<u8>]) -> usize {
     let guard = index.base.collector.enter();
     let keys = names.iter().flat_map(|name| [0x00, 0x80].map(|last| [&**name, &[last]].concat()));
@@ -45,26 +48,30 @@ fn colliding_keys_fill_only_the_index_with_known_seeds() {
     let names = colliding_names(&attacked.table);
     assert!(names.len() >= 12, "{} names", names.len());
     assert!(refused(&attacked, &names) > 0, "seven colors are not enough for {} names", names.len());
-    // Nothing is lost, and the index goes on.
+    // No key is lost, and the index stays usable.
     attacked.check().unwrap();
     assert_eq!(attacked.insert(b"goose", Inline(7), &attacked.base.collector.enter()), Ok(None));
 
     let mut another: Attacked = trie();
     assert_eq!(refused(&another, &names), 0);
     assert_eq!(another.check().unwrap().keys, 2 * names.len());
-    // The attack rests on the seeds and on nothing else.
+    // The attack depends on the seeds and on nothing else.
     let seeds =
         |index: &Attacked| (0..SYMBOLS as u8).map(|symbol| index.table.extend(0, symbol)).collect::<Vec<_>>();
     assert_ne!(seeds(&attacked), seeds(&another));
 }
 
-/// Incident: with keys in which the same bytes come over and over, a prefix may have the hash of a shorter one. A write that began by a hint took the node of one for that of
-/// the other, since the leaf below it began as it should, and was wrong about how deep it was from there on. Consequence: keys lay where no search looks for them, and seeks came
-/// to the wrong key; a run of the property tests saw it, where hashes have 23 bits (with those of 32, two such prefixes share one in four thousand million times). Fix: a branch
-/// says how deep it is, and a search that began by a hint has to pass one that is where it should be.
+/// Incident: if a key repeats the same bytes, a prefix may have the hash of a shorter prefix. A
+/// write that began at a hint found the node of one and took it for the other's, because the leaf
+/// below began as expected. From there on it assumed a wrong depth. Consequence: keys were stored
+/// where no search looks for them, and seeks returned wrong keys. A run of the property tests,
+/// where hashes have 23 bits, showed it (with 32 bits, two such prefixes collide once in four
+/// thousand million). Fix: a branch stores its depth, and a search that began at a hint must pass a
+/// branch with the assumed depth.
 ///
-/// Seeds are drawn anew in each round. Once in a thousand rounds or so, chance adds names to those that were chosen to collide, and seven colors are not enough: a new key is
-/// refused then, and nothing changes.
+/// Each round draws new seeds. Once in about a thousand rounds, other names share the hash of the
+/// chosen ones by chance, and seven colors are not enough. Then a new key is refused, and nothing
+/// changes.
 #[test]
 fn equal_hashes_of_one_keys_prefixes_are_told_apart() {
     let mut crowded = 0;
@@ -78,7 +85,8 @@ fn equal_hashes_of_one_keys_prefixes_are_told_apart() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // Up to three pieces, each of which leads to the same hash again, and a last one that may be cut short or end otherwise.
+            // Up to three pieces, each of which leads to the same hash again, then a part of a
+            // piece and a varying last byte.
             let mut key = piece.repeat((random >> 8) as usize % 4);
             key.extend(&piece[..(random >> 16) as usize % 10]);
             key.extend(&[0x00, 0x80, 0xff][..(random >> 24) as usize % 4]);

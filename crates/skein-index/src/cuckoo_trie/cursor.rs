@@ -1,7 +1,8 @@
-//! Cursors: along the trie, in order, both ways.
+//! Cursors: move over the keys in order, in both directions.
 //!
-//! A cursor keeps the leaf it stands on, and a walk that gives those after it (`walk.rs`). When something has changed under the walk, or the
-//! cursor turns round, it seeks anew from the key it stands on.
+//! A cursor stores its current leaf and a walk that supplies the next ones (`leaf_walk.rs`). If a
+//! node has changed under the walk, or the cursor turns around, it seeks again from its current
+//! key.
 
 use std::marker::PhantomData;
 
@@ -23,7 +24,7 @@ use crate::slot::Slot;
 enum CuckooCursorState {
     Fresh,
     BeforeFirst,
-    /// With the value's word as it was when the cursor came here.
+    /// With the value's word at the time of the move.
     On(KeyRecord, u64),
     PastLast,
 }
@@ -37,8 +38,8 @@ pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
     state: CuckooCursorState,
 }
 
-// SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
-// thread, so may the cursor.
+// SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
+// guard may be used from another thread, so may the cursor.
 unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for CuckooTrieCursor<'_, S, G, V> {}
 
 impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
@@ -48,7 +49,9 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
 
     /// Moves to the first key from `key` on, in the given direction.
     fn seek_from(&mut self, key: &[u8], inclusive: bool, forward: bool) -> bool {
-        // No key is longer, so the longest prefix of it that a key could be stands for it; upward, that prefix itself is below it.
+        // No key in the index is longer than `MAX_KEY_LEN`. So a longer bound is cut to that
+        // length. Upward, the cut bound itself must be excluded, because it is less than the full
+        // one.
         let (key, inclusive) =
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
         loop {
@@ -60,7 +63,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         }
     }
 
-    /// Makes the walk ready to go on from `key`.
+    /// Prepares the walk to continue from `key`.
     fn try_seek(&mut self, key: &[u8], inclusive: bool) -> Result<(), CuckooAbort> {
         let (index, walk, symbols) = (self.index, &mut self.walk, KeySymbols::of(key));
         let forward = walk.is_forward();
@@ -93,7 +96,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         Ok(())
     }
 
-    /// Goes on to the walk's next leaf, or off the end. False if the walk is broken.
+    /// Moves to the walk's next leaf, or past the end. Returns false if the walk is broken.
     #[inline(always)]
     fn take_next_leaf(&mut self) -> bool {
         // SAFETY: the word of a leaf, read under the guard that the cursor borrows.
@@ -122,7 +125,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         matches!(self.state, CuckooCursorState::On(..))
     }
 
-    /// Moves on from the key the cursor stands on.
+    /// Moves on from the current key.
     #[inline(always)]
     fn advance(&mut self, record: KeyRecord, forward: bool) -> bool {
         if self.walk.is_forward() == forward && self.take_next_leaf() {
@@ -177,7 +180,8 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
 
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
-            // SAFETY: the word was in the index, and is retired, if at all, under the guard or a later one.
+            // SAFETY: the word was in the index. It is retired under this guard or a later one, if
+            // at all.
             CuckooCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }

@@ -1,15 +1,20 @@
-//! Hints: where below a key's first bytes the next node is, so that a lookup of a long key need not come down from the root.
+//! Hints: for the first bytes of a key, the next node on its path. With a hint, a lookup of a long
+//! key need not descend from the root.
 //!
 //! ```text
 //!   key      /usr/sha re/doc/s kein/exa mples/re st
-//!                    │        │        │        │         sums of 8, 16, 24, 32 bytes; each may have a hint
-//!            ────────┼────────┼────────┼───► node         the deepest one wins: the hash of a node's name, and its depth
+//!                    │        │        │        │       checksums of 8, 16, 24, 32 bytes;
+//!            ────────┼────────┼────────┼───► node       each may have a hint, the deepest one wins
 //!   hint     check 24 │ depth beyond the bytes 8 │ hash of the node's name 32
 //! ```
 //!
-//! Long common prefixes are the paper's worst case (section 4.7): a search goes through all that is compressed there. A hint leads past it. Hints may
-//! be wrong, lost or overwritten at any time: a lookup that began with one ends at a record, and that record's key tells whether it was right.
-//! Only inserts write them, so lookups store nothing; short or random keys have none, and then there is no array either.
+//! Long shared prefixes are the worst case of the paper (section 4.7): a search reads every node
+//! along the prefix. A hint skips them.
+//!
+//! A hint may be wrong, lost or overwritten at any time. That is safe: a lookup that began at a
+//! hint ends at a record, and the record's key tells whether the hint was right. Only inserts write
+//! hints, so lookups store nothing. Short keys and random keys have no hints; then the array is not
+//! allocated.
 
 use arrayvec::ArrayVec;
 use skein_sync::atomic::{AtomicU64, Ordering};
@@ -19,56 +24,56 @@ use super::table::LinearHashSize;
 use crate::hash::PrefixHash;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
-/// Bytes from hint to hint.
+/// The distance from hint to hint, in bytes of the key.
 const STRIDE: usize = 8;
-/// Hints of one key.
+/// The maximal number of hints for one key.
 const HINTS_MAX: usize = 32;
-/// Hints in a line.
+/// The hints in a cache line.
 const LINE: usize = 8;
-/// Buckets to a hint.
+/// The number of buckets per hint.
 const BUCKETS: usize = 4;
 
-/// The hints of a table.
 #[derive(Debug)]
 pub(super) struct Hints {
     words: GrowingWords,
-    /// How many there are; none until one is wanted.
+    /// The number of hints; 0 until an insert wants the first one.
     len: AtomicU64,
     hash: PrefixHash,
 }
 
-/// A node that may be on a key's way.
+/// A node that may be on the path of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hint {
-    /// The hash of its name.
     pub(super) hash: u32,
     pub(super) depth: u32,
 }
 
-/// What is known of the hint for a key's beginning.
+/// Where the hint for a beginning of a key is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HintSum {
     place: u32,
-    /// What it is known by there.
+    /// The part of the checksum that is stored in the hint and verifies it.
     check: u32,
 }
 
-/// Those of a key's beginnings, of 8 bytes, 16 and so on.
+/// The places of a key's hints, for its first 8 bytes, 16, and so on.
 pub(super) type HintSums = ArrayVec<HintSum, HINTS_MAX>;
 
-/// The least depth of a node for the first `8 * count` bytes: its name has the symbols that lie in them as a whole. So all keys that begin with
-/// these bytes, and are below it, lead to the first node from there on. One symbol deeper they would not: that symbol has bits of the next byte.
+/// Returns the least depth of a node for the first `8 * count` bytes. The node's name has all
+/// symbols that lie wholly in these bytes. So all keys that begin with the bytes, and whose leaves
+/// are below the node, lead to it. One symbol deeper this would not hold: that symbol has bits of
+/// the next byte.
 fn depth_at(count: usize) -> u32 {
     (8 * STRIDE * count / 5) as u32
 }
 
-/// Of how many beginnings that may have a hint a node is below the [`depth_at`].
+/// Returns how many of a key's beginnings have their [`depth_at`] at or above this depth.
 fn beginnings(depth: u32) -> usize {
     (5 * depth as usize + 4) / (8 * STRIDE)
 }
 
 impl Hints {
-    /// None yet; room for those of `buckets` buckets.
+    /// Creates an empty array that can grow to the hints for `buckets` buckets.
     pub(super) fn new(arena: &Arena, buckets: usize, huge: bool) -> Self {
         Self {
             words: GrowingWords::new(arena, (buckets / BUCKETS).next_multiple_of(LINE), huge),
@@ -77,7 +82,8 @@ impl Hints {
         }
     }
 
-    /// Makes place for the hints of `buckets` buckets, if there are any, or if the first are `wanted`. One thread at a time.
+    /// Resizes the array for `buckets` buckets. If it is empty, does so only if hints are `wanted`.
+    /// Only one thread may call this at a time.
     pub(super) fn resize(&self, buckets: usize, wanted: bool) {
         let had = self.len();
         if had == 0 && !wanted {
@@ -85,7 +91,8 @@ impl Hints {
         }
         let len = buckets / BUCKETS;
         if len < had {
-            // Release, here and below: pairs with the Acquire in `len`; words are ready before they are counted.
+            // Release, here and below: pairs with the Acquire in `len`. Words are ready before they
+            // are counted.
             self.len.store(len as u64, Ordering::Release);
         }
         self.words.resize(len.next_multiple_of(LINE));
@@ -97,16 +104,16 @@ impl Hints {
         self.len.load(Ordering::Acquire) as usize
     }
 
-    /// Whether there are none.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds what is known of the hints for a key's beginnings, the shortest one first, and asks for them; nothing if there are no hints.
+    /// Appends the places of the hints for a key's beginnings, the shortest first, and prefetches
+    /// them. Does nothing if there are no hints.
     #[inline(always)]
-    pub(super) fn ask(&self, key: &[u8], sums: &mut HintSums) {
-        // Once: a table that shrinks meanwhile may be left with none.
+    pub(super) fn prefetch(&self, key: &[u8], sums: &mut HintSums) {
+        // Read once: a table that shrinks meanwhile may have no hints afterwards.
         let len = self.len();
         if len == 0 {
             return;
@@ -125,12 +132,13 @@ impl Hints {
     #[inline(always)]
     fn word(&self, sum: HintSum) -> &AtomicU64 {
         let place = sum.place as usize;
-        // SAFETY: so many words were ready when it was asked for.
+        // SAFETY: this many words were ready when the place was computed.
         let line = unsafe { self.words.line(place / LINE) };
         &line[place % LINE]
     }
 
-    /// The hint for the longest of a key's beginnings that has one, of a node whose depth is less than `limit`.
+    /// Returns the hint for the longest beginning that has one, among those with a depth below
+    /// `limit`.
     #[inline(always)]
     pub(super) fn deepest(&self, sums: &HintSums, limit: u32) -> Option<Hint> {
         sums.iter().enumerate().rev().find_map(|(shorter, &sum)| {
@@ -142,7 +150,7 @@ impl Hints {
         })
     }
 
-    /// Takes note of the nodes on a key's way.
+    /// Stores a hint for each node of the trail.
     pub(super) fn note(&self, trail: &HintTrail) {
         for &node in &trail.nodes {
             let count = beginnings(node.depth);
@@ -150,44 +158,44 @@ impl Hints {
             let beyond = u64::from(node.depth - depth_at(count));
             let word = u64::from(sum.check) << 40 | beyond << 32 | u64::from(node.hash);
             let slot = self.word(sum);
-            // Relaxed: hints. One that stays need not be written.
+            // Relaxed: hints. A hint that is already stored is not written again.
             if beyond < 1 << 8 && slot.load(Ordering::Relaxed) != word {
                 slot.store(word, Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether the nodes on the way of a key are to be noted.
+    /// Returns whether an insert of this key should store hints.
     #[inline(always)]
     pub(super) fn wants(key: &[u8]) -> bool {
         key.len() > STRIDE
     }
 }
 
-/// The nodes on a key's way that are worth a note: the first one past each beginning that may have a hint.
+/// The nodes on the path of a key that deserve a hint: the first node past each beginning of the
+/// key.
 #[derive(Debug)]
 pub(super) struct HintTrail {
-    /// The sums of the key's beginnings; none if there were no hints.
+    /// The places of the key's hints; empty if there were no hints.
     pub(super) sums: HintSums,
     nodes: ArrayVec<Hint, HINTS_MAX>,
-    /// Whether there is nothing to be noted.
+    /// Whether the trail ignores all nodes.
     idle: bool,
 }
 
 impl HintTrail {
-    /// One that is left only if it is `wanted`.
+    /// Creates an empty trail, which ignores all nodes unless it is `wanted`.
     #[inline(always)]
     pub(super) fn new(wanted: bool) -> Self {
         Self { sums: HintSums::new(), nodes: ArrayVec::new(), idle: !wanted }
     }
 
-    /// Forgets all nodes.
     #[inline(always)]
-    pub(super) fn start_over(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.nodes.clear();
     }
 
-    /// Takes in the next node.
+    /// Takes the next node on the path into account.
     #[inline(always)]
     pub(super) fn meet(&mut self, NamedNode { hash, depth, .. }: &NamedNode) {
         if !self.idle {

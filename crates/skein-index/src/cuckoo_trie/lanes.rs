@@ -1,80 +1,80 @@
-//! The lanes of a bucket, which say what entries it has; and looking for one among the four.
+//! The lanes of a bucket: 32 bits per entry. One comparison of a vector register tells a search
+//! which of the four entries match.
 
 use super::entry::{BY_COLOR, BY_PARENT, SECONDARY, TAG};
 
-/// Entries in a bucket.
+/// The number of entries in a bucket.
 pub(super) const SLOTS: usize = 4;
 
-/// What a search wants to find in a bucket.
+/// A description of the entry that a search looks for in a bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryQuery {
-    /// The lane, as far as it counts.
+    /// The expected bits of the lane.
     lane: u32,
-    /// What of it counts; not the first bit.
+    /// The bits of the lane that count. The highest bit never counts.
     mask: u32,
-    /// The entry's own color, if it is known.
+    /// The color of the entry, if the search knows it.
     pub(super) color: Option<u8>,
 }
 
 impl EntryQuery {
-    /// An entry whose lane is this one as far as `mask` goes, which leaves out the first bit.
+    /// Matches entries with the bits of `lane` in `mask`, which must not have the highest bit.
     #[inline(always)]
     fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
         Self { lane: lane & mask, mask, color }
     }
 
-    /// A node with this lane: a branch's child.
+    /// Matches the node with this lane, including the parent's color: the child of a branch.
     #[inline(always)]
     pub(super) fn by_parent(lane: u32) -> Self {
         Self::new(lane, BY_PARENT, None)
     }
 
-    /// A node with this lane, whatever its parent's color is.
+    /// Matches a node with this lane, under a parent of any color.
     #[inline(always)]
     pub(super) fn by_name(lane: u32) -> Self {
         Self::new(lane, BY_COLOR, None)
     }
 
-    /// A node with this lane, whatever its parent's color is, and this color: a jump's child.
+    /// Matches the node with this lane and this color, under a parent of any color: the child of a
+    /// jump.
     #[inline(always)]
     pub(super) fn by_color(lane: u32, color: u8) -> Self {
         Self::new(lane, BY_COLOR, Some(color))
     }
 
-    /// The same in the entry's other bucket.
+    /// Returns the same query for the other bucket of the entry.
     #[inline(always)]
     pub(super) fn moved(&self) -> Self {
         Self { lane: self.lane ^ SECONDARY, ..*self }
     }
 
-    /// Whether it is for the entry's secondary bucket.
+    /// Returns whether the query is for the secondary bucket of the entry.
     #[inline(always)]
     pub(super) fn is_moved(&self) -> bool {
         self.lane & SECONDARY != 0
     }
 }
 
-/// The lanes of a bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes(pub(super) [u64; 2]);
 
 impl Lanes {
-    /// The lane of a slot.
     #[inline(always)]
     pub(super) fn get(self, slot: usize) -> u32 {
         let Self([low, high]) = self;
-        // A choice, where an index would send both words through memory.
+        // A select instruction; indexing would write both words to the stack first.
         let pair = if slot < SLOTS / 2 { low } else { high };
         (pair >> (32 * (slot % 2))) as u32
     }
 
-    /// The slots whose lanes are as wanted.
+    /// Returns the slots with a matching lane.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn with(self, want: &EntryQuery) -> SlotBits {
         use std::arch::x86_64 as simd;
         let Self([low, high]) = self;
-        // SAFETY: each of these processors has SSE2.
+        // SAFETY: every x86-64 processor has SSE2.
         unsafe {
             let all = |number: u32| simd::_mm_set1_epi32(number.cast_signed());
             let lanes = simd::_mm_set_epi64x(high.cast_signed(), low.cast_signed());
@@ -83,27 +83,26 @@ impl Lanes {
         }
     }
 
-    /// The slots whose lanes are as wanted.
     #[cfg(not(target_arch = "x86_64"))]
     #[inline(always)]
     pub(super) fn with(self, want: &EntryQuery) -> SlotBits {
         self.with_by_words(want)
     }
 
-    /// The same on any processor.
+    /// The portable version of [`Self::with`].
     #[cfg(any(test, not(target_arch = "x86_64")))]
     #[inline(always)]
     fn with_by_words(self, want: &EntryQuery) -> SlotBits {
         const REST: u64 = 0x7fff_ffff_7fff_ffff;
         let twice = |half: u32| u64::from(half) << 32 | u64::from(half);
-        // What differs, without first bits: adding carries into the first bit unless nothing does.
+        // The differing bits, without the highest. The addition carries into the highest bit unless
+        // all are 0.
         let found = self.0.map(|pair| !(((pair & twice(want.mask)) ^ twice(want.lane)) + REST) & !REST);
-        // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
+        // Slots 0 and 1 are at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
         let slots = found[0] >> 31 | found[1] >> 29;
         SlotBits((slots | slots >> 31) as u8 & 15)
     }
 
-    /// The slots without an entry.
     #[inline(always)]
     pub(super) fn free(self) -> SlotBits {
         self.with(&EntryQuery::new(0, BY_PARENT, None))
@@ -114,19 +113,19 @@ impl Lanes {
         self.free().0 != 0
     }
 
-    /// Whether there is an entry with a tag, or a free slot that seems so.
+    /// Returns whether a slot has this tag. A free slot may count as one.
     #[inline(always)]
     pub(super) fn may_have_tag(self, tag: u32) -> bool {
         self.with(&EntryQuery::new(tag, TAG, None)).0 != 0
     }
 }
 
-/// Slots of a bucket, a bit for each.
+/// A set of slots of a bucket, one bit each.
 #[derive(Debug)]
 pub(super) struct SlotBits(pub(super) u8);
 
 impl SlotBits {
-    /// The first one; [`SLOTS`] if there is none.
+    /// Returns the first slot, or [`SLOTS`] if the set is empty.
     #[inline(always)]
     pub(super) fn first_or_none(&self) -> usize {
         (self.0 | 1 << SLOTS).trailing_zeros() as usize
@@ -139,7 +138,8 @@ impl SlotBits {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        // Four bits for each set of slots: not all of these processors count ones by themselves.
+        // A table of four bits per set: not every one of these processors has an instruction that
+        // counts ones.
         const LENGTHS: u64 = 0x4332_3221_3221_2110;
         (LENGTHS >> (4 * self.0)) as u32 & 15
     }

@@ -1,20 +1,27 @@
-//! The walk that a cursor's leaves come from: in order, and ahead of the cursor.
+//! The walk behind a cursor: reads leaves in order, ahead of the cursor.
 //!
 //! ```text
-//!   pending     branch, children h.. ─ leaf g ─ branch f ─ jump e        asked for: f's and h's first children, what e leads to
-//!                                                            │           in order, the next one last: a stack
-//!   leaves      ◄── d ◄── c ◄── b ◄── a ◄────────────────────┘           records asked for
+//!   pending     branch, children h.. ─ leaf g ─ branch f ─ jump e      a stack, the next one last
+//!                                                            │         prefetched: the first
+//!                                                            │         children of f and h, and
+//!                                                            │         the child of e
+//!   leaves      ◄── d ◄── c ◄── b ◄── a ◄────────────────────┘         records prefetched
 //! ```
 //!
-//! The names of a branch's children are known, so several are asked for and read at once, and then what is below those that are no leaves, long
-//! before the walk comes there; and the record of a leaf is asked for when the leaf is read, several leaves before the cursor comes there. So
-//! a scan waits for memory once for many keys. The paper follows a list from leaf to leaf, one read after the other (section 4.4).
+//! The names of a branch's children follow from the branch. So the walk prefetches and reads
+//! several children at once, and then the nodes below them, long before it needs them. It
+//! prefetches a record when it reads the leaf, several leaves ahead of the cursor. So a scan waits
+//! for memory once for many keys. The paper follows a list from leaf to leaf, one read after the
+//! other (section 4.4).
 //!
 //! # Invariants
-//! 1. While a branch's bucket has its version, its children are those it had. So what is pending, and the leaves, miss no key that was in the
-//!    index all the time since the walk began; after each look at children their parent's version is compared.
-//! 2. A leaf is shown only if its bucket still has its version: then it was in the index at that moment.
-//! 3. Bitmaps are turned, so that the child that comes next has the lowest bit: upward as they are, downward the other way round.
+//! 1. While the bucket of a branch has the same version, the branch has the same children. The walk
+//!    compares the parent's version after each read of children. So the pending items and the
+//!    leaves miss no key that has been in the index since the walk began.
+//! 2. A leaf is returned only if its bucket still has its version. Then it was in the index at that
+//!    moment.
+//! 3. Bitmaps are oriented so that the next child has the lowest bit: unchanged for an upward walk,
+//!    reversed for a downward one.
 
 use arrayvec::ArrayVec;
 
@@ -27,14 +34,14 @@ use super::table::{CuckooTable, LinearHashSize};
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// Leaves that are read ahead.
+/// The leaves to read ahead.
 const AHEAD: usize = if cfg!(skein_loom) { 4 } else { 8 };
-/// Children that are read at once.
+/// The children to read at once.
 const BATCH: usize = if cfg!(skein_loom) { 2 } else { 4 };
-/// Children of a child that are asked for when that is read.
+/// The grandchildren to prefetch when a child is read.
 const BELOW: usize = 4;
 
-/// A bucket in which something was found, as it was then.
+/// A bucket in which a node was found, with its version then.
 #[derive(Clone, Copy, Debug)]
 struct SeenBucket {
     bucket: u32,
@@ -47,20 +54,20 @@ struct WalkLeaf {
     place: SeenBucket,
 }
 
-/// Children of a branch that come next, and whose buckets were not asked for yet.
+/// The next children of a branch, not prefetched yet.
 #[derive(Clone, Copy, Debug)]
-struct UnaskedChildren {
-    /// Turned.
+struct PendingChildren {
+    /// Oriented; see invariant 3.
     children: u64,
     place: SeenBucket,
     hash: u32,
     color: u8,
 }
 
-/// A child whose buckets were asked for.
+/// A prefetched child.
 #[derive(Clone, Copy, Debug)]
 struct PrefetchedChild {
-    /// With the parent's color, if that is a branch.
+    /// Includes the parent's color if the parent is a branch.
     name: KeyPrefix,
     parent: SeenBucket,
     /// The child's own color, if the parent is a jump.
@@ -70,21 +77,21 @@ struct PrefetchedChild {
 #[derive(Clone, Copy, Debug)]
 enum WalkItem {
     Leaf(WalkLeaf),
-    Asked(PrefetchedChild),
-    Rest(UnaskedChildren),
+    Child(PrefetchedChild),
+    Rest(PendingChildren),
 }
 
 /// A walk along the leaves, upward or downward.
 #[derive(Debug)]
 pub(super) struct LeafWalk {
     pending: Vec<WalkItem>,
-    /// Whether something changed under the walk, which cannot go on then.
+    /// Whether a node changed under the walk, which then cannot continue.
     broken: bool,
-    /// What a bit's number differs by from the symbol's; see invariant 3.
-    turn: u32,
-    /// How many leaves are to be ready: few after a seek, which may be for one key.
+    /// The bits in which the number of a bit differs from its symbol; see invariant 3.
+    orientation: u32,
+    /// How many leaves to have ready: few after a seek, which may be for one key.
     goal: usize,
-    /// Leaves by their number, modulo what there is room for; from the next one to the last one that was read.
+    /// A ring of leaves, from number `next` to the last one read.
     leaves: [WalkLeaf; AHEAD],
     next: usize,
     end: usize,
@@ -93,45 +100,54 @@ pub(super) struct LeafWalk {
 impl LeafWalk {
     pub(super) fn new() -> Self {
         let none = WalkLeaf { record: 0, place: SeenBucket { bucket: 0, version: BucketVersion::default() } };
-        Self { pending: Vec::new(), broken: false, turn: 0, goal: 1, leaves: [none; AHEAD], next: 0, end: 0 }
+        Self {
+            pending: Vec::new(),
+            broken: false,
+            orientation: 0,
+            goal: 1,
+            leaves: [none; AHEAD],
+            next: 0,
+            end: 0,
+        }
     }
 
-    /// Begins anew: nothing is pending.
+    /// Restarts the walk, with an empty stack.
     pub(super) fn start(&mut self, forward: bool) {
         self.pending.clear();
         (self.broken, self.goal, self.next, self.end) = (false, 1, 0, 0);
-        self.turn = if forward { 0 } else { u64::BITS - 1 };
+        self.orientation = if forward { 0 } else { u64::BITS - 1 };
     }
 
     #[inline(always)]
     pub(super) fn is_forward(&self) -> bool {
-        self.turn == 0
+        self.orientation == 0
     }
 
-    /// Whether there was a change under the walk, so that there may be keys which it cannot come to.
+    /// Returns whether a node changed under the walk, so that the walk may miss keys.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// What is below a node comes next.
+    /// Continues with everything below a node.
     pub(super) fn enter<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, at: &NamedNode) {
         self.add(index, index.table.places(), &at.node, at.hash, 1);
     }
 
-    /// Those children of a branch come next that are beyond a symbol.
+    /// Continues with the children of a branch beyond a symbol.
     #[inline(always)]
     pub(super) fn enter_beyond(&mut self, at: &NamedNode, symbol: u8) {
-        let past = u64::MAX << (u32::from(symbol) ^ self.turn) << 1;
+        let past = u64::MAX << (u32::from(symbol) ^ self.orientation) << 1;
         self.push_rest(self.rest_of(&at.node, at.hash, past));
     }
 
-    /// The word of the next leaf's record; 0 if there is none, or the walk is broken.
+    /// Returns the word of the next leaf's record, or 0 at the end of the walk or if the walk is
+    /// broken.
     #[inline(always)]
     pub(super) fn next<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
-        // Before the last one only in a long scan: a short one may need no more.
+        // Only a long scan reads more before the last leaf is used. A short one may need no more.
         let low = if self.goal == AHEAD { AHEAD / 2 } else { 0 };
         if self.end - self.next <= low && !self.pending.is_empty() {
-            self.run(index);
+            self.read_ahead(index);
         }
         if self.next == self.end {
             return 0;
@@ -145,16 +161,16 @@ impl LeafWalk {
         leaf.record
     }
 
-    /// Something has changed.
+    /// Stops the walk, because a node has changed.
     #[cold]
     fn mark_broken(&mut self) {
         self.pending.clear();
         (self.broken, self.next, self.end) = (true, 0, 0);
     }
 
-    /// Reads leaves until as many are ready as there are to be, and twice as many the next time.
+    /// Reads leaves until `goal` are ready, and doubles the goal for the next time.
     #[inline(never)]
-    fn run<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) {
+    fn read_ahead<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) {
         while self.end - self.next < self.goal {
             let Some(part) = self.pending.pop() else { return };
             match part {
@@ -162,8 +178,10 @@ impl LeafWalk {
                     self.leaves[self.end % AHEAD] = leaf;
                     self.end += 1;
                 }
-                WalkItem::Rest(rest) => self.ask(index, index.table.places(), rest, self.goal.min(BATCH)),
-                WalkItem::Asked(child) => {
+                WalkItem::Rest(rest) => {
+                    self.prefetch_children(index, index.table.places(), rest, self.goal.min(BATCH))
+                }
+                WalkItem::Child(child) => {
                     if !self.look(index, child) {
                         self.pending.clear();
                         self.broken = true;
@@ -175,29 +193,30 @@ impl LeafWalk {
         self.goal = (2 * self.goal).min(AHEAD);
     }
 
-    /// Looks for a child and for those after it, and asks for others. False if that cannot be said, because something has changed.
+    /// Reads a child and some of those after it, and prefetches others. Returns false if a node has
+    /// changed.
     #[inline(always)]
     fn look<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
         let (size, most) = (index.table.places(), self.goal.min(BATCH));
         let mut batch = ArrayVec::<PrefetchedChild, BATCH>::new();
         batch.push(first);
         while batch.len() < most
-            && let Some(&WalkItem::Asked(next)) = self.pending.last()
+            && let Some(&WalkItem::Child(next)) = self.pending.last()
         {
             batch.push(next);
             self.pending.pop();
         }
         if let Some(&WalkItem::Rest(rest)) = self.pending.last() {
             self.pending.pop();
-            self.ask(index, size, rest, most);
+            self.prefetch_children(index, size, rest, most);
         }
-        // The last one first: it is to lie deepest.
+        // The last one first, so that the next one is on top of the stack.
         while let Some(PrefetchedChild { name, parent, color }) = batch.pop() {
             let node = match color {
                 None => index.look_in_both(name),
                 Some(color) => index.look_for(name, color),
             };
-            // If it is nowhere, it has moved meanwhile, or the table has grown.
+            // If a child is in neither bucket, it has moved meanwhile, or the table has grown.
             if node.is_none() || parent.changed(index) {
                 return false;
             }
@@ -206,7 +225,8 @@ impl LeafWalk {
         true
     }
 
-    /// What is below a node comes next. Asks for what will be read then, but for no more than `few` children.
+    /// Continues with everything below a node. Prefetches the nodes to be read next, but no more
+    /// than `few` children.
     #[inline(always)]
     fn add<S: Slot, const V: usize>(
         &mut self,
@@ -223,59 +243,64 @@ impl LeafWalk {
                 KeyRecord::prefetch(record);
                 self.pending.push(WalkItem::Leaf(WalkLeaf { record, place }));
             }
-            CuckooNodeKind::Branch => self.ask(index, size, self.rest_of(node, hash, u64::MAX), few),
+            CuckooNodeKind::Branch => {
+                self.prefetch_children(index, size, self.rest_of(node, hash, u64::MAX), few)
+            }
             CuckooNodeKind::Jump => {
                 let (hash, symbol) = end_of_jump(&index.table, hash, entry);
                 let name = KeyPrefix::new::<V>(hash, symbol, size);
-                self.ask_for(index, PrefetchedChild { name, color: Some(entry.link()), parent: place });
+                self.prefetch_child(
+                    index,
+                    PrefetchedChild { name, color: Some(entry.link()), parent: place },
+                );
             }
             CuckooNodeKind::Dead => {}
         }
     }
 
-    /// The children of a branch that are in a turned bitmap.
+    /// Returns the children of a branch that are in an oriented bitmap.
     #[inline(always)]
-    fn rest_of(&self, node: &FoundNode, hash: u32, which: u64) -> UnaskedChildren {
+    fn rest_of(&self, node: &FoundNode, hash: u32, which: u64) -> PendingChildren {
         let bitmap = node.entry.bitmap();
-        let children = which & if self.turn == 0 { bitmap } else { bitmap.reverse_bits() };
+        let children = which & if self.orientation == 0 { bitmap } else { bitmap.reverse_bits() };
         let place = SeenBucket { bucket: node.bucket, version: node.version };
-        UnaskedChildren { children, place, hash, color: node.entry.color() }
+        PendingChildren { children, place, hash, color: node.entry.color() }
     }
 
     #[inline(always)]
-    fn push_rest(&mut self, rest: UnaskedChildren) {
+    fn push_rest(&mut self, rest: PendingChildren) {
         if rest.children != 0 {
             self.pending.push(WalkItem::Rest(rest));
         }
     }
 
-    /// Asks for a few children of a branch. They come next, and then the others.
+    /// Prefetches a few children of a branch. They are next, then the other children.
     #[inline(always)]
-    fn ask<S: Slot, const V: usize>(
+    fn prefetch_children<S: Slot, const V: usize>(
         &mut self,
         index: &CuckooTrie<S, V>,
         size: LinearHashSize,
-        rest: UnaskedChildren,
+        rest: PendingChildren,
         few: usize,
     ) {
         let later = without_first(rest.children, few);
-        self.push_rest(UnaskedChildren { children: later, ..rest });
+        self.push_rest(PendingChildren { children: later, ..rest });
         let mut children = rest.children ^ later;
-        // The last one first: it is to lie deepest.
+        // The last one first, so that the next one is on top of the stack.
         while children != 0 {
             let bit = children.ilog2();
             children ^= 1 << bit;
-            let symbol = (bit ^ self.turn) as u8;
+            let symbol = (bit ^ self.orientation) as u8;
             let hash = index.table.extend(rest.hash, symbol);
             let name = KeyPrefix::new::<V>(hash, symbol, size).below(rest.color);
-            self.ask_for(index, PrefetchedChild { name, color: None, parent: rest.place });
+            self.prefetch_child(index, PrefetchedChild { name, color: None, parent: rest.place });
         }
     }
 
     #[inline(always)]
-    fn ask_for<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, child: PrefetchedChild) {
+    fn prefetch_child<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, child: PrefetchedChild) {
         index.table.prefetch(child.name.pair);
-        self.pending.push(WalkItem::Asked(child));
+        self.pending.push(WalkItem::Child(child));
     }
 }
 
@@ -286,14 +311,14 @@ impl SeenBucket {
     }
 }
 
-/// The hash and the last symbol of the name of a jump's child.
+/// Returns the hash and the last symbol of the name of a jump's child.
 #[inline(always)]
 fn end_of_jump<const V: usize>(table: &CuckooTable<V>, hash: u32, jump: CuckooEntry) -> (u32, u8) {
     jump.jump_symbols(0, jump.length())
         .fold((hash, 0), |(hash, _), symbol| (table.extend(hash, symbol), symbol))
 }
 
-/// A bitmap without so many of its lowest bits.
+/// Returns a bitmap without its `count` lowest bits.
 #[inline(always)]
 fn without_first(mut bitmap: u64, count: usize) -> u64 {
     for _ in 0..count {

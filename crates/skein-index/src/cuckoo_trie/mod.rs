@@ -1,35 +1,58 @@
-//! The Cuckoo Trie: a trie in a cuckoo hash table, so that the nodes along a key can all be asked for at once.
+//! The Cuckoo Trie: a trie whose nodes lie in a cuckoo hash table, so that a search can prefetch
+//! several nodes of a key's path at once.
 //!
 //! ```text
-//!   trie                      table: the nodes by the hash of their names, which are prefixes of keys
+//!   trie                      table: each node lies at the hash of its name, a prefix of keys
 //!
 //!          (root)             ┌ bucket ─────────────────────────┐
-//!          ╱    ╲             │ branch │ leaf │      │ jump     │     one cache line, four entries
+//!          ╱    ╲             │ branch │ leaf │      │ jump     │   one cache line, four entries
 //!     branch    jump ▯▯▯      ├─────────────────────────────────┤
-//!      ╱  ╲       ╲           │ leaf   │      │ leaf │ branch   │     an entry is in one of two buckets
-//!   leaf  leaf   branch       └─────────────────────────────────┘
+//!      ╱  ╲       ╲           │ leaf   │      │ leaf │ branch   │   an entry is in one of two
+//!   leaf  leaf   branch       └─────────────────────────────────┘   buckets
 //!    │     │      ╱  ╲            │
 //!    ▼     ▼   leaf  leaf         └─► record: value, key
 //! ```
 //!
-//! Source: Zeitak and Morrison, "Cuckoo Trie: Exploiting Memory-Level Parallelism for Efficient DRAM Indexing" (SOSP 2021), sections 4 and 5.
-//! Files are named for what they hold; read `symbol.rs`, `entry.rs`, `bucket.rs`, `table.rs`, then `prefixes.rs`, `search.rs`, `begin.rs`, `steps.rs` and `change.rs`.
+//! A pointer-based trie reads one node to find the address of the next, so the reads of a search
+//! cannot overlap. Here the address of a node follows from the hash of its name, and its name is a
+//! prefix of the key. So all addresses are known before the first node is read.
+//!
+//! Source: Zeitak and Morrison, "Cuckoo Trie: Exploiting Memory-Level Parallelism for Efficient
+//! DRAM Indexing" (SOSP 2021), sections 4 and 5. Design: `docs/design/cuckoo-trie.md`.
+//!
+//! # Where to begin reading
+//! 1. The table: `symbols.rs` (keys), `entry.rs` (nodes), `lanes.rs` and `bucket.rs` (four
+//!    entries), `table.rs` (all buckets).
+//! 2. Reads: `prefixes.rs` and `search.rs` (from the root), `search_start.rs` and `hints.rs` (below
+//!    the root), `lookup.rs`, `batch.rs`.
+//! 3. Writes: `transaction.rs`, `insert.rs`, `remove.rs`, then room for new entries:
+//!    `displacement.rs` and `resize.rs`.
+//! 4. Scans: `leaf_walk.rs`, `cursor.rs`.
 //!
 //! # Protocol
-//! 1. Readers take no lock and write nothing shared. A bucket's version says whether what was read of it belongs together; a parent's version,
-//!    whether its child was its child (`bucket.rs`, `search.rs`).
-//! 2. Every write is one change of a few buckets: all are locked as they were seen, or none (`change.rs`). What takes the place of a node has
-//!    its name; a node in the table is in the trie, so who holds a node's lock needs nothing above it.
-//! 3. That a node has no child by a symbol is said by the node itself, never by a bucket where the child was not found: entries move.
-//! 4. No operation waits for readers: what they may still see is freed by the collector, past a grace period.
+//! 1. Readers acquire no lock and write nothing shared. The version of a bucket tells a reader
+//!    whether its reads of the bucket belong to one moment. The version of the parent's bucket
+//!    tells it whether parent and child belong together (`bucket.rs`, `search.rs`).
+//! 2. Every write is one transaction on a few buckets. It locks each bucket only if the bucket is
+//!    unchanged since it was copied, and it locks all of them or applies nothing
+//!    (`transaction.rs`). A node that replaces another node has the same name. A node in the table
+//!    is always part of the trie, so the holder of a node's lock needs no lock above it.
+//! 3. Only the node itself proves that it has no child for a symbol. A bucket in which the child
+//!    was not found proves nothing, because entries move.
+//! 4. No operation waits for readers. The collector frees memory that readers may still see, after
+//!    a grace period.
 //!
 //! # Where we differ from the paper, and why
-//! - The table grows and shrinks by single buckets; no entry's hash or color ever changes (`table.rs`, `resize.rs`).
-//! - The hash is seeded, so that keys cannot be chosen to collide (`crate::hash::peelable`).
-//! - Keys may be any bytes: an end of its own makes no key a prefix of another (`symbol.rs`).
-//! - Searches begin below the root, where the key probably has a node; a leaf below says whether it was so (`begin.rs`, `depths.rs`, `hints.rs`).
-//! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `walk.rs`).
-//! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
+//! - The table grows and shrinks by single buckets. The hash and the color of an entry never change
+//!   (`table.rs`, `resize.rs`).
+//! - The hash is seeded, so that nobody can choose keys that collide (`crate::hash::peelable`).
+//! - Keys may contain any bytes. An end symbol keeps a key from being a prefix of another key
+//!   (`symbols.rs`).
+//! - Searches begin below the root, at a depth where the key probably has a node. A leaf below
+//!   verifies the start (`search_start.rs`, `hints.rs`).
+//! - Scans walk the branches and read several children at once. The paper links the leaves in a
+//!   list, which a scan must read one leaf after the other (`leaf_walk.rs`).
+//! - Keys can be removed, and the nodes around a removed leaf are joined again (`remove.rs`).
 
 mod batch;
 mod bucket;
@@ -37,26 +60,21 @@ mod check;
 #[cfg(all(test, not(skein_loom)))]
 mod collision_attack;
 mod cursor;
-mod depths;
 mod displacement;
 mod entry;
 mod hints;
-mod image;
 mod insert;
 mod lanes;
 mod leaf_walk;
 mod lookup;
-mod lookup_path;
 mod prefixes;
 mod remove;
 mod resize;
 mod search;
 mod search_start;
 mod separators;
-mod short_displacement;
 mod symbols;
 mod table;
-mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 mod transaction;
@@ -70,6 +88,7 @@ use skein_sync::reclaim::{Collector, Guard};
 
 pub use check::CuckooTrieShape;
 pub use cursor::CuckooTrieCursor;
+use entry::CuckooNodeKind;
 pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
 use table::CuckooTable;
 use variant::{WITHOUT_HUGE_PAGES, has};
@@ -77,12 +96,14 @@ use variant::{WITHOUT_HUGE_PAGES, has};
 use crate::counter::Counter;
 use crate::engine::{IndexBase, IndexEngine};
 use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
-/// An ordered index over byte strings; see the module's head.
+/// An ordered index over byte strings; see the head of the module.
 ///
-/// `V` chooses a variant; [`variant::DEFAULT`] is the one to use. Its table ends at some 860 million entries, one and a
-/// quarter for each random key and more where keys share much; writes beyond are refused.
+/// `V` selects a variant; use [`variant::DEFAULT`]. The table holds at most about 860 million
+/// entries: one and a quarter for each random key, and more for keys with long shared prefixes.
+/// Writes beyond that limit are refused.
 ///
 /// ```
 /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
@@ -92,59 +113,63 @@ use crate::slot::Slot;
 /// index.insert(b"goose", Inline(1_u64), &guard)?;
 /// assert_eq!(index.get(b"goose", &guard), Some(1));
 /// assert_eq!(index.get(b"geese", &guard), None);
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 pub struct CuckooTrie<S: Slot, const V: usize = { variant::DEFAULT }> {
     table: CuckooTable<V>,
-    /// How many entries the table has.
+    /// The number of entries in the table.
     entries: Counter,
     base: IndexBase,
     slots: PhantomData<S>,
 }
 
-// SAFETY: entries and records are reached through atomics, changed as the protocol says, and freed past a grace period;
-// values are `Send` and `Sync` by the contract of `Slot`.
+// SAFETY: threads reach entries and records through atomics, change them by the protocol above, and
+// free them after a grace period. Values are `Send` and `Sync` by the contract of `Slot`.
 unsafe impl<S: Slot, const V: usize> Send for CuckooTrie<S, V> {}
 // SAFETY: as above.
 unsafe impl<S: Slot, const V: usize> Sync for CuckooTrie<S, V> {}
 
 impl<S: Slot> CuckooTrie<S> {
-    /// An empty index with a collector of its own.
+    /// Creates an empty index with its own collector.
     pub fn new() -> Self {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty index that shares a collector, and so guards, with others.
+    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
         Self::with_variant(collector)
     }
 }
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// An empty index of the variant that its type says.
+    /// Creates an empty index of the variant `V`.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
         Self { table: CuckooTable::new(&base.arena), entries: Counter::new(), base, slots: PhantomData }
     }
 
-    /// This index, refusing writes once its memory is at `budget` bytes; records are counted in whole spans of the arena, so the precision is
-    /// 64 KiB.
+    /// Sets the memory budget: writes are refused while the index uses `budget` bytes or more.
+    /// Records are counted in whole spans of the arena, so the limit is exact to 64 KiB.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;
         self
     }
 
-    /// This index, asking for the buckets of so many nodes ahead of a search: 1 to [`PREFETCH_DEPTH_MAX`], and the nearest of those otherwise.
-    /// Batches ask for none ahead, since their keys take turns, nor do lookups that begin a node or two above their leaf, as those of random keys do.
-    /// The best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
+    /// Sets for how many nodes ahead a search prefetches buckets, by default [`PREFETCH_DEPTH`].
+    /// Values outside 1 to [`PREFETCH_DEPTH_MAX`] are clamped.
+    ///
+    /// Two kinds of lookups prefetch no node ahead. In a batch, the reads of different lookups
+    /// overlap. Lookups of random keys begin only one or two nodes above their leaf. The best value
+    /// is about half of the reads that the processor keeps in flight, a figure that `skein probe`
+    /// measures.
     ///
     /// ```
     /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
     ///
     /// let index = CuckooTrie::new().with_prefetch_depth(10);
     /// index.insert(b"goose", Inline(1_u64), &index.collector().enter())?;
-    /// # Ok::<(), skein_index::Refused>(())
+    /// # Ok::<(), skein_index::IndexError>(())
     /// ```
     #[must_use]
     pub fn with_prefetch_depth(mut self, depth: u32) -> Self {
@@ -152,7 +177,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self
     }
 
-    /// What a write gets that the table has no place for.
+    /// Returns the error of a write for which the table has no room.
     fn full(&self) -> IndexError {
         IndexError::Full { keys: self.base.len.sum() }
     }
@@ -201,6 +226,30 @@ impl<S: Slot, const V: usize> IndexEngine<S> for CuckooTrie<S, V> {
 
     fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         self.separators(parts)
+    }
+}
+
+impl<S: Slot, const V: usize> Drop for CuckooTrie<S, V> {
+    fn drop(&mut self) {
+        if self.base.frees_all_at_once::<S>() {
+            // SAFETY: the index is borrowed mutably, so no object of the arena is in use any more.
+            // The table is not in the arena.
+            unsafe { self.base.arena.clone().discard() };
+            return;
+        }
+        self.table.each(|_, _, entry| {
+            if entry.kind() != CuckooNodeKind::Leaf {
+                return;
+            }
+            // SAFETY: the index is borrowed mutably, so no other thread reaches the record, and
+            // each record has one leaf.
+            unsafe {
+                if let Some(record) = entry.record() {
+                    drop(S::from_word(record.value()));
+                    record.free::<true>(MemoryPart::Keys);
+                }
+            }
+        });
     }
 }
 

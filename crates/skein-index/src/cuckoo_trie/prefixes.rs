@@ -1,7 +1,9 @@
-//! The prefixes of a key: names of nodes, hashed as far as a search looks ahead.
+//! The prefixes of a key: the names of the nodes on its path, hashed as far as a search looks
+//! ahead.
 //!
-//! A prefix's hash follows from that of the one before and a symbol; its buckets, from its hash. They are asked for as soon as they are known,
-//! some nodes ahead of the search (Cuckoo Trie, section 4.1). The last prefixes are kept in a ring.
+//! The hash of a prefix follows from the hash of the previous prefix and one symbol; its buckets
+//! follow from its hash. The buckets are prefetched as soon as they are known, some nodes ahead of
+//! the search (Cuckoo Trie, section 4.1). A ring keeps the last prefixes.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,23 +15,24 @@ use super::transaction::CuckooAbort;
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::hash::peelable::EMPTY_HASH;
 
-/// How many nodes ahead a search asks for buckets, unless the index was told otherwise: two each, so about what a core can have in flight
-/// (section 4.1, which takes five).
+/// For how many nodes ahead a search prefetches buckets by default. Each node has two buckets, so
+/// this is about what a core can have in flight (section 4.1, which prefetches five nodes ahead).
 pub const PREFETCH_DEPTH: u32 = 6;
-/// The most nodes ahead that a search can ask for.
+/// The greatest number of nodes that a search can look ahead.
 pub const PREFETCH_DEPTH_MAX: u32 = RING as u32 - 1;
-/// How many where most leaves have been passed already: further ones would mostly be asked for in vain.
+/// For how many nodes to look ahead below the depth of most leaves: further prefetches would mostly
+/// be useless.
 const AHEAD_OF_FEW: u32 = 1;
-/// Prefixes kept: that of where the search is, and of as many more as it may be ahead.
+/// The prefixes in the ring: that of the search, and those ahead of it.
 const RING: usize = 16;
 
-/// What is known of a prefix of a key.
+/// A prefix of a key, as the name of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyPrefix {
     pub(super) hash: u32,
-    /// Its buckets when it was asked for; those of a name change when the table grows.
+    /// Its buckets when they were prefetched. They change when the table grows.
     pub(super) pair: CuckooBucketPair,
-    /// The lane of a node of this name in its primary bucket, but for the parent's color.
+    /// The lane of a node with this name in its primary bucket, without the parent's color.
     pub(super) lane: u32,
 }
 
@@ -43,29 +46,28 @@ impl KeyPrefix {
         }
     }
 
-    /// The same with the color of the branch above in its lane.
+    /// Returns this prefix with the color of the branch above in its lane.
     #[inline(always)]
     pub(super) fn below(self, color: u8) -> Self {
         Self { lane: with_parent(self.lane, color), ..self }
     }
 
-    /// The last symbol.
     #[inline(always)]
     pub(super) fn symbol(self) -> u8 {
         symbol_in(self.lane)
     }
 }
 
-/// A prefix that a search may begin at.
+/// A prefix at which a search may begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchStart {
     pub(super) prefix: KeyPrefix,
     pub(super) depth: u32,
 }
 
-/// Adds symbols to a hash, and gives the last one; 0 if there are none.
+/// Extends a hash by the symbols at these depths. Returns the last symbol, or 0 for an empty range.
 #[inline(always)]
-pub(super) fn run<const V: usize>(
+pub(super) fn extend_over<const V: usize>(
     table: &CuckooTable<V>,
     symbols: KeySymbols<'_>,
     depths: Range<u32>,
@@ -80,27 +82,27 @@ pub(super) fn run<const V: usize>(
     symbol
 }
 
-/// The prefixes of a key.
+/// The prefixes of a key, computed in step with a search.
 #[derive(Debug)]
 pub(super) struct KeyPrefixes<'i, 'k, const V: usize> {
     table: &'i CuckooTable<V>,
     pub(super) symbols: KeySymbols<'k>,
     count: u32,
     size: LinearHashSize,
-    /// How many nodes ahead buckets are asked for.
+    /// For how many nodes ahead to prefetch buckets.
     ahead: u32,
-    /// The depth that most leaves do not exceed.
+    /// A depth that most leaves do not exceed.
     reach: u32,
-    /// How many nodes ahead beyond that.
+    /// For how many nodes to look ahead beyond that depth.
     ahead_of_few: u32,
-    /// The depth that the search began at.
+    /// The depth at which the search began.
     first: u32,
-    /// The greatest depth whose prefix is known, and the hash of that.
+    /// The depth and the hash of the longest known prefix.
     known: u32,
     hash: u32,
-    /// The symbols that come next, as far as they are decoded.
+    /// The next symbols that are already decoded.
     window: u64,
-    /// The last prefixes; those up to the first one are not initialised.
+    /// The last prefixes. Those up to depth `first` are not initialized.
     ring: [MaybeUninit<KeyPrefix>; RING],
 }
 
@@ -124,35 +126,38 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         }
     }
 
-    /// Asks for no bucket beyond where the leaf of the key is likely to be. A search that does not end there looks for it one node later.
+    /// Limits prefetches to the average depth of the leaves. A search that does not end there
+    /// prefetches one node late.
     #[inline(always)]
-    pub(super) fn ask_for_less(&mut self) {
-        (self.reach, self.ahead_of_few) = (self.table.depths.middle(), 0);
+    pub(super) fn limit_prefetch(&mut self) {
+        (self.reach, self.ahead_of_few) = (self.table.depths.average(), 0);
     }
 
     pub(super) fn key(&self) -> &'k [u8] {
         self.symbols.key()
     }
 
-    /// How many prefixes there are.
+    /// Returns the number of prefixes.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Makes ready for another search along the key: its first prefixes may have made way for later ones.
-    pub(super) fn start_over(&mut self) {
+    /// Prepares for another search along the same key: later prefixes may have replaced the first
+    /// ones in the ring.
+    pub(super) fn restart(&mut self) {
         (self.first, self.known, self.hash) = (0, 0, EMPTY_HASH);
         self.size = self.table.places();
     }
 
-    /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
+    /// Skips to a depth, which must not be beyond the end of the key, and returns the prefix there.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, depth: u32) -> SearchStart {
-        self.run_over(depth);
+        self.skip_over(depth);
         self.start()
     }
 
-    /// Begins at a prefix of this hash and depth, from 1 to the end of the key, and asks from there.
+    /// Begins at a prefix with this hash and depth, and prefetches from there. The depth must be at
+    /// least 1 and not beyond the end of the key.
     #[inline(always)]
     pub(super) fn start_at(&mut self, hash: u32, depth: u32) -> SearchStart {
         self.go_to(hash, depth);
@@ -165,7 +170,7 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         self.window = self.symbols.window(depth);
     }
 
-    /// Begins at the greatest depth that is known, which is not 0, and asks from there.
+    /// Begins at the greatest known depth, which must not be 0, and prefetches from there.
     #[inline(always)]
     fn start(&mut self) -> SearchStart {
         let depth = self.known;
@@ -173,22 +178,23 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         if !has(V, WITHOUT_PREFETCH) {
             self.table.prefetch(prefix.pair);
         }
-        self.run_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
+        self.prefetch_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
         SearchStart { prefix, depth }
     }
 
-    /// Asks for the buckets of the nodes that a search which has come to a depth will need.
+    /// Prefetches the buckets that a search at `depth` will need next.
     #[inline(always)]
-    pub(super) fn ask_from(&mut self, depth: u32) {
+    pub(super) fn prefetch_from(&mut self, depth: u32) {
         let end = (depth + self.ahead).min(self.reach.max(depth + self.ahead_of_few)).min(self.count);
         if self.known < end {
-            self.run_to(end);
+            self.prefetch_to(end);
         }
     }
 
-    /// Goes on to a depth, which is not beyond the end of the key, and asks for buckets on the way.
+    /// Advances to a depth, which must not be beyond the end of the key, and prefetches the buckets
+    /// of every prefix on the way.
     #[inline(never)]
-    fn run_to(&mut self, depth: u32) {
+    fn prefetch_to(&mut self, depth: u32) {
         let (table, size) = (self.table, self.size);
         let (mut known, mut hash, mut window) = (self.known, self.hash, self.window);
         while known < depth {
@@ -204,36 +210,40 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         (self.known, self.hash, self.window) = (known, hash, window);
     }
 
-    /// The same for a depth that a jump leads to: there are no nodes before it, so none are asked for.
+    /// Returns the prefix at the end of a jump. There are no nodes at the depths before it, so
+    /// their buckets are not prefetched.
     #[inline(always)]
-    pub(super) fn leap(&mut self, depth: u32) -> Result<KeyPrefix, CuckooAbort> {
+    pub(super) fn jump_to(&mut self, depth: u32) -> Result<KeyPrefix, CuckooAbort> {
         if depth > self.known + 1 && depth <= self.count {
-            self.run_over(depth - 1);
+            self.skip_over(depth - 1);
         }
         self.next(depth)
     }
 
-    /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
+    /// Advances to a depth, which must not be beyond the end of the key, without prefetches.
     #[inline(never)]
-    fn run_over(&mut self, depth: u32) {
+    fn skip_over(&mut self, depth: u32) {
         let (mut hash, mut window) = (self.hash, self.window);
-        run(self.table, self.symbols, self.known..depth, &mut window, &mut hash);
+        extend_over(self.table, self.symbols, self.known..depth, &mut window, &mut hash);
         (self.first, self.known, self.hash, self.window) = (depth, depth, hash, window);
     }
 
-    /// The prefix of a depth, after asking from there.
+    /// Returns the prefix at a depth, and prefetches from there.
     ///
     /// # Errors
-    /// The key has no such prefix after the first one: what led there has changed.
+    /// If the key has no prefix at this depth below the first one. Then a node on the path has
+    /// changed.
     #[inline(always)]
     pub(super) fn next(&mut self, depth: u32) -> Result<KeyPrefix, CuckooAbort> {
         if depth.wrapping_sub(self.first + 1) >= self.count - self.first {
             return Err(CuckooAbort::Changed);
         }
-        self.ask_from(depth);
+        self.prefetch_from(depth);
         debug_assert!((1..=self.known).contains(&depth) && self.known - depth < RING as u32);
-        // SAFETY: `run_to` has written all prefixes after the first one up to `known`. This is one of them, as was just checked, and still in the ring:
-        // searches go down, so none asked from further down, and it is never further ahead than the ring is long.
+        // SAFETY: `run_to` has written all prefixes after depth `first` up to `known`. The check
+        // above shows that this is one of them. It is still in the ring: a search only descends, so
+        // all calls before were for smaller depths, and `known` is never further ahead than the
+        // length of the ring.
         Ok(unsafe { self.ring[depth as usize % RING].assume_init() })
     }
 }

@@ -1,15 +1,16 @@
-//! Removal: a key dies at once, its leaf goes afterwards.
+//! Removal: marks the key's leaf dead, then removes the leaf.
 //!
 //! ```text
-//!   dead       the leaf is marked, under its lock: from here on the key is not there
-//!   buried     the leaf goes. A branch that is left with one child is no branch any more:
-//!                the child is a leaf:  it takes the branch's place, and that of the jumps above it
-//!                or not:               the branch becomes a jump of one symbol, joined with the jumps above and below it if they fit
+//!   1. dead       one transaction on the leaf's bucket: from here on the key is absent
+//!   2. removed    the leaf is removed. A branch with one child left is replaced:
+//!                   by the child, if that is a leaf, which also replaces the jumps above
+//!                   else by a jump of one symbol, joined with the jumps around it if they fit
 //! ```
 //!
-//! Dead leaves are the paper's dirty leaves (section 5). Whoever meets one takes it for a key that is absent; who inserts the key again
-//! makes it alive, with a record of its own, and then there is nothing to bury. The paper's implementation omits removal; its text has tails
-//! collapse into a leaf (section 4.5), and says nothing of jumps.
+//! Dead leaves are the paper's dirty leaves (section 5). A reader treats a dead leaf as an absent
+//! key. An insert of the key revives the leaf with a new record; then step 2 has nothing to do. The
+//! paper's implementation has no removal. Its text collapses tails into a leaf (section 4.5) and
+//! does not mention jumps.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -27,7 +28,7 @@ use crate::record::KeyRecord;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Removes a key, which is not too long.
+    /// Removes a key, which must not be too long. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();
         loop {
@@ -57,13 +58,15 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(removed.before)
     }
 
-    /// Takes the dead leaf of a record out of the trie, unless the key is alive again, and gives the record up.
+    /// Removes the dead leaf of a record, unless the key was inserted again, and retires the
+    /// record.
     pub(super) fn remove_dead_leaf(&self, key: &[u8], record: KeyRecord, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while self.try_remove_dead_leaf(key, record, guard).is_err() {
             backoff.wait();
         }
-        // SAFETY: no leaf holds the record: it was taken out, or a later insert put its own there.
+        // SAFETY: no leaf holds the record. The leaf was removed, or an insert has set another
+        // record.
         unsafe { record.retire::<true>(guard) };
         self.shrink();
     }
@@ -82,38 +85,40 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
         let parent = parent.ok_or(CuckooAbort::Changed)?;
         if parent.node.entry.kind() == CuckooNodeKind::Jump {
-            // Keys that share much are being parted, and the leaf is on its way down: it goes with the jumps above it.
+            // An insert is moving this leaf down, to separate it from a key with a long shared
+            // prefix. Joining moves it back up.
             self.join_along(key, guard);
             return Err(CuckooAbort::Changed);
         }
-        let mut change = CuckooTransaction::new(&self.table);
-        let (above, dead) = (change.take_node(&parent.node)?, change.take_node(&leaf)?);
+        let mut transaction = CuckooTransaction::new(&self.table);
+        let (above, dead) = (transaction.take_node(&parent.node)?, transaction.take_node(&leaf)?);
         let rest = parent.node.entry.bitmap() & !(1 << leaf.entry.symbol());
         let stays = parent.node.bucket == ROOT || rest.count_ones() > 1;
         if stays {
-            change.set_body(above, CuckooNodeBody::branch(rest, parent.depth));
+            transaction.set_body(above, CuckooNodeBody::branch(rest, parent.depth));
         } else {
             let symbol = rest.trailing_zeros() as u8;
             let child = self.below_branch(&parent, symbol)?.node;
-            let below = change.take_node(&child)?;
+            let below = transaction.take_node(&child)?;
             if matches!(child.entry.kind(), CuckooNodeKind::Leaf | CuckooNodeKind::Dead) {
-                change.set_body(above, child.entry.body());
-                change.clear(below);
+                transaction.set_body(above, child.entry.body());
+                transaction.clear(below);
             } else {
-                change.set_body(above, CuckooNodeBody::jump(std::iter::once(symbol), child.entry.color()));
-                change.set(below, child.entry.with_parent(UNDER_JUMP));
+                transaction
+                    .set_body(above, CuckooNodeBody::jump(std::iter::once(symbol), child.entry.color()));
+                transaction.set(below, child.entry.with_parent(UNDER_JUMP));
             }
         }
-        change.clear(dead);
-        change.lock()?;
-        self.count(change.apply(), 0, guard);
+        transaction.clear(dead);
+        transaction.lock()?;
+        self.count(transaction.apply(), 0, guard);
         if !stays {
             self.join_along(key, guard);
         }
         Ok(())
     }
 
-    /// Joins what can be joined along a key: a leaf with the jumps above it, and jumps with each other.
+    /// Joins nodes along a key: a leaf with the jumps above it, and jumps with each other.
     pub(super) fn join_along(&self, key: &[u8], guard: &impl Guard) {
         let mut backoff = Backoff::new();
         loop {
@@ -125,7 +130,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// Joins some nodes along a key; false if there are none to be joined.
+    /// Joins some nodes along a key. Returns false if no nodes can be joined.
     fn try_join_along(&self, key: &[u8], guard: &impl Guard) -> Result<bool, CuckooAbort> {
         let mut chain = JumpChain::default();
         let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| chain.meet(named))?;
@@ -146,15 +151,15 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(!chain.jumps.is_empty())
     }
 
-    /// Makes a jump and what is below it one node, in the jump's place.
+    /// Replaces a jump and the node below it by one node, in the jump's place.
     pub(super) fn join(
         &self,
         above: &NamedNode,
         below: &NamedNode,
         guard: &impl Guard,
     ) -> Result<(), CuckooAbort> {
-        let mut change = CuckooTransaction::new(&self.table);
-        let (upper, lower) = (change.take_node(&above.node)?, change.take_node(&below.node)?);
+        let mut transaction = CuckooTransaction::new(&self.table);
+        let (upper, lower) = (transaction.take_node(&above.node)?, transaction.take_node(&below.node)?);
         let (jump, entry) = (above.node.entry, below.node.entry);
         let joined = match entry.kind() {
             CuckooNodeKind::Leaf | CuckooNodeKind::Dead => entry.body(),
@@ -163,34 +168,35 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     jump.jump_symbols(0, jump.length()).chain(entry.jump_symbols(0, entry.length()));
                 CuckooNodeBody::jump(symbols, entry.link())
             }
-            // What is below was read after what is above: an insert may have put this there in between.
+            // The lower node was read after the upper one. An insert may have put it there in
+            // between.
             CuckooNodeKind::Jump | CuckooNodeKind::Branch => return Err(CuckooAbort::Changed),
         };
-        change.set_body(upper, joined);
-        change.clear(lower);
-        change.lock()?;
-        self.count(change.apply(), 0, guard);
+        transaction.set_body(upper, joined);
+        transaction.clear(lower);
+        transaction.lock()?;
+        self.count(transaction.apply(), 0, guard);
         Ok(())
     }
 }
 
-/// Whether two jumps can be one.
+/// Returns whether two jumps fit into one.
 fn fit(above: &CuckooEntry, below: &CuckooEntry) -> bool {
     above.length() + below.length() <= JUMP_MAX
 }
 
-/// The jumps that a key leads through last, and what can be joined there.
+/// The last jumps on the path of a key, and the nodes that can be joined there.
 #[derive(Debug, Default)]
 struct JumpChain {
     jumps: Vec<NamedNode>,
-    /// The first two jumps that are short enough to be one.
+    /// The first two adjacent jumps that fit into one.
     joint: Option<(NamedNode, NamedNode)>,
-    /// A leaf below the jumps.
+    /// The leaf below the jumps.
     leaf: Option<NamedNode>,
 }
 
 impl JumpChain {
-    /// Takes in the next node.
+    /// Adds the next node on the path.
     fn meet(&mut self, named: &NamedNode) {
         let entry = named.node.entry;
         match entry.kind() {

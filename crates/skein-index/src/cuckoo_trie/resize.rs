@@ -1,9 +1,16 @@
-//! Growing and shrinking, a few buckets at a time.
+//! Growing and shrinking of the table, a few buckets at a time.
 //!
-//! A bucket is split by its entries alone (`table.rs`): a step locks two buckets and moves four entries at most. Steps are taken by
-//! writers that found both buckets of a new entry full while the table is loaded to its aim, after their change is made, or before it if there is no
-//! room otherwise; and by removals that leave the table far from its aim. So the load stays where it is wanted, and an operation pays for
-//! [`STEPS`] of them each time; only the removal of the last key takes all that is left. Source: linear hashing (Litwin, VLDB 1980).
+//! A bucket can be split by its entries alone (`table.rs`). One step locks two buckets and moves at
+//! most four entries. Two kinds of operations take steps:
+//!
+//! - A writer that found both buckets of a new entry full, if the table has reached its target
+//!   load. It takes them after its own transaction, or before it if there is no other way to get
+//!   room.
+//! - A removal that leaves the table far below its target load.
+//!
+//! So the load stays near its target, and an operation pays for at most [`STEPS`] steps each time.
+//! Only the removal of the last key takes all remaining steps. Source: linear hashing (Litwin, VLDB
+//! 1980).
 
 use skein_sync::spin::Backoff;
 
@@ -16,42 +23,47 @@ use crate::index::IndexError;
 use crate::linear_hashing::split_from;
 use crate::slot::Slot;
 
-/// Buckets that are added or taken away at a time.
+/// The number of buckets to add or remove at a time.
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
-/// The share of slots in use, in hundredths, above which the table grows. The paper has 85. Here entries make way for one insert in two.
+/// The load, in percent, above which the table grows. The paper has 85. At this load one insert in
+/// two displaces entries.
 const FULL: usize = 82;
-/// The same where keys share much: they have two entries each and more, so that memory counts for more, and an insert is mostly its search.
+/// The same for keys with long shared prefixes. They need two entries or more each, so memory
+/// matters more, and most of an insert is its search.
 const FULL_OF_LONG: usize = 88;
-/// How much less the share may be if a new entry found no way to a place. Before the table has doubled, the buckets that were not split yet have twice
-/// the entries to bear that the others have, and are full; it is then that this comes into play.
+/// By how much the load limit is lower if no displacement path was found. Until the table has
+/// doubled, the buckets that are not split yet hold twice the entries of the others, and are full.
+/// That is when this matters.
 const TIGHTER: usize = 2;
-/// The share below which it shrinks.
+/// The load, in percent, below which the table shrinks.
 const EMPTY: usize = 50;
-/// Tries to make room for a merge before it is put off.
+/// How often to make room for a merge before it is postponed.
 const TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// The share of slots in use above which the table grows.
+    /// Returns the load, in percent, above which the table grows.
     fn full_share(&self) -> usize {
         if self.table.depths.start().is_some() { FULL } else { FULL_OF_LONG }
     }
 
-    /// Whether so many hundredths of the slots are in use, or more.
+    /// Returns whether the load is at least `share` percent.
     fn has_load(&self, share: usize) -> bool {
         100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
     }
 
-    /// How many times an entry has gone to another bucket so far: to make room for another, or because the table grew or shrank. Exact while
-    /// nobody writes.
+    /// Returns how many times an entry has moved to another bucket, either to make room or because
+    /// the table grew or shrank. The count is exact while nobody writes.
     pub fn moved(&self) -> usize {
         self.table.moved.sum()
     }
 
-    /// Makes room for so many more keys at once, so that the table does not grow while they are added: each is taken to need as many entries as
-    /// those that are there do, or, if there are none, one and a half, which is enough for random keys. Removals may give the room back.
+    /// Makes room for `keys` more keys, so that the table does not grow while they are inserted.
+    /// Assumes that they need as many entries as the present keys, or one and a half each if the
+    /// index is empty, which is enough for random keys. Removals may return the room.
     ///
     /// # Errors
-    /// If the memory budget does not allow it, or the table would be larger than it may be; room may have been made for a part of them.
+    /// If the memory budget does not allow it, or the table would exceed its greatest size. Some
+    /// room may have been made then.
     pub fn reserve(&self, keys: usize) -> Result<(), IndexError> {
         let (there, entries) = (self.base.len.sum(), self.entries.sum());
         let more = match there {
@@ -71,17 +83,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(())
     }
 
-    /// Whether the table should grow before entries are moved about.
+    /// Returns whether the table should grow before entries are moved.
     pub(super) fn is_tight(&self) -> bool {
         self.has_load(self.full_share() - TIGHTER)
     }
 
-    /// Adds some buckets if the table is loaded, unless another thread is at it.
+    /// Adds some buckets if the load is at the limit, unless another thread is resizing.
     pub(super) fn grow_if_loaded(&self) {
         if self.has_load(self.full_share())
             && let Some(mut added) = self.table.try_lock()
         {
-            // At its greatest size the table just gets fuller, until a write finds no place.
+            // At its greatest size the table fills up further, until a write finds no room.
             let _ = self.add_some(&mut added);
         }
     }
@@ -89,7 +101,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), IndexError> {
         if let Some(mut added) = self.table.try_lock() {
-            // A table that is mostly empty and still has no place is no better when it is larger.
+            // If a mostly empty table has no room, a larger one will not have room either.
             let hopeless = self.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(EMPTY / 4);
             return if hopeless { Err(self.full()) } else { self.add_some(&mut added) };
         }
@@ -121,23 +133,24 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Splits a bucket into itself and the one after the last.
     fn split(&self, size: u32, version: u32) -> Result<(), CuckooAbort> {
         let from = split_from(size);
-        let mut change = CuckooTransaction::new(&self.table);
-        let (old, new) = (change.take(from), change.take(size));
+        let mut transaction = CuckooTransaction::new(&self.table);
+        let (old, new) = (transaction.take(from), transaction.take(size));
         let grown = LinearHashSize::of(size + 1);
-        change.split(old, new, version, |lane| CuckooTable::<V>::home(lane, from, grown) == size);
-        change.lock()?;
-        change.apply_with(|| self.table.set_size(size + 1));
+        transaction.split(old, new, version, |lane| CuckooTable::<V>::home(lane, from, grown) == size);
+        transaction.lock()?;
+        transaction.apply_with(|| self.table.set_size(size + 1));
         Ok(())
     }
 
-    /// Takes away some buckets if few are needed, unless another thread is at it.
+    /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
         if self.table.size() == CuckooTable::<V>::LEAST || self.has_load(EMPTY) {
             return;
         }
         let Some(_resizing) = self.table.try_lock() else { return };
         let mut steps = 0..STEPS;
-        // Merges may have failed, or been another thread's to do; after the last key nobody comes to make up for them.
+        // Merges may have failed or been left to another thread. After the last key, no removal
+        // follows that could catch up.
         while steps.next().is_some() || self.entries.sum() == 0 {
             let size = self.table.size();
             if size == CuckooTable::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
@@ -147,10 +160,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.table.release();
     }
 
-    /// Merges the last bucket into the one it was split from; false if there is no room for its entries.
+    /// Merges the last bucket into the one it was split from. Returns false if there is no room for
+    /// its entries.
     ///
-    /// Entries of either bucket make way. If only those of the one that stays did, entries whose two buckets
-    /// are just these two would keep it full, and the table from shrinking, until one of their keys went.
+    /// Entries of both buckets may move to make room. If only those of the remaining bucket moved,
+    /// entries whose two buckets are exactly these two would keep it full. The table could not
+    /// shrink until one of their keys was removed.
     fn merge_last(&self, last: u32) -> bool {
         let into = split_from(last);
         for _ in 0..TRIES {
@@ -166,11 +181,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     fn merge(&self, last: u32, into: u32) -> Result<(), CuckooAbort> {
-        let mut change = CuckooTransaction::new(&self.table);
-        let (old, new) = (change.take(last), change.take(into));
-        change.move_all(old, new)?;
-        change.lock()?;
-        change.apply_with(|| self.table.set_size(last));
+        let mut transaction = CuckooTransaction::new(&self.table);
+        let (old, new) = (transaction.take(last), transaction.take(into));
+        transaction.move_all(old, new)?;
+        transaction.lock()?;
+        transaction.apply_with(|| self.table.set_size(last));
         Ok(())
     }
 }

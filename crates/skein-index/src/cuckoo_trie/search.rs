@@ -1,14 +1,16 @@
-//! The way down: from the root along a key, with the buckets of the nodes further down asked for ahead.
+//! The search from the root along a key, which prefetches the buckets of the next nodes.
 //!
 //! ```text
 //!   depth      0      1      2      3      4      5      6
-//!   hash       ·──────·──────·──────·──────·──────·──────·        of the key's prefixes: known before any node is read
-//!   node     root ─► branch ─► branch ─► ...        asked for: some nodes ahead
+//!   hash       ·──────·──────·──────·──────·──────·──────·   of the prefixes: known in advance
+//!   node     root ─► branch ─► branch ─► ...   prefetched: some nodes ahead
 //! ```
 //!
-//! A child is looked for in both of its buckets; the parent's version, compared afterwards, says that parent and child were there together. A child that
-//! is in neither was moved between the two looks, or the table has grown, and is looked for again, unless the parent has changed. Source: Cuckoo
-//! Trie, sections 4.1 and 5, Algorithms 1 and 2.
+//! A search looks for a child in both of its buckets, and then compares the parent's version. If
+//! the version is unchanged, parent and child were in the trie at the same time. A child that is in
+//! neither bucket was moved between the two reads, or the table has grown. Then the search looks
+//! again, unless the parent has changed. Source: Cuckoo Trie, sections 4.1 and 5, Algorithms 1 and
+//! 2.
 
 use skein_sync::spin::Backoff;
 
@@ -22,7 +24,7 @@ use super::transaction::CuckooAbort;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
 
-/// A node as it was found.
+/// A node as a search found it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundNode {
     pub(super) bucket: u32,
@@ -32,25 +34,25 @@ pub(super) struct FoundNode {
 }
 
 impl FoundNode {
-    /// Whether a search found no node.
+    /// Returns whether the search found no node.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.slot == SLOTS
     }
 }
 
-/// A node and what is known of its name.
+/// A node with the hash and the length of its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamedNode {
     pub(super) node: FoundNode,
     /// The hash of the name.
     pub(super) hash: u32,
-    /// How many symbols it has.
+    /// The number of symbols in the name.
     pub(super) depth: u32,
 }
 
 impl NamedNode {
-    /// Whether it is a branch, and its name has as many symbols as it is taken to have.
+    /// Returns whether the node is a branch that stores the length assumed for its name.
     #[inline(always)]
     pub(super) fn is_branch_of_its_depth(&self) -> bool {
         let entry = self.node.entry;
@@ -58,17 +60,17 @@ impl NamedNode {
     }
 }
 
-/// Where a search along a key ends.
+/// The end of a search along a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchEnd {
-    /// The last node: a leaf, a branch without the key's next symbol, or a jump with another symbol.
+    /// The last node: a leaf, a branch without the key's next symbol, or a jump with a different
+    /// symbol.
     pub(super) at: NamedNode,
-    /// How many of a jump's symbols the key shares.
+    /// How many symbols of a jump the key shares.
     pub(super) shared: u32,
 }
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// The root.
     #[inline(always)]
     pub(super) fn root(&self) -> NamedNode {
         let (entry, version) = self.table.bucket(ROOT).entry(0);
@@ -76,13 +78,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         NamedNode { node, hash: EMPTY_HASH, depth: 0 }
     }
 
-    /// Whether the bucket of a node is not what it was when the node was found.
+    /// Returns whether the bucket of a node has changed since the node was found.
     #[inline(always)]
     pub(super) fn changed(&self, node: &FoundNode) -> bool {
         self.table.bucket(node.bucket).changed(node.version)
     }
 
-    /// The child of a branch by a symbol, which it has, or of a jump that ends with it. `prefix` is the child's name.
+    /// Returns the child with the name `prefix`. The parent must be a branch with that symbol, or a
+    /// jump that ends with it.
+    ///
+    /// # Errors
+    /// If the parent has changed.
     #[inline(always)]
     pub(super) fn child(&self, parent: &FoundNode, prefix: KeyPrefix) -> Result<FoundNode, CuckooAbort> {
         let found = self.look_below(parent, prefix);
@@ -92,7 +98,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if found.is_none() { self.child_that_moves(parent, prefix.hash, prefix.symbol()) } else { Ok(found) }
     }
 
-    /// The same for a child that was in neither of its buckets: it went from one to the other, or the table changed its size.
+    /// Looks again for a child that was in neither of its buckets: it moved from one to the other,
+    /// or the table changed its size.
     #[cold]
     fn child_that_moves(&self, parent: &FoundNode, hash: u32, symbol: u8) -> Result<FoundNode, CuckooAbort> {
         loop {
@@ -107,7 +114,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// The child of a node, in both of its buckets.
+    /// Looks for the child of a node in both of its buckets.
     #[inline(always)]
     fn look_below(&self, parent: &FoundNode, prefix: KeyPrefix) -> FoundNode {
         if parent.entry.kind() == CuckooNodeKind::Jump {
@@ -117,19 +124,20 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// The child of a branch of a color, in both of its buckets.
+    /// Looks for the child of a branch with this color in both of its buckets.
     #[inline(always)]
     fn look_below_branch(&self, color: u8, prefix: KeyPrefix) -> FoundNode {
         self.look(prefix.pair, EntryQuery::by_parent(prefix.below(color).lane))
     }
 
-    /// The node of a name and a color, in both of its buckets.
+    /// Looks for the node with this name and color in both of its buckets.
     #[inline(never)]
     pub(super) fn look_for(&self, prefix: KeyPrefix, color: u8) -> FoundNode {
         self.look(prefix.pair, EntryQuery::by_color(prefix.lane, color))
     }
 
-    /// The child of a branch whose color is in the lane of its name, in both of its buckets at once.
+    /// Looks for the child of a branch in both of its buckets at once. The lane of `prefix` must
+    /// have the branch's color.
     #[inline(always)]
     pub(super) fn look_in_both(&self, prefix: KeyPrefix) -> FoundNode {
         let CuckooBucketPair { primary, secondary } = prefix.pair;
@@ -142,7 +150,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         FoundNode { bucket, slot, version, entry }
     }
 
-    /// What is wanted, in two buckets.
+    /// Looks for an entry in two buckets, one after the other.
     #[inline(always)]
     pub(super) fn look(&self, pair: CuckooBucketPair, want: EntryQuery) -> FoundNode {
         let (mut bucket, mut want) = (pair.primary, want);
@@ -155,13 +163,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// A prefix by its hash and its last symbol.
+    /// Returns the prefix with this hash and this last symbol.
     #[inline(always)]
     fn prefix(&self, hash: u32, symbol: u8) -> KeyPrefix {
         KeyPrefix::new::<V>(hash, symbol, self.table.places())
     }
 
-    /// A node of a name, as it is by now; it is known by the hash, the last symbol, and its color.
+    /// Finds a node again. The hash, the last symbol and the color identify it.
     pub(super) fn again(
         &self,
         hash: u32,
@@ -173,7 +181,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if found.is_none() { Err(CuckooAbort::Changed) } else { Ok(NamedNode { node: found, hash, depth }) }
     }
 
-    /// The child of a branch by a symbol that it has.
+    /// Returns the child of a branch by a symbol, which the branch must have.
     #[inline(always)]
     pub(super) fn below_branch(&self, branch: &NamedNode, symbol: u8) -> Result<NamedNode, CuckooAbort> {
         let hash = self.table.extend(branch.hash, symbol);
@@ -181,7 +189,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(NamedNode { node, hash, depth: branch.depth + 1 })
     }
 
-    /// The child of a jump.
+    /// Returns the child of a jump.
     pub(super) fn below_jump(&self, jump: &NamedNode) -> Result<NamedNode, CuckooAbort> {
         let entry = jump.node.entry;
         let symbols = entry.jump_symbols(0, entry.length());
@@ -190,7 +198,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(NamedNode { node, hash, depth: jump.depth + entry.length() })
     }
 
-    /// Follows a key as far as it leads, and shows `each` all nodes but the last.
+    /// Follows a key from the root to the end of its path. Calls `each` for all nodes but the last.
     #[inline(always)]
     pub(super) fn descend(
         &self,
@@ -200,7 +208,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.descend_from(self.root(), prefixes, each)
     }
 
-    /// Follows a key from a node on its way.
+    /// Follows a key from a node on its path.
     #[inline(always)]
     pub(super) fn descend_from(
         &self,
@@ -224,7 +232,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     if shared < entry.length() {
                         return Ok(SearchEnd { at, shared });
                     }
-                    (prefixes.leap(depth + shared)?, depth + shared)
+                    (prefixes.jump_to(depth + shared)?, depth + shared)
                 }
             };
             each(&at);

@@ -1,16 +1,17 @@
-//! Keys that cut the index into parts of about the same size.
+//! Keys that split the index into parts of about the same size.
 
 use super::CuckooTrie;
 use super::entry::CuckooNodeKind;
 use crate::slot::Slot;
 
-/// Keys looked at per part: the more, the more even the parts.
+/// The keys to sample per part. More keys make the parts more even.
 const PER_PART: usize = 64;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// At most `parts - 1` keys, in order. The caller holds a guard.
+    /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     ///
-    /// Which leaves are in a bucket is chance, so those of the first buckets are a fair sample of all.
+    /// The bucket of a leaf follows from a hash, so the leaves in the first buckets are a fair
+    /// sample.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);
         let mut sample: Vec<&[u8]> = Vec::new();
@@ -33,7 +34,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let parts = parts.clamp(1, sample.len().max(1));
         let mut keys: Vec<Vec<u8>> =
             (1..parts).map(|part| sample[part * sample.len() / parts].to_vec()).collect();
-        // A leaf that moved meanwhile was seen twice.
+        // The sample has a leaf twice if it moved meanwhile.
         keys.dedup();
         keys
     }

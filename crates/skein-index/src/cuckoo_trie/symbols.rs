@@ -1,19 +1,20 @@
-//! Keys as strings of symbols: five bits each, and an end.
+//! Keys as strings of symbols: five bits each, then an end symbol.
 //!
 //! ```text
-//!   key      01101011 01100101        8 n bits, filled up with zeros
+//!   key      01101011 01100101        8 n bits, padded with zeros
 //!   symbols  01101 01101 10010 1····  END
 //! ```
 //!
-//! Keys of different lengths have different numbers of symbols, so the end, which is less than all others, makes no key's symbols a prefix of
-//! another's, and symbols compare as bytes do. Source: Cuckoo Trie, section 4.6 on the size of symbols; the end is ours.
+//! The end is less than every other symbol. So no key's symbols are a prefix of another key's, and
+//! symbol strings have the order of the byte strings. Source: Cuckoo Trie, section 4.6 (size of
+//! symbols). The end symbol is ours.
 
-/// The end of a key.
+/// The symbol after a key's last bits.
 pub(crate) const END: u8 = 0;
-/// How many symbols there are: the end, and `1..=32` for five bits.
+/// The number of different symbols: the end, and `1..=32` for five bits.
 pub(crate) const SYMBOLS: usize = 33;
 
-/// A key's symbols.
+/// The symbols of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySymbols<'k> {
     key: &'k [u8],
@@ -28,13 +29,13 @@ impl<'k> KeySymbols<'k> {
         self.key
     }
 
-    /// How many there are, the end included.
+    /// Returns the number of symbols, including the end.
     #[inline(always)]
     pub(crate) fn count(self) -> u32 {
         (8 * self.key.len()).div_ceil(5) as u32 + 1
     }
 
-    /// The symbol at a position; the end from the end on.
+    /// Returns the symbol at a position. Past the last bits, it returns the end.
     #[inline(always)]
     pub(crate) fn at(self, index: u32) -> u8 {
         let bit = 5 * index as usize;
@@ -45,7 +46,8 @@ impl<'k> KeySymbols<'k> {
         ((window >> (11 - bit % 8)) & 31) as u8 + 1
     }
 
-    /// Eight symbols from `8 * block` on, the first one in the lowest byte; the end from the end on.
+    /// Returns the eight symbols from position `8 * block` on, one per byte, the first in the
+    /// lowest byte. Past the last bits, they are ends.
     #[inline(always)]
     pub(super) fn block(self, block: u32) -> u64 {
         let first = 5 * block as usize;
@@ -55,7 +57,9 @@ impl<'k> KeySymbols<'k> {
         }
     }
 
-    /// The symbol at a position, from a window of those that come next, which goes along from position to position.
+    /// Returns the symbol at position `index`, and advances `window`, which holds the next symbols.
+    /// The window must come from [`Self::window`], or be 0 for position 0, and positions must be
+    /// consecutive.
     #[inline(always)]
     pub(super) fn next(self, index: u32, window: &mut u64) -> u8 {
         if index.is_multiple_of(8) {
@@ -66,13 +70,14 @@ impl<'k> KeySymbols<'k> {
         symbol
     }
 
-    /// The window with which [`Self::next`] begins at a position.
+    /// Returns the window to pass to [`Self::next`] for position `index`.
     #[inline(always)]
     pub(super) fn window(self, index: u32) -> u64 {
         self.block(index / 8) >> (8 * (index % 8))
     }
 
-    /// The bits of `count` symbols from `index` on, at most 15, the first symbol's foremost; zeros past the end.
+    /// Returns the bits of `count` symbols, at most 15, from position `index` on. The first symbol
+    /// has the highest bits. Past the end of the key, bits are zeros.
     #[inline(always)]
     pub(super) fn bits(self, index: u32, count: u32) -> u128 {
         let bit = 5 * index as usize;
@@ -83,14 +88,15 @@ impl<'k> KeySymbols<'k> {
         (window << (bit % 8)) >> (128 - 5 * count)
     }
 
-    /// Bits from the byte `first` on, which is less than sixteen before the end of the key, or beyond it.
+    /// Returns the bits from byte `first` on, where the key has fewer than 16 bytes left.
     #[inline(never)]
     fn last_bits(self, first: usize) -> u128 {
         let rest = self.key.get(first..).unwrap_or_default();
         rest.iter().enumerate().fold(0, |bits, (at, &byte)| bits | u128::from(byte) << (120 - 8 * at))
     }
 
-    /// A block that begins at the byte `first`, less than eight bytes before the end of the key.
+    /// Returns the block that begins at byte `first`, where the key has fewer than eight bytes
+    /// left.
     #[inline(never)]
     fn last_block(self, first: usize) -> u64 {
         let rest = self.key.get(first..).unwrap_or_default();
@@ -103,7 +109,7 @@ impl<'k> KeySymbols<'k> {
         if symbols < 8 { spread(five) & ((1 << (8 * symbols)) - 1) } else { spread(five) }
     }
 
-    /// The position of the first symbol that differs. The keys differ.
+    /// Returns the position of the first symbol that differs. Panics if the keys are equal.
     pub(crate) fn first_difference(self, other: Self) -> u32 {
         let words = self.key.as_chunks::<8>().0.iter().zip(other.key.as_chunks::<8>().0);
         let start = 8 * words.take_while(|(a, b)| a == b).count();
@@ -111,10 +117,11 @@ impl<'k> KeySymbols<'k> {
         let same = start + rest.take_while(|(a, b)| a == b).count();
         ((8 * same / 5) as u32..=self.count())
             .find(|&index| self.at(index) != other.at(index))
-            .expect("different keys differ somewhere")
+            .expect("the keys must differ")
     }
 
-    /// Whether the first `count` symbols, none of which is the end, are those of another key.
+    /// Returns whether the first `count` symbols equal those of another key. Neither key may end
+    /// within them.
     pub(super) fn begins_as(self, other: Self, count: u32) -> bool {
         let (bytes, bits) = (5 * count as usize / 8, 5 * count % 8);
         let last = |key: &[u8]| u32::from(key.get(bytes).copied().unwrap_or(0)) >> (8 - bits);
@@ -124,7 +131,7 @@ impl<'k> KeySymbols<'k> {
     }
 }
 
-/// The symbols of forty bits, each in a byte, the first one in the lowest.
+/// Spreads forty bits into eight symbols, one per byte, the first in the lowest byte.
 #[inline(always)]
 fn spread(bits: u64) -> u64 {
     let halves = (bits & 0xff_fff0_0000) << 12 | bits & 0xf_ffff;
@@ -159,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_order_as_bytes_and_none_is_a_prefix() {
+    fn symbols_have_the_order_of_bytes_without_prefixes() {
         let mut keys: Vec<Vec<u8>> = vec![vec![]];
         for first in [0_u8, 1, 7, 8, 0x80, 0xff] {
             keys.push(vec![first]);

@@ -1,64 +1,71 @@
-//! The table: buckets that are added and taken away one by one, and where the entry of a hash may be.
+//! The table: an array of buckets that grows and shrinks by one bucket at a time, and the rule for
+//! where the entry of a hash may be.
 //!
 //! ```text
-//!   hash, 32 bits      │ tag 21                    │ low 11 │         stays the same for ever
-//!   primary bucket     its last bits, as many as the table has buckets for
-//!   secondary          the last bits of  mix(tag) ⊕ low
+//!   hash, 32 bits      │ tag 21                    │ low 11 │       never changes
+//!   primary bucket     the last bits of the hash, as many as the number of buckets needs
+//!   secondary bucket   the last bits of  mix(tag) ⊕ low
 //!
-//!   buckets            0 ········ split ········ 2^level ········ size         linear hashing: the bucket at `split` is the next to be split,
-//!                      │ two each │ one for each │ the other halves │         into itself and the one at `size`
+//!   buckets            0 ········ split ········ 2^level ········ size
+//!                      │ two each │ one for each │ the other halves │
 //! ```
 //!
-//! The entry's tag and the last eleven bits of its place give its hash, whatever the size; so an entry can be moved to its other bucket, and a bucket
-//! can be split, by what is in it alone. The paper takes its hash modulo the table's size, which changes all hashes, colors and locators
-//! with the size; we take a hash of one width, and spend seventeen more bits on the tag.
+//! The buckets follow linear hashing. The bucket at `split` is the next to be split, into itself
+//! and a new bucket at `size`.
 //!
-//! Names that share a hash are told apart by color, and there are seven: so the table ends at sixteen hashes per bucket, 2^28
-//! buckets with hashes of 32 bits. Full to its aim it then has 0.2 names per hash, and chance brings an eighth to some hash in one index of five;
-//! at half of that size, in one of a thousand. The key that would be the eighth is refused.
+//! The tag of an entry and the last eleven bits of its bucket's number give its hash, at every
+//! size. So an entry can move to its other bucket, and a bucket can be split, without any other
+//! data. The paper takes the hash modulo the size of the table, so a new size changes all hashes,
+//! colors and locators. Our hash has one width, which costs seventeen more bits for the tag.
+//!
+//! Names with the same hash need different colors, and there are seven. So the table ends at
+//! sixteen hashes per bucket: 2^28 buckets with hashes of 32 bits. When such a table is as full as
+//! it may be, there are 0.2 names per hash. In one of five such tables some hash gets an eighth
+//! name by chance; at half that size, in one of a thousand. The key of an eighth name is refused.
 //!
 //! # Invariants
-//! 1. `size` goes from 2^least to 2^(bits - 4), one up or one down at a time, by the holder of `resizing`, while the two buckets that
-//!    trade entries are locked.
-//! 2. Buckets from `size` on have no entries. Their memory may have gone back to the system, and then they are all zero, which is the same to
-//!    who comes too late: it finds nothing there, and looks at the size again.
-//! 3. A bucket that comes begins with another version than it ever had, by all chance: so nobody takes it for what it was before it went.
+//! 1. `size` goes from 2^least to 2^(bits - 4), up or down by one. Only the holder of `resizing`
+//!    changes it, while the two buckets that exchange entries are locked.
+//! 2. Buckets from `size` on have no entries. Their memory may have been returned to the system,
+//!    and then reads as zeros. A late reader finds no entry there either way, and reads the size
+//!    again.
+//! 3. A new bucket begins with a version that, by all probability, it never had before. So no
+//!    reader takes it for the bucket that was once removed at the same place.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard, try_lock};
 
 use super::bucket::{Bucket, WORDS};
-use super::depths::LeafDepths;
 use super::entry::{CuckooEntry, TAG, TAG_BITS};
 use super::hints::Hints;
 use super::prefixes::PREFETCH_DEPTH;
+use super::search_start::LeafDepths;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
 pub(super) use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
-/// Where the root is.
+/// The number of the root's bucket.
 pub(super) const ROOT: u32 = u32::MAX;
 
-/// The buckets.
 #[derive(Debug)]
 pub(super) struct CuckooTable<const V: usize> {
     size: AtomicU64,
-    /// How many nodes ahead searches ask for buckets.
+    /// For how many nodes ahead a search prefetches buckets.
     pub(super) ahead: u32,
     pub(super) depths: LeafDepths,
     pub(super) hints: Hints,
-    /// The root's bucket, then the others.
+    /// The bucket of the root, then the other buckets.
     buckets: GrowingWords,
-    /// How many buckets were ever added.
+    /// The number of buckets that were ever added. Its lock is the right to change the size.
     resizing: Mutex<u32>,
-    /// How many times an entry went to another bucket.
+    /// How many times an entry moved to another bucket.
     pub(super) moved: Counter,
     hash: Peelable,
 }
 
-/// The buckets of a hash.
+/// The two buckets of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CuckooBucketPair {
     pub(super) primary: u32,
@@ -66,7 +73,7 @@ pub(super) struct CuckooBucketPair {
 }
 
 impl CuckooBucketPair {
-    /// The buckets of a hash in a table of a size.
+    /// Returns the buckets of a hash in a table of this size.
     #[inline(always)]
     pub(super) fn of<const V: usize>(hash: u32, size: LinearHashSize) -> Self {
         Self { primary: size.bucket_of(hash), secondary: size.bucket_of(CuckooTable::<V>::second(hash)) }
@@ -79,7 +86,7 @@ impl<const V: usize> CuckooTable<V> {
     const LOW: u32 = (1 << Self::LEAST_BITS) - 1;
     /// The least number of buckets.
     pub(super) const LEAST: u32 = 1 << Self::LEAST_BITS;
-    /// The greatest number of buckets; few where memory is not taken as it is needed.
+    /// The greatest number of buckets; few where the system does not commit memory lazily.
     pub(super) const MOST: u32 = if cfg!(skein_loom) {
         4 << Self::LEAST_BITS
     } else if cfg!(miri) {
@@ -115,14 +122,14 @@ impl<const V: usize> CuckooTable<V> {
         bucket.unlock_changed(&image);
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
-        // Acquire: pairs with the Release in `set_size`; so many buckets are ready.
+        // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.
         self.size.load(Ordering::Acquire) as u32
     }
 
-    /// The size, made ready for many places.
+    /// Returns the size in a form that maps many hashes to buckets quickly.
     #[inline(always)]
     pub(super) fn places(&self) -> LinearHashSize {
         LinearHashSize::of(self.size())
@@ -134,37 +141,37 @@ impl<const V: usize> CuckooTable<V> {
         self.size.store(size.into(), Ordering::Release);
     }
 
-    /// The right to change the size, unless another thread has it.
+    /// Acquires the right to change the size, or returns `None` if another thread has it.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, u32>> {
         try_lock(&self.resizing)
     }
 
-    /// Makes buckets ready to be added, so that there are `size`.
+    /// Prepares memory for `size` buckets.
     pub(super) fn reserve(&self, size: u32) {
         self.buckets.resize((size as usize + 1) * WORDS);
         self.hints.resize(size as usize, false);
     }
 
-    /// The first version of the next bucket.
+    /// Returns the first version of the next bucket.
     pub(super) fn next_version(added: &mut u32) -> u32 {
         *added = added.wrapping_add(1);
         added.wrapping_mul(0x9e37_79b1)
     }
 
-    /// Gives back memory beyond the last bucket.
+    /// Returns the memory beyond the last bucket to the system.
     pub(super) fn release(&self) {
         self.buckets.resize((self.size() as usize + 1) * WORDS);
         let size = self.size();
         self.hints.resize(if size == Self::LEAST { 0 } else { size as usize }, false);
     }
 
-    /// Whether the nodes on the way of a key that was added are to be noted.
+    /// Returns whether an insert of this key should record hints.
     #[inline(always)]
     pub(super) fn wants_hints(&self, key: &[u8]) -> bool {
         self.depths.start().is_none() && Hints::wants(key)
     }
 
-    /// Makes place for hints, unless the table is small, or another thread is changing its size.
+    /// Allocates hints, unless the table is small or another thread is changing its size.
     #[cold]
     pub(super) fn want_hints(&self) {
         if self.size() > Self::LEAST
@@ -174,78 +181,76 @@ impl<const V: usize> CuckooTable<V> {
         }
     }
 
-    /// The line of a bucket; the root's comes first.
+    /// Returns the line of a bucket. The root's bucket is line 0.
     #[inline(always)]
     fn line(bucket: u32) -> usize {
-        // With its sign, so that the root's number is one less than the first one's.
+        // Sign-extended, so that the root's number is one less than the number of the first bucket.
         (bucket.cast_signed() as isize + 1).cast_unsigned()
     }
 
-    /// A bucket, which was in use once.
+    /// Returns a bucket, which must be or have been in use.
     #[inline(always)]
     pub(super) fn bucket(&self, bucket: u32) -> Bucket<'_> {
-        // SAFETY: numbers of buckets come from `place`, for a size that the table had, or are the next one that was made ready, or the root's.
+        // SAFETY: the number is the root's, or `place` returned it for a size that the table had,
+        // or it is the next bucket and its memory was prepared.
         Bucket(unsafe { self.buckets.line(Self::line(bucket)) })
     }
 
-    /// Shows `each` all entries but the root, with their bucket and slot. Nobody else uses the table.
+    /// Calls `each` with all entries but the root, with their bucket and slot. The caller must be
+    /// the only user of the table.
     pub(super) fn each(&mut self, mut each: impl FnMut(u32, usize, CuckooEntry)) {
         for number in 0..self.size() {
             self.bucket(number).image().entries().for_each(|(slot, entry)| each(number, slot, entry));
         }
     }
 
-    /// Asks for a bucket.
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, bucket: u32) {
         prefetch_read(self.buckets.line_address(Self::line(bucket)));
     }
 
-    /// Asks for both buckets of a hash.
     #[inline(always)]
     pub(super) fn prefetch(&self, pair: CuckooBucketPair) {
         self.prefetch_bucket(pair.primary);
         self.prefetch_bucket(pair.secondary);
     }
 
-    /// The hash of the name that is longer by `symbol`.
+    /// Returns the hash of the name that is longer by `symbol`.
     #[inline(always)]
     pub(super) fn extend(&self, hash: u32, symbol: u8) -> u32 {
         self.hash.extend(Self::HASH_BITS, hash, symbol)
     }
 
-    /// The hash of the name without its last symbol.
+    /// Returns the hash of the name without its last symbol.
     #[cfg(all(test, not(skein_loom)))]
     pub(super) fn peel(&self, hash: u32, symbol: u8) -> u32 {
         self.hash.peel(Self::HASH_BITS, hash, symbol)
     }
 
-    /// The tag of a hash.
     #[inline(always)]
     pub(super) fn tag(hash: u32) -> u32 {
         hash >> Self::LEAST_BITS
     }
 
-    /// What a tag makes of the low bits in the secondary bucket.
+    /// Returns the bits that the tag contributes to the number of the secondary bucket.
     #[inline(always)]
     fn mix(tag: u32) -> u32 {
         let wide = u64::from(tag | 1 << TAG_BITS).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (wide >> (64 - Self::HASH_BITS)) as u32
     }
 
-    /// The bits that say where the entry of a hash is if it is not in its primary bucket.
+    /// Returns bits that end with the number of the secondary bucket.
     #[inline(always)]
     fn second(hash: u32) -> u32 {
         Self::mix(Self::tag(hash)) ^ (hash & Self::LOW)
     }
 
-    /// The buckets of a hash.
     #[inline(always)]
     pub(super) fn pair(&self, hash: u32) -> CuckooBucketPair {
         CuckooBucketPair::of::<V>(hash, self.places())
     }
 
-    /// The hash of the name of an entry with this lane in a bucket.
+    /// Returns the hash of the name of an entry, from its lane and its bucket.
     #[inline(always)]
     pub(super) fn hash_of(lane: u32, bucket: u32) -> u32 {
         let tag = lane & TAG;
@@ -253,7 +258,7 @@ impl<const V: usize> CuckooTable<V> {
         tag << Self::LEAST_BITS | low & Self::LOW
     }
 
-    /// Where an entry with this lane, which is in a bucket, belongs in a table of a size.
+    /// Returns where an entry, now in `bucket`, belongs in a table of this size.
     #[inline(always)]
     pub(super) fn home(lane: u32, bucket: u32, size: LinearHashSize) -> u32 {
         let tag = lane & TAG;
@@ -262,7 +267,7 @@ impl<const V: usize> CuckooTable<V> {
         size.bucket_of(above & !Self::LOW | bucket & Self::LOW)
     }
 
-    /// The other bucket of an entry with this lane in a bucket, in a table of a size.
+    /// Returns the other bucket of an entry, now in `bucket`, in a table of this size.
     #[inline(always)]
     pub(super) fn other_at(lane: u32, bucket: u32, size: LinearHashSize) -> u32 {
         let tag = lane & TAG;
@@ -272,7 +277,8 @@ impl<const V: usize> CuckooTable<V> {
     }
 }
 
-/// All bits for the lane of an entry that is in its secondary bucket, none otherwise: as good as a coin toss, so computed without a branch.
+/// Returns all bits if the entry is in its secondary bucket, else 0. A branch would be mispredicted
+/// half the time, so this is arithmetic.
 #[inline(always)]
 fn if_secondary(lane: u32) -> u32 {
     (lane >> TAG_BITS & 1).wrapping_neg()
@@ -286,7 +292,7 @@ mod tests {
     type Small = CuckooTable<3>;
 
     #[test]
-    fn an_entry_and_its_place_tell_the_hash_at_any_size() {
+    fn an_entry_and_its_bucket_give_the_hash_at_any_size() {
         for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(LinearHashSize::of) {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
                 let pair = CuckooBucketPair::of::<3>(hash, size);
@@ -299,7 +305,7 @@ mod tests {
                 assert_eq!(Small::home(second, pair.secondary, size), pair.secondary);
                 assert_eq!(Small::other_at(first, pair.primary, size), pair.secondary);
                 assert_eq!(Small::other_at(second, pair.secondary, size), pair.primary);
-                // A split moves an entry to the new bucket, or leaves it.
+                // A split moves an entry to the new bucket or leaves it in place.
                 let next = Small::home(first, pair.primary, LinearHashSize::of(size.buckets() + 1));
                 assert!(next == pair.primary || next == size.buckets());
             }

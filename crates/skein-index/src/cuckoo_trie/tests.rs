@@ -1,4 +1,4 @@
-//! What shows only from inside: how the table follows the keys, and what it does when there is no place.
+//! Tests of the inside: the size of the table, its behaviour when full, and hints.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
-/// Numbers without order, none twice.
+/// Returns distinct numbers in random order.
 fn number(n: u64) -> [u8; 8] {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
@@ -29,7 +29,8 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
         most = most.max(index.table.size() - before);
     }
-    // A write that needs room in two places may take a step for each, and one more while it tries.
+    // A write that needs room in two places may take a step for each, and one more while it
+    // retries.
     assert!(most <= 24, "one insert added {most} buckets");
     let shape = index.check().unwrap();
     let load = 100 * shape.entries() / shape.slots;
@@ -50,8 +51,11 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
     assert_eq!((index.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
 }
 
-/// Incident: buckets that could not be merged for a while, because their entries had no room, were more than the last removals took away, eight each. Consequence: an empty index
-/// kept some memory, about one in five thousand of small ones that were filled with long keys and emptied. Fix: the removal of the last key takes all of them.
+/// Incident: for a while some buckets could not be merged, because there was no room for their
+/// entries. The last removals took away eight buckets each, which was not enough to catch up.
+/// Consequence: an empty index kept some memory, about one in five thousand small ones that were
+/// filled with long keys and emptied. Fix: the removal of the last key takes all remaining buckets
+/// away.
 #[test]
 fn an_empty_index_has_as_few_buckets_as_a_new_one() {
     let index = trie::<4>();
@@ -68,8 +72,10 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
     assert_eq!(index.table.size(), CuckooTable::<4>::LEAST);
 }
 
-/// Incident: a removal that joins a leaf with the jumps above it, one after the other, took what an insert had just put in the leaf's place for the
-/// leaf. Consequence: a branch, or symbols beyond a jump's room, in the place of a jump, and keys lost. Fix: it looks at what it joins.
+/// Incident: a removal joined a leaf with the jumps above it, one after the other. It mistook a
+/// node that an insert had just put in the leaf's place for the leaf. Consequence: a branch, or
+/// more symbols than a jump has room for, replaced a jump, and keys were lost. Fix: `join` checks
+/// the nodes that it joins.
 #[test]
 fn join_rejects_nodes_that_do_not_fit_a_jump() {
     let mut index = trie::<4>();
@@ -120,7 +126,7 @@ fn a_table_with_room_does_not_grow() {
         };
         insert(0..first);
         let before = index.table.size();
-        // What a key needs goes up and down with their number.
+        // The number of entries per key rises and falls with the number of keys.
         index.reserve(15_000).unwrap();
         let size = index.table.size();
         assert!(size > before + 1_000, "{size} buckets after {before}");
@@ -144,7 +150,7 @@ fn a_refused_reservation_leaves_the_index_usable() {
 }
 
 #[test]
-fn a_full_table_refuses_keys_and_loses_none() {
+fn a_full_table_refuses_keys_and_keeps_the_others() {
     let mut index = trie::<1>();
     let refused = (0..).find_map(|n| {
         let outcome = index.insert(&number(n), Inline(n), &index.base.collector.enter());
@@ -156,14 +162,14 @@ fn a_full_table_refuses_keys_and_loses_none() {
     let guard = index.base.collector.enter();
     assert!((0..count).all(|n| index.get(&number(n), &guard) == Some(n)));
     assert_eq!(index.get(&number(count), &guard), None);
-    // What undoes a write rests on this: a key that is there has its place, also in a full table.
+    // Undoing a write depends on this: a present key can be changed even in a full table.
     for n in 0..count {
         assert_eq!(index.insert(&number(n), Inline(n + 1), &guard), Ok(Some(n)));
         assert_eq!(index.insert(&number(n), Inline(n), &guard), Ok(Some(n + 1)));
     }
     let removed = index.compute(&number(0), |_| ComputeAction::Remove, &guard).map(|done| done.before);
     assert_eq!(removed, Ok(Some(0)));
-    // Removing makes room again.
+    // Removals make room again.
     for n in 1..count / 4 {
         assert_eq!(index.remove(&number(n), &guard), Some(n));
     }
@@ -172,7 +178,7 @@ fn a_full_table_refuses_keys_and_loses_none() {
     index.check().unwrap();
 }
 
-/// Keys that share much, and fork at many depths.
+/// Returns keys that share much and diverge at many depths.
 fn path(n: u64) -> Vec<u8> {
     let name = number(n).map(|byte| b'a' + byte % 16);
     format!("/usr/share/doc/{}/examples/{:03}/{}", n % 7, n % 97, String::from_utf8_lossy(&name)).into_bytes()
@@ -180,7 +186,7 @@ fn path(n: u64) -> Vec<u8> {
 
 fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
     let mut sums = hints::HintSums::new();
-    index.table.hints.ask(key, &mut sums);
+    index.table.hints.prefetch(key, &mut sums);
     index.table.hints.deepest(&sums, u32::MAX)
 }
 
@@ -197,12 +203,12 @@ fn lookups_with_stale_hints_return_correct_values() {
     let led = (0..count).filter(|&n| hint(&index, &path(n)).is_some()).count() as u64;
     assert!(index.table.depths.start().is_none() && led > count * 9 / 10, "hints for {led} of {count} keys");
     assert!((0..count).all(|n| found(&index, n) == Some(n)));
-    // Half of the nodes go, others are joined; the hints stay.
+    // Half of the nodes are removed, others are joined; the hints stay.
     for n in (0..count).step_by(2) {
         assert_eq!(index.remove(&path(n), &guard), Some(n));
     }
     assert!((0..2 * count).all(|n| found(&index, n) == (n < count && n % 2 == 1).then_some(n)));
-    // What lies beside, above and below the keys.
+    // Prefixes, extensions and neighbours of the keys.
     for n in 0..count {
         assert!((1..60).all(|len| index.get(&path(n)[..len.min(path(n).len() - 1)], &guard).is_none()));
         assert_eq!(index.get(&[path(n), vec![0]].concat(), &guard), None);
@@ -213,9 +219,10 @@ fn lookups_with_stale_hints_return_correct_values() {
     assert_eq!(index.check().unwrap().keys as u64, count);
 }
 
-/// Incident: where a branch's children differ in the first bits after a multiple of eight bytes, each of them was noted as the node below
-/// those bytes, and keys of the others followed. Consequence: 3 % of lookups of paths went down from the root after all. Fix: the node that is
-/// noted there is the branch.
+/// Incident: where the children of a branch differ in the first bits after a multiple of eight
+/// bytes, each child was recorded as the node below those bytes, and the other children's keys
+/// followed it. Consequence: 3 % of the lookups of paths had to search from the root. Fix: the hint
+/// leads to the branch.
 #[test]
 fn a_hint_ends_at_the_branch_where_keys_diverge() {
     let index = trie::<4>();
@@ -230,16 +237,16 @@ fn a_hint_ends_at_the_branch_where_keys_diverge() {
     let size = index.table.places();
     let is_astray = |n: &u64| {
         let key = key(*n);
-        let way =
-            hint(&index, &key).map(|hint| lookup_path::LookupPath::from_hint(&index.table, size, &key, hint));
-        way.is_some_and(|way| index.follow_path(way, size).is_none_or(|record| record.key() != key))
+        let path =
+            hint(&index, &key).map(|hint| lookup::LookupPath::from_hint(&index.table, size, &key, hint));
+        path.is_some_and(|path| index.follow_path(path, size).is_none_or(|record| record.key() != key))
     };
     let astray = (0..count).filter(is_astray).count() as u64;
     assert!(!index.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
 }
 
 #[test]
-fn a_hint_that_leads_astray_misleads_nobody() {
+fn a_wrong_hint_does_not_change_answers() {
     let mut index = trie::<4>();
     let key = |place: u64, n: u64| format!("/{place:09}/shared part/{n:05}").into_bytes();
     let guard = index.base.collector.enter();
@@ -249,7 +256,7 @@ fn a_hint_that_leads_astray_misleads_nobody() {
         }
     }
     assert!(!index.table.hints.is_empty());
-    // The nodes of one place, noted for keys of the other.
+    // Stores the nodes of one place as hints for keys of the other.
     let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
         let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
         let each = |named: &search::NamedNode| {
@@ -257,8 +264,8 @@ fn a_hint_that_leads_astray_misleads_nobody() {
             last = named.depth;
         };
         index.descend(&mut prefixes::KeyPrefixes::of(&index.table, &key(1, n)), each).unwrap();
-        // The sums of the one key, and the nodes of the other.
-        index.table.hints.ask(&key(0, n), &mut trail.sums);
+        // The checksums of one key, and the nodes of the other.
+        index.table.hints.prefetch(&key(0, n), &mut trail.sums);
         index.table.hints.note(&trail);
         let hint = hint(index, &key(0, n)).unwrap();
         let ours = key(0, n);

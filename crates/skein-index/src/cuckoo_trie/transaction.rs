@@ -1,44 +1,52 @@
-//! Changes: copies of some buckets, changed in private, then put in place all at once.
+//! Transactions: copy some buckets, change the copies, then replace all originals at once.
 //!
 //! ```text
-//!   take ─► copy, with its version       place, set, clear ─► the copies       lock ─► all of them, each only if it is as it was copied
-//!                                                                              apply ─► mark all, write all, unlock all
+//!   take ─► copy, with its version
+//!   place, set, clear ─► change the copies
+//!   lock ─► lock every bucket, if it is still as it was copied
+//!   apply ─► mark all, write all, unlock all
 //! ```
 //!
-//! Every write to the trie is one such change (Cuckoo Trie, section 5: the lock set is taken by compare-and-swap on the version words, and so
-//! verified in one go). A lock is never waited for: if one cannot be had, the change is given up, its locks are given back,
-//! and the writer plans anew; so there is no deadlock.
+//! Every write to the trie is one such transaction. It locks its buckets by compare-and-swap on
+//! their version words, which verifies them at the same time (Cuckoo Trie, section 5). A
+//! transaction never waits for a lock. If a lock fails, it releases the others, and the writer
+//! plans anew. So there is no deadlock.
 //!
-//! A new node whose two buckets are full takes the slot of an entry that has room in its other bucket, or can have it by one more move: these moves are
-//! part of the same change, with a bucket or two more (`way.rs`). Only if there is no such way, the change is given up, and entries are moved along a
-//! longer one first (`room.rs`). An entry whose place the
-//! plan relies on, because it was taken as a node or set, is pinned, and stays where it is. That the color of a new node is free is seen in both of its buckets, so
-//! both are locked; an entry that moves is the same in the same two buckets, so its color needs no look.
+//! If both buckets of a new node are full, the node takes the slot of an entry that can move to its
+//! other bucket, at once or after one more move. These moves are part of the same transaction and
+//! add one or two buckets to it. If two moves are not enough, the writer abandons the transaction
+//! and frees a slot along a longer path first (`displacement.rs`).
 //!
-//! The paper's writers let readers see entries while others of the same change are not written yet, and mark leaves whose pointers are stale. Here
-//! all buckets of a change are marked before the first is written, and unlocked after the last: a reader that has seen an old one and then a new one
-//! notices by the version of the old one.
+//! An entry whose place matters to the plan, because it was taken as a node or set, is pinned: it
+//! is not moved. To find a free color for a new node, the transaction looks at both buckets of the
+//! node, so it locks both. An entry that moves stays within the same two buckets, so its color
+//! remains valid.
+//!
+//! In the paper, a reader may see some entries of a write before others are stored, and the writer
+//! marks leaves whose pointers are stale. Here a transaction marks all its buckets before it writes
+//! the first, and unlocks them after it wrote the last. So a reader that saw one old and one new
+//! bucket detects it by the version of the old one.
 
 use arrayvec::ArrayVec;
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, CuckooBucketImage};
+use super::displacement::displace_near;
 use super::entry::{COLORS, CuckooEntry, CuckooNodeBody, lane};
-use super::image::CuckooBucketImage;
 use super::lanes::{Lanes, SLOTS, SlotBits};
 use super::search::FoundNode;
-use super::short_displacement;
 use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
 use crate::hash::peelable::EMPTY_HASH;
 
-/// Buckets in a change: those of [`NODES_MAX`] new nodes, two more for each that others make way for, and those of a few old ones.
+/// The buckets of a transaction: those of [`NODES_MAX`] new nodes, two more for each node that
+/// displaces entries, and those of a few old nodes.
 const BUCKETS_MAX: usize = 4 * NODES_MAX + 6;
-/// New nodes in a change.
+/// The new nodes of a transaction.
 pub(super) const NODES_MAX: usize = 9;
 
-/// Why a change cannot be made as planned.
+/// Why a transaction cannot be completed as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CuckooAbort {
-    /// Something has changed: plan anew.
+    /// A bucket has changed: plan anew.
     Changed,
     /// Both buckets of this hash are full.
     Crowded(u32),
@@ -53,32 +61,31 @@ struct CuckooBucketCopy<'t> {
     /// The first word of the bucket when it was copied.
     seen: u64,
     image: CuckooBucketImage,
-    /// The slots that the plan knows by their place, a bit for each: their entries do not make way for others.
+    /// The slots whose entries must not move, one bit each.
     pinned: u8,
     dirty: bool,
 }
 
-/// A place in a change: which of its buckets, and which slot there.
+/// A slot of a bucket in a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CuckooSlot {
     pub(super) held: usize,
     pub(super) slot: usize,
 }
 
-/// A change under way.
 #[derive(Debug)]
 pub(super) struct CuckooTransaction<'t, const V: usize> {
     pub(super) table: &'t CuckooTable<V>,
     held: ArrayVec<CuckooBucketCopy<'t>, BUCKETS_MAX>,
-    /// The size of the table that it is planned for.
+    /// The size of the table that the plan assumes.
     pub(super) size: LinearHashSize,
-    /// The entries that it puts in place.
+    /// The entries that the transaction adds or moves: their hashes and buckets.
     placed: ArrayVec<(u32, CuckooBucketPair), { 3 * NODES_MAX }>,
-    /// How many of `held` are locked; 0 again once they are unlocked.
+    /// How many of the copied buckets are locked, from the first on.
     locked: usize,
-    /// How many entries it moves to other buckets.
+    /// How many entries move to other buckets.
     moved: u32,
-    /// How many entries it adds.
+    /// How many entries are added, less those removed.
     added: i64,
     /// Whether both buckets of a new node were full.
     crowded: bool,
@@ -98,7 +105,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         }
     }
 
-    /// Copies a bucket, unless it was copied before.
+    /// Copies a bucket, unless it was copied before. Returns its index in the transaction.
     #[inline(always)]
     pub(super) fn take(&mut self, number: u32) -> usize {
         match self.held.iter().position(|held| held.number == number) {
@@ -122,9 +129,10 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         self.held.len() - 1
     }
 
-    /// Copies the bucket of a node, which must be as the node was found. Nodes are taken before others are placed, and then stay where they are.
+    /// Copies the bucket of a node and pins the node, which must be unchanged since it was found.
+    /// Take all old nodes before placing new ones, which may move entries.
     pub(super) fn take_node(&mut self, node: &FoundNode) -> Result<CuckooSlot, CuckooAbort> {
-        debug_assert!(self.placed.is_empty(), "the node may have made way for another one");
+        debug_assert!(self.placed.is_empty(), "take old nodes before placing new ones, which may move them");
         let held = self.take(node.bucket);
         if self.held[held].image.version() != node.version {
             return Err(CuckooAbort::Changed);
@@ -148,7 +156,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         held.dirty = true;
     }
 
-    /// Gives a branch other children, or a leaf another record.
+    /// Sets the children of a branch, or the record of a leaf.
     #[inline(always)]
     pub(super) fn set_low(&mut self, spot: CuckooSlot, low: u64) {
         let held = &mut self.held[spot.held];
@@ -157,18 +165,18 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         held.dirty = true;
     }
 
-    /// Makes the node at a spot another one of the same name.
+    /// Replaces the node in a slot by another one with the same name.
     pub(super) fn set_body(&mut self, spot: CuckooSlot, body: CuckooNodeBody) {
         self.set(spot, self.entry(spot).with_body(body));
     }
 
-    /// Removes an entry.
     pub(super) fn clear(&mut self, spot: CuckooSlot) {
         self.set(spot, CuckooEntry::NONE);
         self.added -= 1;
     }
 
-    /// Puts an entry, as it is, into a free slot of a bucket that was taken; none if there is no such slot.
+    /// Puts an entry, unchanged, into a free slot of a copied bucket. Returns `None` if there is no
+    /// free slot.
     pub(super) fn put(&mut self, held: usize, entry: CuckooEntry) -> Option<CuckooSlot> {
         let slot = self.image(held).free().first()?;
         let spot = CuckooSlot { held, slot };
@@ -177,7 +185,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         Some(spot)
     }
 
-    /// Moves an entry to its other bucket, which is to be this one.
+    /// Moves an entry to its other bucket, which must be `number`.
     pub(super) fn move_to(&mut self, from: CuckooSlot, number: u32) -> Result<(), CuckooAbort> {
         let (entry, old) = (self.entry(from), self.held[from.held].number);
         let (home, other) = (
@@ -194,7 +202,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         Ok(())
     }
 
-    /// Copies an entry to a place in its other bucket. What it leaves is for the caller to set.
+    /// Copies an entry to a slot in its other bucket. The caller must then set its old slot.
     #[inline(always)]
     pub(super) fn copy_to_other_bucket(&mut self, from: CuckooSlot, to: CuckooSlot) {
         let (entry, old, new) = (self.entry(from), self.held[from.held].number, self.held[to.held].number);
@@ -209,9 +217,10 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         self.moved += 1;
     }
 
-    /// Moves those entries of a bucket whose lanes `goes` says, as they are, to an empty one, which gets this version.
-    pub(super) fn split(&mut self, from: usize, to: usize, version: u32, goes: impl Fn(u32) -> bool) {
-        let (kept, gone) = self.image(from).split(goes);
+    /// Moves the entries whose lanes satisfy `moves` to an empty bucket, and gives that bucket a
+    /// version.
+    pub(super) fn split(&mut self, from: usize, to: usize, version: u32, moves: impl Fn(u32) -> bool) {
+        let (kept, gone) = self.image(from).split(moves);
         self.moved += SLOTS as u32 - gone.free().len();
         for (held, image) in [(from, kept), (to, gone.with_version(version))] {
             self.held[held].image = image;
@@ -219,7 +228,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         }
     }
 
-    /// Moves all entries of a bucket, as they are, to another one.
+    /// Moves all entries of a bucket, unchanged, to another bucket.
     pub(super) fn move_all(&mut self, from: usize, to: usize) -> Result<(), CuckooAbort> {
         let image = *self.image(from);
         for (slot, entry) in image.entries() {
@@ -231,7 +240,8 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         Ok(())
     }
 
-    /// Adds a node: chooses its bucket and its color. `hash` is that of its name, whose last symbol is `symbol`.
+    /// Adds a node: selects its bucket and its color. `hash` must be the hash of its name, and
+    /// `symbol` the name's last symbol. Returns the slot and the color.
     pub(super) fn place(
         &mut self,
         hash: u32,
@@ -252,7 +262,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
             Some(spot) => spot,
             None => self.displace_entry(first, second).ok_or(CuckooAbort::Crowded(hash))?,
         };
-        // Where both are the same bucket, the entry is there as in its primary one.
+        // If both buckets are the same one, the entry counts as being in its primary bucket.
         let lane = lane(tag, spot.held != first, symbol, parent);
         self.set(spot, CuckooEntry::new(lane, color, body));
         self.added += 1;
@@ -260,10 +270,10 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         Ok((spot, color))
     }
 
-    /// The least color that no other node has whose name has this hash.
+    /// Returns the least color without a node whose name has this hash.
     #[cold]
     fn free_color(&self, hash: u32, first: usize, second: usize) -> Result<u8, CuckooAbort> {
-        // The root has the first color, and no place in the table.
+        // The root has the first color and is not in these buckets.
         let mut taken = u8::from(hash == EMPTY_HASH);
         for CuckooBucketCopy { image, number, .. } in [first, second].map(|held| &self.held[held]) {
             for (_, entry) in image.entries() {
@@ -276,14 +286,15 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         if color < COLORS { Ok(color) } else { Err(CuckooAbort::OutOfColors) }
     }
 
-    /// Moves entries out of one of two full buckets, if there is room near by; returns a slot there to be set.
+    /// Moves entries out of one of two full buckets, if that takes one or two moves. Returns the
+    /// freed slot, which the caller must set.
     #[inline(never)]
     fn displace_entry(&mut self, first: usize, second: usize) -> Option<CuckooSlot> {
         self.crowded = true;
-        short_displacement::make(self, [first, second])
+        displace_near(self, [first, second])
     }
 
-    /// The lanes of a bucket, as it is to be, and which of its slots are pinned.
+    /// Returns the planned lanes of a bucket, and its pinned slots.
     #[inline(always)]
     pub(super) fn lanes(&self, number: u32) -> (Lanes, u8) {
         match self.held.iter().find(|held| held.number == number) {
@@ -292,24 +303,22 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         }
     }
 
-    /// Whether a bucket has a free slot, as it is and as it is to be.
+    /// Returns whether a bucket has a free slot, both now and in the plan.
     #[inline(always)]
     pub(super) fn has_room(&self, number: u32) -> bool {
         self.table.bucket(number).lanes().has_room() && self.lanes(number).0.has_room()
     }
 
-    /// The number of a bucket that was taken.
     #[inline(always)]
     pub(super) fn number(&self, held: usize) -> u32 {
         self.held[held].number
     }
 
-    /// Whether both buckets of a new node were full.
     pub(super) fn crowded(&self) -> bool {
         self.crowded
     }
 
-    /// Locks all buckets of the change; afterwards nobody else changes them. If one is not as it was, none is locked.
+    /// Locks all buckets of the transaction. If one has changed, locks none.
     pub(super) fn lock(&mut self) -> Result<(), CuckooAbort> {
         while let Some(held) = self.held.get(self.locked) {
             if !held.bucket.lock(held.seen) {
@@ -318,7 +327,9 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
             }
             self.locked += 1;
         }
-        // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
+        // If the table has grown since the plan was made, an entry may belong to another bucket
+        // now. It would be split off from a bucket that is locked here, so it cannot move after
+        // this check.
         let size = self.table.places();
         let is_elsewhere =
             |&(hash, pair): &(u32, CuckooBucketPair)| CuckooBucketPair::of::<V>(hash, size) != pair;
@@ -329,7 +340,8 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         Ok(())
     }
 
-    /// Puts the locked buckets in place, calls `published`, and unlocks them.
+    /// Writes the locked buckets, calls `published`, and unlocks them. Returns the number of added
+    /// entries.
     pub(super) fn apply_with(&mut self, published: impl FnOnce()) -> i64 {
         debug_assert_eq!(self.locked, self.held.len());
         let dirty = || self.held.iter().filter(|held| held.dirty);
@@ -344,19 +356,20 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
             }
         }
         self.locked = 0;
-        // Models do without: it orders nothing, and is one more step to interleave.
+        // Models skip this: it orders nothing and would add a step to interleave.
         if self.moved > 0 && !cfg!(skein_loom) {
             self.table.moved.add(self.held[0].number as usize, self.moved.into());
         }
         self.added
     }
 
-    /// Puts the locked buckets in place; returns how many entries there are more.
+    /// Writes and unlocks the buckets. Returns the number of added entries.
     pub(super) fn apply(&mut self) -> i64 {
         self.apply_with(|| ())
     }
 
-    /// A node that the change has put in place, as it is from that moment on: who relies on it notices if it is not any more.
+    /// Returns a node as the applied transaction left it. A later transaction that takes the node
+    /// detects every change since.
     pub(super) fn applied(&self, spot: CuckooSlot) -> FoundNode {
         let held = &self.held[spot.held];
         debug_assert!(held.dirty && self.locked == 0);
@@ -364,7 +377,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         FoundNode { bucket: held.number, slot: spot.slot, version, entry: held.image.get(spot.slot) }
     }
 
-    /// Gives the locks back; the buckets are as they were.
+    /// Releases the locks. The buckets are unchanged.
     pub(super) fn unlock(&mut self) {
         for held in &self.held[..self.locked] {
             held.bucket.unlock_unchanged(held.seen);
@@ -379,7 +392,7 @@ impl<const V: usize> Drop for CuckooTransaction<'_, V> {
     }
 }
 
-/// A free slot in one of two buckets, in the one that has more of them.
+/// Returns a free slot in the bucket that has more of them.
 #[inline(always)]
 fn free_slot(first: (usize, SlotBits), second: (usize, SlotBits)) -> Option<CuckooSlot> {
     let (held, free) = if second.1.len() > first.1.len() { second } else { first };

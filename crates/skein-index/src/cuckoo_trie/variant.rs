@@ -1,19 +1,19 @@
-//! Variants of the trie, for tests and measurements: bits of its const parameter.
+//! Variants of the trie for tests and measurements, as bits of its const parameter.
 
-/// The variant to use: tables of 2^11 buckets (128 KiB) and more, to 2^28 (16 GiB).
+/// The variant to use: tables from 2^11 buckets (128 KiB) to 2^28 (16 GiB).
 pub const DEFAULT: usize = 11;
 
-/// On pages of the common size.
+/// Allocates the table on pages of the common size.
 pub const WITHOUT_HUGE_PAGES: usize = 1 << 8;
-/// Lookups ask for no bucket before they need it.
+/// Disables prefetching in lookups.
 pub const WITHOUT_PREFETCH: usize = 1 << 9;
 
-/// Whether a variant has a flag.
+/// Returns whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {
     variant & flag != 0
 }
 
-/// The logarithm of the least number of buckets.
+/// Returns the logarithm of the least number of buckets.
 pub(super) const fn least_bits(variant: usize) -> u32 {
     (variant & 0xff) as u32
 }

@@ -1,13 +1,15 @@
-//! Many lookups at once: what they need of memory is asked for before the first is looked at.
+//! Batches of lookups: the lines of all keys are prefetched before the first one is read.
 //!
 //! ```text
-//!   all keys    ask for the primary buckets of the levels that matter
-//!   all keys    the deepest node there ─► an answer, for most                   or the level that comes next, whose buckets are asked for
-//!   the others  that node ─► an answer, or the next level ...
+//!   all keys         prefetch the primary buckets of the levels that matter
+//!   all keys         the deepest node there ─► an answer, for most keys;
+//!                    else the next level, whose buckets are prefetched
+//!   remaining keys   that node ─► an answer, or the next level ...
 //! ```
 //!
-//! A lookup by itself asks for both buckets of each name, so as to wait once. Here waits are shared, and how many lines there are is what counts: most
-//! nodes are in their primary bucket, and most of the others are never asked for.
+//! A single lookup prefetches both buckets of each name, in order to wait once. In a batch the
+//! waits overlap, so the number of lines is the cost. Most nodes are in their primary bucket, and
+//! most of the others are never requested.
 
 use arrayvec::ArrayVec;
 
@@ -15,31 +17,32 @@ use super::MlpIndex;
 use super::key::ShortKey;
 use super::levels::deepest_first;
 use super::name::{LEVEL_MIN, MlpBucketPair};
-use super::search::{NodeAnswer, PrefetchedLevels, says};
+use super::search::{NodeAnswer, PrefetchedLevels, answer_of};
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::slot::Slot;
 
-/// Keys whose buckets are in flight together.
+/// The number of keys whose buckets are in flight together.
 const GROUP: usize = 32;
 
-/// A lookup under way.
+/// An unfinished lookup.
 #[derive(Debug)]
 struct PendingLookup {
     key: ShortKey,
-    /// Its place in the batch.
+    /// Its position in the batch.
     index: usize,
-    /// The level and the buckets of the node that comes next.
+    /// The level and the buckets of the next node.
     level: u32,
     pair: MlpBucketPair,
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// The words of the values of many keys.
+    /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         self.lookup_many_by(keys, |key| ShortKey::of(key), found);
     }
 
-    /// The same for keys of any type, which `key_of` makes into keys of the index, or says that they cannot be in it.
+    /// The same for keys of any type. `key_of` converts them, and returns `None` for keys that
+    /// cannot be in the index.
     #[inline]
     pub(super) fn lookup_many_by<K>(
         &self,
@@ -48,23 +51,23 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         mut found: impl FnMut(usize, Option<u64>),
     ) {
         for (group, start) in keys.chunks(GROUP).zip((0..).step_by(GROUP)) {
-            let mut asked = ArrayVec::<(ShortKey, usize, PrefetchedLevels), GROUP>::new();
+            let mut prefetched = ArrayVec::<(ShortKey, usize, PrefetchedLevels), GROUP>::new();
             for (key, index) in group.iter().zip(start..) {
                 match key_of(key) {
-                    Some(key) => asked.push((key, index, self.ask_first(key))),
+                    Some(key) => prefetched.push((key, index, self.prefetch_primary(key))),
                     None => found(index, None),
                 }
             }
             let mut pending = ArrayVec::<PendingLookup, GROUP>::new();
-            for (key, index, asked) in &asked {
-                match self.first_says(*key, asked) {
+            for (key, index, prefetched) in &prefetched {
+                match self.first_answer(*key, prefetched) {
                     NodeAnswer::Value(value) => found(*index, Some(value)),
                     NodeAnswer::Absent => found(*index, None),
-                    NodeAnswer::Deeper(level) => pending.push(self.ask_next(*key, *index, level)),
+                    NodeAnswer::Deeper(level) => pending.push(self.continue_at(*key, *index, level)),
                 }
             }
             while !pending.is_empty() {
-                pending.retain(|lookup| match self.go_on(lookup) {
+                pending.retain(|lookup| match self.advance(lookup) {
                     Ok(answer) => {
                         found(lookup.index, answer);
                         false
@@ -78,33 +81,34 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         }
     }
 
-    /// Asks for the primary buckets of a key's names of the levels that matter.
+    /// Prefetches the primary buckets of a key's names at the levels that matter.
     #[inline(always)]
-    fn ask_first(&self, key: ShortKey) -> PrefetchedLevels {
+    fn prefetch_primary(&self, key: ShortKey) -> PrefetchedLevels {
         let size = self.table.size();
-        let mut asked = PrefetchedLevels::new();
+        let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(self.batch_levels()) {
             let pair = self.table.pair(key, level, size);
             if !has(V, WITHOUT_PREFETCH) {
                 self.table.prefetch_bucket(pair.primary);
             }
-            asked.push((level, pair));
+            prefetched.push((level, pair));
         }
-        asked
+        prefetched
     }
 
-    /// What the deepest node says that is in its primary bucket; without one, the way begins at the top.
+    /// Returns the answer of the deepest node that is in its primary bucket. Without such a node,
+    /// the search begins at the top.
     #[inline(always)]
-    fn first_says(&self, key: ShortKey, asked: &PrefetchedLevels) -> NodeAnswer {
-        let said = asked.iter().find_map(|&(level, pair)| {
-            self.table.find_first(key, level, pair, |view| says(key, level, |word| view.word(word)))
+    fn first_answer(&self, key: ShortKey, prefetched: &PrefetchedLevels) -> NodeAnswer {
+        let answer = prefetched.iter().find_map(|&(level, pair)| {
+            self.table.find_first(key, level, pair, |view| answer_of(key, level, |word| view.word(word)))
         });
-        said.unwrap_or(NodeAnswer::Deeper(LEVEL_MIN))
+        answer.unwrap_or(NodeAnswer::Deeper(LEVEL_MIN))
     }
 
-    /// A lookup that goes on at a level, whose buckets are asked for.
+    /// Returns a lookup that continues at a level, and prefetches the buckets.
     #[inline(always)]
-    fn ask_next(&self, key: ShortKey, index: usize, level: u32) -> PendingLookup {
+    fn continue_at(&self, key: ShortKey, index: usize, level: u32) -> PendingLookup {
         let pair = self.table.pair(key, level, self.table.size());
         if !has(V, WITHOUT_PREFETCH) {
             self.table.prefetch(pair);
@@ -112,14 +116,15 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         PendingLookup { key, index, level, pair }
     }
 
-    /// What the node that comes next says, or how to go on; if it is not there, what a lookup by itself finds.
+    /// Returns the answer of the next node, or the continued lookup. If the node is not found, the
+    /// key is looked up alone.
     #[inline(always)]
-    fn go_on(&self, lookup: &PendingLookup) -> Result<Option<u64>, PendingLookup> {
+    fn advance(&self, lookup: &PendingLookup) -> Result<Option<u64>, PendingLookup> {
         let PendingLookup { key, index, level, pair } = *lookup;
-        match self.ask_node(key, level, pair) {
+        match self.node_answer(key, level, pair) {
             Some(NodeAnswer::Value(value)) => Ok(Some(value)),
             Some(NodeAnswer::Absent) => Ok(None),
-            Some(NodeAnswer::Deeper(level)) => Err(self.ask_next(key, index, level)),
+            Some(NodeAnswer::Deeper(level)) => Err(self.continue_at(key, index, level)),
             None => Ok(self.lookup_again(key)),
         }
     }

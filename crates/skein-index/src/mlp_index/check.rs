@@ -1,4 +1,4 @@
-//! The checker: walks the whole table and verifies every invariant.
+//! The checker: visits the whole table and verifies every invariant.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::node::{MlpNode, MlpNodeBody};
 use super::top_bitmap::start_of;
 use crate::slot::Slot;
 
-/// What an index looks like inside.
+/// The counts of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MlpIndexShape {
     /// Keys, and so leaves.
@@ -20,27 +20,28 @@ pub struct MlpIndexShape {
     pub medium: usize,
     /// See `small`.
     pub large: usize,
-    /// Those of them that have a single child, which found no room in their place.
+    /// Those of them with a single child, which had no room in their place.
     pub single: usize,
     /// Nodes in their secondary bucket.
     pub secondary: usize,
-    /// Slots in use, and slots there are.
+    /// Slots in use, and all slots.
     pub used: usize,
     /// See `used`.
     pub slots: usize,
-    /// Nodes by level; the levels that there can be are 3 to 9.
+    /// Nodes by level, from 3 to 9.
     pub by_level: [usize; 10],
 }
 
-/// All nodes by level and key: those of inner nodes without their length.
+/// All nodes by level and key. The keys of inner nodes have length 0.
 type NodesByLevel = BTreeMap<(u32, ShortKey), MlpNode>;
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Verifies that every node is where it belongs, each inner node has the children that it says and the least key of the first one, every node is
-    /// some node's child or begins in the flat bitmap, and the counts are right.
+    /// Verifies the whole structure: every node is where it belongs, each inner node has its
+    /// children and the least key of the first one, every node is a child of some node or has a bit
+    /// in the flat bitmap, and the counts are right.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Describes the first violation.
     pub fn check(&mut self) -> Result<MlpIndexShape, String> {
         let mut shape = MlpIndexShape::default();
         let nodes = self.gather(&mut shape)?;
@@ -48,30 +49,40 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         for ((level, key), node) in &nodes {
             if *level == LEVEL_MIN {
                 below += 1;
-                ensure(self.top.has(start_of(key.bits)), || format!("the bitmap lacks {node:x?}"))?;
+                ensure(self.top.has(start_of(key.bits)), || {
+                    format!("the bitmap lacks the name of {node:x?}")
+                })?;
             }
             if let MlpNodeBody::Inner { depth, children } = node.body {
                 shape.single += usize::from(node.is_single());
-                ensure(depth >= *level && depth <= 8, || format!("{node:x?} is too deep, or not enough"))?;
+                ensure(depth >= *level && depth <= 8, || {
+                    format!("{node:x?} has depth {depth}, outside {level}..=8")
+                })?;
                 below += children.len();
                 check_children(&nodes, node, depth)?;
             }
         }
-        ensure(below == nodes.len(), || format!("{} nodes, and {below} of them below another", nodes.len()))?;
+        ensure(below == nodes.len(), || {
+            format!("{} nodes, but {below} of them have a parent or a bit in the bitmap", nodes.len())
+        })?;
         let starts = nodes.keys().filter(|(level, _)| *level == LEVEL_MIN).count();
         let noted = self.top.count();
-        ensure(noted == starts, || format!("{starts} nodes of the first level, and {noted} in the bitmap"))?;
-        ensure(self.top.is_summed_up(), || "the bitmap is not summed up".to_owned())?;
+        ensure(noted == starts, || {
+            format!("{starts} nodes at level {LEVEL_MIN}, but {noted} bits in the bitmap")
+        })?;
+        ensure(self.top.is_consistent(), || "the layers above the bitmap do not match it".to_owned())?;
         let (keys, used) = (self.base.len.sum(), self.table.used.sum());
-        ensure(keys == shape.leaves, || format!("{} leaves, and {keys} counted", shape.leaves))?;
-        // Models do without this count: it orders nothing.
+        ensure(keys == shape.leaves, || {
+            format!("{} leaves, but the counter says {keys} keys", shape.leaves)
+        })?;
+        // Models do not count this: it orders nothing.
         ensure(used == shape.used || cfg!(skein_loom), || {
-            format!("{} slots in use, and {used} counted", shape.used)
+            format!("{} slots in use, but the counter says {used}", shape.used)
         })?;
         Ok(shape)
     }
 
-    /// All nodes, each of which is in one of its buckets, and there only once.
+    /// Collects all nodes. Verifies that each is in one of its buckets, and only once.
     fn gather(&mut self, shape: &mut MlpIndexShape) -> Result<NodesByLevel, String> {
         let (size, seeds) = (self.table.size(), self.table.seeds);
         let mut nodes = NodesByLevel::new();
@@ -81,14 +92,14 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
             let by_name = MlpBucketPair::of(places(node.key(), node.level, &seeds), size);
             if home != bucket || by_name != pair {
-                wrong = Some(format!("{node:x?} is in bucket {bucket}, and belongs to {by_name:?}"));
+                wrong = Some(format!("{node:x?} is in bucket {bucket}, but belongs to {by_name:?}"));
             }
-            // What is beyond the name does not tell nodes apart.
+            // The bits beyond the name do not distinguish nodes.
             let cut = 64 - 8 * node.level.min(8);
             let key =
                 if node.level > 8 { node.key() } else { ShortKey { bits: node.bits >> cut << cut, len: 0 } };
             if nodes.insert((node.level, key), node).is_some() {
-                wrong = Some(format!("two nodes of the name of {node:x?}"));
+                wrong = Some(format!("two nodes have the name of {node:x?}"));
             }
             shape.used += node.slots();
             shape.secondary += usize::from(head & SECONDARY != 0);
@@ -119,10 +130,10 @@ fn check_children(nodes: &NodesByLevel, node: &MlpNode, depth: u32) -> Result<()
         let child = nodes.get(&(depth + 1, key));
         let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
         let is_leaf = matches!(child.body, MlpNodeBody::Leaf { .. });
-        ensure(!is_leaf || !node.is_single(), || format!("{node:x?} has a leaf alone"))?;
+        ensure(!is_leaf || !node.is_single(), || format!("{node:x?} has a leaf as its single child"))?;
         least = least.or(Some(child.bits));
     }
-    ensure(least == Some(node.bits), || format!("{node:x?} has another least key than {least:x?}"))
+    ensure(least == Some(node.bits), || format!("{node:x?} should have the least key {least:x?}"))
 }
 
 fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {

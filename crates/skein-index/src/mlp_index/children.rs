@@ -1,11 +1,11 @@
-//! Sets of children: which symbols lead on from a node.
+//! Sets of children: the symbols for which a node has a child.
 
 /// A set of symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChildSet(pub(super) [u64; 4]);
 
 impl ChildSet {
-    /// A set of these symbols.
+    /// Makes a set of these symbols.
     pub(super) fn of(symbols: impl IntoIterator<Item = u8>) -> Self {
         let mut children = Self::default();
         symbols.into_iter().for_each(|symbol| children.insert(symbol));
@@ -28,21 +28,19 @@ impl ChildSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The least symbol.
     #[inline(always)]
     pub(super) fn first(self) -> Option<u8> {
         let word = self.0.iter().position(|&word| word != 0)?;
         Some((64 * word as u32 + self.0[word].trailing_zeros()) as u8)
     }
 
-    /// The greatest symbol.
     #[inline(always)]
     pub(super) fn last(self) -> Option<u8> {
         let word = self.0.iter().rposition(|&word| word != 0)?;
         Some((64 * word as u32 + self.0[word].ilog2()) as u8)
     }
 
-    /// Those symbols that are greater than one.
+    /// Returns the symbols greater than `symbol`.
     pub(super) fn above(mut self, symbol: u8) -> Self {
         let word = usize::from(symbol / 64);
         self.0[..word].fill(0);
@@ -50,7 +48,7 @@ impl ChildSet {
         self
     }
 
-    /// Those symbols that are less than one.
+    /// Returns the symbols less than `symbol`.
     pub(super) fn below(mut self, symbol: u8) -> Self {
         let word = usize::from(symbol / 64);
         self.0[word] &= !(u64::MAX << (symbol % 64));
@@ -58,7 +56,6 @@ impl ChildSet {
         self
     }
 
-    /// All symbols, in order.
     #[inline(always)]
     pub(super) fn iter(mut self) -> impl Iterator<Item = u8> {
         let mut word = 0;
@@ -82,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_there_in_order() {
+    fn a_set_returns_its_symbols_in_order() {
         let symbols = [0, 1, 63, 64, 127, 128, 200, 255];
         let mut set = ChildSet::of(symbols);
         assert!(set.iter().eq(symbols));

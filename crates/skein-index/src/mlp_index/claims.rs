@@ -1,21 +1,29 @@
-//! Claims: how `compute` keeps a key as it is between a decision to remove it and its removal.
+//! Claims: keep a key unchanged between the decision of `compute` to remove it and its removal.
 //!
 //! ```text
-//!   lock the leaf's bucket ─► no claim? ─► ask ─► Remove ─► claim ─► unlock ─► plan the removal, lock all of it, apply ─► end of the claim
+//!   lock the leaf's bucket ─► no claim? ─► ask ─► Remove ─► claim ─► unlock
+//!        ─► plan the removal, lock all of it, apply ─► end of the claim
 //! ```
 //!
-//! A removal changes the nodes above a leaf, too, and locks are never waited for (`change.rs`). So a writer that holds the leaf alone when its closure
-//! decides cannot go on to the removal under that lock. It counts a claim instead, gives the lock back, and removes the key as any removal does; whoever
-//! would change the key meanwhile waits. Readers do not: until the removal they see the value that the closure was shown. The paper leaves removal out.
+//! A removal also changes nodes above the leaf, and no transaction waits for locks
+//! (`transaction.rs`). So a writer that holds only the lock of the leaf when its closure decides
+//! cannot go on to the removal under that lock. It counts a claim instead, unlocks, and removes the
+//! key like any other removal. Other writers of the key wait meanwhile. Readers do not: until the
+//! removal they see the value that the closure saw. The paper has no removal. Design:
+//! `docs/design/compute-asks-once.md`.
 //!
-//! A claim is one more in a counter, which keys share by their hash: claiming never waits and never fails, and a key may be waited for in vain.
+//! A claim is an increment of a counter, which keys share by their hash. Claiming never waits and
+//! never fails. A writer may wait because of another key's claim.
 //!
 //! # Invariants
-//! 1. A key's value changes, and its leaf goes, only under the lock of the leaf's bucket and after [`check`](Claims::check) under that lock, or by the
-//!    claimer. Moves of the leaf to other buckets keep the value, and need no check.
-//! 2. A claim is counted under that lock, after a check. So a key has at most one claimer, and the lock's handover shows the claim to all who lock the
-//!    leaf's bucket, or the one that it has moved to, later.
-//! 3. A claimer waits for no claim, and whoever waits for a claim holds no lock and no claim: there is no deadlock.
+//! 1. A key's value is changed, and its leaf removed, only under the lock of the leaf's bucket and
+//!    after a [`check`](Claims::check) under that lock, or by the claimer. Moves of the leaf to
+//!    another bucket keep the value and need no check.
+//! 2. A claim is counted under that lock, after a check. So a key has at most one claimer. Every
+//!    writer that locks the leaf's bucket later, or the bucket to which the leaf moved, sees the
+//!    claim.
+//! 3. A claimer waits for no claim, and a writer that waits for a claim holds no lock and no claim.
+//!    So there is no deadlock.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
@@ -24,10 +32,10 @@ use super::key::ShortKey;
 use super::transaction::MlpAbort;
 use crate::memory::CachePadded;
 
-/// How many counters there are; a power of two. In models all keys share one.
+/// The number of counters, a power of two. In models all keys share one.
 const STRIPES: usize = if cfg!(skein_loom) { 1 } else { 64 };
 
-/// The claims of an index, 8 KiB of counters.
+/// The claims of an index: 8 KiB of counters.
 #[derive(Debug)]
 pub(super) struct Claims(Box<[CachePadded<AtomicU64>]>);
 
@@ -42,14 +50,17 @@ impl Claims {
         &self.0[(mixed >> 32) as usize % STRIPES]
     }
 
-    /// Fails if the key may be another writer's. That it is not, and stays so, is known only under the lock of its leaf's bucket.
+    /// Fails if another writer may have claimed the key. Success is final only under the lock of
+    /// the leaf's bucket.
     #[inline(always)]
     pub(super) fn check(&self, key: ShortKey) -> Result<(), MlpAbort> {
-        // Acquire: pairs with the Release in `Claim`'s drop. That a claim is seen is the lock's doing (invariant 2).
+        // Acquire: pairs with the Release in the drop of a `KeyClaim`. The lock makes the claim
+        // itself visible (invariant 2).
         if self.count(key).load(Ordering::Acquire) == 0 { Ok(()) } else { Err(MlpAbort::Changed) }
     }
 
-    /// Waits until nobody has the key. The caller holds no lock: one that is taken again and again to look would keep the claimer from its own.
+    /// Waits until no writer claims the key. The caller must hold no lock: locking again and again
+    /// in order to check would keep the claimer from its own lock.
     #[inline]
     pub(super) fn wait(&self, key: ShortKey) {
         let mut backoff = Backoff::new();
@@ -58,16 +69,16 @@ impl Claims {
         }
     }
 
-    /// Claims a key, whose leaf's bucket the caller has locked before a check.
+    /// Claims a key. The caller must have locked its leaf's bucket and then checked it.
     pub(super) fn claim(&self, key: ShortKey) -> KeyClaim<'_> {
         let count = self.count(key);
-        // Relaxed: giving the lock back publishes it.
+        // Relaxed: the release of the lock publishes it.
         count.fetch_add(1, Ordering::Relaxed);
         KeyClaim(count)
     }
 }
 
-/// A key that nobody else changes; dropped, it is anybody's again.
+/// The right to change a key alone. Dropping it ends the claim.
 #[derive(Debug)]
 pub(super) struct KeyClaim<'i>(&'i AtomicU64);
 

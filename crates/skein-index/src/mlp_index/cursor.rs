@@ -1,7 +1,7 @@
-//! Cursors: along the keys, in order, both ways.
+//! Cursors: move over the keys in order, in both directions.
 //!
-//! A cursor keeps the key it stands on, and a walk that gives those after it (`walk.rs`). When something has changed under the walk, or the
-//! cursor turns round, it seeks anew from that key.
+//! A cursor stores its current key and a walk that supplies the next ones (`walk.rs`). If a node
+//! has changed under the walk, or the cursor turns around, it seeks again from its current key.
 
 use std::marker::PhantomData;
 
@@ -18,7 +18,7 @@ use crate::slot::Slot;
 enum MlpCursorState {
     Fresh,
     BeforeFirst,
-    /// With the key's bytes, and the value's word as it was when the cursor came here.
+    /// With the key's bytes, and the value's word at the time of the move.
     On(ShortKey, [u8; MAX_LEN], u64),
     PastLast,
 }
@@ -37,7 +37,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
         Self { index, guard: PhantomData, walk: MlpWalk::new(), state: MlpCursorState::Fresh }
     }
 
-    /// Moves to the first key from `key` on, in a direction.
+    /// Moves to the first key from `key` on, in the given direction.
     fn seek_from(&mut self, key: ShortKey, inclusive: bool, forward: bool) -> bool {
         let mut backoff = Backoff::new();
         loop {
@@ -49,7 +49,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
         }
     }
 
-    /// Goes on to the walk's next leaf, or off the end. False if the walk is broken.
+    /// Moves to the walk's next leaf, or past the end. Returns false if the walk failed.
     #[inline]
     fn take_next_leaf(&mut self) -> bool {
         self.state = match self.walk.next(self.index) {
@@ -61,7 +61,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
         true
     }
 
-    /// Moves on from the key the cursor stands on.
+    /// Moves on from the current key.
     #[inline]
     fn advance(&mut self, key: ShortKey, forward: bool) -> bool {
         if self.walk.is_forward() == forward && self.take_next_leaf() {
@@ -73,7 +73,8 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
 
 impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for MlpCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
-        // Beyond what is longer than keys can be, there is what is beyond its first eight bytes.
+        // A bound longer than a key lies between its first eight bytes and the next key. So these
+        // eight bytes themselves are excluded.
         self.seek_from(ShortKey::last_up_to(key), key.len() <= MAX_LEN, true)
     }
 
@@ -110,7 +111,8 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for MlpCursor<'g, S, G
 
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
-            // SAFETY: the word was in the index, and is retired, if at all, under the guard or a later one.
+            // SAFETY: the word was in the index. It is retired under this guard or a later one, if
+            // at all.
             MlpCursorState::On(_, _, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }

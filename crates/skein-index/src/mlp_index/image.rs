@@ -1,82 +1,82 @@
-//! Copies of buckets, to be changed in private.
+//! Private copies of buckets, on which transactions make their changes.
 //!
 //! # Invariant
-//! 1. A bucket's nodes lie one after the other from its first slot on; free slots, whose words are 0, come last.
+//! 1. The nodes of a bucket fill its slots from the first one on. Free slots are last and all zero.
 
 use super::name::{LEVEL, NodeName, SECONDARY};
 use super::node::{MORE, MlpNodeKind, MlpNodeWords, RawNode};
 
-/// Slots in a bucket: a cache line of them. In `loom`'s models two, each word of which is a step or several.
+/// The slots in a bucket, which fill a cache line. Models have two, because each of their words is
+/// a step or more.
 pub(super) const SLOTS: usize = if super::SMALL_MODELS { 2 } else { 4 };
-/// Words in a bucket.
+/// The words in a bucket.
 pub(super) const WORDS: usize = 2 * SLOTS;
 
-/// A bucket's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MlpBucketImage(pub(super) [u64; WORDS]);
 
 impl MlpBucketImage {
-    /// How many slots are in use.
+    /// Returns the number of slots in use.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
-        // Those in use come first.
         self.0.iter().step_by(2).filter(|&&head| head & LEVEL != 0).count()
     }
 
-    /// How many slots are free.
     #[inline(always)]
     pub(super) fn free(&self) -> usize {
         SLOTS - self.used()
     }
 
-    /// The slots where nodes begin, with their first words.
+    /// Returns the first slots of all nodes, with their first words.
     #[inline(always)]
     pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u64)> {
         let heads = self.0.iter().step_by(2).copied().enumerate();
         heads.filter(|&(_, head)| head & LEVEL != 0 && head & LEVEL != MORE)
     }
 
-    /// The slot of a node.
+    /// Returns the slot of the node with this name.
     #[inline(always)]
     pub(super) fn find(&self, name: &NodeName, secondary: bool) -> Option<usize> {
         let want = name.want | if secondary { SECONDARY } else { 0 };
         (0..SLOTS).find(|slot| self.0[2 * slot] & name.mask == want)
     }
 
-    /// The node in a slot.
+    /// Returns the words of the node in a slot.
     #[inline(always)]
     pub(super) fn raw(&self, slot: usize) -> RawNode {
         RawNode(std::array::from_fn(|word| self.0[(2 * slot + word) % WORDS]))
     }
 
-    /// The slot of the node with this first word, which no other one in the bucket has: the rest of the name is what the bucket says.
+    /// Returns the slot of the node with this first word. No other node of the bucket has the same
+    /// one, since the bucket implies the rest of the name.
     #[inline(always)]
     pub(super) fn slot_of(&self, head: u64) -> Option<usize> {
         (0..SLOTS).find(|slot| self.0[2 * slot] == head)
     }
 
-    /// How many slots the node in a slot takes.
+    /// Returns how many slots the node in a slot takes.
     #[inline(always)]
     pub(super) fn slots(&self, slot: usize) -> usize {
         MlpNodeKind::of(self.0[2 * slot]).slots()
     }
 
-    /// The words of the node in a slot.
+    /// Returns the words of the node in a slot.
     pub(super) fn words(&self, slot: usize) -> MlpNodeWords {
         let slots = self.slots(slot);
         self.0[2 * slot..].iter().take(2 * slots).copied().collect()
     }
 
-    /// Two buckets made of this one: of the nodes that stay, and of those that `goes` says go, by their first words. Also how many go.
+    /// Splits the bucket: returns a copy with the remaining nodes, a copy with those whose first
+    /// words satisfy `moves`, and the number of the latter.
     #[inline(always)]
-    pub(super) fn parted(&self, mut goes: impl FnMut(u64) -> bool) -> ([Self; 2], u32) {
+    pub(super) fn parted(&self, mut moves: impl FnMut(u64) -> bool) -> ([Self; 2], u32) {
         let (mut parts, mut ends) = ([Self::default(); 2], [0; 2]);
         let (mut part, mut gone) = (0, 0);
         let (slots, _) = self.0.as_chunks::<2>();
         for &[head, more] in slots.iter().take_while(|[head, _]| head & LEVEL != 0) {
-            // Further slots of a node go where its first one went.
+            // Further slots of a node follow its first one.
             if head & LEVEL != MORE {
-                part = usize::from(goes(head));
+                part = usize::from(moves(head));
                 gone += part as u32;
             }
             let end = ends[part];
@@ -87,7 +87,7 @@ impl MlpBucketImage {
         (parts, gone)
     }
 
-    /// Takes a node out; those behind it move up.
+    /// Removes a node and returns its words. The nodes behind it move up.
     pub(super) fn remove(&mut self, slot: usize) -> MlpNodeWords {
         let words = self.words(slot);
         let end = 2 * slot + words.len();
@@ -96,7 +96,7 @@ impl MlpBucketImage {
         words
     }
 
-    /// Adds a node, if there is room; returns its slot.
+    /// Adds a node. Returns its slot, or `None` if there is no room.
     #[inline(always)]
     pub(super) fn put(&mut self, words: &MlpNodeWords) -> Option<usize> {
         let slot = self.used();
@@ -106,7 +106,6 @@ impl MlpBucketImage {
         })
     }
 
-    /// Writes a node's words from a slot on.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: usize, words: &MlpNodeWords) {
         self.0[2 * slot..].iter_mut().zip(words).for_each(|(place, &word)| *place = word);

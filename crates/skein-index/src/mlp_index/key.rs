@@ -1,31 +1,32 @@
 //! Keys: up to eight bytes, as an integer and a length.
 //!
 //! ```text
-//!   "geese"   67 65 65 73 65 00 00 00 │ 5        nine symbols: eight bytes, filled up with zeros, and the length
+//!   "geese"   67 65 65 73 65 00 00 00 │ 5    nine symbols: eight bytes, zero-padded; the length
 //! ```
 //!
-//! Keys are in order by their bytes, and then by their length, which is the same as the order of the byte strings: of two whose filled-up bytes are
-//! equal, the shorter one is a prefix of the other. So the trie has nine levels, and the ninth only for keys that differ in trailing zeros alone.
+//! Keys are ordered by their padded bytes, then by their length. That is the order of the byte
+//! strings: if the padded bytes of two keys are equal, the shorter key is a prefix of the longer.
+//! So the trie has nine levels. Only keys that differ in nothing but trailing zeros need the ninth.
 
-/// The most bytes in a key.
+/// The maximal number of bytes in a key.
 pub const MAX_LEN: usize = 8;
 
-/// How many symbols come before the length.
+/// The number of symbols before the length.
 pub(super) const BYTES: u32 = MAX_LEN as u32;
 
-/// A key. Ordered as its bytes are.
+/// A key, ordered by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShortKey {
-    /// Its bytes, the first one in the highest place, filled up with zeros.
+    /// Its bytes, the first one in the highest place, padded with zeros.
     pub(super) bits: u64,
     pub(super) len: u8,
 }
 
 impl ShortKey {
-    /// The last of all keys.
+    /// The greatest key.
     pub(super) const LAST: Self = Self { bits: u64::MAX, len: BYTES as u8 };
 
-    /// The key of these bytes; none if there are more than eight.
+    /// Returns the key with these bytes, or `None` if there are more than eight.
     #[inline(always)]
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         if let Ok(all) = <[u8; MAX_LEN]>::try_from(bytes) {
@@ -39,24 +40,25 @@ impl ShortKey {
         Some(Self { bits: u64::from_be_bytes(filled), len: bytes.len() as u8 })
     }
 
-    /// The last key that is at or before these bytes, however long they are.
+    /// Returns the greatest key that is not greater than these bytes, which may be longer than a
+    /// key.
     pub(super) fn last_up_to(bytes: &[u8]) -> Self {
         Self::of(&bytes[..bytes.len().min(MAX_LEN)]).unwrap_or(Self::LAST)
     }
 
-    /// The key's bytes, of which the first `len` count.
+    /// Returns the padded bytes of the key. Only the first `len` count.
     #[inline(always)]
     pub(super) fn bytes(self) -> [u8; MAX_LEN] {
         self.bits.to_be_bytes()
     }
 
-    /// The symbol at a place, 0 to 8.
+    /// Returns the symbol at a position from 0 to 8.
     #[inline(always)]
     pub(super) fn symbol(self, place: u32) -> u8 {
         if place < BYTES { (self.bits >> (56 - 8 * place)) as u8 } else { self.len }
     }
 
-    /// How many bytes two keys share, the zeros at their ends included.
+    /// Returns how many leading padded bytes two keys share.
     #[inline(always)]
     pub(super) fn shared_bytes(self, other: u64) -> u32 {
         (self.bits ^ other).leading_zeros() / 8

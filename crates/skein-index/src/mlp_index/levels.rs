@@ -1,26 +1,30 @@
-//! Which levels searches ask for at once.
+//! Which levels a search prefetches.
 //!
-//! The paper asks for all six levels below the flat bitmap, twelve lines a lookup. But most nodes of an index are of two or three levels: 20 million random
-//! keys have theirs at levels 3 and 4, and those counted upward at level 8. So a lookup asks for the levels that matter, and what it finds there says
-//! where to look next, if it has to: the answer is never taken from what was not found (`search.rs`). Which levels these are is learned
-//! from the buckets that are split as the table grows.
+//! The paper prefetches all six levels below the flat bitmap, twelve lines per lookup. But most
+//! nodes of an index are at two or three levels: those of 20 million random keys at levels 3 and 4,
+//! those of consecutive numbers at level 8. So a lookup prefetches only the levels that matter. If
+//! the node found there is not the answer, it names the next level to look at. A node that is not
+//! found is never an answer (`search.rs`). The index learns the levels from the buckets that it
+//! splits while it grows.
 
 use super::name::{LEVEL_MAX, LEVEL_MIN};
 
-/// All levels, a bit for each; `loom`'s models have keys for three.
+/// All levels, one bit each. The keys of `loom`'s models have three.
 pub(super) const ALL: u32 = if super::SMALL_MODELS { 0b11_1000 } else { (2 << LEVEL_MAX) - (1 << LEVEL_MIN) };
-/// All but the last, which only keys have that differ in trailing zeros alone.
+/// All levels but the last, which only keys need that differ in nothing but trailing zeros.
 const USUAL: u32 = ALL & !(1 << LEVEL_MAX);
-/// A level matters to a lookup by itself if it has this share of the nodes, or more: then it need not wait again.
+/// A level matters to a single lookup if it has at least one in this many nodes: then the lookup
+/// need not wait twice.
 pub(super) const ONE_IN: u32 = 24;
-/// The same for lookups of a batch, which go on together, and for whom each level more is a line more.
+/// The same for a lookup in a batch. Batched lookups overlap, so each further level costs a line
+/// and saves little.
 pub(super) const ONE_IN_BATCH: u32 = 6;
-/// Where, in the word that searches read, the levels of batches begin.
+/// The place of the batch's levels in the word that searches read.
 pub(super) const BATCH_SHIFT: u32 = 16;
-/// Nodes that are remembered; the older ones fade.
+/// The number of nodes to count. Beyond it, older ones lose weight.
 const REMEMBERED: u32 = 1 << 14;
 
-/// How many nodes were seen of each level.
+/// The number of recent nodes at each level.
 #[derive(Debug, Default)]
 pub(super) struct LevelCounts {
     counts: [u32; LEVEL_MAX as usize + 1],
@@ -28,8 +32,7 @@ pub(super) struct LevelCounts {
 }
 
 impl LevelCounts {
-    /// Takes a node of a level into account.
-    pub(super) fn meet(&mut self, level: u32) {
+    pub(super) fn count(&mut self, level: u32) {
         self.counts[level as usize] += 1;
         self.total += 1;
         if self.total >= REMEMBERED {
@@ -38,10 +41,10 @@ impl LevelCounts {
         }
     }
 
-    /// The levels that have such a share of the nodes.
+    /// Returns the levels that have at least one in `one_in` nodes.
     pub(super) fn that_matter(&self, one_in: u32) -> u32 {
         if self.total == 0 {
-            // Models, whose keys are few, look at two levels first.
+            // Models have few keys. They begin with two levels.
             return if cfg!(skein_loom) { 0b1_1000 } else { USUAL };
         }
         let matters = |level: &u32| self.counts[*level as usize] * one_in >= self.total;
@@ -49,7 +52,7 @@ impl LevelCounts {
     }
 }
 
-/// The levels of a set, the deepest one first.
+/// Returns the levels of a set, the deepest first.
 #[inline(always)]
 pub(super) fn deepest_first(mut levels: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -67,9 +70,9 @@ mod tests {
     fn levels_with_few_nodes_do_not_matter() {
         let mut levels = LevelCounts::default();
         assert_eq!(levels.that_matter(ONE_IN), 0b1_1111_1000);
-        (0..100_000).for_each(|node| levels.meet(if node % 100 == 0 { 5 } else { 3 + node % 2 }));
+        (0..100_000).for_each(|node| levels.count(if node % 100 == 0 { 5 } else { 3 + node % 2 }));
         assert_eq!(levels.that_matter(ONE_IN), 0b1_1000);
-        (0..100_000).for_each(|_| levels.meet(8));
+        (0..100_000).for_each(|_| levels.count(8));
         assert_eq!(levels.that_matter(ONE_IN), 0b1_0000_0000);
         assert!(deepest_first(0b1_0000_1000).eq([8, 3]));
     }

@@ -1,33 +1,57 @@
-//! MlpIndex: an ordered index of keys of up to eight bytes, all of whose prefixes are looked up at the same time.
+//! MlpIndex: an ordered index for keys of up to eight bytes. A lookup prefetches all prefixes of
+//! its key at once.
 //!
 //! ```text
-//!   trie, a byte a level                     table: the nodes by the hash of their names, which are prefixes of keys
+//!   trie, a byte a level              table: a node lies at the hash of its name, a key's prefix
 //!
-//!   levels 0 to 2: a bit for each            ┌ bucket, a cache line ───────────────────┐
-//!   name of three bytes (`top.rs`)           │ leaf: key, value  │ inner: least, children │ ...     slots of 16 bytes
-//!      ╱          ╲                          ├─────────────────────────────────────────┤
-//!    leaf      inner, level 3                │ medium inner node, two slots │ leaf     │         a node is in one of two buckets
-//!    level 3     ╱      ╲                    └─────────────────────────────────────────┘
-//!             leaf     inner, level 6        versions: a small array beside it (`versions.rs`)
-//!             level 4    ╱    ╲
+//!   levels 0 to 2: a bit for each     ┌ bucket, a cache line ──────────────────────────┐
+//!   name of three bytes               │ leaf: key, value │ inner: least key, children │ ...
+//!   (`top_bitmap.rs`)                 ├────────────────────────────────────────────────┤
+//!      ╱          ╲                   │ medium inner node, two slots │ leaf            │  slots of
+//!    leaf      inner, level 3         └────────────────────────────────────────────────┘  16 bytes
+//!    level 3     ╱      ╲             a node is in one of two buckets
+//!             leaf     inner, level 6
+//!             level 4    ╱    ╲       versions: a small array beside the table (`versions.rs`)
 //! ```
 //!
-//! Source: Xu, "Efficient Data Structures via Memory Level Parallelism" (MIT, 2018), sections 4.1 to 4.4. The prefixes of a key are looked up all at
-//! once; the deepest node there is says what there is. Read `key.rs`, `name.rs`, `node.rs`, `search.rs` and `change.rs` first.
+//! The buckets of a node follow from its name alone. So a lookup knows the buckets of every prefix
+//! of its key before it reads any node, and their reads overlap. The deepest node found answers the
+//! lookup.
+//!
+//! Source: Xu, "Efficient Data Structures via Memory Level Parallelism" (MIT, 2018), sections 4.1
+//! to 4.4. Design: `docs/design/mlp-index.md`.
+//!
+//! # Where to begin reading
+//! 1. Keys and nodes: `key.rs`, `name.rs`, `node.rs` with `children.rs`.
+//! 2. The table: `image.rs`, `table.rs`, `versions.rs`, and `top_bitmap.rs` for the first three
+//!    bytes.
+//! 3. Reads: `search.rs`, `levels.rs`, `batch.rs`.
+//! 4. Writes: `transaction.rs`, `write.rs`, `claims.rs`, `remove.rs`, then room for new nodes:
+//!    `displacement.rs` and `resize.rs`.
+//! 5. Scans: `walk.rs`, `cursor.rs`.
+//! 6. `typed/`: a map with integers, floats or short strings as keys.
 //!
 //! # Protocol
-//! 1. Readers take no lock and write nothing shared. The version of a bucket's stripe says whether what was read of it belongs together.
-//! 2. One node, read at one moment, is evidence enough for a lookup's answer; that a node was not found is evidence of nothing (`search.rs`).
-//! 3. Every write is one change of a few buckets: all are locked as they were seen, or none (`change.rs`).
-//! 4. Who decides on a value and then removes its key claims the key in between: nobody else changes it (`claims.rs`).
-//! 5. There is nothing to reclaim but values: nodes are in the table, and what is read of a slot that changes meanwhile is thrown away.
+//! 1. Readers acquire no lock and write nothing shared. The version of a bucket's stripe tells a
+//!    reader whether its reads of the bucket belong to one moment.
+//! 2. One node, read at one moment, is enough evidence for the answer to a lookup. A node that was
+//!    not found is no evidence of anything (`search.rs`).
+//! 3. Every write is one transaction on a few buckets. It locks each bucket only if the bucket is
+//!    unchanged since it was copied, and it locks all of them or applies nothing
+//!    (`transaction.rs`).
+//! 4. A writer whose closure decides to remove a key claims the key until it has removed it.
+//!    Meanwhile no other writer changes the key (`claims.rs`).
+//! 5. Only values need reclamation: nodes are in the table, and readers discard their reads of a
+//!    slot that changed meanwhile.
 //!
 //! # Where we differ from the paper, and why
-//! - A map: leaves have values. What a bucket says of a key is not kept in it, so that key and value fit a slot (`name.rs`); the paper's figures are of
-//!   slots of 24 bytes in a table half full.
-//! - Keys of any length up to eight bytes: their length is a ninth symbol (`key.rs`).
-//! - A lookup asks for the levels that most nodes are of, not for all (`levels.rs`).
-//! - Many threads, removal, growth by single buckets, cursors both ways: the paper leaves them undone (section 5).
+//! - A map: leaves have values. A node does not store the bits of its name that its bucket implies,
+//!   so key and value fit one slot (`name.rs`). The paper's figures are of slots of 24 bytes in a
+//!   table half full.
+//! - Keys of any length up to eight bytes: the length is a ninth symbol (`key.rs`).
+//! - A lookup prefetches only the levels of most nodes (`levels.rs`).
+//! - Many threads, removal, growth by single buckets, and cursors in both directions: the paper
+//!   leaves them open (section 5).
 
 mod batch;
 mod check;
@@ -45,7 +69,6 @@ mod resize;
 mod search;
 mod separators;
 mod table;
-mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 mod top_bitmap;
@@ -67,6 +90,7 @@ use claims::Claims;
 pub use cursor::MlpCursor;
 pub use key::MAX_LEN;
 use key::ShortKey;
+use node::{MlpNode, MlpNodeBody};
 use table::MlpTable;
 use top_bitmap::TopBitmap;
 pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
@@ -76,12 +100,14 @@ use crate::engine::{IndexBase, IndexEngine};
 use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
-/// Whether this is for `loom`, which goes through all orders of steps, so that each step counts.
+/// Whether this is a build for `loom`, which explores all interleavings of steps, so that each step
+/// counts.
 const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 
-/// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the module's head.
+/// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the head of the module.
 ///
-/// It takes some 2.2 MiB when it is empty, and 23 to 46 bytes for each key with its value: one slot or two, of which 70 % are in use. `V` chooses a variant; [`variant::DEFAULT`] is the one to use.
+/// An empty index takes about 2.2 MiB. Each key takes one slot or two, 23 to 46 bytes with its
+/// value, because 70 % of the slots are in use. `V` selects a variant; use [`variant::DEFAULT`].
 ///
 /// ```
 /// use skein_index::{Inline, MlpIndex, OrderedIndex};
@@ -92,7 +118,7 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// assert_eq!(index.get(&7_u64.to_be_bytes(), &guard), Some(1));
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// assert!(index.insert(b"nine byte", Inline(2), &guard).is_err());
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 pub struct MlpIndex<S: Slot, const V: usize = { variant::DEFAULT }> {
     table: MlpTable<V>,
@@ -102,25 +128,26 @@ pub struct MlpIndex<S: Slot, const V: usize = { variant::DEFAULT }> {
     slots: PhantomData<S>,
 }
 
-// SAFETY: nodes are atomic words in a table, changed as the protocol says; values are `Send` and `Sync` by the contract of `Slot`.
+// SAFETY: nodes are atomic words in a table, changed by the protocol above. Values are `Send` and
+// `Sync` by the contract of `Slot`.
 unsafe impl<S: Slot, const V: usize> Send for MlpIndex<S, V> {}
 // SAFETY: as above.
 unsafe impl<S: Slot, const V: usize> Sync for MlpIndex<S, V> {}
 
 impl<S: Slot> MlpIndex<S> {
-    /// An empty index with a collector of its own.
+    /// Creates an empty index with its own collector.
     pub fn new() -> Self {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty index that shares a collector, and so guards, with others.
+    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
         Self::with_variant(collector)
     }
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// An empty index of the variant that its type says.
+    /// Creates an empty index of the variant `V`.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         let huge = !has(V, WITHOUT_HUGE_PAGES);
         let base = IndexBase::new(collector, huge);
@@ -128,14 +155,25 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         Self { table, top, claims: Claims::new(), base, slots: PhantomData }
     }
 
-    /// This index, refusing writes once its memory is at `budget` bytes.
+    /// Sets the memory budget: writes are refused while the index uses `budget` bytes or more.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;
         self
     }
 
-    /// What a write gets that the table has no place for.
+    /// Calls `each` with the bucket, the first word and the content of all nodes. The caller must
+    /// be the only user of the index.
+    fn each_node(&mut self, mut each: impl FnMut(u32, u64, MlpNode)) {
+        for bucket in self.table.numbers() {
+            let (image, _) = self.table.image(bucket);
+            for (slot, head) in image.heads() {
+                each(bucket, head, MlpNode::read(&image.raw(slot), bucket, &self.table.seeds));
+            }
+        }
+    }
+
+    /// Returns the error of a write for which the table has no room.
     fn full(&self) -> IndexError {
         IndexError::Full { keys: self.base.len.sum() }
     }
@@ -187,6 +225,21 @@ impl<S: Slot, const V: usize> IndexEngine<S> for MlpIndex<S, V> {
 
     fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         self.separators(parts)
+    }
+}
+
+impl<S: Slot, const V: usize> Drop for MlpIndex<S, V> {
+    fn drop(&mut self) {
+        if self.base.frees_all_at_once::<S>() {
+            return;
+        }
+        self.each_node(|_, _, node| {
+            if let MlpNodeBody::Leaf { value, .. } = node.body {
+                // SAFETY: the index is borrowed mutably and owns the word, which is not used after
+                // this.
+                drop(unsafe { S::from_word(value) });
+            }
+        });
     }
 }
 

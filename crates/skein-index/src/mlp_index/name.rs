@@ -1,51 +1,55 @@
-//! Names: what a node is found by, and what of it the node need not hold.
+//! Names: a prefix of a key names a node and leads to its buckets. The node need not store all of
+//! it.
 //!
 //! ```text
-//!   key, the first `level` symbols are the name     │ name, 8·level bits            │ tail        │
-//!   turned                                          │ tail        │ stem                    │ low 11 │
-//!                                                     kept in the node ───────────────────►    its header stands there
-//!   buckets                                         hash(stem, level), 32 bits each, with low in place of ⊕ the last 11
+//!   key        │ name: the first `level` symbols, 8·level bits │ tail   │
+//!   turned     │ tail   │ stem                        │ low 11 │
+//!                stored in the node ────────────────►    the header takes this place
+//!   buckets    hash(stem, level), 32 bits each, with the last 11 bits ⊕ low
 //! ```
 //!
-//! A node is in one of two buckets, and which bucket it is says the last eleven bits of the name once the rest of it is known. So these bits are not
-//! kept: the node has its header there. That is how key and value of a leaf fit 16 bytes. (The paper has 12 bytes for header and key, a set and no
-//! values; section 4.3.)
+//! A node is in one of two buckets. The last eleven bits of the bucket's number and the other bits
+//! of the name determine the last eleven bits of the name. So the node does not store those: it has
+//! its header in their place. That is how key and value of a leaf fit 16 bytes. (The paper needs 12
+//! bytes for header and key, of a set without values; section 4.3.)
 //!
-//! The hash is a multiplication of 64 by 64 bits, both sides keyed at random, folded; one for each prefix, and each gives both places. It is the same for
-//! 2,048 neighbouring names, which so lie in neighbouring buckets: who counts upward writes one line after the other.
+//! The hash is a multiplication of 64 by 64 bits with two random seeds, folded to 64 bits. One hash
+//! per prefix gives both buckets. It is the same for 2,048 neighbouring names, which so lie in
+//! neighbouring buckets: inserts of consecutive numbers write one line after the other.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::key::{BYTES, ShortKey};
 use crate::linear_hashing::LinearHashSize;
 
-/// The bits of a header.
+/// The number of bits in a header.
 pub(super) const HEADER_BITS: u32 = 11;
 pub(super) const HEADER: u64 = (1 << HEADER_BITS) - 1;
-/// The level, in a header.
+/// The level in a header.
 pub(super) const LEVEL: u64 = 0xf;
 /// Set in a header if the node is in its secondary bucket.
 pub(super) const SECONDARY: u64 = 1 << 6;
-/// Where a header has a leaf's length, or the depth of an inner node.
+/// The place in a header of a leaf's length, or of an inner node's depth.
 pub(super) const LENGTH_SHIFT: u32 = 7;
 const LENGTH: u64 = 0xf << LENGTH_SHIFT;
 
-/// The least level: above, there is a flat bitmap (`top.rs`).
+/// The least level of a node. Above it there is a flat bitmap (`top_bitmap.rs`).
 pub(super) const LEVEL_MIN: u32 = 3;
-/// The level of leaves whose name is all of their key, the length included.
+/// The level of leaves whose name is their whole key, including the length.
 pub(super) const LEVEL_MAX: u32 = BYTES + 1;
 
-/// The keys of the hash.
+/// The seeds of the hash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NameHashSeeds {
     pub(super) stem: u64,
     pub(super) factor: u64,
-    /// Which bits of the hash count: all of them, but in tests.
+    /// The bits of the hash that count: all of them, except in tests.
     pub(super) mask: u64,
 }
 
 impl NameHashSeeds {
-    /// Keys drawn at random. If names are to be `crowded`, those whose last bits are the same meet in one bucket, as long as there are few.
+    /// Draws random seeds. If `crowded`, names with the same last bits share a bucket, as long as
+    /// the table is small.
     pub(super) fn random(crowded: bool) -> Self {
         let state = RandomState::new();
         let mask = if crowded { !(HEADER * BOTH) } else { u64::MAX };
@@ -53,39 +57,41 @@ impl NameHashSeeds {
     }
 }
 
-/// How many bits of a key are its name of a level, apart from the length; and so how far it is turned for them to end at the last bit.
+/// Returns the number of bits of a key in a name of this level, without the length. A key that is
+/// rotated left by this number has its name in the last bits.
 #[inline(always)]
 fn turn(level: u32) -> u32 {
     8 * level.min(BYTES)
 }
 
-/// The bits of a turned key that are its name.
+/// Returns the mask of the name in a turned key.
 #[inline(always)]
 fn span(level: u32) -> u64 {
     u64::MAX >> (64 - turn(level))
 }
 
-/// A key's bits as a node of a level keeps them, with all eleven last bits.
+/// Returns the bits of a key in the order in which a node of this level stores them, with all
+/// eleven last bits.
 #[inline(always)]
 pub(super) fn turned(bits: u64, level: u32) -> u64 {
     bits.rotate_left(turn(level))
 }
 
-/// The reverse of [`turned`].
+/// Reverses [`turned`].
 #[inline(always)]
 pub(super) fn turned_back(bits: u64, level: u32) -> u64 {
     bits.rotate_right(turn(level))
 }
 
-/// The name of a node, as its bucket has it.
+/// The name of a node, in the form in which a bucket stores it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeName {
-    /// What the first word of its node is in the primary bucket, as far as `mask` goes.
+    /// The expected bits of the node's first word in its primary bucket.
     pub(super) want: u64,
     pub(super) mask: u64,
 }
 
-/// The buckets of a name.
+/// The two buckets of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MlpBucketPair {
     pub(super) primary: u32,
@@ -93,7 +99,8 @@ pub(super) struct MlpBucketPair {
 }
 
 impl MlpBucketPair {
-    /// The buckets for these places, of which the secondary one's bits are in the upper half.
+    /// Returns the buckets for a result of [`places`], which has the secondary bucket in its upper
+    /// half.
     #[inline(always)]
     pub(super) fn of(places: u64, size: LinearHashSize) -> Self {
         Self { primary: size.bucket_of(places as u32), secondary: size.bucket_of((places >> 32) as u32) }
@@ -101,7 +108,7 @@ impl MlpBucketPair {
 }
 
 impl NodeName {
-    /// The name that is the first `level` symbols of a key.
+    /// Returns the name that is the first `level` symbols of a key.
     #[inline(always)]
     pub(super) fn of(key: ShortKey, level: u32) -> Self {
         let kept = span(level) & !HEADER;
@@ -113,7 +120,8 @@ impl NodeName {
     }
 }
 
-/// What the places of a key's name of a level are computed from, of the secondary one in the upper half.
+/// Returns the numbers that determine the two buckets of a key's name of this level, the secondary
+/// bucket in the upper half.
 #[inline(always)]
 pub(super) fn places(key: ShortKey, level: u32, seeds: &NameHashSeeds) -> u64 {
     let turned = turned(key.bits, level);
@@ -121,35 +129,36 @@ pub(super) fn places(key: ShortKey, level: u32, seeds: &NameHashSeeds) -> u64 {
     hash(turned & span(level) & !HEADER, salt, seeds) ^ ((turned & HEADER) * BOTH)
 }
 
-/// A bit of either place.
+/// The last bit of both halves.
 const BOTH: u64 = 1 << 32 | 1;
 
 #[inline(always)]
 fn hash(stem: u64, salt: u32, seeds: &NameHashSeeds) -> u64 {
     if cfg!(skein_loom) {
-        // In models the last bits of a name are its primary bucket, of four (`table.rs`), and so it is known which nodes meet. The secondary one depends
-        // on the level: so a node can make way to a bucket where the one that comes cannot go.
+        // In models the last bits of a name are its primary bucket, one of four (`table.rs`), so
+        // the test knows which nodes meet. The secondary bucket depends on the level. So a node can
+        // move to a bucket that the new node cannot use.
         return if salt.is_multiple_of(2) { 8 << 32 } else { 16 << 32 };
     }
     let salted = stem ^ seeds.stem.wrapping_add(u64::from(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     folded(folded(salted, seeds.factor), seeds.factor) & seeds.mask
 }
 
-/// The product of two numbers, its upper half upon its lower one.
+/// Returns the product of two numbers, the upper half xored into the lower.
 #[inline(always)]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The same for a node in a bucket.
+/// Returns the same numbers as [`places`], for a node in a bucket.
 #[inline(always)]
 pub(super) fn places_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> u64 {
     let (hash, low) = hash_of(head, bucket, seeds);
     hash ^ (low * BOTH)
 }
 
-/// The hash of the name of a node in a bucket, and the last bits of the name.
+/// Returns the hash of the name of a node in a bucket, and the last bits of the name.
 #[inline(always)]
 fn hash_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> (u64, u64) {
     let level = (head & LEVEL) as u32;
@@ -159,7 +168,7 @@ fn hash_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> (u64, u64) {
     (hash, (half ^ u64::from(bucket)) & HEADER)
 }
 
-/// The key of a node in a bucket: what the node keeps, and what the bucket says.
+/// Returns the key of a node in a bucket, from its stored bits and those that the bucket implies.
 #[inline(always)]
 pub(super) fn bits_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> u64 {
     let (_, low) = hash_of(head, bucket, seeds);
@@ -171,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_and_what_is_kept_give_the_key_back() {
+    fn the_bucket_and_the_stored_bits_give_the_key() {
         let seeds =
             NameHashSeeds { stem: 0x1234_5678_9abc_def0, factor: 0xdead_beef_cafe_f00d, mask: u64::MAX };
         for size in [2048, 2049, 3000, 4096, 1 << 20].map(LinearHashSize::of) {

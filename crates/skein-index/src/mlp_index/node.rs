@@ -1,20 +1,25 @@
-//! Nodes, and how a bucket's slots hold them.
+//! Nodes, and their layout in the slots of a bucket.
 //!
 //! ```text
-//!   slot, 16 bytes   │ key, turned (name.rs) │ header 11 │ 8 bytes ...                        │
+//!   slot, 16 bytes   │ key, turned (`name.rs`) │ header 11 │ 8 bytes ...                      │
 //!   header           │ leaf: length; inner: depth 4 │ secondary │ kind 2 │ level 4 │
 //!
-//!   leaf     1 slot    the key, and in the 8 bytes the value
-//!   small    1 slot    the least key below; in the 8 bytes up to 8 children, in order, the last one repeated
+//!   leaf     1 slot    the key; the 8 bytes are the value
+//!   small    1 slot    the least key below; the 8 bytes are up to 8 children, in order,
+//!                      the last one repeated
 //!   medium   2 slots   9 to 16 children: the 8 bytes of both
-//!   large    3 slots   a bit for each symbol: the 8 bytes of all three, and 32 bits in the first word of the second and of the third
+//!   large    3 slots   a bit for each symbol: the 8 bytes of all three, and 32 bits in the first
+//!                      word of the second and of the third
 //!   further slots      have the level MORE, which no node has
 //! ```
 //!
-//! The level of a node is the length of its name: its parent's depth and one more. The depth of an inner node is how many symbols all keys below it
-//! share; what it has beyond its name is the path compression (section 4.3, figure 8). A leaf or a small node is
-//! one slot, and an inner node has two children, or more, but for those that a removal had no room to take away (`remove.rs`): so a key takes at most
-//! two slots, 32 bytes, with its value.
+//! The level of a node is the length of its name: one more than its parent's depth. The depth of an
+//! inner node is the number of symbols that all keys below it share. The symbols beyond its name
+//! are the path compression (section 4.3, figure 8).
+//!
+//! A leaf or a small node takes one slot. An inner node has two or more children, except where a
+//! removal had no room to merge it (`remove.rs`). So a key takes at most two slots, 32 bytes, with
+//! its value.
 
 use arrayvec::ArrayVec;
 
@@ -22,7 +27,7 @@ use super::children::ChildSet;
 use super::key::ShortKey;
 use super::name::{HEADER, LENGTH_SHIFT, LEVEL, NameHashSeeds, SECONDARY, bits_of, turned};
 
-/// The level of slots that go on from the one before.
+/// The level of slots that continue the slot before.
 pub(super) const MORE: u64 = 0xf;
 const KIND_SHIFT: u32 = 4;
 
@@ -33,22 +38,21 @@ const MEDIUM: usize = 16;
 /// The most words of a node.
 pub(super) const WORDS_MAX: usize = 6;
 
-/// The words of a node, for a bucket.
+/// The words of a node, in the form in which a bucket stores them.
 pub(super) type MlpNodeWords = ArrayVec<u64, WORDS_MAX>;
 
-/// A node as its bucket has it: its words, and then whatever comes after them.
+/// The words of a node as read from its bucket, followed by arbitrary words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawNode(pub(super) [u64; WORDS_MAX]);
 
 impl RawNode {
-    /// The first word.
     #[inline(always)]
     pub(super) fn head(&self) -> u64 {
         self.0[0]
     }
 }
 
-/// What kind of node a header says.
+/// The kinds of nodes, as in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MlpNodeKind {
     Leaf,
@@ -58,7 +62,7 @@ pub(super) enum MlpNodeKind {
 }
 
 impl MlpNodeKind {
-    /// The kind in the first word of a node.
+    /// Returns the kind in the first word of a node.
     #[inline(always)]
     pub(super) fn of(head: u64) -> Self {
         match head >> KIND_SHIFT & 3 {
@@ -79,7 +83,6 @@ impl MlpNodeKind {
         }
     }
 
-    /// How many slots such nodes have.
     #[inline(always)]
     pub(super) fn slots(self) -> usize {
         match self {
@@ -90,19 +93,21 @@ impl MlpNodeKind {
     }
 }
 
-/// The level in the first word of a slot: 0 if it is free, [`MORE`] if it belongs to the slot before.
+/// Returns the level in the first word of a slot: 0 if the slot is free, [`MORE`] if it continues
+/// the slot before.
 #[inline(always)]
 pub(super) fn level_in(head: u64) -> u32 {
     (head & LEVEL) as u32
 }
 
-/// The length of a leaf's key, or the depth of an inner node.
+/// Returns the length of a leaf's key, or the depth of an inner node.
 #[inline(always)]
 pub(super) fn length_in(head: u64) -> u32 {
     (head >> LENGTH_SHIFT & 0xf) as u32
 }
 
-/// Whether an inner node with these words has a child by a symbol; `word` gives those after the first one.
+/// Returns whether an inner node has a child for a symbol. `word` must return the words of the
+/// node.
 #[inline(always)]
 pub(super) fn has_child(kind: MlpNodeKind, symbol: u8, word: impl Fn(usize) -> u64) -> bool {
     match kind {
@@ -117,26 +122,26 @@ pub(super) fn has_child(kind: MlpNodeKind, symbol: u8, word: impl Fn(usize) -> u
 fn has_byte(list: u64, byte: u8) -> bool {
     const ONES: u64 = u64::MAX / 0xff;
     let differing = list ^ (ONES * u64::from(byte));
-    // The least zero byte, if any, borrows from its own first bit.
+    // The least zero byte, if there is one, borrows from its own highest bit.
     differing.wrapping_sub(ONES) & !differing & (ONES << 7) != 0
 }
 
-/// The children of a large node.
+/// Returns the children of a large node.
 #[inline(always)]
 fn bitmap(word: impl Fn(usize) -> u64) -> ChildSet {
     ChildSet([word(1), word(3), word(5), word(2) >> 32 | word(4) & !(u64::MAX >> 32)])
 }
 
-/// A node, taken out of its bucket.
+/// A decoded node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MlpNode {
     pub(super) level: u32,
-    /// The key of a leaf; the least one below an inner node.
+    /// The key of a leaf, or the least key below an inner node.
     pub(super) bits: u64,
     pub(super) body: MlpNodeBody,
 }
 
-/// What a node is.
+/// The data of a node besides its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MlpNodeBody {
     Leaf { len: u8, value: u64 },
@@ -144,12 +149,12 @@ pub(super) enum MlpNodeBody {
 }
 
 impl MlpNode {
-    /// A leaf for a key, of a level.
+    /// Makes a leaf of this level for a key.
     pub(super) fn leaf(key: ShortKey, level: u32, value: u64) -> Self {
         Self { level, bits: key.bits, body: MlpNodeBody::Leaf { len: key.len, value } }
     }
 
-    /// The node that a bucket has so.
+    /// Decodes the node that a bucket stores as `raw`.
     #[inline(always)]
     pub(super) fn read(raw: &RawNode, bucket: u32, seeds: &NameHashSeeds) -> Self {
         let (head, word) = (raw.head(), |word: usize| raw.0[word]);
@@ -169,7 +174,8 @@ impl MlpNode {
         Self { level: level_in(head), bits: bits_of(head, bucket, seeds), body }
     }
 
-    /// A key with the node's name: its own, or, if it is an inner node, one whose length does not count.
+    /// Returns a key with the node's name: its own, or for an inner node one whose length does not
+    /// count.
     pub(super) fn key(&self) -> ShortKey {
         let len = match self.body {
             MlpNodeBody::Leaf { len, .. } => len,
@@ -178,12 +184,11 @@ impl MlpNode {
         ShortKey { bits: self.bits, len }
     }
 
-    /// Whether it is an inner node of one child.
+    /// Returns whether it is an inner node with one child.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.body, MlpNodeBody::Inner { children, .. } if children.len() == 1)
     }
 
-    /// How many slots it takes.
     pub(super) fn slots(&self) -> usize {
         self.kind().slots()
     }
@@ -195,7 +200,7 @@ impl MlpNode {
         }
     }
 
-    /// The node's words, for its primary or its secondary bucket.
+    /// Encodes the node for its primary or its secondary bucket.
     pub(super) fn words(&self, secondary: bool) -> MlpNodeWords {
         let kind = self.kind();
         let length = match self.body {
@@ -227,7 +232,7 @@ impl MlpNode {
     }
 }
 
-/// The first word of a node, moved to its other bucket.
+/// Returns the first word of a node after a move to its other bucket.
 pub(super) fn moved(head: u64) -> u64 {
     head ^ SECONDARY
 }
@@ -239,7 +244,7 @@ mod tests {
     use crate::linear_hashing::LinearHashSize;
 
     #[test]
-    fn every_kind_of_node_comes_back_from_its_words() {
+    fn every_kind_of_node_survives_encoding() {
         let seeds = NameHashSeeds { stem: 77, factor: 0x9e37_79b9_7f4a_7c15, mask: u64::MAX };
         let key = ShortKey { bits: 0x0123_4567_89ab_cdef, len: 8 };
         for level in 3..=8 {

@@ -1,14 +1,16 @@
-//! Removal: a leaf goes, and what it leaves behind is put together again.
+//! Removal: removes a leaf and merges the nodes around it.
 //!
 //! ```text
-//!   its parent has more than two children    it loses one; the least key is that of its first child from now on
-//!   it has two                               the other child takes its place, and its name
-//!   there is no parent                       no key begins with these three symbols any more
+//!   the leaf's parent has        the transaction
+//!   more than two children       removes the child; the least key is now that of the first child
+//!   two children                 puts the other child in the parent's place, under its name
+//!   (the leaf has no parent)     clears the bit of the three symbols
 //! ```
 //!
-//! So an inner node has two children at least, and a trie looks the same whatever was in it before. But a removal asks for no room: where the other
-//! child needs more slots than its parent, and others would have to leave the table for it, the parent stays, with a single child. A later removal
-//! below finds it, and tries again; one slot has room in place of any node, so a single child is no leaf. The paper leaves removal out.
+//! So an inner node has at least two children, and the shape of a trie depends only on its keys.
+//! But a removal must not need room. If the remaining child needs more slots than its parent and
+//! there is no room, the parent stays, with a single child. A later removal below it tries again.
+//! One slot fits in place of any node, so a single child is never a leaf. The paper has no removal.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -23,7 +25,7 @@ use super::transaction::{MlpAbort, MlpTransaction};
 use crate::slot::{Slot, retire_value};
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Removes a key, once nobody else has claimed it.
+    /// Removes a key, once no other writer claims it. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,
         key: ShortKey,
@@ -44,7 +46,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 }
             }
         };
-        // SAFETY: the word is out of the index, which owned it; it is retired under this guard.
+        // SAFETY: the word is no longer in the index, which owned it. It is retired under this
+        // guard.
         let before = unsafe {
             retire_value::<S>(word, guard);
             S::borrow(word)
@@ -53,7 +56,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         Some(before)
     }
 
-    /// Tries once. Unless it `joins` nodes, all that stay do so in their slots, and it is never crowded.
+    /// Makes one attempt. If not `joins`, all remaining nodes keep their slots, so the attempt
+    /// needs no room.
     fn try_take_out(
         &self,
         key: ShortKey,
@@ -69,7 +73,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             return Ok(None);
         }
         let mut plan = MlpTransaction::new(&self.table);
-        self.plan_removal(&mut plan, key, (&path, leaf), joins)?;
+        self.plan_removal(&mut plan, key, &path, leaf, joins)?;
         plan.lock()?;
         if claim.is_none() {
             self.claims.check(key)?;
@@ -87,7 +91,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         &self,
         plan: &mut MlpTransaction<'_, V>,
         key: ShortKey,
-        (path, leaf): (&MlpPath, &FoundRawNode),
+        path: &MlpPath,
+        leaf: &FoundRawNode,
         joins: bool,
     ) -> Result<(), MlpAbort> {
         let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
@@ -98,7 +103,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let first = self.child(&before, children.first().ok_or(MlpAbort::Changed)?)?;
         let sibling = first.node(seeds);
         let least = if before.bits == key.bits { sibling.bits } else { before.bits };
-        // Those above with a single child have the same least key, and are joined with it.
+        // Nodes above with a single child have the same least key, and are merged too.
         let count = above.iter().rev().take_while(|above| joins && above.node(seeds).is_single()).count();
         let (above, singles) = above.split_at(above.len() - count);
         if least != before.bits {

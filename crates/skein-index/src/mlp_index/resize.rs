@@ -1,9 +1,15 @@
-//! Growing and shrinking, a few buckets at a time.
+//! Growing and shrinking of the table, a few buckets at a time.
 //!
-//! A bucket is split by its nodes alone: each says its name, with what the bucket says (`name.rs`), and so its place in a larger table. A step locks two
-//! buckets and moves four nodes at most. Steps are taken by writers that found no room in either bucket of a new node while the table is loaded to
-//! its aim, or no way to make room; and by removals that leave the table far from its aim. So no operation waits for a whole
-//! table to be moved. Source: linear hashing (Litwin, VLDB 1980); the paper's table has one size.
+//! A bucket can be split by its nodes alone: node and bucket give the name (`name.rs`), and so the
+//! place in a larger table. One step locks two buckets and moves at most four nodes. Two kinds of
+//! operations take steps:
+//!
+//! - A writer that found no room in either bucket of a new node, if the table has reached its
+//!   target load or if nodes cannot be moved to make room.
+//! - A removal that leaves the table far below its target load.
+//!
+//! So no operation waits for a whole table to be moved. Source: linear hashing (Litwin, VLDB 1980).
+//! The paper's table has a fixed size.
 
 use skein_sync::mutex::{lock, try_lock};
 use skein_sync::spin::Backoff;
@@ -19,40 +25,43 @@ use crate::index::IndexError;
 use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
 
-/// Buckets that are added or taken away at a time.
+/// The number of buckets to add or remove at a time.
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
-/// The share of slots in use, in hundredths, above which the table grows; the paper has 90 for a table that is filled once. Before a table that grows by
-/// single buckets has doubled, those that were not split yet have twice the nodes to bear that the others have.
+/// The load, in percent, above which the table grows. The paper has 90 for a table that is filled
+/// once. Until a table that grows by single buckets has doubled, the buckets that are not split yet
+/// hold twice the nodes of the others.
 const FULL: usize = 70;
-/// The share below which it shrinks.
+/// The load, in percent, below which the table shrinks.
 const EMPTY: usize = 45;
-/// Tries to make room for a merge before it is put off.
+/// How often to make room for a merge before it is postponed.
 const TRIES: usize = 4;
 
-/// What the holder of the right to change the size knows.
+/// The data of the holder of the right to change the size.
 #[derive(Debug, Default)]
 pub(super) struct ResizeState(LevelCounts);
 
 impl ResizeState {
-    /// The levels that matter, and in the upper half those that matter to a batch.
+    /// Returns the levels that matter to a lookup, and in the upper half those that matter to a
+    /// batch.
     pub(super) fn levels(&self) -> u32 {
         self.0.that_matter(ONE_IN) | self.0.that_matter(ONE_IN_BATCH) << BATCH_SHIFT
     }
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Whether so many hundredths of the slots are in use, or more.
+    /// Returns whether the load is at least `share` percent.
     fn has_load(&self, share: usize) -> bool {
         100 * self.table.used.sum() >= share * self.table.size().buckets() as usize * SLOTS
     }
 
-    /// How many times a node has gone to another bucket so far: to make room for another, or because the table grew or shrank. Exact while nobody
-    /// writes.
+    /// Returns how many times a node has moved to another bucket, either to make room or because
+    /// the table grew or shrank. The count is exact while nobody writes.
     pub fn moved(&self) -> usize {
         self.table.moved.sum()
     }
 
-    /// Adds some buckets if a new key's were full (`crowded`) and the table is loaded, unless another thread is at it.
+    /// Adds some buckets if those of a new key were full (`crowded`) and the load is at the limit,
+    /// unless another thread is resizing.
     pub(super) fn grow_after_insert(&self, crowded: bool) {
         if has(V, BUCKET_PER_KEY) {
             self.follow_keys();
@@ -60,20 +69,20 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             && self.has_load(FULL)
             && let Some(mut sizing) = try_lock(&self.table.sizing)
         {
-            // At its greatest size the table just gets fuller, until a write finds no place.
+            // At its greatest size the table fills up further, until a write finds no room.
             let _ = self.add_some(&mut sizing, STEPS);
         }
     }
 
-    /// Makes as many buckets beyond the least size as there are keys.
+    /// Resizes the table to one bucket per key beyond the least size.
     fn follow_keys(&self) {
         let mut sizing = lock(&self.table.sizing);
         let (size, wanted) = (self.table.size().buckets(), LEAST + self.base.len.sum() as u32);
         if size < wanted {
-            // At its greatest size there is no more to be had.
+            // The table may already have its greatest size.
             let _ = self.add_some(&mut sizing, wanted - size);
         }
-        self.take_away_while(|size| size > wanted);
+        self.remove_buckets_while(|size| size > wanted);
     }
 
     /// Adds some buckets, or lets another thread do so.
@@ -82,7 +91,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             Backoff::new().wait();
             return Ok(());
         };
-        // A table that is mostly empty and still has no place is no better when it is larger.
+        // If a mostly empty table has no room, a larger one will not have room either.
         let hopeless =
             !has(V, CROWDED) && self.table.size().buckets() > 64 * LEAST && !self.has_load(EMPTY / 4);
         if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, STEPS) }
@@ -94,7 +103,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             return Err(self.full());
         }
         let wanted = (size + count).min(MOST);
-        self.table.ready(wanted);
+        self.table.prepare(wanted);
         for new in size..wanted {
             self.table.prefetch_bucket(split_from(new));
             self.table.prefetch_bucket(new);
@@ -105,24 +114,24 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 backoff.wait();
             }
         }
-        // Relaxed: advice, that orders nothing.
+        // Relaxed: a hint, which orders nothing.
         self.table.levels.store(sizing.levels(), skein_sync::atomic::Ordering::Relaxed);
         Ok(())
     }
 
     /// Splits a bucket into itself and the one after the last.
     fn split(&self, size: u32, sizing: &mut ResizeState) -> Result<(), MlpAbort> {
-        let mut change = MlpTransaction::new(&self.table);
-        let (old, new) = (change.take(split_from(size))?, change.take(size)?);
-        let image = change.image_of(split_from(size));
-        change.split(old, new, LinearHashSize::of(size + 1));
-        change.lock_buckets()?;
-        change.apply_with(|| self.table.set_size(size + 1));
-        image.heads().for_each(|(_, head)| sizing.0.meet(level_in(head)));
+        let mut transaction = MlpTransaction::new(&self.table);
+        let (old, new) = (transaction.take(split_from(size))?, transaction.take(size)?);
+        let image = transaction.image_of(split_from(size));
+        transaction.split(old, new, LinearHashSize::of(size + 1));
+        transaction.lock_buckets()?;
+        transaction.apply_with(|| self.table.set_size(size + 1));
+        image.heads().for_each(|(_, head)| sizing.0.count(level_in(head)));
         Ok(())
     }
 
-    /// Takes away some buckets if few are needed, unless another thread is at it.
+    /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
         if has(V, BUCKET_PER_KEY) {
             return self.follow_keys();
@@ -132,22 +141,24 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         }
         let Some(_sizing) = try_lock(&self.table.sizing) else { return };
         let size = self.table.size().buckets();
-        // A table that crowded keys have made large is empty again together with the index.
+        // A table that crowded keys made large must be small again when the index is empty.
         let steps = STEPS.max(size / (self.base.len.sum() as u32 + 1));
         let wanted = size.saturating_sub(steps);
-        self.take_away_while(|size| size > wanted && !self.has_load(EMPTY));
+        self.remove_buckets_while(|size| size > wanted && !self.has_load(EMPTY));
     }
 
-    /// Takes away buckets while they are too many and there is room for their nodes. The caller has the right to change the size.
-    fn take_away_while(&self, too_many: impl Fn(u32) -> bool) {
+    /// Removes buckets while there are too many and their nodes have room. The caller must hold the
+    /// right to change the size.
+    fn remove_buckets_while(&self, too_many: impl Fn(u32) -> bool) {
         let mut size = self.table.size().buckets();
         while size > LEAST && too_many(size) && self.merge_last(size - 1) {
             size -= 1;
         }
-        self.table.ready(size);
+        self.table.prepare(size);
     }
 
-    /// Merges the last bucket into the one it was split from; false if there is no room for its nodes.
+    /// Merges the last bucket into the one it was split from. Returns false if there is no room for
+    /// its nodes.
     fn merge_last(&self, last: u32) -> bool {
         for _ in 0..TRIES {
             match self.merge(last, split_from(last)) {
@@ -160,11 +171,11 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     fn merge(&self, last: u32, into: u32) -> Result<(), MlpAbort> {
-        let mut change = MlpTransaction::for_size(&self.table, LinearHashSize::of(last));
-        let (old, new) = (change.take(last)?, change.take(into)?);
-        change.move_all(old, new)?;
-        change.lock_buckets()?;
-        change.apply_with(|| self.table.set_size(last));
+        let mut transaction = MlpTransaction::for_size(&self.table, LinearHashSize::of(last));
+        let (old, new) = (transaction.take(last)?, transaction.take(into)?);
+        transaction.move_all(old, new)?;
+        transaction.lock_buckets()?;
+        transaction.apply_with(|| self.table.set_size(last));
         Ok(())
     }
 }

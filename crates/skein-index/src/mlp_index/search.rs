@@ -1,16 +1,21 @@
-//! Searches: from the prefixes of a key to the node that says what there is.
+//! Searches: from the prefixes of a key to the node that answers.
 //!
 //! ```text
-//!   lookup    asks for the levels that matter, all at once ─► the deepest node there is ─► it is the leaf, or says that there is none, or where to look
-//!   descend   asks for the same ─► node by node from the top, each with its children: for writes and cursors
+//!   lookup    prefetch the levels that matter, all at once ─► find the deepest node ─► it is the
+//!             leaf, or proves that the key is absent, or names the next level to look at
+//!   descend   prefetch the same ─► read node by node from the top: for writes and cursors
 //! ```
 //!
-//! # Why one node is evidence enough
-//! 1. A node in the table is in the trie: all keys that begin with its name are below it, and share what it is deep. So a leaf of another key, an inner
-//!    node that is deeper than what the key shares with it, or one without a child by the key's next symbol, says that the key is not there, whatever
-//!    is going on elsewhere; and so does the flat bitmap.
-//! 2. That a node was not found says nothing: it may have been moved from a bucket not yet read to one already read.
-//! 3. What was found contradicts what was not found only if the index has changed meanwhile. Then the search begins anew.
+//! # Why one node is enough evidence
+//! 1. A node in the table is part of the trie. All keys that begin with its name are below it and
+//!    share as many symbols as it is deep. So three kinds of nodes prove that a key is absent: a
+//!    leaf of another key, an inner node deeper than the symbols it shares with the key, and an
+//!    inner node without a child for the key's next symbol. This holds whatever other writers do. A
+//!    zero in the flat bitmap proves the same.
+//! 2. A node that was not found proves nothing. It may have moved from a bucket that the reader had
+//!    not read yet to one that it had already read.
+//! 3. If a found node contradicts a node that was not found, the index has changed meanwhile. Then
+//!    the search begins anew.
 
 use arrayvec::ArrayVec;
 use skein_sync::spin::Backoff;
@@ -26,50 +31,52 @@ use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
 use crate::linear_hashing::LinearHashSize;
 use crate::slot::Slot;
 
-/// What was found does not go together: the index has changed meanwhile, or more levels have to be looked at.
+/// The nodes found are inconclusive: the index has changed meanwhile, or the search must look at
+/// more levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inconclusive;
 
-/// What a node says of a key.
+/// One node's answer about a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NodeAnswer {
     Value(u64),
     Absent,
-    /// There may be a node of this level.
+    /// There may be a node at this level.
     Deeper(u32),
 }
 
-/// Some levels, with the buckets of a key's names, the deepest one first.
+/// Prefetched levels, the deepest first, with the buckets of the key's names.
 pub(super) type PrefetchedLevels = ArrayVec<(u32, MlpBucketPair), 7>;
 
 /// A node as it was found, with its bucket and version.
 pub(super) type FoundRawNode = FoundInBucket<RawNode>;
 
 impl FoundRawNode {
-    /// The node, taken apart.
     #[inline]
     pub(super) fn node(&self, seeds: &NameHashSeeds) -> MlpNode {
         MlpNode::read(&self.what, self.bucket, seeds)
     }
 }
 
-/// Where a key leads.
+/// The path of a key.
 #[derive(Debug, Default)]
 pub(super) struct MlpPath {
-    /// The inner nodes on the way, from the top, all of which the key shares to their depth and has a child of.
+    /// The inner nodes on the path, from the top. The key shares the symbols of each of them and
+    /// continues with one of its children.
     pub(super) above: ArrayVec<FoundRawNode, 6>,
-    /// The node that ends it: a leaf, or an inner one that the key parts from or has no child of. None if no key begins with the same three symbols.
+    /// The last node: a leaf, or an inner node where the key diverges. `None` if no key begins with
+    /// the same three symbols.
     pub(super) stop: Option<FoundRawNode>,
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// The levels to be asked for at once by a lookup.
+    /// Returns the levels that a lookup prefetches.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {
         self.levels_from(0)
     }
 
-    /// Those to be asked for by a lookup of a batch.
+    /// Returns the levels that a lookup in a batch prefetches.
     #[inline(always)]
     pub(super) fn batch_levels(&self) -> u32 {
         self.levels_from(BATCH_SHIFT)
@@ -77,63 +84,69 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     #[inline(always)]
     fn levels_from(&self, bit: u32) -> u32 {
-        // Relaxed: advice, that orders nothing.
+        // Relaxed: a hint, which orders nothing.
         let learned = self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> bit;
         ALL & if has(V, ALL_LEVELS) { ALL } else { learned }
     }
 
-    /// Asks for the buckets of a key's names of some levels.
+    /// Prefetches the buckets of the key's names at some levels.
     #[inline(always)]
-    pub(super) fn ask(&self, key: ShortKey, levels: u32, size: LinearHashSize) -> PrefetchedLevels {
-        let mut asked = PrefetchedLevels::new();
+    pub(super) fn prefetch_levels(
+        &self,
+        key: ShortKey,
+        levels: u32,
+        size: LinearHashSize,
+    ) -> PrefetchedLevels {
+        let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(levels) {
             let pair = self.table.pair(key, level, size);
             if !has(V, WITHOUT_PREFETCH) {
                 self.table.prefetch(pair);
             }
-            asked.push((level, pair));
+            prefetched.push((level, pair));
         }
         if !has(V, WITHOUT_PREFETCH) {
             self.top.prefetch(start_of(key.bits));
         }
-        asked
+        prefetched
     }
 
-    /// The word of a key's value.
+    /// Returns the word of a key's value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
         let key = ShortKey::of(key)?;
         let levels = self.levels();
-        match self.answer(key, levels, &self.ask(key, levels, self.table.size())) {
+        match self.answer(key, levels, &self.prefetch_levels(key, levels, self.table.size())) {
             Ok(answer) => answer,
             Err(Inconclusive) => self.lookup_again(key),
         }
     }
 
-    /// The same, when the levels that matter were not enough, or something has changed.
+    /// Looks again at all levels, because the levels that matter were not enough or a node has
+    /// changed.
     #[cold]
     #[inline(never)]
     pub(super) fn lookup_again(&self, key: ShortKey) -> Option<u64> {
         let mut backoff = Backoff::new();
         loop {
-            if let Ok(answer) = self.answer(key, ALL, &self.ask(key, ALL, self.table.size())) {
+            if let Ok(answer) = self.answer(key, ALL, &self.prefetch_levels(key, ALL, self.table.size())) {
                 return answer;
             }
             backoff.wait();
         }
     }
 
-    /// What the nodes of some levels say of a key.
+    /// Returns the answer of the nodes at some levels.
     #[inline(always)]
     pub(super) fn answer(
         &self,
         key: ShortKey,
         levels: u32,
-        asked: &PrefetchedLevels,
+        prefetched: &PrefetchedLevels,
     ) -> Result<Option<u64>, Inconclusive> {
-        for &(level, pair) in asked {
-            if let Some(said) = self.ask_node(key, level, pair) {
-                return self.follow(key, levels, said);
+        for &(level, pair) in prefetched {
+            if let Some(answer) = self.node_answer(key, level, pair) {
+                return self.follow(key, levels, answer);
             }
         }
         if levels & 1 << LEVEL_MIN != 0 && !self.top.has(start_of(key.bits)) {
@@ -143,15 +156,20 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         }
     }
 
-    /// Goes on from what a node says, the deepest one of the levels that were looked at.
+    /// Continues from the answer of the deepest node found.
     #[inline(always)]
-    fn follow(&self, key: ShortKey, levels: u32, mut says: NodeAnswer) -> Result<Option<u64>, Inconclusive> {
+    fn follow(
+        &self,
+        key: ShortKey,
+        levels: u32,
+        mut answer: NodeAnswer,
+    ) -> Result<Option<u64>, Inconclusive> {
         loop {
-            match says {
+            match answer {
                 NodeAnswer::Value(value) => return Ok(Some(value)),
                 NodeAnswer::Absent => return Ok(None),
                 NodeAnswer::Deeper(level) if levels & 1 << level != 0 => return Err(Inconclusive),
-                NodeAnswer::Deeper(level) => says = self.look(key, level)?,
+                NodeAnswer::Deeper(level) => answer = self.look(key, level)?,
             }
         }
     }
@@ -160,33 +178,35 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[inline(never)]
     fn look(&self, key: ShortKey, level: u32) -> Result<NodeAnswer, Inconclusive> {
         let pair = self.table.pair(key, level, self.table.size());
-        self.ask_node(key, level, pair).ok_or(Inconclusive)
+        self.node_answer(key, level, pair).ok_or(Inconclusive)
     }
 
-    /// What a node says of a key, if it is there.
+    /// Returns a node's answer about a key, if the node is found.
     #[inline(always)]
-    pub(super) fn ask_node(&self, key: ShortKey, level: u32, pair: MlpBucketPair) -> Option<NodeAnswer> {
-        let found = self.table.find(key, level, pair, |view| says(key, level, |word| view.word(word)));
+    pub(super) fn node_answer(&self, key: ShortKey, level: u32, pair: MlpBucketPair) -> Option<NodeAnswer> {
+        let found = self.table.find(key, level, pair, |view| answer_of(key, level, |word| view.word(word)));
         found.map(|found| found.what)
     }
 
-    /// Goes along a key from the top.
+    /// Follows a key from the top to the end of its path.
     pub(super) fn descend(&self, key: ShortKey, path: &mut MlpPath) -> Result<(), Inconclusive> {
         let size = self.table.size();
-        // Those above the deepest level that matters lie on the way, however few their nodes are.
-        let asked = self.ask(key, ALL & u32::MAX >> self.levels().leading_zeros(), size);
+        // The levels above the deepest one that matters are on the path, even if few nodes have
+        // them.
+        let prefetched = self.prefetch_levels(key, ALL & u32::MAX >> self.levels().leading_zeros(), size);
         path.above.clear();
         path.stop = None;
         let mut level = LEVEL_MIN;
         loop {
-            let known = asked.iter().find(|(other, _)| *other == level);
+            let known = prefetched.iter().find(|(other, _)| *other == level);
             let pair = known.map_or_else(|| self.table.pair(key, level, size), |(_, pair)| *pair);
             let Some(seen) = self.table.node(key, level, pair) else {
-                // Without the node there must be no key; further down, its parent has just said that there is one.
+                // At the least level, a missing node means that no key begins so, which the bitmap
+                // must confirm. Further down, the parent has just proved that there is a node.
                 let is_empty = level == LEVEL_MIN && !self.top.has(start_of(key.bits));
                 return if is_empty { Ok(()) } else { Err(Inconclusive) };
             };
-            let NodeAnswer::Deeper(next) = says(key, level, |word| seen.what.0[word]) else {
+            let NodeAnswer::Deeper(next) = answer_of(key, level, |word| seen.what.0[word]) else {
                 path.stop = Some(seen);
                 return Ok(());
             };
@@ -195,20 +215,22 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         }
     }
 
-    /// The child of an inner node by a symbol that it has.
+    /// Returns the child of an inner node for a symbol that it has.
     pub(super) fn child(&self, parent: &MlpNode, symbol: u8) -> Result<FoundRawNode, Inconclusive> {
         let (key, level) = child_name(parent, symbol).ok_or(Inconclusive)?;
         self.node(key, level)
     }
 
-    /// The node of a key's name of a level, which is there unless something has changed.
+    /// Returns the node with the key's name of this level. Fails if it is not found, which means
+    /// that the index has changed.
     #[inline(always)]
     pub(super) fn node(&self, key: ShortKey, level: u32) -> Result<FoundRawNode, Inconclusive> {
         self.table.node(key, level, self.table.pair(key, level, self.table.size())).ok_or(Inconclusive)
     }
 }
 
-/// A key and a level, whose name is that of the child of an inner node by a symbol; none if it is a leaf.
+/// Returns a key and a level that name the child of an inner node for a symbol, or `None` for a
+/// leaf.
 #[inline(always)]
 pub(super) fn child_name(parent: &MlpNode, symbol: u8) -> Option<(ShortKey, u32)> {
     let MlpNodeBody::Inner { depth, .. } = parent.body else { return None };
@@ -221,12 +243,13 @@ pub(super) fn child_name(parent: &MlpNode, symbol: u8) -> Option<(ShortKey, u32)
     Some((key, depth + 1))
 }
 
-/// What a node of a level, whose name the key begins with, says of the key; `word` gives the node's words.
+/// Returns the answer of a node about a key that begins with the node's name. `word` must return
+/// the words of the node.
 #[inline(always)]
-pub(super) fn says(key: ShortKey, level: u32, word: impl Fn(usize) -> u64) -> NodeAnswer {
+pub(super) fn answer_of(key: ShortKey, level: u32, word: impl Fn(usize) -> u64) -> NodeAnswer {
     let head = word(0);
     let kind = MlpNodeKind::of(head);
-    // The name is the same, with the bits that stand where the header is.
+    // The names are equal, including the bits in the place of the header.
     let differing = (head ^ turned(key.bits, level)) & !HEADER;
     if kind == MlpNodeKind::Leaf {
         let same = differing == 0 && length_in(head) == u32::from(key.len);

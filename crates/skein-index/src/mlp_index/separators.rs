@@ -1,15 +1,16 @@
-//! Keys that cut the index into parts of similar size.
+//! Keys that split the index into parts of similar size.
 
 use super::MlpIndex;
 use super::node::{MlpNode, MlpNodeBody};
 use super::table::LEAST;
 use crate::slot::Slot;
 
-/// Buckets that are looked at; a table of the least size is looked at as a whole.
+/// The buckets to sample. A table of the least size is sampled as a whole.
 const SAMPLE: u32 = LEAST;
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Cuts by the keys in some buckets: where a key is says nothing of its place in the order, so they are a fair sample.
+    /// Returns at most `parts - 1` keys, in order, from the keys in some buckets. The bucket of a
+    /// key follows from a hash, so these keys are a fair sample.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let buckets = self.table.size().buckets();
         let mut keys = Vec::new();
@@ -25,7 +26,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         keys.sort_unstable();
         let mut cuts: Vec<_> = (1..parts).filter_map(|part| keys.get(part * keys.len() / parts)).collect();
         cuts.dedup();
-        // What is before the first key is no part.
+        // There is no part before the first key.
         cuts.retain(|cut| Some(*cut) != keys.first());
         cuts.into_iter().map(|key| key.bytes()[..key.len.into()].to_vec()).collect()
     }

@@ -1,10 +1,11 @@
-//! The table: buckets of four slots, their versions, and how a node is found.
+//! The table: buckets of four slots, and how a search finds a node in them.
 //!
 //! # Invariants
-//! 1. The size goes from [`LEAST`] to [`MOST`], one up or one down at a time, by the holder of `resizing`, while the two buckets that trade nodes are
-//!    locked.
-//! 2. Buckets from the size on have no nodes. Their memory may have gone back to the system, and then is all zero, which is the same to who comes
-//!    too late: a node that is not found is never evidence of anything (`search.rs`).
+//! 1. The size goes from [`LEAST`] to [`MOST`], up or down by one. Only the holder of `sizing`
+//!    changes it, while the two buckets that exchange nodes are locked.
+//! 2. Buckets from the size on have no nodes. Their memory may have been returned to the system,
+//!    and then reads as zeros. A late reader finds no node there either way, and a node that was
+//!    not found is no evidence of anything (`search.rs`).
 
 use skein_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use skein_sync::mutex::Mutex;
@@ -21,9 +22,9 @@ use crate::counter::Counter;
 use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, CACHE_LINE, GrowingWords, prefetch_read};
 
-/// The least number of buckets: they say eleven bits of each name.
+/// The least number of buckets. A bucket's number implies eleven bits of a name.
 pub(super) const LEAST: u32 = 1 << HEADER_BITS;
-/// The greatest number of buckets, 16 GiB of them; few where memory is not taken as it is needed.
+/// The greatest number of buckets (16 GiB); few where the system does not commit memory lazily.
 pub(super) const MOST: u32 = if cfg!(skein_loom) {
     LEAST
 } else if cfg!(miri) {
@@ -31,25 +32,25 @@ pub(super) const MOST: u32 = if cfg!(skein_loom) {
 } else {
     1 << 28
 };
-/// The lines of so many buckets. Models have four, for names whose last bits are 0, 8, 16 or 24.
+/// The number of lines. Models have four, for names whose last bits are 0, 8, 16 or 24.
 const LINES: usize = if cfg!(skein_loom) { 4 } else { MOST as usize };
 
-/// The words of so many buckets. A model's table has all of its lines at once: its buckets share them.
+/// Returns the words of this many buckets. A model allocates all of its lines at once, because its
+/// buckets share them.
 const fn words_of(buckets: u32) -> usize {
     LINE * if cfg!(skein_loom) { LINES } else { buckets as usize }
 }
 
-/// The line of a bucket.
 #[inline(always)]
 pub(super) fn line_of(bucket: u32) -> usize {
     if cfg!(skein_loom) { bucket as usize / 8 % LINES } else { bucket as usize }
 }
 
-/// The words of a bucket, the first ones of its line.
+/// The cache line of a bucket, which begins with the bucket's words.
 pub(super) type BucketLine = [AtomicU64; LINE];
 const LINE: usize = CACHE_LINE / 8;
 
-/// What is known of a node that was found, its bucket, and the bucket's version.
+/// A result about a node that was found, with its bucket and the bucket's version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundInBucket<T> {
     pub(super) bucket: u32,
@@ -57,7 +58,6 @@ pub(super) struct FoundInBucket<T> {
     pub(super) what: T,
 }
 
-/// The buckets.
 #[derive(Debug)]
 pub(super) struct MlpTable<const V: usize> {
     size: AtomicU64,
@@ -65,11 +65,12 @@ pub(super) struct MlpTable<const V: usize> {
     pub(super) versions: StripeVersions,
     pub(super) seeds: NameHashSeeds,
     pub(super) sizing: Mutex<ResizeState>,
-    /// Which levels most nodes are of, a bit for each: those that a search asks for at once, and above them those of a batch (`levels.rs`).
+    /// The levels of most nodes, one bit each: in the lower half those that a lookup prefetches, in
+    /// the upper half those of a batch (`levels.rs`).
     pub(super) levels: AtomicU32,
-    /// How many slots are in use.
+    /// The number of slots in use.
     pub(super) used: Counter,
-    /// How many times a node went to another bucket.
+    /// How many times a node moved to another bucket.
     pub(super) moved: Counter,
 }
 
@@ -90,10 +91,10 @@ impl<const V: usize> MlpTable<V> {
         }
     }
 
-    /// The size, made ready for many places.
+    /// Returns the size in a form that maps many hashes to buckets quickly.
     #[inline(always)]
     pub(super) fn size(&self) -> LinearHashSize {
-        // Acquire: pairs with the Release in `set_size`; so many buckets are ready.
+        // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.
         LinearHashSize::of(self.size.load(Ordering::Acquire) as u32)
     }
 
@@ -103,46 +104,44 @@ impl<const V: usize> MlpTable<V> {
         self.size.store(size.into(), Ordering::Release);
     }
 
-    /// Makes buckets ready, so many in all, or gives back the memory of those beyond.
-    pub(super) fn ready(&self, buckets: u32) {
+    /// Prepares memory for this many buckets, and returns memory beyond them to the system.
+    pub(super) fn prepare(&self, buckets: u32) {
         self.buckets.resize(words_of(buckets));
     }
 
-    /// A bucket, which was in use once.
+    /// Returns the line of a bucket, which must be or have been in use.
     #[inline(always)]
     pub(super) fn line(&self, bucket: u32) -> &BucketLine {
-        // SAFETY: numbers of buckets come from `Size::place`, for a size that the table had, or are the next one that was made ready.
+        // SAFETY: `Size::place` returned the number for a size that the table had, or it is the
+        // next bucket and its memory was prepared.
         unsafe { self.buckets.line(line_of(bucket)) }
     }
 
-    /// All buckets.
+    /// Returns the numbers of all buckets.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<V> {
         let step = if cfg!(skein_loom) { 8 } else { 1 };
         (0..self.size().buckets()).step_by(step).take(LINES)
     }
 
-    /// Asks for a bucket.
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, bucket: u32) {
         prefetch_read(self.buckets.line_address(line_of(bucket)));
     }
 
-    /// Asks for the buckets of a name.
     #[inline(always)]
     pub(super) fn prefetch(&self, pair: MlpBucketPair) {
         self.prefetch_bucket(pair.primary);
         self.prefetch_bucket(pair.secondary);
     }
 
-    /// The buckets of a key's name of a level, in a table of a size.
+    /// Returns the buckets of a key's name of this level in a table of this size.
     #[inline(always)]
     pub(super) fn pair(&self, key: ShortKey, level: u32, size: LinearHashSize) -> MlpBucketPair {
         MlpBucketPair::of(places(key, level, &self.seeds), size)
     }
 
-    /// What `take` makes of the node of a key's name of a level, all as it was at one moment.
-    ///
-    /// That there is none, or none yet, or that it was just being moved, is all the same: none is no evidence.
+    /// Finds the node with the name of this key and level. Returns the result of `take`, which sees
+    /// all words of the node as they were at one moment.
     #[inline(always)]
     pub(super) fn find<T>(
         &self,
@@ -161,18 +160,18 @@ impl<const V: usize> MlpTable<V> {
                 return None;
             }
             let slot = hits.trailing_zeros() as usize;
-            // A choice and no branch: which of both it is, nobody can guess.
+            // A select instruction: a branch between the two buckets would be unpredictable.
             let (bucket, line, version) =
                 if slot < SLOTS { (primary, lines.0, versions.0) } else { (secondary, lines.1, versions.1) };
             let what = take(BucketNode { line, slot: slot % SLOTS });
-            // Planted: what was read of a bucket while it changed is taken for what was there.
+            // A planted bug: reads of a bucket during a change count as valid.
             if cfg!(feature = "planted-bugs") || !self.versions.changed(bucket, version) {
                 return Some(FoundInBucket { bucket, version, what });
             }
         }
     }
 
-    /// The same for the name's primary bucket alone.
+    /// The same for the primary bucket of the name alone.
     #[inline(always)]
     pub(super) fn find_first<T>(
         &self,
@@ -196,7 +195,7 @@ impl<const V: usize> MlpTable<V> {
         }
     }
 
-    /// The node of a key's name of a level, with all that it has.
+    /// Returns the words of the node with the name of this key and level.
     #[inline(always)]
     pub(super) fn node(
         &self,
@@ -207,7 +206,7 @@ impl<const V: usize> MlpTable<V> {
         self.find(key, level, pair, |view| RawNode(std::array::from_fn(|word| view.word(word))))
     }
 
-    /// All of a bucket at one moment, with its version.
+    /// Returns a consistent copy of a bucket, and its version.
     pub(super) fn image(&self, bucket: u32) -> (MlpBucketImage, u64) {
         loop {
             let version = self.versions.stable(bucket);
@@ -218,31 +217,31 @@ impl<const V: usize> MlpTable<V> {
         }
     }
 
-    /// A bucket as it may be: a hint.
+    /// Returns a copy of a bucket that may be inconsistent: a hint.
     #[inline(always)]
     pub(super) fn glance(&self, bucket: u32) -> MlpBucketImage {
-        // Relaxed: nothing is made of it before the bucket is read again.
+        // Relaxed: the bucket is read again before anything depends on it.
         MlpBucketImage(std::array::from_fn(|word| self.line(bucket)[word].load(Ordering::Relaxed)))
     }
 
-    /// Writes a bucket, which is locked.
+    /// Writes a bucket, which must be locked.
     pub(super) fn write(&self, bucket: u32, image: &MlpBucketImage) {
         for (word, &value) in self.line(bucket).iter().zip(&image.0) {
-            // Release: pairs with the Acquire in `load`: who sees this sees the lock.
+            // Release: pairs with the Acquire in `load`. A reader that sees this word sees the
+            // lock.
             word.store(value, Ordering::Release);
         }
     }
 }
 
-/// A word of a bucket.
 #[inline(always)]
 pub(super) fn load(line: &BucketLine, word: usize) -> u64 {
-    // PROTECT, and so Acquire: pairs with the Release in `write`; what is seen of a change brings its lock along. A word may be a value that the
-    // guard is to protect.
+    // PROTECT implies Acquire: pairs with the Release in `write`. A reader that sees a new word
+    // also sees the lock. PROTECT because a word may be a value that the guard must protect.
     line[word].load(PROTECT)
 }
 
-/// The slots of a bucket whose first words are as wanted, a bit for each.
+/// Returns the slots of a bucket with a matching first word, one bit each.
 #[inline(always)]
 fn slots_of(line: &BucketLine, want: u64, mask: u64) -> u32 {
     (0..SLOTS).fold(0, |slots, slot| slots | u32::from(load(line, 2 * slot) & mask == want) << slot)
@@ -256,7 +255,8 @@ pub(super) struct BucketNode<'t> {
 }
 
 impl BucketNode<'_> {
-    /// A word of the node, the first one being 0. Any number will do: the node may be changing, and then what is read of it counts for nothing.
+    /// Returns a word of the node. Any index is valid: if the node is changing, the caller discards
+    /// the result.
     #[inline(always)]
     pub(super) fn word(&self, word: usize) -> u64 {
         load(self.line, (2 * self.slot + word) % WORDS)

@@ -16,14 +16,15 @@ fn filled(keys: impl IntoIterator<Item = u64>) -> MlpIndex<Inline<u64>> {
     index
 }
 
-/// Numbers as good as random, and all different.
+/// Returns distinct numbers in random order.
 fn spread(number: u64) -> u64 {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (spread ^ spread >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// Incident: in a table that had shrunk to where both buckets of a node are the same one, a node that came from its secondary bucket was not found by a
-/// change. Consequence: its removal was tried for ever. Fix: a change looks for the node as in either bucket.
+/// Incident: the table had shrunk to a size at which both buckets of a node are the same one. A
+/// transaction did not find a node there that came from its secondary bucket. Consequence: its
+/// removal was retried for ever. Fix: a transaction looks for the node as in either bucket.
 #[test]
 fn nodes_whose_buckets_have_become_one_can_be_removed() {
     let index = filled((0..30_000).map(spread));
@@ -79,8 +80,8 @@ fn crowded_names_make_the_table_grow_and_are_all_found() {
     assert_eq!(index.check().unwrap().used, 0);
 }
 
-/// Keys with nodes in one bucket, the same one for both places of a name, in a crowded table of the least size: three leaves, and an inner node over
-/// a leaf and an inner node of twenty children.
+/// Fills a bucket of a crowded table of the least size. Both buckets of each name are the same one.
+/// It holds three leaves, and an inner node over a leaf and an inner node of twenty children.
 fn full_bucket() -> (MlpIndex<Inline<u64>, { CROWDED | FIXED }>, u64, Vec<u64>) {
     let index = MlpIndex::with_variant(std::sync::Arc::default());
     let neighbours = (1..4_u64).map(|number| number << (40 + 11));
@@ -94,8 +95,9 @@ fn full_bucket() -> (MlpIndex<Inline<u64>, { CROWDED | FIXED }>, u64, Vec<u64>) 
     (index, alone, others)
 }
 
-/// Incident: the removal of a node's last sibling but one, which is to take their parent's place and needs more slots, found no room, in a table
-/// that could not grow any more. Consequence: it was tried for ever. Fix: then the parent stays, with one child.
+/// Incident: the removal of the last but one child of a node, whose sibling takes the parent's
+/// place and needs more slots, found no room, in a table that could not grow. Consequence: it was
+/// retried for ever. Fix: in this case the parent stays, with one child.
 #[test]
 fn a_removal_needs_no_room() {
     let (mut index, alone, others) = full_bucket();
@@ -109,7 +111,8 @@ fn a_removal_needs_no_room() {
     assert!(others.iter().all(|key| index.get(&key.to_be_bytes(), &guard) == Some(!key)));
 }
 
-/// What a removal had to leave goes with the next one that finds room, and takes new keys until then.
+/// A node that a removal could not merge is merged by the next removal that finds room, and accepts
+/// new keys until then.
 #[test]
 fn a_node_left_with_a_single_child_is_joined_later() {
     for comes in [None, Some(2_u64 << 32 | 200 << 24), Some(3 << 32), Some(2 << 32 | 1 << 24 | 1 << 16)] {
@@ -123,7 +126,7 @@ fn a_node_left_with_a_single_child_is_joined_later() {
         drop(guard);
         let single = usize::from(comes != Some(3 << 32));
         assert_eq!(index.check().unwrap().single, single, "{comes:x?}");
-        // The three neighbours go last.
+        // The three neighbours are removed last.
         while let Some(key) = keys.pop() {
             let guard = index.collector().enter();
             assert_eq!(index.remove(&key.to_be_bytes(), &guard), Some(!key));
@@ -135,7 +138,7 @@ fn a_node_left_with_a_single_child_is_joined_later() {
     }
 }
 
-/// A table of the least size, and full: what is refused is not there, and all else is as in a map.
+/// A full table of the least size: refused keys are absent, and everything else is as in a map.
 #[test]
 fn a_full_table_refuses_keys_and_no_removals() {
     let mut index = MlpIndex::<Inline<u64>, { CROWDED | FIXED }>::with_variant(std::sync::Arc::default());
@@ -143,7 +146,8 @@ fn a_full_table_refuses_keys_and_no_removals() {
     for turn in 0..if cfg!(miri) { 300 } else { 30_000_u64 } {
         let guard = index.collector().enter();
         let drawn = spread(turn);
-        // Four names of three symbols that meet in one bucket; below each, a key alone, and a node of up to thirteen children.
+        // Four names of three symbols that share a bucket; below each, a single key and a node of
+        // up to thirteen children.
         let below = if drawn & 0x3000 == 0 { 1 << 32 } else { 2 << 32 | ((drawn >> 16) % 13) << 24 };
         let key = (drawn & 3) << 51 | below;
         if drawn >> 32 & 3 == turn >> 10 & 3 {
@@ -172,7 +176,7 @@ fn a_full_table_refuses_keys_and_no_removals() {
     assert_eq!(index.check().unwrap().used, 0);
 }
 
-/// The variant for tests of resizing does what it says: the size changes with every key that comes or goes.
+/// The variant for tests of resizing changes the size with every inserted and every removed key.
 #[test]
 fn a_table_of_a_bucket_per_key_is_split_and_merged_each_time() {
     let mut index = MlpIndex::<Inline<u64>, BUCKET_PER_KEY>::with_variant(std::sync::Arc::default());

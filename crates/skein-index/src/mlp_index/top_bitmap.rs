@@ -1,4 +1,4 @@
-//! The top of the trie: which names of three symbols there are, in a flat bitmap.
+//! The top of the trie: a flat bitmap of the names of three symbols.
 //!
 //! ```text
 //!   1 word       a bit for each of 64 words that is not 0
@@ -7,15 +7,18 @@
 //!   2^18 words   a bit for each of 2^24 names: 2 MiB
 //! ```
 //!
-//! All keys begin with three symbols, so the first two levels of the trie need no nodes (section 4.3, flat bitmap); the words above are ours, they
-//! find the next name in four reads, however far it is.
+//! All keys begin with three symbols, so the first levels of the trie need no nodes (section 4.3,
+//! flat bitmap). The layers above the names are ours. They find the next name with four reads, at
+//! any distance.
 //!
 //! # Invariants
-//! 1. A name's bit is changed only by who holds the locks of the name's buckets, together with the node (`change.rs`). So a bit that is not set says
-//!    that no key begins so.
-//! 2. A bit for a word is set when a write that set a bit of the word is done, and stays set as long as that bit does. It is cleared under `summing`, by
-//!    who has cleared the word's last bit there; who sets a bit meanwhile sees that, and waits. So who looks for a key that was there before it
-//!    began finds the way to it.
+//! 1. A writer changes the bit of a name only while it holds the locks of the name's buckets,
+//!    together with the node (`transaction.rs`). So a zero proves that no key begins with the name.
+//! 2. The bit above a word is set before the write that set a bit of the word has finished, and
+//!    stays set as long as that bit does. It is cleared under `updating`, by the writer that cleared
+//!    the word's last bit there. A writer that sets a bit of the word meanwhile notices this and
+//!    waits for `updating`. So a search finds the path to every key that was present before the
+//!    search began.
 
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, lock};
@@ -23,10 +26,10 @@ use skein_sync::spin::Backoff;
 
 use crate::memory::{Arena, AtomicWords, prefetch_read};
 
-/// The bits of a key that come after the first three symbols.
+/// The bits of a key after the first three symbols.
 const BEYOND: u32 = 40;
-/// The layers, from the bits of names upward. Models and Miri have fewer: Miri looks at a whole layer for
-/// each word that is read.
+/// The layers, from the bits of names upward. Models and Miri have fewer, because Miri examines a
+/// whole layer for each word that is read.
 const LAYERS: usize = if cfg!(skein_loom) {
     1
 } else if cfg!(miri) {
@@ -34,38 +37,41 @@ const LAYERS: usize = if cfg!(skein_loom) {
 } else {
     4
 };
-/// Names of three symbols; with fewer layers those of small numbers alone.
+/// The number of names of three symbols. With fewer layers, only small numbers are names.
 const NAMES: u32 = 1 << (6 * LAYERS);
 
-/// The first three symbols of a key.
+/// A name of three symbols: the beginning of a key.
 pub(super) type TopPrefix = u32;
 
-/// The three symbols that a key begins with.
+/// Returns the first three symbols of a key.
 #[inline(always)]
 pub(super) fn start_of(bits: u64) -> TopPrefix {
     (bits >> BEYOND) as u32 % NAMES
 }
 
-/// The least key that begins so.
+/// Returns the least key that begins with this name.
 #[inline(always)]
 pub(super) fn bits_from(start: TopPrefix) -> u64 {
     u64::from(start) << BEYOND
 }
 
-/// The bitmap.
 #[derive(Debug)]
 pub(super) struct TopBitmap {
     layers: [AtomicWords; LAYERS],
-    /// Held by who changes bits above names.
-    summing: Mutex<()>,
-    /// Up while its holder may be clearing some.
+    /// Held by a writer that changes bits above names.
+    updating: Mutex<()>,
+    /// True while the holder of `updating` may be clearing bits.
     clearing: AtomicBool,
 }
 
 impl TopBitmap {
     pub(super) fn new(arena: &Arena, huge: bool) -> Self {
         let words = |layer| AtomicWords::new(arena, (NAMES as usize) >> (6 * (layer + 1)), huge);
-        Self { layers: std::array::from_fn(words), summing: Mutex::new(()), clearing: AtomicBool::new(false) }
+        Self {
+            layers: std::array::from_fn(words),
+            updating: Mutex::new(()),
+            clearing: AtomicBool::new(false),
+        }
     }
 
     #[inline(always)]
@@ -73,71 +79,74 @@ impl TopBitmap {
         &self.layers[layer][(bit / 64) as usize]
     }
 
-    /// Asks for the word of a name.
+    /// Prefetches the word of a name.
     #[inline(always)]
     pub(super) fn prefetch(&self, start: TopPrefix) {
         prefetch_read(self.word(0, start));
     }
 
-    /// Whether there are keys that begin so.
+    /// Returns whether there are keys that begin with this name.
     #[inline(always)]
     pub(super) fn has(&self, start: TopPrefix) -> bool {
-        // Acquire: pairs with `set` and `clear`.
+        // Acquire: pairs with the stores of `set` and `clear`.
         self.word(0, start).load(Ordering::Acquire) >> (start % 64) & 1 != 0
     }
 
-    /// Notes that there are keys that begin so; see invariant 1.
+    /// Sets the bit of a name; see invariant 1.
     pub(super) fn set(&self, start: TopPrefix) {
-        // SeqCst: in one order with the steps of `clear_last`. If this comes after the word was cleared there, the flag is up, or the bits above
-        // have been cleared, too; if it comes before, they are not cleared.
+        // SeqCst: in one order with the steps of `clear_last`. If this comes after the word was
+        // cleared there, then either the flag is still set, or the bits above have been cleared. If
+        // it comes before, they are not cleared.
         let before = self.word(0, start).fetch_or(1 << (start % 64), Ordering::SeqCst);
-        // The word may have had other bits, and who set them not be done with those above.
+        // The word may have had other bits, and their writer may not have set those above yet.
         if before == 0 || self.clearing.load(Ordering::SeqCst) || !self.is_reachable(start) {
-            let _summing = lock(&self.summing);
-            self.sum_up(start);
+            let _summing = lock(&self.updating);
+            self.update_above(start);
         }
     }
 
-    /// Whether the bits above a name's are set.
+    /// Returns whether the bits above a name are set.
     fn is_reachable(&self, start: TopPrefix) -> bool {
         (1..LAYERS).zip([64, 64 * 64, 64 * 64 * 64]).all(|(layer, names)| {
             let bit = start / names;
-            // Acquire: pairs with the Release in `sum_up`.
+            // Acquire: pairs with the Release in `update_above`.
             self.word(layer, bit).load(Ordering::Acquire) >> (bit % 64) & 1 != 0
         })
     }
 
-    /// Notes that there are none any more; see invariant 1.
+    /// Clears the bit of a name; see invariant 1.
     pub(super) fn clear(&self, start: TopPrefix) {
         let (word, bit) = (self.word(0, start), 1 << (start % 64));
-        // Release: pairs with the Acquire in `has` and `beyond_in_word`. A word's last bit is cleared where the bits above are.
+        // Release: pairs with the Acquire in `has` and `beyond_in_word`. The last bit of a word is
+        // cleared together with the bits above, in `clear_last`.
         let others = |word: u64| Some(word & !bit).filter(|&others| others != 0);
         if word.fetch_update(Ordering::Release, Ordering::Relaxed, others).is_err() {
             self.clear_last(start);
         }
     }
 
-    /// The same for what may be the last bit of its word.
+    /// Clears a bit that may be the last one of its word.
     #[cold]
     #[inline(never)]
     fn clear_last(&self, start: TopPrefix) {
-        let _summing = lock(&self.summing);
+        let _summing = lock(&self.updating);
         // SeqCst, all three: see `set`.
         self.clearing.store(true, Ordering::SeqCst);
         self.word(0, start).fetch_and(!(1 << (start % 64)), Ordering::SeqCst);
-        self.sum_up(start);
+        self.update_above(start);
         self.clearing.store(false, Ordering::SeqCst);
     }
 
-    /// Brings the words above a name's to what they are to be; see invariant 2. The caller has `summing`.
-    fn sum_up(&self, start: TopPrefix) {
+    /// Updates the bits above a name; see invariant 2. The caller must hold `updating`.
+    fn update_above(&self, start: TopPrefix) {
         let mut bit = start;
         for layer in 1..LAYERS {
-            // SeqCst: in the order that `set` speaks of.
+            // SeqCst: part of the order that `set` relies on.
             let below = self.word(layer - 1, bit).load(Ordering::SeqCst);
             bit /= 64;
             let (word, mask) = (self.word(layer, bit), 1 << (bit % 64));
-            // Release: pairs with the Acquire in `beyond_in_word` and `is_reachable`. Nobody else changes these words.
+            // Release: pairs with the Acquire in `beyond_in_word` and `is_reachable`. No other
+            // thread changes these words.
             match below {
                 0 => word.fetch_and(!mask, Ordering::Release),
                 _ => word.fetch_or(mask, Ordering::Release),
@@ -145,7 +154,7 @@ impl TopBitmap {
         }
     }
 
-    /// The next name after one, or the last one before it.
+    /// Returns the next name after `start`, or the last one before it.
     pub(super) fn beyond(&self, start: TopPrefix, forward: bool) -> Option<TopPrefix> {
         let mut backoff = Backoff::new();
         'again: loop {
@@ -156,7 +165,8 @@ impl TopBitmap {
                     if name.is_some() {
                         return name;
                     }
-                    // A word went to 0 on the way down, and the bit above it will soon be gone, or the word have a bit again.
+                    // A word became 0 on the way down. Soon the bit above it is cleared too, or the
+                    // word has a bit again.
                     backoff.wait();
                     continue 'again;
                 }
@@ -166,16 +176,16 @@ impl TopBitmap {
         }
     }
 
-    /// The bits of a word beyond one of them.
+    /// Returns the nearest bit of a word beyond one of its bits.
     #[inline(always)]
     fn beyond_in_word(&self, layer: usize, bit: u32, forward: bool) -> Option<u32> {
-        // Acquire: pairs with the Release in `set`, `clear` and `sum_up`.
+        // Acquire: pairs with the Release in `set`, `clear` and `update_above`.
         let word = self.word(layer, bit).load(Ordering::Acquire);
         let mask = if forward { (!1) << (bit % 64) } else { !(u64::MAX << (bit % 64)) };
         outermost(word & mask, forward).map(|found| bit / 64 * 64 + found)
     }
 
-    /// The first name, or the last one, below a bit of a layer.
+    /// Returns the first or the last name below a bit of a layer.
     fn descend(&self, layer: usize, mut bit: u32, forward: bool) -> Option<TopPrefix> {
         for layer in (0..layer).rev() {
             // Acquire: as in `beyond_in_word`.
@@ -185,17 +195,17 @@ impl TopBitmap {
         Some(bit)
     }
 
-    /// How many names there are; nobody else uses the index. For the checker.
+    /// Returns the number of names, for the checker. The caller must be the only user of the index.
     pub(super) fn count(&mut self) -> usize {
-        // Relaxed: alone.
+        // Relaxed: there are no other users.
         self.layers[0].iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 
-    /// Whether the bits above say what is below. For the checker.
-    pub(super) fn is_summed_up(&mut self) -> bool {
+    /// Returns whether the upper layers match the layers below, for the checker.
+    pub(super) fn is_consistent(&mut self) -> bool {
         (1..LAYERS).all(|layer| {
             self.layers[layer - 1].iter().zip(0_u32..).all(|(below, bit)| {
-                // Relaxed: alone.
+                // Relaxed: there are no other users.
                 let is_set = self.word(layer, bit).load(Ordering::Relaxed) >> (bit % 64) & 1 != 0;
                 is_set == (below.load(Ordering::Relaxed) != 0)
             })
@@ -203,7 +213,7 @@ impl TopBitmap {
     }
 }
 
-/// The first bit of a word, or the last one.
+/// Returns the first or the last bit of a word.
 #[inline(always)]
 fn outermost(word: u64, forward: bool) -> Option<u32> {
     match word {
@@ -234,7 +244,7 @@ mod tests {
                 top.clear(name);
                 model.remove(&name);
             }
-            assert!(top.is_summed_up());
+            assert!(top.is_consistent());
             for around in names.iter().flat_map(|&name| [name.saturating_sub(1), name]) {
                 assert_eq!(top.has(around), model.contains(&around));
                 assert_eq!(top.beyond(around, true), model.range(around + 1..).next().copied());
@@ -244,7 +254,8 @@ mod tests {
         assert_eq!(top.count(), 0);
     }
 
-    /// Who has set a bit finds a way to it from anywhere, although others clear the bits beside it all the time.
+    /// A thread that has set a bit finds a path to it from anywhere, while other threads clear the
+    /// bits beside it.
     #[test]
     fn a_name_is_found_while_its_neighbours_change() {
         let top = TopBitmap::new(&Arena::new(), false);
@@ -262,6 +273,6 @@ mod tests {
             }
         });
         let mut top = top;
-        assert!(top.count() == 0 && top.is_summed_up());
+        assert!(top.count() == 0 && top.is_consistent());
     }
 }

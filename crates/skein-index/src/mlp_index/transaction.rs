@@ -1,22 +1,28 @@
-//! Changes: copies of some buckets, changed in private, then put in place all at once.
+//! Transactions: copy some buckets, change the copies, then replace all originals at once.
 //!
 //! ```text
-//!   take ─► copy, with its version       set, remove, place ─► the copies       lock ─► all of them, each only if it is as it was copied
-//!                                                                               apply ─► write all, unlock all
+//!   take ─► copy, with its version
+//!   set, remove, place ─► change the copies
+//!   lock ─► lock every bucket, if it is still as it was copied
+//!   apply ─► write all, unlock all
 //! ```
 //!
-//! Every write is one such change. A lock is never waited for: if one cannot be had, the change is given up, its locks are given back, and the writer
-//! plans anew; so there is no deadlock. The protocol for many threads is ours (the paper's index has one).
+//! Every write is one such transaction. It never waits for a lock. If a lock fails, it releases the
+//! others, and the writer plans anew. So there is no deadlock. The protocol for many threads is
+//! ours; the paper's index has one thread.
 //!
 //! # Invariants
-//! 1. All that a change relies on is in buckets that it took: the nodes that it changes, both buckets of each name that it adds, and the nodes that
-//!    it takes a least key from. Unlocking counts as a change of all of them. So of two changes of which one relies on what the other one did,
-//!    one is given up.
-//! 2. The least key of an inner node is that of its first child. A removal takes it from a child that it holds; an insert below that child which
-//!    would make it less changes the child, and so one of both is given up. An insert that leaves the child as it is has a
-//!    greater key than the child's least one, and needs no change above.
-//! 3. Nodes are read one after the other, from above. Before a change relies on a least key above that stays what it is, it looks whether that is
-//!    still so, after all that it holds was read: then all of it was there at one moment, and who changes that key later has to take what is held.
+//! 1. A transaction relies only on buckets that it took: those of the nodes that it changes, both
+//!    buckets of each name that it adds, and those of the nodes whose least key it copies.
+//!    Unlocking counts as a change of all of them. So if one of two transactions relies on
+//!    something that the other changes, one of them fails.
+//! 2. The least key of an inner node is that of its first child. A removal copies it from a child
+//!    whose bucket it holds. An insert that lowers the least key of that child changes the child,
+//!    so one of the two fails. An insert that does not lower it needs no change above the child.
+//! 3. A search reads nodes one after the other, from the top. If a transaction relies on the least
+//!    key of a node above that stays unchanged, it checks that node again after it has copied
+//!    everything that it holds. Then all of this was there at one moment. A writer that changes
+//!    that key later must take a bucket that is held here.
 
 use arrayvec::ArrayVec;
 
@@ -29,17 +35,18 @@ use super::table::MlpTable;
 use super::versions::{StripeVersions, VersionStripe};
 use crate::linear_hashing::LinearHashSize;
 
-/// Buckets in a change.
+/// The buckets of a transaction.
 const BUCKETS_MAX: usize = 48;
-/// Places that moves leave for the nodes that are to be placed yet: two for each of three.
+/// The room in `places` that moves leave for nodes still to be placed: two places for each of three
+/// nodes, and two for the move itself.
 const PLACES_KEPT: usize = 2 + 2 * 3;
 
-/// Why a change cannot be made as planned.
+/// Why a transaction cannot be completed as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MlpAbort {
-    /// Something has changed: plan anew.
+    /// A bucket has changed: plan anew.
     Changed,
-    /// There is no room for a node near by.
+    /// There is no room for a node nearby.
     Crowded,
 }
 
@@ -51,7 +58,7 @@ struct MlpBucketCopy {
     dirty: bool,
 }
 
-/// Where in a change a node is.
+/// The slot of a node in a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MlpSlot {
     held: usize,
@@ -59,22 +66,22 @@ pub(super) struct MlpSlot {
     is_secondary: bool,
 }
 
-/// A change under way.
 #[derive(Debug)]
 pub(super) struct MlpTransaction<'t, const V: usize> {
     table: &'t MlpTable<V>,
     size: LinearHashSize,
     held: ArrayVec<MlpBucketCopy, BUCKETS_MAX>,
-    /// The stripes that are locked, with their versions.
+    /// The locked stripes, with their versions.
     locked: ArrayVec<(VersionStripe, u64), BUCKETS_MAX>,
-    /// Where nodes were put: the bits of the place, and the bucket that they meant.
+    /// The buckets of the nodes that were put there: the bits that determine the bucket, and its
+    /// number.
     places: ArrayVec<(u32, u32), { 2 * BUCKETS_MAX }>,
-    /// How many slots are taken, and how many given up.
+    /// How many slots become used, and how many become free.
     taken: usize,
     given: usize,
-    /// How many nodes go to another bucket.
+    /// How many nodes move to other buckets.
     moved: u32,
-    /// Whether there was no room for a node.
+    /// Whether both buckets of a node were full.
     pub(super) crowded: bool,
 }
 
@@ -84,7 +91,8 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Self::for_size(table, table.size())
     }
 
-    /// A change that puts nodes where they belong in a table of a size, which is the table's own unless the change makes it so.
+    /// Creates a transaction that puts nodes where they belong in a table of this size. The size
+    /// must be the table's, unless the transaction itself changes it.
     #[inline(always)]
     pub(super) fn for_size(table: &'t MlpTable<V>, size: LinearHashSize) -> Self {
         Self {
@@ -100,7 +108,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         }
     }
 
-    /// Copies a bucket, unless it was copied before.
+    /// Copies a bucket, unless it was copied before. Returns its index in the transaction.
     pub(super) fn take(&mut self, bucket: u32) -> Result<usize, MlpAbort> {
         if let Some(held) = self.held.iter().position(|held| held.bucket == bucket) {
             return Ok(held);
@@ -112,7 +120,8 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(self.held.len() - 1)
     }
 
-    /// Takes the bucket of a node, which must be as the node was found; returns where it is.
+    /// Copies the bucket of a node, which must be unchanged since it was found. Returns the node's
+    /// slot.
     pub(super) fn take_found(&mut self, seen: &FoundRawNode) -> Result<MlpSlot, MlpAbort> {
         let held = self.take(seen.bucket)?;
         if self.held[held].seen != seen.version {
@@ -123,23 +132,24 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(MlpSlot { held, slot, is_secondary: head & SECONDARY != 0 })
     }
 
-    /// The copy of a bucket, to be changed.
+    /// Returns the copy of a bucket, to be changed.
     pub(super) fn image(&mut self, held: usize) -> &mut MlpBucketImage {
         let held = &mut self.held[held];
         held.dirty = true;
         &mut held.image
     }
 
-    /// Gives those nodes another least key, from the last one upward, whose own one `goes`. The first one above whose own stays is as it was seen
+    /// Sets the least key of the nodes `above` to `bits`, from the last one upward, while their own
+    /// one satisfies `moves`. The first node that does not must be unchanged since it was read
     /// (invariant 3).
     pub(super) fn set_leasts(
         &mut self,
         above: &[FoundRawNode],
-        goes: impl Fn(u64) -> bool,
+        moves: impl Fn(u64) -> bool,
         bits: u64,
     ) -> Result<(), MlpAbort> {
         for seen in above.iter().rev() {
-            if !goes(seen.node(&self.table.seeds).bits) {
+            if !moves(seen.node(&self.table.seeds).bits) {
                 let is_stale = self.table.versions.changed(seen.bucket, seen.version);
                 return if is_stale { Err(MlpAbort::Changed) } else { Ok(()) };
             }
@@ -148,7 +158,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Gives an inner node another least key.
+    /// Sets the least key of an inner node.
     fn set_least(&mut self, seen: &FoundRawNode, bits: u64) -> Result<(), MlpAbort> {
         let MlpSlot { held, slot, .. } = self.take_found(seen)?;
         let head = &mut self.image(held).0[2 * slot];
@@ -156,13 +166,12 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Gives the leaf at a spot its value.
+    /// Sets the value of the leaf in a slot.
     #[inline(always)]
     pub(super) fn set_value(&mut self, spot: MlpSlot, value: u64) {
         self.image(spot.held).0[2 * spot.slot + 1] = value;
     }
 
-    /// Takes a node out.
     pub(super) fn remove(&mut self, seen: &FoundRawNode) -> Result<(), MlpAbort> {
         let MlpSlot { held, slot, .. } = self.take_found(seen)?;
         let words = self.image(held).remove(slot);
@@ -170,7 +179,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Puts a node in the place of another one of the same name, in the same bucket if there is room.
+    /// Replaces a node by another one with the same name, in the same bucket if there is room.
     pub(super) fn replace(&mut self, seen: &FoundRawNode, node: &MlpNode) -> Result<(), MlpAbort> {
         let MlpSlot { held, slot, is_secondary } = self.take_found(seen)?;
         let words = node.words(is_secondary);
@@ -190,7 +199,8 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Adds a node, in one of its buckets; returns where it is, until the change moves others.
+    /// Adds a node in one of its buckets. Returns its slot, which is valid until the transaction
+    /// moves other nodes.
     pub(super) fn place(&mut self, node: &MlpNode) -> Result<MlpSlot, MlpAbort> {
         let (key, level) = (node.key(), node.level);
         let (name, places) = (NodeName::of(key, level), places(key, level, &self.table.seeds));
@@ -203,7 +213,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         self.note_places(places, pair);
         let need = node.slots();
         let held = self.bucket_with_room(first, second, need).ok_or(MlpAbort::Crowded)?;
-        // Where both are the same bucket, the node is there as in its primary one.
+        // If both buckets are the same one, the node counts as being in its primary bucket.
         let is_secondary = held != first;
         let slot = self.image(held).put(&node.words(is_secondary)).ok_or(MlpAbort::Crowded)?;
         self.taken += need;
@@ -214,28 +224,27 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         self.places.extend([(places as u32, pair.primary), ((places >> 32) as u32, pair.secondary)]);
     }
 
-    /// One of two buckets, with so many free slots, which may have to be made.
+    /// Returns one of two buckets with `need` free slots. Moves other nodes if necessary.
     fn bucket_with_room(&mut self, first: usize, second: usize, need: usize) -> Option<usize> {
-        // The primary one if it can be: who looks up many keys asks for those first (`batch.rs`).
+        // Prefers the primary bucket, because batches of lookups read it first (`batch.rs`).
         let held = if self.free(first) < need { second } else { first };
         if self.free(held) >= need {
             return Some(held);
         }
         self.crowded = true;
-        displacement::make(self, [first, second], need)
+        displacement::make_room(self, [first, second], need)
     }
 
-    /// How many slots of a bucket that was taken are free, as it is to be.
+    /// Returns the number of free slots of a copied bucket.
     pub(super) fn free(&self, held: usize) -> usize {
         self.held[held].image.free()
     }
 
-    /// The number of a bucket that was taken.
     pub(super) fn number(&self, held: usize) -> u32 {
         self.held[held].bucket
     }
 
-    /// A bucket as it is to be if it was taken; a hint otherwise.
+    /// Returns the planned state of a bucket if it was copied, else a hint of its present state.
     pub(super) fn image_of(&self, bucket: u32) -> MlpBucketImage {
         match self.held.iter().find(|held| held.bucket == bucket) {
             Some(held) => held.image,
@@ -243,17 +252,17 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         }
     }
 
-    /// Asks for the buckets of a node that is to be placed.
-    pub(super) fn ask(&self, node: &MlpNode) {
+    /// Prefetches the buckets of a node that will be placed.
+    pub(super) fn prefetch_node(&self, node: &MlpNode) {
         self.table.prefetch(self.table.pair(node.key(), node.level, self.size));
     }
 
-    /// Asks for a bucket.
     pub(super) fn prefetch(&self, bucket: u32) {
         self.table.prefetch_bucket(bucket);
     }
 
-    /// Moves a node, known by its first word, from its bucket to its other one; false if there is no such node any more, or no room for it.
+    /// Moves the node with this first word from its bucket to its other one. Returns false if there
+    /// is no such node any more, or no room for it.
     pub(super) fn move_node(&mut self, from: u32, head: u64, to: u32) -> bool {
         let (Ok(old), Ok(new)) = (self.take(from), self.take(to)) else { return false };
         let found = self.held[old].image.slot_of(head);
@@ -273,25 +282,26 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         true
     }
 
-    /// The other bucket of a node in a bucket.
+    /// Returns the other bucket of a node.
     #[inline(always)]
     pub(super) fn other(&self, head: u64, bucket: u32) -> u32 {
         home_of(places_of(head, bucket, &self.table.seeds), moved(head), self.size)
     }
 
-    /// Moves those nodes of a bucket whose place is `to` in a table of a size to that bucket, which is empty.
+    /// Moves the nodes that belong to bucket `to` in a table of this size to that bucket, which
+    /// must be empty.
     pub(super) fn split(&mut self, from: usize, to: usize, size: LinearHashSize) {
         let (bucket, new) = (self.held[from].bucket, self.held[to].bucket);
-        let goes = |head| home_of(places_of(head, bucket, &self.table.seeds), head, size) == new;
-        let ([stay, go], moved) = self.held[from].image.parted(goes);
+        let moves = |head| home_of(places_of(head, bucket, &self.table.seeds), head, size) == new;
+        let ([stay, go], moved) = self.held[from].image.parted(moves);
         (*self.image(from), *self.image(to)) = (stay, go);
         self.moved += moved;
     }
 
-    /// Moves all nodes of a bucket to another one, as they are.
+    /// Moves all nodes of a bucket, unchanged, to another bucket.
     pub(super) fn move_all(&mut self, from: usize, to: usize) -> Result<(), MlpAbort> {
         let image = self.held[from].image;
-        displacement::make(self, [to, to], image.used()).ok_or(MlpAbort::Crowded)?;
+        displacement::make_room(self, [to, to], image.used()).ok_or(MlpAbort::Crowded)?;
         for (slot, _) in image.heads() {
             self.image(to).put(&image.words(slot)).ok_or(MlpAbort::Crowded)?;
             self.moved += 1;
@@ -300,10 +310,12 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Locks all buckets of the change; afterwards nobody else changes them. If one is not as it was, none is locked.
+    /// Locks all buckets of the transaction. If one has changed, locks none.
     pub(super) fn lock(&mut self) -> Result<(), MlpAbort> {
         self.lock_buckets()?;
-        // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
+        // If the table has grown since the plan was made, a node may belong to another bucket now.
+        // It would be split off from a bucket that is locked here, so it cannot move after this
+        // check.
         let size = self.table.size();
         if size.buckets() != self.size.buckets()
             && self.places.iter().any(|&(bits, bucket)| size.bucket_of(bits) != bucket)
@@ -314,7 +326,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// The same for who changes the size.
+    /// The same for a transaction that changes the size.
     pub(super) fn lock_buckets(&mut self) -> Result<(), MlpAbort> {
         for held in &self.held {
             let stripe = StripeVersions::stripe(held.bucket);
@@ -334,14 +346,14 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Puts the locked buckets in place, calls `published`, and unlocks them.
+    /// Writes the locked buckets, calls `published`, and unlocks them.
     pub(super) fn apply_with(&mut self, published: impl FnOnce()) {
         for held in self.held.iter().filter(|held| held.dirty) {
             self.table.write(held.bucket, &held.image);
         }
         published();
         self.unlock(true);
-        // Models do without: it orders nothing, and is one more step to interleave.
+        // Models skip this: it orders nothing and would add a step to interleave.
         if !cfg!(skein_loom) {
             let thread = self.held.first().map_or(0, |held| held.bucket as usize);
             if self.taken != self.given {
@@ -362,7 +374,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
     }
 }
 
-/// The bucket where a node of these places with this first word belongs.
+/// Returns the bucket of a node, from a result of [`places`] and the node's first word.
 #[inline(always)]
 fn home_of(places: u64, head: u64, size: LinearHashSize) -> u32 {
     size.bucket_of(if head & SECONDARY == 0 { places } else { places >> 32 } as u32)

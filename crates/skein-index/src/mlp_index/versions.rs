@@ -1,19 +1,22 @@
-//! Versions of buckets, each shared by many: a small array beside the table.
+//! The versions of buckets: a small array beside the table, each word shared by many buckets.
 //!
-//! Four slots fill a cache line, so a bucket has no place for a version of its own. A bucket's version is that of its stripe; buckets that share
-//! one are locked together, and a reader of one may have to read again because of another.
+//! Four slots fill a cache line, so a bucket has no room for a version of its own. The version of a
+//! bucket is that of its stripe. Buckets of one stripe are locked together, and a change of one
+//! makes readers of the others repeat their reads.
 //!
 //! ```text
 //!   63                                  1      0
 //!  ┌─────────────────────────────────────┬────────┐
-//!  │ how many changes there were         │ locked │
+//!  │ number of changes                   │ locked │
 //!  └─────────────────────────────────────┴────────┘
 //! ```
 //!
 //! # Invariants
 //! 1. Only the holder of a stripe's lock changes its buckets.
-//! 2. Unlocking after a change adds one, also if nothing was written: who relied on the bucket is not to be relied on any more (`change.rs`).
-//! 3. What a reader took from a bucket whose stripe was not locked, and is the same afterwards, was there at one moment.
+//! 2. Unlocking after a change adds one, even if the bucket itself was not written: other
+//!    transactions that relied on the bucket must fail (`transaction.rs`).
+//! 3. A reader's copy of a bucket is consistent if the stripe was unlocked before the reads and has
+//!    the same version after them.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
@@ -21,15 +24,14 @@ use skein_sync::spin::Backoff;
 use super::table::line_of;
 use crate::memory::{Arena, AtomicWords};
 
-/// How many stripes there are: 16 KiB of them, half of a core's first cache.
+/// The number of stripes. Their 16 KiB are half of a core's first-level cache.
 const STRIPES: usize = if cfg!(skein_loom) { 4 } else { 2048 };
 const LOCKED: u64 = 1;
 const ONE: u64 = 2;
 
-/// A stripe.
+/// The number of a stripe.
 pub(super) type VersionStripe = usize;
 
-/// The versions.
 #[derive(Debug)]
 pub(super) struct StripeVersions(AtomicWords);
 
@@ -38,7 +40,7 @@ impl StripeVersions {
         Self(AtomicWords::new(arena, STRIPES, false))
     }
 
-    /// The stripe of a bucket.
+    /// Returns the stripe of a bucket.
     #[inline(always)]
     pub(super) fn stripe(bucket: u32) -> VersionStripe {
         line_of(bucket) % STRIPES
@@ -46,11 +48,11 @@ impl StripeVersions {
 
     #[inline(always)]
     fn word(&self, stripe: VersionStripe) -> &AtomicU64 {
-        // The remainder tells the compiler that it is in the array; both are constants.
+        // The remainder proves to the compiler that the index is in bounds; both are constants.
         &self.0[stripe % STRIPES]
     }
 
-    /// A bucket's version, once nobody has it locked.
+    /// Returns the version of a bucket; waits while the stripe is locked.
     #[inline(always)]
     pub(super) fn stable(&self, bucket: u32) -> u64 {
         let word = self.word(Self::stripe(bucket));
@@ -73,21 +75,23 @@ impl StripeVersions {
         }
     }
 
-    /// Whether a bucket may not be what it was at a version, which came from [`Self::stable`].
+    /// Returns whether a bucket may have changed since `version`, which must come from
+    /// [`Self::stable`].
     #[inline(always)]
     pub(super) fn changed(&self, bucket: u32, version: u64) -> bool {
-        // The loads of the bucket's words are Acquire, so this one comes after them; whoever wrote what they saw had locked the stripe.
+        // Relaxed: the loads of the bucket's words before this one are Acquire, so this load cannot
+        // move before them. If one of them returned a new word, its writer's lock is visible here.
         self.word(Self::stripe(bucket)).load(Ordering::Relaxed) != version
     }
 
-    /// Locks a stripe if its version is still `seen`.
+    /// Locks a stripe if its version is still `seen`. Returns whether it did.
     #[inline(always)]
     pub(super) fn lock(&self, stripe: VersionStripe, seen: u64) -> bool {
         // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read then.
         self.word(stripe).compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Unlocks a stripe that was locked at a version, with the next one if it is `changed`.
+    /// Unlocks a stripe that was locked at version `seen`; with the next version if `changed`.
     #[inline(always)]
     pub(super) fn unlock(&self, stripe: VersionStripe, seen: u64, changed: bool) {
         // Release: pairs with the Acquire in `stable` and `lock`.

@@ -1,16 +1,17 @@
-//! Walks: from leaf to leaf, in order, either way.
+//! The walk behind a cursor: from leaf to leaf, in order, in both directions.
 //!
 //! ```text
-//!   names of three symbols ─► inner nodes, each with the children still to come ─► leaf
+//!   names of three symbols ─► inner nodes, each with its remaining children ─► leaf
 //! ```
 //!
-//! The children of a node, and the names after this one, are known before they are looked at; so a walk asks for some of them ahead, few at first and
-//! more the longer it goes on.
+//! The children of a node, and the names of three symbols after this one, are known before they are
+//! read. So a walk prefetches some of them, few at first and more as it continues.
 //!
 //! # Why no key is missed
-//! What a node, or the flat bitmap, has said at one moment about which children there are is good for the whole walk: a key that was there all the time is
-//! below one of them. And a child, when it is read, has all keys below its name. That a child is not found says
-//! nothing (`search.rs`): then the walk is broken, and begins anew after the last key that it gave.
+//! A walk may use the set of children that a node or the flat bitmap had at one moment until it
+//! ends: a key that was present all the time is below one of these children. And a child, when it
+//! is read, has all keys below its name. A child that is not found proves nothing (`search.rs`).
+//! Then the walk fails, and the cursor begins another one after the last returned key.
 
 use arrayvec::ArrayVec;
 
@@ -24,29 +25,29 @@ use super::search::{FoundRawNode, Inconclusive, MlpPath, child_name};
 use super::top_bitmap::{TopPrefix, bits_from, start_of};
 use crate::slot::Slot;
 
-/// The most names or children that are asked for ahead.
+/// The most names or children to prefetch.
 const AHEAD_MAX: usize = 8;
 
-/// An inner node on the way.
+/// An inner node on the path of the walk.
 #[derive(Clone, Copy, Debug)]
 struct WalkFrame {
     node: MlpNode,
-    /// The children to come, and those of them that were not asked for.
+    /// The remaining children, and those of them that are not prefetched yet.
     rest: ChildSet,
-    unasked: ChildSet,
+    to_prefetch: ChildSet,
 }
 
-/// A walk.
 #[derive(Debug)]
 pub(super) struct MlpWalk {
     forward: bool,
-    /// What it began from, and the way there, whose nodes are taken apart when the walk comes back to them.
+    /// The key of the seek, and its path. The walk decodes the nodes of the path when it returns to
+    /// them.
     from: ShortKey,
-    way: MlpPath,
+    path: MlpPath,
     frames: ArrayVec<WalkFrame, 6>,
-    /// A leaf that comes before all others.
+    /// A leaf to return before all others.
     first: Option<(ShortKey, u64)>,
-    /// The names of three symbols that come next, and the last one that was looked for.
+    /// The next names of three symbols, and the last one that was looked up.
     starts: ArrayVec<TopPrefix, AHEAD_MAX>,
     last_start: Option<TopPrefix>,
     ahead: usize,
@@ -57,7 +58,7 @@ impl MlpWalk {
         Self {
             forward: true,
             from: ShortKey::LAST,
-            way: MlpPath::default(),
+            path: MlpPath::default(),
             frames: ArrayVec::new(),
             first: None,
             starts: ArrayVec::new(),
@@ -70,7 +71,7 @@ impl MlpWalk {
         self.forward
     }
 
-    /// Makes it ready to go on from a key.
+    /// Prepares the walk to continue from a key.
     pub(super) fn seek<S: Slot, const V: usize>(
         &mut self,
         index: &MlpIndex<S, V>,
@@ -82,8 +83,8 @@ impl MlpWalk {
         self.frames.clear();
         self.starts.clear();
         self.last_start = Some(start_of(key.bits));
-        index.descend(key, &mut self.way)?;
-        let Some(seen) = &self.way.stop else { return Ok(()) };
+        index.descend(key, &mut self.path)?;
+        let Some(seen) = &self.path.stop else { return Ok(()) };
         let node = seen.node(&index.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } => {
@@ -104,25 +105,26 @@ impl MlpWalk {
         Ok(())
     }
 
-    /// Takes up a node, which the key it began from shares to its depth, for the children beyond the key's.
+    /// Continues with the children of a node beyond the symbol of the seek's key. The key must
+    /// share all symbols of the node.
     fn enter_beyond(&mut self, node: &MlpNode) {
         if let MlpNodeBody::Inner { depth, children } = node.body {
             let symbol = self.from.symbol(depth);
             let rest = if self.forward { children.above(symbol) } else { children.below(symbol) };
-            self.frames.push(WalkFrame { node: *node, rest, unasked: rest });
+            self.frames.push(WalkFrame { node: *node, rest, to_prefetch: rest });
         }
     }
 
-    /// Takes up a node, and asks for some of its children.
+    /// Continues with the children of a node, and prefetches some of them.
     fn enter<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, node: &MlpNode, children: ChildSet) {
-        let mut frame = WalkFrame { node: *node, rest: children, unasked: children };
-        self.ask_for_the_least(index, node);
-        (0..self.ahead).for_each(|_| frame.ask(index, self.forward));
+        let mut frame = WalkFrame { node: *node, rest: children, to_prefetch: children };
+        self.prefetch_least(index, node);
+        (0..self.ahead).for_each(|_| frame.prefetch_next(index, self.forward));
         self.frames.push(frame);
     }
 
-    /// Asks for the nodes further down, along the least key below a node, which is known.
-    fn ask_for_the_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
+    /// Prefetches the deeper nodes along the least key below a node, which is known.
+    fn prefetch_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
         let MlpNodeBody::Inner { depth, .. } = node.body else { return };
         let further = index.levels() & u32::MAX << (depth + 2);
         if self.forward && further != 0 {
@@ -133,7 +135,7 @@ impl MlpWalk {
         }
     }
 
-    /// The next leaf, its key and its value's word; none at the end.
+    /// Returns the key and the value's word of the next leaf, or `None` at the end.
     #[inline]
     pub(super) fn next<S: Slot, const V: usize>(
         &mut self,
@@ -152,7 +154,8 @@ impl MlpWalk {
         }
     }
 
-    /// The next child of the innermost node that has one, or the next one from the top; none at the end.
+    /// Returns the next child of the innermost node that has one, or the next node of the top.
+    /// Returns `None` at the end.
     #[inline]
     fn next_node<S: Slot, const V: usize>(
         &mut self,
@@ -161,18 +164,18 @@ impl MlpWalk {
         loop {
             while let Some(frame) = self.frames.last_mut() {
                 if let Some(symbol) = frame.take(self.forward) {
-                    frame.ask(index, self.forward);
+                    frame.prefetch_next(index, self.forward);
                     return index.child(&frame.node, symbol).map(Some);
                 }
                 self.frames.pop();
             }
-            let Some(seen) = self.way.above.pop() else { break };
+            let Some(seen) = self.path.above.pop() else { break };
             self.enter_beyond(&seen.node(&index.table.seeds));
         }
         self.next_start(index).map(|start| index.node(least_of(start), LEVEL_MIN)).transpose()
     }
 
-    /// The next name of three symbols; asks for those after it.
+    /// Returns the next name of three symbols, and prefetches those after it.
     fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
         while self.starts.len() < self.ahead {
             let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
@@ -187,18 +190,17 @@ impl MlpWalk {
 }
 
 impl WalkFrame {
-    /// The next child.
     fn take(&mut self, forward: bool) -> Option<u8> {
         let symbol = if forward { self.rest.first() } else { self.rest.last() }?;
         self.rest.remove(symbol);
         Some(symbol)
     }
 
-    /// Asks for another child.
-    fn ask<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
-        let symbol = if forward { self.unasked.first() } else { self.unasked.last() };
+    /// Prefetches another child.
+    fn prefetch_next<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
+        let symbol = if forward { self.to_prefetch.first() } else { self.to_prefetch.last() };
         if let Some(symbol) = symbol {
-            self.unasked.remove(symbol);
+            self.to_prefetch.remove(symbol);
             if let Some((key, level)) = child_name(&self.node, symbol) {
                 index.table.prefetch(index.table.pair(key, level, index.table.size()));
             }
@@ -206,7 +208,7 @@ impl WalkFrame {
     }
 }
 
-/// A key that begins so.
+/// Returns a key that begins with this name.
 fn least_of(start: TopPrefix) -> ShortKey {
     ShortKey { bits: bits_from(start), len: 0 }
 }

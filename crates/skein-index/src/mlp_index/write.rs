@@ -1,13 +1,17 @@
-//! Writes: the value of a key that is there, and keys that come.
+//! Writes: set the value of a present key, or insert a key.
 //!
 //! ```text
-//!   no key begins so          a leaf of level 3
-//!   a leaf, or an inner node  ┌ inner node, as deep as both share ┐      a node is split: what was there goes down a level, under another name
-//!   that the key parts from   │ what was there      a new leaf    │
-//!   no such child             the node gets another symbol, and a new leaf
+//!   the path ends at          the transaction
+//!   no node                   adds a leaf of level 3
+//!   a leaf, or an inner node  splits the node: it moves down a level, under another name;
+//!   where the key diverges    ┌ a new inner node, as deep as both share ┐ replaces it, with
+//!                             │ the old node               a new leaf   │ as its children
+//!   an inner node without     adds a symbol to the node, and a leaf
+//!   that child
 //! ```
 //!
-//! Where the new key is the least of all below a node, the nodes above it get another least key, as far up as that is so (section 4.2, insert).
+//! If the new key is the least one below a node, the node gets it as its least key, and so do the
+//! nodes above as far as that holds (section 4.2, insert).
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -31,15 +35,15 @@ impl From<Inconclusive> for MlpAbort {
     }
 }
 
-/// What came of a try to write.
+/// The result of an attempt to write.
 enum WriteAttempt<'g, S: Slot> {
     Done(Computed<'g, S>),
-    /// The key is to be removed, and nobody else changes it meanwhile.
+    /// The key is to be removed. No other writer changes it until the claim is dropped.
     Claimed(KeyClaim<'g>),
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Does what `change` decides about a key.
+    /// Applies the decision of `change` to a key.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: ShortKey,
@@ -53,7 +57,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 Ok(WriteAttempt::Done(computed)) => return Ok(computed),
                 Ok(WriteAttempt::Claimed(claim)) => {
                     let before = self.take_out(key, Some(&claim), guard);
-                    assert!(before.is_some(), "a claimed key stays until its claimer removes it");
+                    assert!(before.is_some(), "a claimed key must stay until its claimer removes it");
                     return Ok(Computed { before, changed: true });
                 }
                 Err(MlpAbort::Crowded) => self.grow()?,
@@ -77,17 +81,18 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let node = seen.node(&self.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } if node.key() == key => {
-                self.update(key, (seen, value), change, guard)
+                self.update(key, seen, value, change, guard)
             }
             _ => self.add(key, &path, Some((seen, node)), change),
         }
     }
 
-    /// Changes the value of a key that is there.
+    /// Applies the decision of `change` to a present key.
     fn update<'g, G: Guard>(
         &'g self,
         key: ShortKey,
-        (seen, old): (&FoundRawNode, u64),
+        seen: &FoundRawNode,
+        old: u64,
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
@@ -95,7 +100,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let spot = plan.take_found(seen)?;
         plan.lock()?;
         self.claims.check(key)?;
-        // SAFETY: the word is in the index, and is retired, if at all, under this guard or a later one.
+        // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
+        // all.
         let before = unsafe { S::borrow(old) };
         match change.call(Some(before)) {
             index::ComputeAction::Keep => {
@@ -105,14 +111,14 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
-                // SAFETY: the old word is out of the index, which owned it.
+                // SAFETY: the old word is no longer in the index, which owned it.
                 unsafe { retire_value::<S>(old, guard) };
                 Ok(WriteAttempt::Done(Computed { before: Some(before), changed: true }))
             }
         }
     }
 
-    /// Adds a key that is not there.
+    /// Adds an absent key, if `change` says so.
     fn add<'g>(
         &'g self,
         key: ShortKey,
@@ -142,7 +148,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 }
 
-/// Plans a leaf for a key where its path ends, at a node if there is one; returns its level, and where it is.
+/// Plans a leaf for a key at the end of its path, where there may be a node. Returns the leaf's
+/// level and slot.
 fn plan_leaf<const V: usize>(
     plan: &mut MlpTransaction<'_, V>,
     key: ShortKey,
@@ -154,9 +161,9 @@ fn plan_leaf<const V: usize>(
     };
     let (here, depth, below) = part(&node, key);
     let leaf = MlpNode::leaf(key, depth + 1, 0);
-    plan.ask(&leaf);
+    plan.prefetch_node(&leaf);
     if let Some(below) = &below {
-        plan.ask(below);
+        plan.prefetch_node(below);
     }
     if key.bits < node.bits {
         plan.set_leasts(&path.above, |least| key.bits < least, key.bits)?;
@@ -165,12 +172,13 @@ fn plan_leaf<const V: usize>(
     if let Some(below) = below {
         plan.place(&below)?;
     }
-    // It comes last, so nobody moves it afterwards.
+    // The leaf is placed last, so that no later step of the plan moves it.
     Ok((depth + 1, plan.place(&leaf)?))
 }
 
-/// What a node becomes when a key is added below it that it has no child for: an inner node with the key's symbol, how deep it is, and what goes down
-/// a level, if anything does.
+/// Plans how a node changes when a key is added below it. Returns the inner node with the key's
+/// symbol, its depth, and the old node one level deeper, unless the old node only gets another
+/// child.
 fn part(node: &MlpNode, key: ShortKey) -> (MlpNode, u32, Option<MlpNode>) {
     let least = node.bits.min(key.bits);
     let shared = key.shared_bytes(node.bits);

@@ -1,4 +1,4 @@
-//! Maps whose values count.
+//! Maps whose values are counters.
 
 use skein_sync::reclaim::Guard;
 
@@ -9,15 +9,14 @@ use crate::slot::Inline;
 macro_rules! increments {
     ($($t:ty),*) => {$(
         impl<K: MlpKey> MlpMap<K, Inline<$t>> {
-            /// Adds `by` to the value of `key`, which counts as 0 if it is absent; returns the sum. It wraps around at the ends of the
-            /// value's type, as atomic integers do.
+            /// Adds `by` to the value of `key`, or to 0 if the key is absent. Returns the sum.
+            /// Overflow wraps around, as in atomic integers.
             ///
             /// # Errors
-            /// [`MlpError`], and then nothing was changed.
+            /// [`MlpError`]; then the map is unchanged.
             ///
             /// ```
             /// use skein_index::{Inline, MlpMap};
-            ///
             #[doc = concat!("let counts = MlpMap::<u64, Inline<", stringify!($t), ">>::new();")]
             /// let guard = counts.collector().enter();
             /// assert_eq!(counts.increment(80, 1, &guard)?, 1);

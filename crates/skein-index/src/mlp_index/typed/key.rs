@@ -1,24 +1,26 @@
-//! Key types, and how they become byte strings in the same order.
+//! Key types, and their conversion to byte strings in the same order.
 //!
 //! ```text
-//!   u64, u32        big-endian                                0, 1, ...                        00000000 .. ffffffff
-//!   i64, i32        the sign turned, then the same            MIN, ..., -1, 0, ...             00000000 .. 7fffffff 80000000 ..
-//!   f64             its bits as an i64, of a negative one     -inf, ..., -0.0, 0.0, ..., inf
-//!                   all but the sign turned
+//!   u64, u32        big-endian                        0, 1, ...               00000000 .. ffffffff
+//!   i64, i32        sign bit flipped, then the same   MIN, ..., -1, 0, ...    00000000 .. 7fffffff
+//!                                                                             80000000 ..
+//!   f64             its bits as an i64; if negative,  -inf, ..., -0.0, 0.0, ..., inf
+//!                   with all bits but the sign flipped
 //!   (u32, u32)      one u64, the first half on top
 //! ```
 //!
-//! Codes of one type are of one length, so their bytes alone decide.
+//! All codes of one type have the same length, so the bytes alone decide the order.
 
 use super::ShortBytes;
 use crate::index::IndexError;
 
-/// A type of keys that an [`MlpMap`](super::MlpMap) takes.
+/// A type of keys for an [`MlpMap`](super::MlpMap).
 ///
-/// The law, of all keys that have a code: `a < b` if and only if the code of `a` is before that of `b`, and decoding gives back what was
-/// encoded. A type that breaks it gets wrong answers, and no undefined behaviour.
+/// An implementation must satisfy a law, for all keys that have a code: `a < b` if and only if the
+/// code of `a` is before that of `b`, and decoding a key's code returns the key. If a type breaks
+/// the law, its maps return wrong answers, but there is no undefined behavior.
 ///
-/// A type of your own is best made of one that is here:
+/// The simplest way to support your own type is to convert it to one of the types here:
 ///
 /// ```
 /// use skein_index::{Inline, MlpError, MlpKey, MlpMap, ShortBytes};
@@ -43,7 +45,7 @@ use crate::index::IndexError;
 /// # Ok::<(), MlpError>(())
 /// ```
 pub trait MlpKey: Copy {
-    /// The key as bytes.
+    /// Returns the key as bytes.
     ///
     /// # Errors
     /// [`MlpError`] if the key has no place in the order.
@@ -56,7 +58,8 @@ pub trait MlpKey: Copy {
     /// ```
     fn encode(self) -> Result<ShortBytes, MlpError>;
 
-    /// The key whose bytes these are. It gets what [`encode`](Self::encode) gave, but must not panic on anything else.
+    /// Returns the key of these bytes. A map passes only results of [`encode`](Self::encode), but
+    /// the method must not panic on other bytes.
     ///
     /// ```
     /// use skein_index::MlpKey;
@@ -66,7 +69,7 @@ pub trait MlpKey: Copy {
     fn decode(code: ShortBytes) -> Self;
 }
 
-/// Why an [`MlpMap`](super::MlpMap) has not done what it was asked for. It is as it was before the call.
+/// The error of an [`MlpMap`](super::MlpMap). The failed call has not changed the map.
 ///
 /// ```
 /// use skein_index::{Inline, MlpError, MlpMap};
@@ -75,24 +78,24 @@ pub trait MlpKey: Copy {
 /// let guard = map.collector().enter();
 /// let refused = map.insert(f64::NAN, Inline(1_u64), &guard).unwrap_err();
 /// assert_eq!(refused, MlpError::NotANumber { bits: f64::NAN.to_bits() });
-/// assert!(refused.to_string().starts_with("the key NaN (bits 0x7ff8000000000000) is before, at or after no other float"));
+/// assert!(refused.to_string().starts_with("NaN (bits 0x7ff8000000000000) cannot be a key"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MlpError {
-    /// A float that is not a number was to be put in order.
+    /// The key is NaN, which has no place in the order of floats.
     #[error(
-        "the key NaN (bits {bits:#018x}) is before, at or after no other float; leave it out, or put an infinity in its place"
+        "NaN (bits {bits:#018x}) cannot be a key, because it has no place in the order of floats; leave it out or use an infinity"
     )]
     NotANumber {
         /// The float's bits.
         bits: u64,
     },
-    /// What the index refuses.
+    /// The index refused the write.
     #[error(transparent)]
     Refused(#[from] IndexError),
 }
 
-// The least integer of a type is its sign bit, or 0 if it has none.
+// The least integer of a type is its sign bit, or 0 if it has no sign.
 macro_rules! integers {
     ($($t:ty),*) => {$(
         impl MlpKey for $t {
@@ -109,7 +112,7 @@ macro_rules! integers {
 }
 integers!(u32, u64, i32, i64);
 
-/// Pairs in the order of the first, and then of the second.
+/// Pairs are ordered by the first number, then by the second.
 impl MlpKey for (u32, u32) {
     #[inline(always)]
     fn encode(self) -> Result<ShortBytes, MlpError> {
@@ -122,7 +125,8 @@ impl MlpKey for (u32, u32) {
     }
 }
 
-/// Floats in the order of [`f64::total_cmp`]: -0.0 is another key than 0.0, and just before it. What is not a number is refused.
+/// Floats are ordered by [`f64::total_cmp`]: -0.0 is just before 0.0 and another key. NaN is
+/// refused.
 impl MlpKey for f64 {
     #[inline(always)]
     fn encode(self) -> Result<ShortBytes, MlpError> {
@@ -135,8 +139,8 @@ impl MlpKey for f64 {
     }
 }
 
-/// A float's bits as an integer in the order of floats, and back: the greater a negative float's bits, the less it is, so all but the sign are
-/// turned.
+/// Converts a float's bits to an integer in the order of floats, and back. The bits of negative
+/// floats increase as the floats decrease, so all of them but the sign are flipped.
 #[inline(always)]
 fn ordered(bits: i64) -> i64 {
     bits ^ (bits >> 63) & i64::MAX
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_refused_whatever_its_bits() {
+    fn nan_is_refused_with_any_bits() {
         for bits in [0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, 0xfff8_0000_0000_0000, u64::MAX] {
             let key = f64::from_bits(bits);
             assert_eq!(key.encode(), Err(MlpError::NotANumber { bits: key.to_bits() }));

@@ -1,21 +1,23 @@
-//! A typed façade of [`MlpIndex`]: keys are integers, floats, pairs or short byte strings, and come back as such.
+//! A typed map over [`MlpIndex`], with integers, floats, pairs or short byte strings as keys.
 //!
 //! ```text
-//!   MlpMap<K, S>      K ─► code ─► MlpIndex        the index sees byte strings only
-//!     MlpKey          key ◄─► code, in the same order                                  key.rs
-//!     ShortBytes      a code: up to eight bytes by value; also a key of its own        short_bytes.rs
-//!     order.rs        nearest keys and ranges: the queries that ask for an order
+//!   MlpMap<K, S>      K ─► code ─► MlpIndex        the index sees only byte strings
+//!     MlpKey          key ◄─► code, in the same order                             key.rs
+//!     ShortBytes      a code: up to eight bytes by value; also a key type         short_bytes.rs
+//!     order.rs        queries that depend on the order: nearest keys and ranges
 //!     increment.rs    values that count
 //! ```
 //!
 //! # Invariants
-//! 1. Codes are in the order of their keys, and a key comes back from its code as it was: the law of [`MlpKey`].
-//! 2. A map's index holds codes of its key type and no others: nobody else can reach it.
-//! 3. No operation allocates for keys: codes lie on the stack, cursors own no heap memory (`tests/allocations.rs`).
+//! 1. Codes are in the order of their keys, and decoding a code returns the key: the law of
+//!    [`MlpKey`].
+//! 2. The index of a map holds only codes of its key type: no other code can reach it.
+//! 3. No operation allocates for keys: codes are on the stack, and cursors own no heap memory
+//!    (`tests/allocations.rs`).
 //!
 //! # Keys that have no code
-//! A float that is not a number has no place in the order. What asks for the equal key says that it is not there, as it says of keys that are too
-//! long for an index; what asks for an order, or writes, is refused by [`MlpError`].
+//! NaN has no place in the order of floats. Lookups and removals treat it as an absent key, as an
+//! index treats keys that are too long. Writes and ordered queries return an [`MlpError`].
 
 mod increment;
 mod key;
@@ -36,9 +38,10 @@ use super::MlpIndex;
 use crate::index::{ComputeAction, Computed, MemoryUsage, OrderedIndex};
 use crate::slot::Slot;
 
-/// An ordered map from keys of a type to slots, usable from many threads through `&self`.
+/// An ordered map from keys of type `K` to slots, usable from many threads through `&self`.
 ///
-/// Every method that takes a guard panics if the guard is not of the map's own [`collector`](Self::collector). Memory is as an [`MlpIndex`] says.
+/// Every method that takes a guard panics if the guard is not from the map's own
+/// [`collector`](Self::collector). For its memory, see [`MlpIndex`].
 ///
 /// ```
 /// use skein_index::{Inline, MlpMap};
@@ -55,12 +58,12 @@ use crate::slot::Slot;
 /// ```
 pub struct MlpMap<K, S: Slot> {
     index: MlpIndex<S>,
-    /// Keys go in and come out; none is kept.
+    /// Keys are passed in and returned, but not stored.
     keys: PhantomData<fn(K) -> K>,
 }
 
 impl<K: MlpKey, S: Slot> MlpMap<K, S> {
-    /// An empty map with a collector of its own.
+    /// Creates an empty map with its own collector.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -70,7 +73,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty map that shares a collector, and so guards, with others.
+    /// Creates an empty map that shares a collector, and so its guards, with other maps.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -87,21 +90,21 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Self { index: MlpIndex::with_collector(collector), keys: PhantomData }
     }
 
-    /// This map, refusing writes once its memory is at `budget` bytes.
+    /// Sets the memory budget: writes are refused while the map uses `budget` bytes or more.
     ///
     /// ```
-    /// use skein_index::{Inline, MlpError, MlpMap, Refused};
+    /// use skein_index::{IndexError, Inline, MlpError, MlpMap};
     ///
     /// let map = MlpMap::new().with_budget(1);
     /// let refused = map.insert(1_u64, Inline(1_u64), &map.collector().enter());
-    /// assert!(matches!(refused, Err(MlpError::Refused(Refused::OverBudget { budget: 1, .. }))));
+    /// assert!(matches!(refused, Err(MlpError::Refused(IndexError::OverBudget { budget: 1, .. }))));
     /// ```
     #[must_use]
     pub fn with_budget(self, budget: usize) -> Self {
         Self { index: self.index.with_budget(budget), ..self }
     }
 
-    /// The collector whose guards this map takes.
+    /// Returns the collector whose guards this map accepts.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -114,7 +117,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         OrderedIndex::<S>::collector(&self.index)
     }
 
-    /// The value of `key`. Keys without a code are not there.
+    /// Returns the value of `key`. A key without a code is absent.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -130,7 +133,8 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.index.get(&key.encode().ok()?, guard)
     }
 
-    /// Many lookups whose memory reads overlap. `found` is called once per key with the key's position in `keys`, in no particular order.
+    /// Looks up many keys, with overlapping memory reads. Calls `found` once per key with the key's
+    /// position in `keys`, in no particular order.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -152,15 +156,16 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     ) {
         check_guard(self.collector(), guard);
         let code = |key: &K| key.encode().ok().map(Into::into);
-        // SAFETY: the words were in the index, and are retired, if at all, under this guard or a later one.
+        // SAFETY: the words were in the index. They are retired under this guard or a later one, if
+        // at all.
         self.index
             .lookup_many_by(keys, code, |at, word| found(at, word.map(|word| unsafe { S::borrow(word) })));
     }
 
-    /// Sets `key` to `value`; returns the value that it replaced.
+    /// Sets `key` to `value`. Returns the replaced value.
     ///
     /// # Errors
-    /// [`MlpError`], and then nothing was changed.
+    /// [`MlpError`]; then the map is unchanged.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -181,10 +186,10 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Ok(self.index.insert(&key.encode()?, value, guard)?)
     }
 
-    /// Sets `key` to `value` unless it is present; returns the value that stood in the way, if any.
+    /// Sets `key` to `value` if it is absent. Returns the present value otherwise.
     ///
     /// # Errors
-    /// [`MlpError`], and then nothing was changed.
+    /// [`MlpError`]; then the map is unchanged.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -206,7 +211,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Ok(self.index.insert_if_absent(&key.encode()?, value, guard)?)
     }
 
-    /// Removes `key`; returns the value it had.
+    /// Removes `key`. Returns its value.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -222,11 +227,12 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.index.remove(&key.encode().ok()?, guard)
     }
 
-    /// Atomic read-modify-write: what `change` decides from the current value is done before any other write to the key. What
-    /// [`OrderedIndex::compute`] asks of the closure holds here.
+    /// Replaces or removes the value of `key` atomically: no other write to the key happens between
+    /// the call of `change` with the current value and its effect. The closure must satisfy the
+    /// rules of [`OrderedIndex::compute`].
     ///
     /// # Errors
-    /// [`MlpError`], and then nothing was changed.
+    /// [`MlpError`]; then the map is unchanged.
     ///
     /// ```
     /// use skein_index::{Change, Inline, MlpMap};
@@ -248,7 +254,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Ok(self.index.compute(&key.encode()?, change, guard)?)
     }
 
-    /// How many keys there are; exact while no writer is active.
+    /// Returns the number of keys, which is exact while no writer is active.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -262,7 +268,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         OrderedIndex::<S>::len(&self.index)
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -272,7 +278,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.len() == 0
     }
 
-    /// Live bytes by part.
+    /// Returns the live bytes by part.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};

@@ -1,4 +1,4 @@
-//! What a typed map says of the order of its keys: the nearest key, and ranges.
+//! Ordered queries of a typed map: the nearest key, and ranges.
 
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -14,11 +14,11 @@ use crate::range::IndexRange;
 use crate::slot::Slot;
 use crate::walk::DirectedScan;
 
-/// A key with what a lookup gives of its value.
+/// A key with its value as a lookup returns it.
 type MlpMapEntry<'g, K, S> = (K, <S as Slot>::Ref<'g>);
 
 impl<K: MlpKey, S: Slot> MlpMap<K, S> {
-    /// The first entry at `key` or after it.
+    /// Returns the first entry at or after `key`.
     ///
     /// # Errors
     /// [`MlpError`] if the key has no place in the order.
@@ -42,7 +42,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.nearest::<_, true>(Bound::Included(key), guard)
     }
 
-    /// The first entry after `key`.
+    /// Returns the first entry after `key`.
     ///
     /// # Errors
     /// [`MlpError`] if the key has no place in the order.
@@ -66,7 +66,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.nearest::<_, true>(Bound::Excluded(key), guard)
     }
 
-    /// The last entry before `key`.
+    /// Returns the last entry before `key`.
     ///
     /// # Errors
     /// [`MlpError`] if the key has no place in the order.
@@ -90,7 +90,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.nearest::<_, false>(Bound::Excluded(key), guard)
     }
 
-    /// The first entry of all.
+    /// Returns the first entry.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -107,7 +107,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.nearest_code::<_, true>(Bound::Unbounded, guard)
     }
 
-    /// The last entry of all.
+    /// Returns the last entry.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};
@@ -124,7 +124,8 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         self.nearest_code::<_, false>(Bound::Unbounded, guard)
     }
 
-    /// The entries within `bounds`, in order, from both ends. Bounds that cross give an empty range. Not a snapshot: see [`OrderedIndex`].
+    /// Returns the entries within `bounds`, in order, as a double-ended iterator. If the bounds
+    /// cross, the range is empty. The iterator is not a snapshot: see [`OrderedIndex`].
     ///
     /// # Errors
     /// [`MlpError`] if a bound has no place in the order.
@@ -151,7 +152,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         Ok(MlpRange { codes: IndexRange::between(&self.index, start, end, guard), keys: PhantomData })
     }
 
-    /// The first entry from `near` on, in a direction.
+    /// Returns the first entry from `near` on, in the given direction.
     #[inline]
     fn nearest<'g, G: Guard, const FORWARD: bool>(
         &'g self,
@@ -169,7 +170,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     ) -> Option<MlpMapEntry<'g, K, S>> {
         let mut cursor = self.index.cursor(guard);
         DirectedScan::<FORWARD>::start(&mut cursor, near.as_ref().map(AsRef::as_ref));
-        Some((K::decode(ShortBytes::of_held(cursor.key()?)), cursor.value()?))
+        Some((K::decode(ShortBytes::of_stored(cursor.key()?)), cursor.value()?))
     }
 }
 
@@ -207,14 +208,14 @@ impl<'g, K: MlpKey, S: Slot, G: Guard> Iterator for MlpRange<'g, K, S, G> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.codes.pull_front(|code| K::decode(ShortBytes::of_held(code)))
+        self.codes.pull_front(|code| K::decode(ShortBytes::of_stored(code)))
     }
 }
 
 impl<K: MlpKey, S: Slot, G: Guard> DoubleEndedIterator for MlpRange<'_, K, S, G> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.codes.pull_back(|code| K::decode(ShortBytes::of_held(code)))
+        self.codes.pull_back(|code| K::decode(ShortBytes::of_stored(code)))
     }
 }
 

@@ -6,9 +6,9 @@ use std::ops::Deref;
 use super::super::key::{MAX_LEN, ShortKey};
 use crate::index::IndexError;
 
-/// A byte string of up to [`MAX_LEN`] bytes, by value. Ordered as byte strings are.
+/// A byte string of up to [`MAX_LEN`] bytes, by value, ordered as byte strings are.
 ///
-/// It is what every [`MlpKey`](super::MlpKey) becomes in the index, and a key itself.
+/// It is the code of every [`MlpKey`](super::MlpKey) in the index, and itself a key type.
 ///
 /// ```
 /// use skein_index::{Inline, MlpMap, ShortBytes};
@@ -20,7 +20,8 @@ use crate::index::IndexError;
 /// assert_eq!((&*key, value), (&b"geese"[..], 6));
 /// # Ok::<(), skein_index::MlpError>(())
 /// ```
-// Derived: the bytes, filled up with zeros, decide, and then the length. See `key.rs` beside the index for why this is the order of the strings.
+// The derived order compares the padded bytes, then the length. The head of `key.rs` beside the
+// index explains why this is the order of byte strings.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortBytes {
     bytes: [u8; MAX_LEN],
@@ -28,16 +29,16 @@ pub struct ShortBytes {
 }
 
 impl ShortBytes {
-    /// The byte string of a slice.
+    /// Returns the byte string of a slice.
     ///
     /// # Errors
-    /// [`Refused::KeyTooLong`] if there are more than eight bytes.
+    /// [`IndexError::KeyTooLong`] if there are more than eight bytes.
     ///
     /// ```
-    /// use skein_index::{Refused, ShortBytes};
+    /// use skein_index::{IndexError, ShortBytes};
     /// assert_eq!(&*ShortBytes::new(b"swan")?, b"swan");
-    /// assert_eq!(ShortBytes::new(b"nine byte"), Err(Refused::KeyTooLong { len: 9, limit: 8 }));
-    /// # Ok::<(), Refused>(())
+    /// assert_eq!(ShortBytes::new(b"nine byte"), Err(IndexError::KeyTooLong { len: 9, limit: 8 }));
+    /// # Ok::<(), IndexError>(())
     /// ```
     #[inline]
     pub fn new(bytes: &[u8]) -> Result<Self, IndexError> {
@@ -45,7 +46,7 @@ impl ShortBytes {
         ShortKey::of(bytes).map(Self::from).ok_or(too_long)
     }
 
-    /// The byte string of an array. One of more than eight bytes does not compile.
+    /// Returns the byte string of an array. An array of more than eight bytes does not compile.
     ///
     /// ```
     /// assert_eq!(&*skein_index::ShortBytes::of(*b"swan"), b"swan");
@@ -61,13 +62,13 @@ impl ShortBytes {
         Self { bytes, len: N as u8 }
     }
 
-    /// A key that an index holds, which is never longer than eight bytes.
+    /// Returns the byte string of a key in an index, which never has more than eight bytes.
     #[inline]
-    pub(super) fn of_held(bytes: &[u8]) -> Self {
+    pub(super) fn of_stored(bytes: &[u8]) -> Self {
         ShortKey::last_up_to(bytes).into()
     }
 
-    /// Its first bytes; zeros where it has none.
+    /// Returns its first bytes, padded with zeros.
     ///
     /// ```
     /// use skein_index::ShortBytes;
@@ -130,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_it_was_made_of() {
+    fn it_returns_its_bytes() {
         for len in 0..=MAX_LEN {
             let bytes = &b"\0\xffa\0\0b\0\0"[..len];
             let short = ShortBytes::new(bytes).unwrap();
             assert_eq!((&*short, short.as_ref()), (bytes, bytes));
             assert_eq!(ShortBytes::from(ShortKey::from(short)), short);
-            assert_eq!(ShortBytes::of_held(bytes), short);
+            assert_eq!(ShortBytes::of_stored(bytes), short);
             assert_eq!(short.leading::<8>()[..len], *bytes);
         }
         assert_eq!(ShortBytes::try_from(&[0; 9][..]), Err(IndexError::KeyTooLong { len: 9, limit: 8 }));
