@@ -18,6 +18,7 @@
 //! 2. A reader's copy of a bucket is consistent if the bucket was not changing before the reads and
 //!    has the same version after them. (2^30 changes during one reader's pause, a minute of writes
 //!    to one bucket, would deceive the reader.)
+
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
@@ -279,8 +280,8 @@ impl CuckooBucketImage {
         Self { version: version & !(LOCKED | CHANGING) as u32, ..self }
     }
 
-    /// Splits the bucket: returns a copy without the entries whose lanes satisfy `moves`, and a copy
-    /// with only those.
+    /// Splits the bucket: returns a copy without the entries whose lanes satisfy `moves`, and a
+    /// copy with only those.
     #[inline(always)]
     pub(super) fn split(&self, moves: impl Fn(u32) -> bool) -> (Self, Self) {
         let (mut kept, mut gone) = (*self, *self);

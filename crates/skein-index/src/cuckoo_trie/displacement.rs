@@ -6,14 +6,16 @@
 //!                                 3. ◄── moved ──          2. ◄── moved ──          1.
 //! ```
 //!
-//! 1. *Near.* If one or two moves are enough, they become part of the transaction that needs the slot
-//!    ([`displace_near`]). The other buckets are only read where they are, so their contents are a
-//!    hint. The transaction copies and locks a bucket only if an entry really moves there.
-//! 2. *Far.* Otherwise the writer abandons its transaction. A breadth-first search finds the shortest
-//!    path, without a lock ([`CuckooTrie::make_room`]). Then each move is a transaction of its own. The
-//!    last entry of the path moves first, so every entry is in one of its buckets at every moment.
+//! 1. *Near.* If one or two moves are enough, they become part of the transaction that needs the
+//!    slot ([`displace_near`]). The other buckets are only read where they are, so their contents
+//!    are a hint. The transaction copies and locks a bucket only if an entry really moves there.
+//! 2. *Far.* Otherwise the writer abandons its transaction. A breadth-first search finds the
+//!    shortest path, without a lock ([`CuckooTrie::make_room`]). Then each move is a transaction of
+//!    its own. The last entry of the path moves first, so every entry is in one of its buckets at
+//!    every moment.
 //!
-//! Buckets are prefetched well before they are read. The paper does not say how to search for a path.
+//! Buckets are prefetched well before they are read. The paper does not say how to search for a
+//! path.
 
 use arrayvec::ArrayVec;
 

@@ -179,7 +179,7 @@ impl LeafWalk {
                     self.end += 1;
                 }
                 WalkItem::Rest(rest) => {
-                    self.prefetch_children(index, index.table.places(), rest, self.goal.min(BATCH))
+                    self.prefetch_children(index, index.table.places(), rest, self.goal.min(BATCH));
                 }
                 WalkItem::Child(child) => {
                     if !self.look(index, child) {
@@ -244,7 +244,7 @@ impl LeafWalk {
                 self.pending.push(WalkItem::Leaf(WalkLeaf { record, place }));
             }
             CuckooNodeKind::Branch => {
-                self.prefetch_children(index, size, self.rest_of(node, hash, u64::MAX), few)
+                self.prefetch_children(index, size, self.rest_of(node, hash, u64::MAX), few);
             }
             CuckooNodeKind::Jump => {
                 let (hash, symbol) = end_of_jump(&index.table, hash, entry);

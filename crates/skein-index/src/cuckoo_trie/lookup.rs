@@ -22,6 +22,7 @@
 //! 2. Every other end proves nothing: another key, a dead leaf, or no node where one should be.
 //!    Then the lookup searches from the root and checks versions (`search.rs`). Only such a search
 //!    can prove that a key is absent.
+
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;

@@ -16,6 +16,7 @@
 //!   branch at or below the start, it is right for all.
 //!
 //! The paper begins at the root. Its section 4.7 gives the cost for keys with long shared prefixes.
+
 use skein_sync::atomic::{AtomicU64, Ordering};
 
 use super::CuckooTrie;
@@ -129,8 +130,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             each(&at);
             let entry = at.node.entry;
             at = match entry.kind() {
-                // SAFETY: a leaf, read under the caller's guard.
                 CuckooNodeKind::Leaf | CuckooNodeKind::Dead => {
+                    // SAFETY: a leaf, read under the caller's guard.
                     return unsafe { entry.record() }.map(KeyRecord::key);
                 }
                 CuckooNodeKind::Jump => self.below_jump(&at).ok()?,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   key        │ name: the first `level` symbols, 8·level bits │ tail   │
-//!   turned     │ tail   │ stem                        │ low 11 │
+//!   rotated    │ tail   │ stem                        │ low 11 │
 //!                stored in the node ────────────────►    the header takes this place
 //!   buckets    hash(stem, level), 32 bits each, with the last 11 bits ⊕ low
 //! ```
@@ -60,27 +60,27 @@ impl NameHashSeeds {
 /// Returns the number of bits of a key in a name of this level, without the length. A key that is
 /// rotated left by this number has its name in the last bits.
 #[inline(always)]
-fn turn(level: u32) -> u32 {
+fn name_bits(level: u32) -> u32 {
     8 * level.min(BYTES)
 }
 
-/// Returns the mask of the name in a turned key.
+/// Returns the mask of the name in a rotated key.
 #[inline(always)]
 fn span(level: u32) -> u64 {
-    u64::MAX >> (64 - turn(level))
+    u64::MAX >> (64 - name_bits(level))
 }
 
 /// Returns the bits of a key in the order in which a node of this level stores them, with all
 /// eleven last bits.
 #[inline(always)]
-pub(super) fn turned(bits: u64, level: u32) -> u64 {
-    bits.rotate_left(turn(level))
+pub(super) fn rotated(bits: u64, level: u32) -> u64 {
+    bits.rotate_left(name_bits(level))
 }
 
-/// Reverses [`turned`].
+/// Reverses [`rotated`].
 #[inline(always)]
-pub(super) fn turned_back(bits: u64, level: u32) -> u64 {
-    bits.rotate_right(turn(level))
+pub(super) fn rotated_back(bits: u64, level: u32) -> u64 {
+    bits.rotate_right(name_bits(level))
 }
 
 /// The name of a node, in the form in which a bucket stores it.
@@ -112,7 +112,7 @@ impl NodeName {
     #[inline(always)]
     pub(super) fn of(key: ShortKey, level: u32) -> Self {
         let kept = span(level) & !HEADER;
-        let (want, mask) = (turned(key.bits, level) & kept | u64::from(level), kept | LEVEL | SECONDARY);
+        let (want, mask) = (rotated(key.bits, level) & kept | u64::from(level), kept | LEVEL | SECONDARY);
         if level > BYTES {
             return Self { want: want | u64::from(key.len) << LENGTH_SHIFT, mask: mask | LENGTH };
         }
@@ -124,9 +124,9 @@ impl NodeName {
 /// bucket in the upper half.
 #[inline(always)]
 pub(super) fn places(key: ShortKey, level: u32, seeds: &NameHashSeeds) -> u64 {
-    let turned = turned(key.bits, level);
+    let rotated = rotated(key.bits, level);
     let salt = if level > BYTES { level + u32::from(key.len) } else { level };
-    hash(turned & span(level) & !HEADER, salt, seeds) ^ ((turned & HEADER) * BOTH)
+    hash(rotated & span(level) & !HEADER, salt, seeds) ^ ((rotated & HEADER) * BOTH)
 }
 
 /// The last bit of both halves.
@@ -172,7 +172,7 @@ fn hash_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> (u64, u64) {
 #[inline(always)]
 pub(super) fn bits_of(head: u64, bucket: u32, seeds: &NameHashSeeds) -> u64 {
     let (_, low) = hash_of(head, bucket, seeds);
-    turned_back(head & !HEADER | low, (head & LEVEL) as u32)
+    rotated_back(head & !HEADER | low, (head & LEVEL) as u32)
 }
 
 #[cfg(all(test, not(skein_loom)))]
@@ -190,7 +190,7 @@ mod tests {
                 for level in LEVEL_MIN..=LEVEL_MAX {
                     let name = NodeName::of(key, level);
                     let pair = MlpBucketPair::of(places(key, level, &seeds), size);
-                    let kept = turned(key.bits, level) & !HEADER;
+                    let kept = rotated(key.bits, level) & !HEADER;
                     let header = u64::from(level) | u64::from(key.len) << LENGTH_SHIFT;
                     assert_eq!(bits_of(kept | header, pair.primary, &seeds), key.bits);
                     assert_eq!(bits_of(kept | header | SECONDARY, pair.secondary, &seeds), key.bits);

@@ -1,7 +1,7 @@
 //! Nodes, and their layout in the slots of a bucket.
 //!
 //! ```text
-//!   slot, 16 bytes   │ key, turned (`name.rs`) │ header 11 │ 8 bytes ...                      │
+//!   slot, 16 bytes   │ key, rotated (`name.rs`) │ header 11 │ 8 bytes ...                      │
 //!   header           │ leaf: length; inner: depth 4 │ secondary │ kind 2 │ level 4 │
 //!
 //!   leaf     1 slot    the key; the 8 bytes are the value
@@ -25,7 +25,7 @@ use arrayvec::ArrayVec;
 
 use super::children::ChildSet;
 use super::key::ShortKey;
-use super::name::{HEADER, LENGTH_SHIFT, LEVEL, NameHashSeeds, SECONDARY, bits_of, turned};
+use super::name::{HEADER, LENGTH_SHIFT, LEVEL, NameHashSeeds, SECONDARY, bits_of, rotated};
 
 /// The level of slots that continue the slot before.
 pub(super) const MORE: u64 = 0xf;
@@ -208,7 +208,7 @@ impl MlpNode {
             MlpNodeBody::Inner { depth, .. } => u64::from(depth),
         };
         let header = u64::from(self.level) | (kind as u64) << KIND_SHIFT | length << LENGTH_SHIFT;
-        let head = turned(self.bits, self.level) & !HEADER | header | if secondary { SECONDARY } else { 0 };
+        let head = rotated(self.bits, self.level) & !HEADER | header | if secondary { SECONDARY } else { 0 };
         let mut words = MlpNodeWords::new();
         words.push(head);
         match self.body {

@@ -23,7 +23,7 @@ use skein_sync::spin::Backoff;
 use super::MlpIndex;
 use super::key::{BYTES, ShortKey};
 use super::levels::{ALL, BATCH_SHIFT, deepest_first};
-use super::name::{HEADER, LEVEL_MIN, MlpBucketPair, NameHashSeeds, turned, turned_back};
+use super::name::{HEADER, LEVEL_MIN, MlpBucketPair, NameHashSeeds, rotated, rotated_back};
 use super::node::{MlpNode, MlpNodeBody, MlpNodeKind, RawNode, has_child, length_in};
 use super::table::FoundInBucket;
 use super::top_bitmap::start_of;
@@ -250,13 +250,13 @@ pub(super) fn answer_of(key: ShortKey, level: u32, word: impl Fn(usize) -> u64) 
     let head = word(0);
     let kind = MlpNodeKind::of(head);
     // The names are equal, including the bits in the place of the header.
-    let differing = (head ^ turned(key.bits, level)) & !HEADER;
+    let differing = (head ^ rotated(key.bits, level)) & !HEADER;
     if kind == MlpNodeKind::Leaf {
         let same = differing == 0 && length_in(head) == u32::from(key.len);
         return if same { NodeAnswer::Value(word(1)) } else { NodeAnswer::Absent };
     }
     let depth = length_in(head);
-    if turned_back(differing, level).leading_zeros() < 8 * depth {
+    if rotated_back(differing, level).leading_zeros() < 8 * depth {
         return NodeAnswer::Absent;
     }
     let has = has_child(kind, key.symbol(depth), word);

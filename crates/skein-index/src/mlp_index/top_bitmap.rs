@@ -15,10 +15,10 @@
 //! 1. A writer changes the bit of a name only while it holds the locks of the name's buckets,
 //!    together with the node (`transaction.rs`). So a zero proves that no key begins with the name.
 //! 2. The bit above a word is set before the write that set a bit of the word has finished, and
-//!    stays set as long as that bit does. It is cleared under `updating`, by the writer that cleared
-//!    the word's last bit there. A writer that sets a bit of the word meanwhile notices this and
-//!    waits for `updating`. So a search finds the path to every key that was present before the
-//!    search began.
+//!    stays set as long as that bit does. It is cleared under `updating`, by the writer that
+//!    cleared the word's last bit there. A writer that sets a bit of the word meanwhile notices
+//!    this and waits for `updating`. So a search finds the path to every key that was present
+//!    before the search began.
 
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, lock};

@@ -28,7 +28,7 @@ use arrayvec::ArrayVec;
 
 use super::displacement;
 use super::image::MlpBucketImage;
-use super::name::{HEADER, MlpBucketPair, NodeName, SECONDARY, places, places_of, turned};
+use super::name::{HEADER, MlpBucketPair, NodeName, SECONDARY, places, places_of, rotated};
 use super::node::{MlpNode, level_in, moved};
 use super::search::FoundRawNode;
 use super::table::MlpTable;
@@ -162,7 +162,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
     fn set_least(&mut self, seen: &FoundRawNode, bits: u64) -> Result<(), MlpAbort> {
         let MlpSlot { held, slot, .. } = self.take_found(seen)?;
         let head = &mut self.image(held).0[2 * slot];
-        *head = *head & HEADER | turned(bits, level_in(*head)) & !HEADER;
+        *head = *head & HEADER | rotated(bits, level_in(*head)) & !HEADER;
         Ok(())
     }
 

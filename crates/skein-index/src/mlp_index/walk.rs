@@ -94,7 +94,7 @@ impl MlpWalk {
                 }
             }
             MlpNodeBody::Inner { depth, .. } if key.shared_bytes(node.bits) >= depth => {
-                self.enter_beyond(&node)
+                self.enter_beyond(&node);
             }
             MlpNodeBody::Inner { children, .. } => {
                 if (node.bits > key.bits) == forward {

@@ -1,13 +1,12 @@
 //! Writes: set the value of a present key, or insert a key.
 //!
 //! ```text
-//!   the path ends at          the transaction
-//!   no node                   adds a leaf of level 3
-//!   a leaf, or an inner node  splits the node: it moves down a level, under another name;
-//!   where the key diverges    ┌ a new inner node, as deep as both share ┐ replaces it, with
-//!                             │ the old node               a new leaf   │ as its children
-//!   an inner node without     adds a symbol to the node, and a leaf
-//!   that child
+//!   the path ends at                   the transaction
+//!   no node                            adds a leaf of level 3
+//!   an inner node without that child   adds the symbol to the node, and a leaf below it
+//!   a leaf, or an inner node           puts a new inner node, as deep as both share, in its place;
+//!   where the key diverges             its children are a new leaf and the old node, which moves
+//!                                      down and gets another name
 //! ```
 //!
 //! If the new key is the least one below a node, the node gets it as its least key, and so do the
@@ -159,7 +158,7 @@ fn plan_leaf<const V: usize>(
     let Some((seen, node)) = stop else {
         return Ok((LEVEL_MIN, plan.place(&MlpNode::leaf(key, LEVEL_MIN, 0))?));
     };
-    let (here, depth, below) = part(&node, key);
+    let (here, depth, below) = split_node(&node, key);
     let leaf = MlpNode::leaf(key, depth + 1, 0);
     plan.prefetch_node(&leaf);
     if let Some(below) = &below {
@@ -179,7 +178,7 @@ fn plan_leaf<const V: usize>(
 /// Plans how a node changes when a key is added below it. Returns the inner node with the key's
 /// symbol, its depth, and the old node one level deeper, unless the old node only gets another
 /// child.
-fn part(node: &MlpNode, key: ShortKey) -> (MlpNode, u32, Option<MlpNode>) {
+fn split_node(node: &MlpNode, key: ShortKey) -> (MlpNode, u32, Option<MlpNode>) {
     let least = node.bits.min(key.bits);
     let shared = key.shared_bytes(node.bits);
     match node.body {

@@ -96,8 +96,8 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// use skein_index::{IndexError, Inline, MlpError, MlpMap};
     ///
     /// let map = MlpMap::new().with_budget(1);
-    /// let refused = map.insert(1_u64, Inline(1_u64), &map.collector().enter());
-    /// assert!(matches!(refused, Err(MlpError::Refused(IndexError::OverBudget { budget: 1, .. }))));
+    /// let error = map.insert(1_u64, Inline(1_u64), &map.collector().enter()).unwrap_err();
+    /// assert!(matches!(error, MlpError::Refused(IndexError::OverBudget { budget: 1, .. })));
     /// ```
     #[must_use]
     pub fn with_budget(self, budget: usize) -> Self {
@@ -235,12 +235,16 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// [`MlpError`]; then the map is unchanged.
     ///
     /// ```
-    /// use skein_index::{Change, Inline, MlpMap};
+    /// use skein_index::{ComputeAction, Inline, MlpMap};
     ///
     /// let map = MlpMap::new();
     /// let guard = map.collector().enter();
     /// map.insert(9_i32, Inline(20_u64), &guard)?;
-    /// let half = map.compute(9, |value| value.map_or(Change::Keep, |value| Change::Put(Inline(value / 2))), &guard)?;
+    /// let halve = |value: Option<u64>| match value {
+    ///     Some(value) => ComputeAction::Put(Inline(value / 2)),
+    ///     None => ComputeAction::Keep,
+    /// };
+    /// let half = map.compute(9, halve, &guard)?;
     /// assert_eq!((half.before, half.changed, map.get(9, &guard)), (Some(20), true, Some(10)));
     /// # Ok::<(), skein_index::MlpError>(())
     /// ```

@@ -139,7 +139,8 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     ///     map.insert(key, Inline(key), &guard)?;
     /// }
     /// assert_eq!(map.range(-1.., &guard)?.map(|(key, _)| key).collect::<Vec<_>>(), [-1, 0, 1]);
-    /// assert_eq!(map.range(..=0, &guard)?.rev().map(|(key, _)| key).collect::<Vec<_>>(), [0, -1, -2]);
+    /// let down = map.range(..=0, &guard)?.rev();
+    /// assert_eq!(down.map(|(key, _)| key).collect::<Vec<_>>(), [0, -1, -2]);
     /// # Ok::<(), skein_index::MlpError>(())
     /// ```
     #[inline]
