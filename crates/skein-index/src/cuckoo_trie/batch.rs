@@ -23,7 +23,6 @@ use super::table::LinearHashSize;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// The number of lookups in a group.
 const GROUP: usize = 32;
 
 /// Unfinished lookups, with their positions in the group.

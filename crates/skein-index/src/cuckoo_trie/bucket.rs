@@ -25,7 +25,6 @@ use skein_sync::spin::Backoff;
 use super::entry::CuckooEntry;
 use super::lanes::{EntryQuery, Lanes, SLOTS, SlotBits};
 
-/// The words in a bucket.
 pub(super) const WORDS: usize = 8;
 const LOCKED: u64 = 1;
 const CHANGING: u64 = 2;

@@ -125,7 +125,6 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         matches!(self.state, CuckooCursorState::On(..))
     }
 
-    /// Moves on from the current key.
     #[inline(always)]
     fn advance(&mut self, record: KeyRecord, forward: bool) -> bool {
         if self.walk.is_forward() == forward && self.take_next_leaf() {

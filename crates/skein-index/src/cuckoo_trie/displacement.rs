@@ -27,16 +27,16 @@ use crate::index::IndexError;
 use crate::slot::Slot;
 
 /// The number of buckets after which the search for a path gives up.
-const LOOKED_AT_MAX: usize = 160;
+const BUCKETS_VISITED_MAX: usize = 160;
 
 /// The number of buckets that are prefetched ahead, or a few more.
 const PREFETCHED: usize = 6;
 
 /// After this many requests for room, one write makes the table grow, whatever its load.
-const TRIES: usize = 8;
+const TRIES_BEFORE_GROWTH: usize = 8;
 
 /// After this many requests for room, a write is refused if the table cannot grow.
-const TRIES_AT_MOST: usize = 64;
+const TRIES_BEFORE_REFUSAL: usize = 64;
 
 /// The requests for room of one write.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// lets another thread do so.
     #[cold]
     pub(super) fn make_room(&self, hash: u32, crowded: &mut RoomRequests) -> Result<(), IndexError> {
-        let grown = if self.is_tight() || crowded.tries > TRIES { self.grow() } else { Ok(()) };
+        let grown = if self.is_tight() || crowded.tries > TRIES_BEFORE_GROWTH { self.grow() } else { Ok(()) };
         let pair = self.table.pair(hash);
         // A slot that was freed for another node of the same write must stay free.
         let others =
@@ -74,7 +74,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         match self.free_a_slot(&[pair.primary, pair.secondary], &kept, again) {
             // At its greatest size, the table cannot end an exchange of the same entries by
             // growing. Then it counts as full.
-            _ if crowded.tries > TRIES_AT_MOST => grown,
+            _ if crowded.tries > TRIES_BEFORE_REFUSAL => grown,
             Ok(true) | Err(_) => Ok(()),
             Ok(false) => grown.and_then(|()| self.grow()),
         }
@@ -88,7 +88,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         kept: &[u32],
         another: bool,
     ) -> Result<bool, CuckooAbort> {
-        let mut reached: ArrayVec<PathBucket, LOOKED_AT_MAX> = ArrayVec::new();
+        let mut reached: ArrayVec<PathBucket, BUCKETS_VISITED_MAX> = ArrayVec::new();
         reached.extend(buckets.iter().map(|&bucket| PathBucket { bucket, from: usize::MAX, slot: 0 }));
         // Buckets are examined in the order of the path search. The buckets behind them are
         // prefetched before that, a few at a time.
@@ -108,7 +108,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Appends the other buckets of the entries in one of the reached buckets.
-    fn follow(&self, reached: &mut ArrayVec<PathBucket, LOOKED_AT_MAX>, from: usize, kept: &[u32]) {
+    fn follow(&self, reached: &mut ArrayVec<PathBucket, BUCKETS_VISITED_MAX>, from: usize, kept: &[u32]) {
         let (bucket, size) = (reached[from].bucket, self.table.places());
         let lanes = self.table.bucket(bucket).lanes();
         for slot in 0..SLOTS {
@@ -136,7 +136,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 }
 
-/// A full bucket, with the other buckets of its entries.
 #[derive(Clone, Copy, Debug)]
 struct FullBucket {
     lanes: Lanes,
@@ -220,7 +219,6 @@ fn displace_two<const V: usize>(
     Some(from)
 }
 
-/// Returns a free slot of a bucket.
 #[inline(always)]
 fn free_in<const V: usize>(transaction: &mut CuckooTransaction<'_, V>, number: u32) -> Option<CuckooSlot> {
     let held = transaction.take(number);

@@ -44,7 +44,6 @@ pub(super) const JUMP_MAX: u32 = 15;
 const LENGTH_SHIFT: u32 = 76;
 const RECORD: u64 = u64::MAX >> 16;
 
-/// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CuckooNodeKind {
     /// A node with two or more children; the root may have fewer.
@@ -113,13 +112,11 @@ pub(super) const fn lane(tag: u32, secondary: bool, symbol: u8, parent: u8) -> u
         | (parent as u32) << PARENT_SHIFT
 }
 
-/// Returns the symbol in a lane.
 #[inline(always)]
 pub(super) fn symbol_in(lane: u32) -> u8 {
     (((lane >> SYMBOL_SHIFT) & 63) - 1) as u8
 }
 
-/// Returns the lane with another parent's color.
 #[inline(always)]
 pub(super) fn with_parent(lane: u32, color: u8) -> u32 {
     lane & BY_COLOR | u32::from(color) << PARENT_SHIFT
@@ -205,7 +202,6 @@ impl CuckooEntry {
         (self.low >> SYMBOLS) as u32
     }
 
-    /// Returns the least symbol of a branch's children.
     pub(super) fn first_child(self) -> Option<u8> {
         let bitmap = self.bitmap();
         (bitmap != 0).then(|| bitmap.trailing_zeros() as u8)
@@ -239,7 +235,6 @@ impl CuckooEntry {
         (self.bits() >> LENGTH_SHIFT) as u32
     }
 
-    /// Returns one symbol of a jump.
     #[inline(always)]
     pub(super) fn jump_symbol(self, index: u32) -> u8 {
         ((self.bits() >> (5 * (self.length() - 1 - index))) & 31) as u8 + 1

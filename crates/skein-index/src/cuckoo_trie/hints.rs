@@ -26,12 +26,9 @@ use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 /// The distance from hint to hint, in bytes of the key.
 const STRIDE: usize = 8;
-/// The maximal number of hints for one key.
-const HINTS_MAX: usize = 32;
-/// The hints in a cache line.
-const LINE: usize = 8;
-/// The number of buckets per hint.
-const BUCKETS: usize = 4;
+const HINTS_PER_KEY: usize = 32;
+const HINTS_PER_LINE: usize = 8;
+const BUCKETS_PER_HINT: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Hints {
@@ -57,7 +54,7 @@ pub(super) struct HintSum {
 }
 
 /// The places of a key's hints, for its first 8 bytes, 16, and so on.
-pub(super) type HintSums = ArrayVec<HintSum, HINTS_MAX>;
+pub(super) type HintSums = ArrayVec<HintSum, HINTS_PER_KEY>;
 
 /// Returns the least depth of a node for the first `8 * count` bytes. The node's name has all
 /// symbols that lie wholly in these bytes. So all keys that begin with the bytes, and whose leaves
@@ -76,7 +73,11 @@ impl Hints {
     /// Creates an empty array that can grow to the hints for `buckets` buckets.
     pub(super) fn new(arena: &Arena, buckets: usize, huge: bool) -> Self {
         Self {
-            words: GrowingWords::new(arena, (buckets / BUCKETS).next_multiple_of(LINE), huge),
+            words: GrowingWords::new(
+                arena,
+                (buckets / BUCKETS_PER_HINT).next_multiple_of(HINTS_PER_LINE),
+                huge,
+            ),
             len: AtomicU64::new(0),
             hash: PrefixHash::crc32c(),
         }
@@ -89,13 +90,13 @@ impl Hints {
         if had == 0 && !wanted {
             return;
         }
-        let len = buckets / BUCKETS;
+        let len = buckets / BUCKETS_PER_HINT;
         if len < had {
             // Release, here and below: pairs with the Acquire in `len`. Words are ready before they
             // are counted.
             self.len.store(len as u64, Ordering::Release);
         }
-        self.words.resize(len.next_multiple_of(LINE));
+        self.words.resize(len.next_multiple_of(HINTS_PER_LINE));
         self.len.store(len as u64, Ordering::Release);
     }
 
@@ -120,11 +121,11 @@ impl Hints {
         }
         let len = LinearHashSize::of(len as u32);
         let mut state = self.hash.start();
-        for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_MAX).enumerate() {
+        for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_PER_KEY).enumerate() {
             state = self.hash.step(state, u64::from_le_bytes(*word));
             let sum = PrefixHash::of_words(state, STRIDE * (shorter + 1));
             let place = len.bucket_of((sum >> 32) as u32);
-            prefetch_read(self.words.line_address(place as usize / LINE));
+            prefetch_read(self.words.line_address(place as usize / HINTS_PER_LINE));
             sums.push(HintSum { place, check: sum as u32 >> 8 });
         }
     }
@@ -133,8 +134,8 @@ impl Hints {
     fn word(&self, sum: HintSum) -> &AtomicU64 {
         let place = sum.place as usize;
         // SAFETY: this many words were ready when the place was computed.
-        let line = unsafe { self.words.line(place / LINE) };
-        &line[place % LINE]
+        let line = unsafe { self.words.line(place / HINTS_PER_LINE) };
+        &line[place % HINTS_PER_LINE]
     }
 
     /// Returns the hint for the longest beginning that has one, among those with a depth below
@@ -178,7 +179,7 @@ impl Hints {
 pub(super) struct HintTrail {
     /// The places of the key's hints; empty if there were no hints.
     pub(super) sums: HintSums,
-    nodes: ArrayVec<Hint, HINTS_MAX>,
+    nodes: ArrayVec<Hint, HINTS_PER_KEY>,
     /// Whether the trail ignores all nodes.
     idle: bool,
 }
@@ -206,7 +207,7 @@ impl HintTrail {
     #[inline(never)]
     fn add(&mut self, node: Hint) {
         let last = self.nodes.last().map_or(0, |last| beginnings(last.depth));
-        if (last + 1..=HINTS_MAX).contains(&beginnings(node.depth)) {
+        if (last + 1..=HINTS_PER_KEY).contains(&beginnings(node.depth)) {
             self.nodes.push(node);
         }
     }

@@ -145,7 +145,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(Computed { before: None, changed: true })
     }
 
-    /// Adds to the counts of entries and keys.
     pub(super) fn count(&self, entries: i64, keys: i64, guard: &impl Guard) {
         self.entries.add(guard.thread_id(), entries);
         if keys != 0 {

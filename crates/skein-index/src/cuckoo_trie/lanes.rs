@@ -68,7 +68,6 @@ impl Lanes {
         (pair >> (32 * (slot % 2))) as u32
     }
 
-    /// Returns the slots with a matching lane.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn with(self, want: &EntryQuery) -> SlotBits {
@@ -120,7 +119,6 @@ impl Lanes {
     }
 }
 
-/// A set of slots of a bucket, one bit each.
 #[derive(Debug)]
 pub(super) struct SlotBits(pub(super) u8);
 

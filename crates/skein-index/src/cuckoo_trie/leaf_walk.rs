@@ -34,10 +34,8 @@ use super::table::{CuckooTable, LinearHashSize};
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-/// The leaves to read ahead.
-const AHEAD: usize = if cfg!(skein_loom) { 4 } else { 8 };
-/// The children to read at once.
-const BATCH: usize = if cfg!(skein_loom) { 2 } else { 4 };
+const LEAVES_AHEAD: usize = if cfg!(skein_loom) { 4 } else { 8 };
+const CHILDREN_AT_ONCE: usize = if cfg!(skein_loom) { 2 } else { 4 };
 /// The grandchildren to prefetch when a child is read.
 const BELOW: usize = 4;
 
@@ -64,7 +62,6 @@ struct PendingChildren {
     color: u8,
 }
 
-/// A prefetched child.
 #[derive(Clone, Copy, Debug)]
 struct PrefetchedChild {
     /// Includes the parent's color if the parent is a branch.
@@ -92,7 +89,7 @@ pub(super) struct LeafWalk {
     /// How many leaves to have ready: few after a seek, which may be for one key.
     goal: usize,
     /// A ring of leaves, from number `next` to the last one read.
-    leaves: [WalkLeaf; AHEAD],
+    leaves: [WalkLeaf; LEAVES_AHEAD],
     next: usize,
     end: usize,
 }
@@ -105,7 +102,7 @@ impl LeafWalk {
             broken: false,
             orientation: 0,
             goal: 1,
-            leaves: [none; AHEAD],
+            leaves: [none; LEAVES_AHEAD],
             next: 0,
             end: 0,
         }
@@ -145,14 +142,14 @@ impl LeafWalk {
     #[inline(always)]
     pub(super) fn next<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
         // Only a long scan reads more before the last leaf is used. A short one may need no more.
-        let low = if self.goal == AHEAD { AHEAD / 2 } else { 0 };
+        let low = if self.goal == LEAVES_AHEAD { LEAVES_AHEAD / 2 } else { 0 };
         if self.end - self.next <= low && !self.pending.is_empty() {
             self.read_ahead(index);
         }
         if self.next == self.end {
             return 0;
         }
-        let leaf = self.leaves[self.next % AHEAD];
+        let leaf = self.leaves[self.next % LEAVES_AHEAD];
         self.next += 1;
         if leaf.place.changed(index) {
             self.mark_broken();
@@ -161,7 +158,6 @@ impl LeafWalk {
         leaf.record
     }
 
-    /// Stops the walk, because a node has changed.
     #[cold]
     fn mark_broken(&mut self) {
         self.pending.clear();
@@ -175,11 +171,16 @@ impl LeafWalk {
             let Some(part) = self.pending.pop() else { return };
             match part {
                 WalkItem::Leaf(leaf) => {
-                    self.leaves[self.end % AHEAD] = leaf;
+                    self.leaves[self.end % LEAVES_AHEAD] = leaf;
                     self.end += 1;
                 }
                 WalkItem::Rest(rest) => {
-                    self.prefetch_children(index, index.table.places(), rest, self.goal.min(BATCH));
+                    self.prefetch_children(
+                        index,
+                        index.table.places(),
+                        rest,
+                        self.goal.min(CHILDREN_AT_ONCE),
+                    );
                 }
                 WalkItem::Child(child) => {
                     if !self.look(index, child) {
@@ -190,15 +191,15 @@ impl LeafWalk {
                 }
             }
         }
-        self.goal = (2 * self.goal).min(AHEAD);
+        self.goal = (2 * self.goal).min(LEAVES_AHEAD);
     }
 
     /// Reads a child and some of those after it, and prefetches others. Returns false if a node has
     /// changed.
     #[inline(always)]
     fn look<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
-        let (size, most) = (index.table.places(), self.goal.min(BATCH));
-        let mut batch = ArrayVec::<PrefetchedChild, BATCH>::new();
+        let (size, most) = (index.table.places(), self.goal.min(CHILDREN_AT_ONCE));
+        let mut batch = ArrayVec::<PrefetchedChild, CHILDREN_AT_ONCE>::new();
         batch.push(first);
         while batch.len() < most
             && let Some(&WalkItem::Child(next)) = self.pending.last()
@@ -318,7 +319,6 @@ fn end_of_jump<const V: usize>(table: &CuckooTable<V>, hash: u32, jump: CuckooEn
         .fold((hash, 0), |(hash, _), symbol| (table.extend(hash, symbol), symbol))
 }
 
-/// Returns a bitmap without its `count` lowest bits.
 #[inline(always)]
 fn without_first(mut bitmap: u64, count: usize) -> u64 {
     for _ in 0..count {

@@ -93,7 +93,6 @@ pub(super) struct LookupPath<'k> {
     want: EntryQuery,
 }
 
-/// The result of one step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LookupStep {
     /// A node with a child on the path. The child is prefetched.

@@ -117,7 +117,6 @@ use crate::slot::Slot;
 /// ```
 pub struct CuckooTrie<S: Slot, const V: usize = { variant::DEFAULT }> {
     table: CuckooTable<V>,
-    /// The number of entries in the table.
     entries: Counter,
     base: IndexBase,
     slots: PhantomData<S>,

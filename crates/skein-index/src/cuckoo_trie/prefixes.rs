@@ -89,9 +89,7 @@ pub(super) struct KeyPrefixes<'i, 'k, const V: usize> {
     pub(super) symbols: KeySymbols<'k>,
     count: u32,
     size: LinearHashSize,
-    /// For how many nodes ahead to prefetch buckets.
     ahead: u32,
-    /// A depth that most leaves do not exceed.
     reach: u32,
     /// For how many nodes to look ahead beyond that depth.
     ahead_of_few: u32,
@@ -137,7 +135,6 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         self.symbols.key()
     }
 
-    /// Returns the number of prefixes.
     pub(super) fn count(&self) -> u32 {
         self.count
     }

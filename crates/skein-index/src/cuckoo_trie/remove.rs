@@ -180,7 +180,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 }
 
-/// Returns whether two jumps fit into one.
 fn fit(above: &CuckooEntry, below: &CuckooEntry) -> bool {
     above.length() + below.length() <= JUMP_MAX
 }
@@ -191,12 +190,10 @@ struct JumpChain {
     jumps: Vec<NamedNode>,
     /// The first two adjacent jumps that fit into one.
     joint: Option<(NamedNode, NamedNode)>,
-    /// The leaf below the jumps.
     leaf: Option<NamedNode>,
 }
 
 impl JumpChain {
-    /// Adds the next node on the path.
     fn meet(&mut self, named: &NamedNode) {
         let entry = named.node.entry;
         match entry.kind() {

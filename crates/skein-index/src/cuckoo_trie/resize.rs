@@ -8,9 +8,9 @@
 //!   room.
 //! - A removal that leaves the table far below its target load.
 //!
-//! So the load stays near its target, and an operation pays for at most [`STEPS`] steps each time.
-//! Only the removal of the last key takes all remaining steps. Source: linear hashing (Litwin, VLDB
-//! 1980).
+//! So the load stays near its target, and an operation pays for at most [`BUCKETS_AT_ONCE`] steps
+//! each time. Only the removal of the last key takes all remaining steps. Source: linear hashing
+//! (Litwin, VLDB 1980).
 
 use skein_sync::spin::Backoff;
 
@@ -23,30 +23,26 @@ use crate::index::IndexError;
 use crate::linear_hashing::split_from;
 use crate::slot::Slot;
 
-/// The number of buckets to add or remove at a time.
-const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
+const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
 /// The load, in percent, above which the table grows. The paper has 85. At this load one insert in
 /// two displaces entries.
-const FULL: usize = 82;
+const GROW_PERCENT: usize = 82;
 /// The same for keys with long shared prefixes. They need two entries or more each, so memory
 /// matters more, and most of an insert is its search.
-const FULL_OF_LONG: usize = 88;
+const GROW_PERCENT_LONG_KEYS: usize = 88;
 /// By how much the load limit is lower if no displacement path was found. Until the table has
 /// doubled, the buckets that are not split yet hold twice the entries of the others, and are full.
 /// That is when this matters.
 const TIGHTER: usize = 2;
-/// The load, in percent, below which the table shrinks.
-const EMPTY: usize = 50;
+const SHRINK_PERCENT: usize = 50;
 /// How often to make room for a merge before it is postponed.
-const TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
+const MERGE_TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Returns the load, in percent, above which the table grows.
-    fn full_share(&self) -> usize {
-        if self.table.depths.start().is_some() { FULL } else { FULL_OF_LONG }
+    fn grow_percent(&self) -> usize {
+        if self.table.depths.start().is_some() { GROW_PERCENT } else { GROW_PERCENT_LONG_KEYS }
     }
 
-    /// Returns whether the load is at least `share` percent.
     fn has_load(&self, share: usize) -> bool {
         100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
     }
@@ -70,7 +66,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             0 => keys.saturating_add(keys / 2),
             _ => keys.saturating_mul(entries) / there,
         };
-        let slots = entries.saturating_add(more).saturating_mul(100) / self.full_share();
+        let slots = entries.saturating_add(more).saturating_mul(100) / self.grow_percent();
         let size = slots.div_ceil(SLOTS);
         let missing = size.saturating_sub(self.table.size() as usize);
         self.base.check_write(&[], 0, || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
@@ -85,12 +81,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Returns whether the table should grow before entries are moved.
     pub(super) fn is_tight(&self) -> bool {
-        self.has_load(self.full_share() - TIGHTER)
+        self.has_load(self.grow_percent() - TIGHTER)
     }
 
     /// Adds some buckets if the load is at the limit, unless another thread is resizing.
     pub(super) fn grow_if_loaded(&self) {
-        if self.has_load(self.full_share())
+        if self.has_load(self.grow_percent())
             && let Some(mut added) = self.table.try_lock()
         {
             // At its greatest size the table fills up further, until a write finds no room.
@@ -102,7 +98,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn grow(&self) -> Result<(), IndexError> {
         if let Some(mut added) = self.table.try_lock() {
             // If a mostly empty table has no room, a larger one will not have room either.
-            let hopeless = self.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(EMPTY / 4);
+            let hopeless =
+                self.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(SHRINK_PERCENT / 4);
             return if hopeless { Err(self.full()) } else { self.add_some(&mut added) };
         }
         Backoff::new().wait();
@@ -114,7 +111,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if size == CuckooTable::<V>::MOST {
             return Err(self.full());
         }
-        let wanted = (size + STEPS).min(CuckooTable::<V>::MOST);
+        let wanted = (size + BUCKETS_AT_ONCE).min(CuckooTable::<V>::MOST);
         self.table.reserve(wanted);
         for new in size..wanted {
             self.table.prefetch_bucket(split_from(new));
@@ -144,16 +141,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
-        if self.table.size() == CuckooTable::<V>::LEAST || self.has_load(EMPTY) {
+        if self.table.size() == CuckooTable::<V>::LEAST || self.has_load(SHRINK_PERCENT) {
             return;
         }
         let Some(_resizing) = self.table.try_lock() else { return };
-        let mut steps = 0..STEPS;
+        let mut steps = 0..BUCKETS_AT_ONCE;
         // Merges may have failed or been left to another thread. After the last key, no removal
         // follows that could catch up.
         while steps.next().is_some() || self.entries.sum() == 0 {
             let size = self.table.size();
-            if size == CuckooTable::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
+            if size == CuckooTable::<V>::LEAST || self.has_load(SHRINK_PERCENT) || !self.merge_last(size - 1)
+            {
                 break;
             }
         }
@@ -168,7 +166,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// shrink until one of their keys was removed.
     fn merge_last(&self, last: u32) -> bool {
         let into = split_from(last);
-        for _ in 0..TRIES {
+        for _ in 0..MERGE_TRIES {
             match self.merge(last, into) {
                 Ok(()) => return true,
                 Err(CuckooAbort::Changed) => Backoff::new().wait(),

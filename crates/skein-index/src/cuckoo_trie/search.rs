@@ -34,7 +34,6 @@ pub(super) struct FoundNode {
 }
 
 impl FoundNode {
-    /// Returns whether the search found no node.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.slot == SLOTS
@@ -163,7 +162,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// Returns the prefix with this hash and this last symbol.
     #[inline(always)]
     fn prefix(&self, hash: u32, symbol: u8) -> KeyPrefix {
         KeyPrefix::new::<V>(hash, symbol, self.table.places())
@@ -189,7 +187,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(NamedNode { node, hash, depth: branch.depth + 1 })
     }
 
-    /// Returns the child of a jump.
     pub(super) fn below_jump(&self, jump: &NamedNode) -> Result<NamedNode, CuckooAbort> {
         let entry = jump.node.entry;
         let symbols = entry.jump_symbols(0, entry.length());

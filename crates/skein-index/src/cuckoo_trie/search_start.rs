@@ -151,8 +151,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 }
 
-/// One leaf in this many is recorded.
-const NOTED: u32 = 16;
+const RECORDED_ONE_IN: u32 = 16;
 /// Depths are stored in this many parts.
 const ONE: u64 = 256;
 /// The steps by which a leaf above the start depth moves it up, and a leaf below moves it down. The
@@ -170,7 +169,6 @@ const FAILURES_MAX: u64 = SURE / 8;
 #[derive(Debug)]
 pub(super) struct LeafDepths(AtomicU64);
 
-/// The unpacked word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DepthStats {
     average: u64,
@@ -231,7 +229,6 @@ impl LeafDepths {
         (self.known().average / ONE) as u32 + 1
     }
 
-    /// Returns the average depth of the leaves.
     #[inline(always)]
     pub(super) fn average(&self) -> u32 {
         ((self.known().average + ONE / 2) / ONE) as u32
@@ -248,7 +245,7 @@ impl LeafDepths {
     /// whether the key of the leaf has a node at a depth.
     #[inline(always)]
     pub(super) fn note(&self, hash: u32, depth: u32, is_there: impl FnOnce(u32) -> bool) {
-        if hash.is_multiple_of(NOTED) {
+        if hash.is_multiple_of(RECORDED_ONE_IN) {
             let known = self.known();
             let start = known.start();
             // The leaf itself is not in the table yet.

@@ -46,13 +46,11 @@ use crate::hash::peelable::Peelable;
 pub(super) use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
-/// The number of the root's bucket.
 pub(super) const ROOT: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct CuckooTable<const V: usize> {
     size: AtomicU64,
-    /// For how many nodes ahead a search prefetches buckets.
     pub(super) ahead: u32,
     pub(super) depths: LeafDepths,
     pub(super) hints: Hints,
@@ -84,7 +82,6 @@ impl<const V: usize> CuckooTable<V> {
     const LEAST_BITS: u32 = least_bits(V);
     const HASH_BITS: u32 = TAG_BITS + Self::LEAST_BITS;
     const LOW: u32 = (1 << Self::LEAST_BITS) - 1;
-    /// The least number of buckets.
     pub(super) const LEAST: u32 = 1 << Self::LEAST_BITS;
     /// The greatest number of buckets; few where the system does not commit memory lazily.
     pub(super) const MOST: u32 = if cfg!(skein_loom) {
@@ -122,7 +119,6 @@ impl<const V: usize> CuckooTable<V> {
         bucket.unlock_changed(&image);
     }
 
-    /// Returns the number of buckets.
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
         // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.

@@ -40,7 +40,6 @@ use crate::hash::peelable::EMPTY_HASH;
 /// The buckets of a transaction: those of [`NODES_MAX`] new nodes, two more for each node that
 /// displaces entries, and those of a few old nodes.
 const BUCKETS_MAX: usize = 4 * NODES_MAX + 6;
-/// The new nodes of a transaction.
 pub(super) const NODES_MAX: usize = 9;
 
 /// Why a transaction cannot be completed as planned.

@@ -8,7 +8,6 @@ pub const WITHOUT_HUGE_PAGES: usize = 1 << 8;
 /// Disables prefetching in lookups.
 pub const WITHOUT_PREFETCH: usize = 1 << 9;
 
-/// Returns whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {
     variant & flag != 0
 }

@@ -24,11 +24,9 @@ use crate::slot::Slot;
 /// The number of keys whose buckets are in flight together.
 const GROUP: usize = 32;
 
-/// An unfinished lookup.
 #[derive(Debug)]
 struct PendingLookup {
     key: ShortKey,
-    /// Its position in the batch.
     index: usize,
     /// The level and the buckets of the next node.
     level: u32,

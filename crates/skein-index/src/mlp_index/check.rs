@@ -116,7 +116,6 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 }
 
-/// Verifies the children of an inner node.
 fn check_children(nodes: &NodesByLevel, node: &MlpNode, depth: u32) -> Result<(), String> {
     let MlpNodeBody::Inner { children, .. } = node.body else { return Ok(()) };
     let mut least = None;

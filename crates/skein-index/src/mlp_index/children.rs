@@ -1,11 +1,9 @@
 //! Sets of children: the symbols for which a node has a child.
 
-/// A set of symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChildSet(pub(super) [u64; 4]);
 
 impl ChildSet {
-    /// Makes a set of these symbols.
     pub(super) fn of(symbols: impl IntoIterator<Item = u8>) -> Self {
         let mut children = Self::default();
         symbols.into_iter().for_each(|symbol| children.insert(symbol));
@@ -40,7 +38,6 @@ impl ChildSet {
         Some((64 * word as u32 + self.0[word].ilog2()) as u8)
     }
 
-    /// Returns the symbols greater than `symbol`.
     pub(super) fn above(mut self, symbol: u8) -> Self {
         let word = usize::from(symbol / 64);
         self.0[..word].fill(0);
@@ -48,7 +45,6 @@ impl ChildSet {
         self
     }
 
-    /// Returns the symbols less than `symbol`.
     pub(super) fn below(mut self, symbol: u8) -> Self {
         let word = usize::from(symbol / 64);
         self.0[word] &= !(u64::MAX << (symbol % 64));

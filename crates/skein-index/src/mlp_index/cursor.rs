@@ -61,7 +61,6 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
         true
     }
 
-    /// Moves on from the current key.
     #[inline]
     fn advance(&mut self, key: ShortKey, forward: bool) -> bool {
         if self.walk.is_forward() == forward && self.take_next_leaf() {

@@ -21,9 +21,7 @@ use super::image::SLOTS;
 use super::node::MlpNodeKind;
 use super::transaction::MlpTransaction;
 
-/// The number of buckets that a search visits.
-const LOOKED_AT_MAX: usize = 96;
-/// The moves on a path.
+const BUCKETS_VISITED_MAX: usize = 96;
 const MOVES_MAX: usize = 5;
 /// How many nodes of several slots may displace each other in a row.
 const WIDE_MOVES_MAX: usize = 2;
@@ -99,7 +97,7 @@ fn find_moves<const V: usize>(
     transaction: &MlpTransaction<'_, V>,
     roots: &[usize],
 ) -> Option<ArrayVec<(u32, u64, u32), MOVES_MAX>> {
-    let mut steps: ArrayVec<MlpPathBucket, LOOKED_AT_MAX> = ArrayVec::new();
+    let mut steps: ArrayVec<MlpPathBucket, BUCKETS_VISITED_MAX> = ArrayVec::new();
     for &held in roots {
         let need = transaction.free(held) + 1;
         steps.push(MlpPathBucket { bucket: transaction.number(held), need, head: 0, from: NONE, moves: 0 });
@@ -125,7 +123,7 @@ fn has_room<const V: usize>(transaction: &MlpTransaction<'_, V>, step: &MlpPathB
 /// Appends the other buckets of the nodes that would free enough slots by moving there.
 fn spread<const V: usize>(
     transaction: &MlpTransaction<'_, V>,
-    steps: &mut ArrayVec<MlpPathBucket, LOOKED_AT_MAX>,
+    steps: &mut ArrayVec<MlpPathBucket, BUCKETS_VISITED_MAX>,
     at: usize,
 ) {
     let step = steps[at];

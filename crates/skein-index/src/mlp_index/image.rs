@@ -9,14 +9,12 @@ use super::node::{MORE, MlpNodeKind, MlpNodeWords, RawNode};
 /// The slots in a bucket, which fill a cache line. Models have two, because each of their words is
 /// a step or more.
 pub(super) const SLOTS: usize = if super::SMALL_MODELS { 2 } else { 4 };
-/// The words in a bucket.
 pub(super) const WORDS: usize = 2 * SLOTS;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MlpBucketImage(pub(super) [u64; WORDS]);
 
 impl MlpBucketImage {
-    /// Returns the number of slots in use.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
         self.0.iter().step_by(2).filter(|&&head| head & LEVEL != 0).count()
@@ -54,7 +52,6 @@ impl MlpBucketImage {
         (0..SLOTS).find(|slot| self.0[2 * slot] == head)
     }
 
-    /// Returns how many slots the node in a slot takes.
     #[inline(always)]
     pub(super) fn slots(&self, slot: usize) -> usize {
         MlpNodeKind::of(self.0[2 * slot]).slots()

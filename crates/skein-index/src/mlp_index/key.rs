@@ -23,7 +23,6 @@ pub(super) struct ShortKey {
 }
 
 impl ShortKey {
-    /// The greatest key.
     pub(super) const LAST: Self = Self { bits: u64::MAX, len: BYTES as u8 };
 
     /// Returns the key with these bytes, or `None` if there are more than eight.

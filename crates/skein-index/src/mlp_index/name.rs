@@ -22,7 +22,6 @@ use std::hash::{BuildHasher, RandomState};
 use super::key::{BYTES, ShortKey};
 use crate::linear_hashing::LinearHashSize;
 
-/// The number of bits in a header.
 pub(super) const HEADER_BITS: u32 = 11;
 pub(super) const HEADER: u64 = (1 << HEADER_BITS) - 1;
 /// The level in a header.
@@ -38,7 +37,6 @@ pub(super) const LEVEL_MIN: u32 = 3;
 /// The level of leaves whose name is their whole key, including the length.
 pub(super) const LEVEL_MAX: u32 = BYTES + 1;
 
-/// The seeds of the hash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NameHashSeeds {
     pub(super) stem: u64,

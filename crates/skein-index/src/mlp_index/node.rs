@@ -35,7 +35,6 @@ const KIND_SHIFT: u32 = 4;
 const SMALL: usize = 8;
 const MEDIUM: usize = 16;
 
-/// The most words of a node.
 pub(super) const WORDS_MAX: usize = 6;
 
 /// The words of a node, in the form in which a bucket stores them.
@@ -52,7 +51,6 @@ impl RawNode {
     }
 }
 
-/// The kinds of nodes, as in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MlpNodeKind {
     Leaf,
@@ -62,7 +60,6 @@ pub(super) enum MlpNodeKind {
 }
 
 impl MlpNodeKind {
-    /// Returns the kind in the first word of a node.
     #[inline(always)]
     pub(super) fn of(head: u64) -> Self {
         match head >> KIND_SHIFT & 3 {
@@ -149,7 +146,6 @@ pub(super) enum MlpNodeBody {
 }
 
 impl MlpNode {
-    /// Makes a leaf of this level for a key.
     pub(super) fn leaf(key: ShortKey, level: u32, value: u64) -> Self {
         Self { level, bits: key.bits, body: MlpNodeBody::Leaf { len: key.len, value } }
     }
@@ -184,7 +180,6 @@ impl MlpNode {
         ShortKey { bits: self.bits, len }
     }
 
-    /// Returns whether it is an inner node with one child.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.body, MlpNodeBody::Inner { children, .. } if children.len() == 1)
     }

@@ -25,16 +25,14 @@ use crate::index::IndexError;
 use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
 
-/// The number of buckets to add or remove at a time.
-const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
+const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
 /// The load, in percent, above which the table grows. The paper has 90 for a table that is filled
 /// once. Until a table that grows by single buckets has doubled, the buckets that are not split yet
 /// hold twice the nodes of the others.
-const FULL: usize = 70;
-/// The load, in percent, below which the table shrinks.
-const EMPTY: usize = 45;
+const GROW_PERCENT: usize = 70;
+const SHRINK_PERCENT: usize = 45;
 /// How often to make room for a merge before it is postponed.
-const TRIES: usize = 4;
+const MERGE_TRIES: usize = 4;
 
 /// The data of the holder of the right to change the size.
 #[derive(Debug, Default)]
@@ -49,7 +47,6 @@ impl ResizeState {
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Returns whether the load is at least `share` percent.
     fn has_load(&self, share: usize) -> bool {
         100 * self.table.used.sum() >= share * self.table.size().buckets() as usize * SLOTS
     }
@@ -66,11 +63,11 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         if has(V, BUCKET_PER_KEY) {
             self.follow_keys();
         } else if crowded
-            && self.has_load(FULL)
+            && self.has_load(GROW_PERCENT)
             && let Some(mut sizing) = try_lock(&self.table.sizing)
         {
             // At its greatest size the table fills up further, until a write finds no room.
-            let _ = self.add_some(&mut sizing, STEPS);
+            let _ = self.add_some(&mut sizing, BUCKETS_AT_ONCE);
         }
     }
 
@@ -92,9 +89,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             return Ok(());
         };
         // If a mostly empty table has no room, a larger one will not have room either.
-        let hopeless =
-            !has(V, CROWDED) && self.table.size().buckets() > 64 * LEAST && !self.has_load(EMPTY / 4);
-        if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, STEPS) }
+        let hopeless = !has(V, CROWDED)
+            && self.table.size().buckets() > 64 * LEAST
+            && !self.has_load(SHRINK_PERCENT / 4);
+        if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, BUCKETS_AT_ONCE) }
     }
 
     fn add_some(&self, sizing: &mut ResizeState, count: u32) -> Result<(), IndexError> {
@@ -136,15 +134,15 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         if has(V, BUCKET_PER_KEY) {
             return self.follow_keys();
         }
-        if self.table.size().buckets() == LEAST || self.has_load(EMPTY) {
+        if self.table.size().buckets() == LEAST || self.has_load(SHRINK_PERCENT) {
             return;
         }
         let Some(_sizing) = try_lock(&self.table.sizing) else { return };
         let size = self.table.size().buckets();
         // A table that crowded keys made large must be small again when the index is empty.
-        let steps = STEPS.max(size / (self.base.len.sum() as u32 + 1));
+        let steps = BUCKETS_AT_ONCE.max(size / (self.base.len.sum() as u32 + 1));
         let wanted = size.saturating_sub(steps);
-        self.remove_buckets_while(|size| size > wanted && !self.has_load(EMPTY));
+        self.remove_buckets_while(|size| size > wanted && !self.has_load(SHRINK_PERCENT));
     }
 
     /// Removes buckets while there are too many and their nodes have room. The caller must hold the
@@ -160,7 +158,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Merges the last bucket into the one it was split from. Returns false if there is no room for
     /// its nodes.
     fn merge_last(&self, last: u32) -> bool {
-        for _ in 0..TRIES {
+        for _ in 0..MERGE_TRIES {
             match self.merge(last, split_from(last)) {
                 Ok(()) => return true,
                 Err(MlpAbort::Changed) => Backoff::new().wait(),

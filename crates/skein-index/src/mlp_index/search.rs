@@ -58,7 +58,6 @@ impl FoundRawNode {
     }
 }
 
-/// The path of a key.
 #[derive(Debug, Default)]
 pub(super) struct MlpPath {
     /// The inner nodes on the path, from the top. The key shares the symbols of each of them and

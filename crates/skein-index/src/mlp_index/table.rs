@@ -68,7 +68,6 @@ pub(super) struct MlpTable<const V: usize> {
     /// The levels of most nodes, one bit each: in the lower half those that a lookup prefetches, in
     /// the upper half those of a batch (`levels.rs`).
     pub(super) levels: AtomicU32,
-    /// The number of slots in use.
     pub(super) used: Counter,
     /// How many times a node moved to another bucket.
     pub(super) moved: Counter,
@@ -117,7 +116,6 @@ impl<const V: usize> MlpTable<V> {
         unsafe { self.buckets.line(line_of(bucket)) }
     }
 
-    /// Returns the numbers of all buckets.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<V> {
         let step = if cfg!(skein_loom) { 8 } else { 1 };
         (0..self.size().buckets()).step_by(step).take(LINES)

@@ -79,7 +79,6 @@ impl TopBitmap {
         &self.layers[layer][(bit / 64) as usize]
     }
 
-    /// Prefetches the word of a name.
     #[inline(always)]
     pub(super) fn prefetch(&self, start: TopPrefix) {
         prefetch_read(self.word(0, start));

@@ -35,7 +35,6 @@ use super::table::MlpTable;
 use super::versions::{StripeVersions, VersionStripe};
 use crate::linear_hashing::LinearHashSize;
 
-/// The buckets of a transaction.
 const BUCKETS_MAX: usize = 48;
 /// The room in `places` that moves leave for nodes still to be placed: two places for each of three
 /// nodes, and two for the move itself.
@@ -158,7 +157,6 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Sets the least key of an inner node.
     fn set_least(&mut self, seen: &FoundRawNode, bits: u64) -> Result<(), MlpAbort> {
         let MlpSlot { held, slot, .. } = self.take_found(seen)?;
         let head = &mut self.image(held).0[2 * slot];
@@ -166,7 +164,6 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         Ok(())
     }
 
-    /// Sets the value of the leaf in a slot.
     #[inline(always)]
     pub(super) fn set_value(&mut self, spot: MlpSlot, value: u64) {
         self.image(spot.held).0[2 * spot.slot + 1] = value;
@@ -252,7 +249,6 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         }
     }
 
-    /// Prefetches the buckets of a node that will be placed.
     pub(super) fn prefetch_node(&self, node: &MlpNode) {
         self.table.prefetch(self.table.pair(node.key(), node.level, self.size));
     }
@@ -282,7 +278,6 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         true
     }
 
-    /// Returns the other bucket of a node.
     #[inline(always)]
     pub(super) fn other(&self, head: u64, bucket: u32) -> u32 {
         home_of(places_of(head, bucket, &self.table.seeds), moved(head), self.size)

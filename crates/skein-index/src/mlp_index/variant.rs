@@ -17,7 +17,6 @@ pub const FIXED: usize = 1 << 4;
 /// every removal merges one. For tests of resizing.
 pub const BUCKET_PER_KEY: usize = 1 << 5;
 
-/// Returns whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {
     variant & flag != 0
 }

@@ -29,7 +29,6 @@ const STRIPES: usize = if cfg!(skein_loom) { 4 } else { 2048 };
 const LOCKED: u64 = 1;
 const ONE: u64 = 2;
 
-/// The number of a stripe.
 pub(super) type VersionStripe = usize;
 
 #[derive(Debug)]
@@ -40,7 +39,6 @@ impl StripeVersions {
         Self(AtomicWords::new(arena, STRIPES, false))
     }
 
-    /// Returns the stripe of a bucket.
     #[inline(always)]
     pub(super) fn stripe(bucket: u32) -> VersionStripe {
         line_of(bucket) % STRIPES

@@ -196,7 +196,6 @@ impl WalkFrame {
         Some(symbol)
     }
 
-    /// Prefetches another child.
     fn prefetch_next<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
         let symbol = if forward { self.to_prefetch.first() } else { self.to_prefetch.last() };
         if let Some(symbol) = symbol {

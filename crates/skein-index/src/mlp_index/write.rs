@@ -34,7 +34,6 @@ impl From<Inconclusive> for MlpAbort {
     }
 }
 
-/// The result of an attempt to write.
 enum WriteAttempt<'g, S: Slot> {
     Done(Computed<'g, S>),
     /// The key is to be removed. No other writer changes it until the claim is dropped.
