@@ -56,10 +56,10 @@ pub(super) struct HintSum {
 /// The places of a key's hints, for its first 8 bytes, 16, and so on.
 pub(super) type HintSums = ArrayVec<HintSum, HINTS_PER_KEY>;
 
-/// Returns the least depth of a node for the first `8 * count` bytes. The node's name has all
-/// symbols that lie wholly in these bytes. So all keys that begin with the bytes, and whose leaves
-/// are below the node, lead to it. One symbol deeper this would not hold: that symbol has bits of
-/// the next byte.
+/// Returns the least depth of a node for the first `8 * count` bytes: the number of symbols that
+/// lie wholly in these bytes. All keys that begin with the bytes and reach this depth share the
+/// first node at or below it. One symbol deeper this would not hold: that symbol has bits of the
+/// next byte.
 fn depth_at(count: usize) -> u32 {
     (8 * STRIDE * count / 5) as u32
 }

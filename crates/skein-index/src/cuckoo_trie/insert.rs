@@ -50,7 +50,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
         let mut lowered = false;
-        let done = self.write_at_last(key, &mut ComputeClosure::new(change), guard, &mut lowered);
+        let done = self.write_until_done(key, &mut ComputeClosure::new(change), guard, &mut lowered);
         let is_added = matches!(done, Ok(Computed { before: None, changed: true }));
         if lowered && !is_added {
             self.join_along(key, guard);
@@ -60,7 +60,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Retries until an attempt succeeds. Sets `lowered` if it moved a leaf down. If the key is not
     /// added after that, the leaf is below jumps that lead to nothing else.
-    fn write_at_last<'g, G: Guard>(
+    fn write_until_done<'g, G: Guard>(
         &'g self,
         key: &[u8],
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,

@@ -237,10 +237,10 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
         }
         self.prefetch_from(depth);
         debug_assert!((1..=self.known).contains(&depth) && self.known - depth < RING as u32);
-        // SAFETY: `run_to` has written all prefixes after depth `first` up to `known`. The check
-        // above shows that this is one of them. It is still in the ring: a search only descends, so
-        // all calls before were for smaller depths, and `known` is never further ahead than the
-        // length of the ring.
+        // SAFETY: `prefetch_to` has written all prefixes after depth `first` up to `known`. The
+        // check above shows that this is one of them. It is still in the ring: a search only
+        // descends, so no earlier call was for a greater depth, and `known` is never further ahead
+        // than the length of the ring.
         Ok(unsafe { self.ring[depth as usize % RING].assume_init() })
     }
 }

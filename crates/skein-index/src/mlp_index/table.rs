@@ -111,8 +111,8 @@ impl<const V: usize> MlpTable<V> {
     /// Returns the line of a bucket, which must be or have been in use.
     #[inline(always)]
     pub(super) fn line(&self, bucket: u32) -> &BucketLine {
-        // SAFETY: `Size::place` returned the number for a size that the table had, or it is the
-        // next bucket and its memory was prepared.
+        // SAFETY: `LinearHashSize::place` returned the number for a size that the table had, or it
+        // is the next bucket and its memory was prepared.
         unsafe { self.buckets.line(line_of(bucket)) }
     }
 
