@@ -63,9 +63,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             CleanupNeeded::SparseBorder => {
                 if merge_border(node, guard) {
                     if offset == 0 {
-                        self.collapse_tree_root(guard)
+                        self.collapse_tree_root(guard);
                     } else {
-                        self.clean_up_layer(key, offset, guard)
+                        self.clean_up_layer(key, offset, guard);
                     }
                 }
             }
