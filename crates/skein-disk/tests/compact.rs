@@ -1,4 +1,5 @@
-//! Compacting: the file gets shorter, and what it has stays, also if the power goes or an operation fails at any moment of it.
+//! Compaction: the file shrinks and keeps its contents, even if the power is cut or an operation
+//! fails at any moment.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, Result, Tri
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-/// Bytes by which a file grows.
+/// The step of the file's growth, in bytes.
 const STEP: u64 = 1024 * PAGE as u64;
 
 fn options() -> DiskOptions {
@@ -34,7 +35,8 @@ fn short(number: u32) -> Vec<u8> {
     vec![number as u8; 1_100 + 50 * number as usize % 2_900]
 }
 
-/// A store of two steps of the file, in which all that is left lies at the end of the first and in the second.
+/// Returns a store with two steps of the file, whose remaining pages lie at the end of the first
+/// step and in the second.
 fn sparse(storage: &SimStorage) -> DiskStore {
     let store = open(storage).unwrap();
     for number in 0..11 {
@@ -71,7 +73,7 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
     assert_whole(&store, "compacted");
     let again = store.compact().unwrap();
     assert_eq!((again.bytes_after, again.pages_moved), (STEP, 0));
-    // It grows again as any file does.
+    // It grows again like any file.
     store.set(b"long", &long(1)).unwrap();
     (0..10).for_each(|number| _ = store.set(&[b'l', number], &long(number)).unwrap());
     store.close().unwrap();
@@ -83,7 +85,7 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
 
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-/// Keys that share beginnings, in no order.
+/// Returns keys with common prefixes in no order.
 fn some_key(at: u32) -> Vec<u8> {
     format!("geese/{}/{:08x}", at % 7, at.wrapping_mul(0x9e37_79b9)).into_bytes()
 }
@@ -96,7 +98,8 @@ fn stays(at: u32) -> bool {
     at.wrapping_mul(0x85eb_ca6b) >> 30 == 0
 }
 
-/// A store of such keys of which one in four is left, in a cache of so many pages; and the pages that those left take in a fresh one.
+/// Returns a store from which three of four keys were removed, with a cache of this many pages, and
+/// the pages that the remaining keys take in a fresh store.
 fn thinned(storage: &SimStorage, shape: TrieShape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
     let open = |storage: &SimStorage, cache_pages| {
         let options = DiskOptions { shape, cache_pages, durability: Durability::Buffered, ..options() };
@@ -138,20 +141,21 @@ fn pages_that_have_little_are_merged() {
         assert_thinned(&store, 20_000, &about);
         let again = store.compact().unwrap();
         assert!(again.pages_merged * 50 <= after, "{about}: {again:?}");
-        // Writes go on as ever.
+        // Writes continue as usual.
         (0..2_000).for_each(|at| _ = store.set(&some_key(at), b"again").unwrap());
         store.check().unwrap();
         store.close().unwrap();
     }
 }
 
-/// The file of a store, and the pages in use, in bytes.
+/// Returns the bytes of a store's file and of its pages in use.
 fn file_and_used(store: &DiskStore) -> (usize, usize) {
     (store.stats().buffer.file_pages as usize * PAGE, store.pages_in_use() * PAGE)
 }
 
-/// Nine of ten keys go, from the first on, from the last on, or in no order. The file that `compact`
-/// leaves, and what is used of it, is at most twice that of a store which never had them.
+/// Nine of ten keys are removed: from the first onwards, from the last backwards, or in no order.
+/// After `compact` the file and its used part are at most twice those of a store that never had the
+/// removed keys.
 #[test]
 fn a_thinned_file_is_at_most_twice_a_fresh_one() {
     const KEYS: u32 = 40_000;
@@ -205,7 +209,7 @@ fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
         assert!(store.compact().is_err() || cut == operations, "cut at {cut}");
         drop(store);
         storage.reboot(cut);
-        // Once more while it recovers, and compacts again.
+        // Once more while it recovers and compacts again.
         storage.cut_power_at(storage.operations() + 1 + cut * 3 % 90);
         drop(open(&storage).and_then(|store| store.compact()));
         storage.reboot(cut + 1);
@@ -232,7 +236,7 @@ fn a_power_cut_while_pages_are_merged_loses_nothing() {
             let storage = SimStorage::new();
             let (store, _) = thinned(&storage, shape, KEYS, 16);
             storage.cut_power_at(storage.operations() + cut);
-            // Hashes differ from one store to the next, and so do the operations.
+            // Hashes differ between stores, and so do the operations.
             cuts += u64::from(store.compact().is_err());
             drop(store);
             storage.reboot(cut);
@@ -256,7 +260,7 @@ fn an_error_at_any_operation_of_a_compact_loses_nothing() {
             let failed = store.compact().is_err();
             storage.no_faults();
             assert_whole(&store, &format!("{error:?} at {at}"));
-            // What failed once may be done again, unless a sync has.
+            // A failed operation may be repeated, unless it was a sync.
             let again = store.compact();
             assert!(again.is_ok() || failed, "{again:?}");
             drop(store);
@@ -268,7 +272,7 @@ fn an_error_at_any_operation_of_a_compact_loses_nothing() {
     }
 }
 
-/// Says that threads can stop, also if the test fails.
+/// Tells threads to stop, even if the test fails.
 struct CompactTestEnd<'d>(&'d AtomicBool);
 
 impl Drop for CompactTestEnd<'_> {
@@ -321,8 +325,8 @@ fn reads_and_writes_go_on_meanwhile() {
         });
         let sum = store.get(b"sum").unwrap();
         store.close().unwrap();
-        // Opened again, since a mapping keeps places for pages that were read until they are reclaimed, and
-        // the folder until the store is dropped.
+        // Opened again, because a mapping keeps the places of pages that were read until they are
+        // reclaimed, and the folder until the store is dropped.
         drop(store);
         let store = DiskStore::open(folder.path(), options).unwrap();
         let report = store.compact().unwrap();
@@ -341,7 +345,7 @@ fn keys_come_and_go_and_are_read_while_pages_are_merged() {
         let (store, _) = thinned(&storage, shape, KEYS, 24);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // Keys that stay are always there; others come and go.
+            // The remaining keys are always there; others are added and removed.
             scope.spawn(|| {
                 for at in (0..KEYS).filter(|at| stays(*at)).cycle() {
                     if done.load(Ordering::Relaxed) {

@@ -1,4 +1,8 @@
-//! Reading: walks over pages that see one moment.
+//! Reading: walks over pages, each of which sees one version of the whole file.
+//!
+//! A walk runs without locks. If a page is missing, the walk stops, the page is loaded, and the
+//! walk restarts. If a write was published during the walk, its result is discarded and the walk
+//! restarts, too (rule 2 of the protocol in `mod.rs`).
 
 use std::cell::{Cell, RefCell};
 
@@ -13,23 +17,25 @@ use super::{BufferManager, FetchOutcome, PageReference, UncachedPage};
 use crate::page::{PageBytes, PageId};
 use crate::{DiskError, Result};
 
-/// Walks that did not count before one is done while nothing is published.
+/// After so many invalid walks the reader takes the publish lock for one walk.
 const TRIES: usize = 16;
-/// How often long values are read for a walk, while others write, before the writer is kept away until it is done: values may change faster than they are read.
+/// How often a reader loads long values while writes are published. After that it keeps the writer
+/// away, because values may change faster than they can be loaded.
 const LONG_TRIES: usize = 16;
 
-/// Why a walk stopped.
+/// The reason why a walk stopped.
 #[derive(Debug)]
 pub(crate) enum WalkStop {
-    /// What is wanted is not in memory: it is fetched, and the walk done again.
+    /// Some pages are not in memory. The caller loads them and restarts the walk.
     Missing(Vec<WantedPages>),
-    /// A page is not as it must be. That may be because the walk saw parts of two moments; then it does not count.
+    /// A page is damaged, with a description. If the walk is invalid, it may have seen two
+    /// versions, so this means nothing.
     Wrong(PageId, String),
-    /// It cannot go on.
+    /// The walk failed.
     Failed(DiskError),
 }
 
-/// What a walk wants.
+/// A missing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WantedPages {
     Page(PageId),
@@ -38,7 +44,11 @@ pub(crate) enum WantedPages {
 }
 
 impl WalkStop {
-    /// The page that is not as it must be, and how, for who can fetch none; the error, if it is one already.
+    /// Converts the stop into the damaged page and a description, for callers that cannot load
+    /// pages.
+    ///
+    /// # Errors
+    /// The error, if the walk failed with one.
     pub(crate) fn into_damage(self) -> Result<(PageId, String)> {
         match self {
             Self::Failed(error) => Err(error),
@@ -48,7 +58,7 @@ impl WalkStop {
                     Some(WantedPages::Page(id) | WantedPages::Long(LongValueId { first: id, .. })) => *id,
                     None => PageId(0),
                 };
-                Ok((id, "it is referred to, and cannot be read".to_owned()))
+                Ok((id, "a pointer leads to it, but it cannot be read".to_owned()))
             }
         }
     }
@@ -64,15 +74,15 @@ impl From<DiskError> for WalkStop {
 #[derive(Debug)]
 pub(crate) struct PageView<'w> {
     buffer: &'w BufferManager,
-    /// It keeps the frames that are found.
+    /// Protects the frames that the walk finds.
     _guard: &'w LocalGuard<'w>,
     fetched: &'w FetchedPages<'w>,
     hits: Cell<u64>,
-    /// Pages that were used, for a policy that wants to be told.
+    /// The pages that the walk used, if the policy must be told.
     used: RefCell<Vec<PageId>>,
 }
 
-/// What was fetched for a walk: it stays until the walk has counted.
+/// Everything that was loaded for a walk. It is kept until the walk is valid.
 #[derive(Debug, Default)]
 struct FetchedPages<'b> {
     references: Vec<PageReference<'b>>,
@@ -81,14 +91,14 @@ struct FetchedPages<'b> {
 }
 
 impl<'w> PageView<'w> {
-    /// The bytes of a page.
+    /// Returns the bytes of a page.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> std::result::Result<&'w PageBytes, WalkStop> {
         let Some(entry) = self.buffer.table.get(id) else {
-            return Err(WalkStop::Wrong(id, "there is no such page, and it is referred to".to_owned()));
+            return Err(WalkStop::Wrong(id, "there is no such page, but a pointer leads to it".to_owned()));
         };
         let frame = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it for as long as the view can be used.
+        // SAFETY: the guard protects the frame for the lifetime of the view.
         let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
             let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
             return past.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
@@ -101,12 +111,12 @@ impl<'w> PageView<'w> {
         Ok(&frame.bytes)
     }
 
-    /// The bytes of a long value, if it was read for this walk.
+    /// Returns the bytes of a long value if it was loaded for this walk.
     pub(crate) fn long(&self, long: LongValueId) -> Option<std::result::Result<&'w [u8], WalkStop>> {
         self.fetched.long.get(long)
     }
 
-    /// Asks for a page's frame, if it is in memory.
+    /// Prefetches a page's frame if the page is in memory.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         if let Some(entry) = self.buffer.table.get(id) {
@@ -116,10 +126,10 @@ impl<'w> PageView<'w> {
 }
 
 impl BufferManager {
-    /// Does a walk until it has seen pages of one moment, all of them.
+    /// Repeats a walk until it is valid and complete. Returns its result.
     ///
     /// # Errors
-    /// What the walk failed by; damage, if a page is wrong; the file was closed.
+    /// The walk failed, a page is damaged, or the file is closed.
     pub(crate) fn read_with<T>(
         &self,
         mut walk: impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
@@ -130,7 +140,7 @@ impl BufferManager {
         let begun = self.published.load(Ordering::Relaxed);
         let (mut changed, mut _writing) = (0, None);
         loop {
-            // Whose walks never counted does one while nothing is published.
+            // After too many invalid walks, no write is published during this one.
             let still = (tries > TRIES).then(|| lock(&self.publishing));
             // Acquire: as in `walk_once`.
             let moment = self.published.load(Ordering::Acquire);
@@ -145,7 +155,7 @@ impl BufferManager {
                         }
                     }
                     if counts && let Some(id) = self.dangling_page(&wanted, moment) {
-                        return Err(self.damaged_page(id, "there is no such page, and it is referred to"));
+                        return Err(self.damaged_page(id, "there is no such page, but a pointer leads to it"));
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
@@ -163,7 +173,7 @@ impl BufferManager {
         }
     }
 
-    /// Walks once; whether that counts is said, too.
+    /// Walks once. Returns the result and whether the walk is valid.
     fn walk_once<T>(
         &self,
         fetched: &FetchedPages<'_>,
@@ -175,7 +185,8 @@ impl BufferManager {
         let view =
             PageView { buffer: self, _guard: &guard, fetched, hits: Cell::new(0), used: RefCell::default() };
         let seen = walk(&view);
-        // Acquire: the loads of the walk come before the one below; pairs with the Release fence at the begin of a publication.
+        // Acquire: orders the loads of the walk before the one below; pairs with the Release fence
+        // at the start of a publication.
         fence(Ordering::Acquire);
         let counts = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
         self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
@@ -189,14 +200,16 @@ impl BufferManager {
         (seen, counts)
     }
 
-    /// Returns a wanted page that does not exist at `moment`, which is the walk's: a pointer of a damaged page leads there, and fetching it would bring nothing, each time anew.
+    /// Returns a missing page that does not exist at `moment`, the version of the walk. Only a
+    /// damaged pointer leads to such a page. To load it would fail in each round, so the walk would
+    /// never end.
     fn dangling_page(&self, wanted: &[WantedPages], moment: u64) -> Option<PageId> {
         let pages = wanted.iter().filter_map(|wanted| match wanted {
             WantedPages::Page(id) => Some(*id),
             WantedPages::Long(_) => None,
         });
         let dangling = pages.into_iter().find(|id| !self.is_page(*id))?;
-        // Acquire: the loads of `is_page` come before the one below, as those of a walk do.
+        // Acquire: orders the loads of `is_page` before the one below, like those of a walk.
         fence(Ordering::Acquire);
         (self.published.load(Ordering::Relaxed) == moment).then_some(dangling)
     }
@@ -217,14 +230,14 @@ impl BufferManager {
     fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut FetchedPages<'b>) -> Result<()> {
         match self.fetch(id)? {
             FetchOutcome::Here(reference) => fetched.references.push(reference),
-            // A page that is no more is none of this moment.
+            // The page was freed after the walk.
             FetchOutcome::Gone => {}
             FetchOutcome::NoRoom => fetched.past.extend(self.read_past(id)?),
         }
         Ok(())
     }
 
-    /// The error for a page that is not as it must be.
+    /// Returns the error for a damaged page.
     pub(crate) fn damaged_page(&self, id: PageId, what: &str) -> DiskError {
         let place = self.table.get(id).and_then(super::page_table::PageTableEntry::place);
         let what = format!("page {}: {what}", id.0);

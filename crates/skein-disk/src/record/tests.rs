@@ -1,4 +1,4 @@
-//! Slotted pages against a model, and with bytes that are not as they must be.
+//! Slotted pages against a model, and with damaged bytes.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ proptest! {
         let mut body = vec![0; BODY];
         body[..8].copy_from_slice(&head);
         if small {
-            // So that the head alone is not refused.
+            // The head must pass its check, so that the damage is found later.
             for at in [1, 3, 5, 7] {
                 body[at] &= 3;
             }
@@ -113,7 +113,7 @@ fn a_record_can_have_all_of_a_page() {
     assert_eq!((page.read().room(), page.insert(b"")), (None, Ok(None)));
     page.get_mut(0).unwrap()[0] = 7;
     assert_eq!(page.read().get(0).unwrap()[..2], [7, 1]);
-    assert_eq!(page.read().get(1).unwrap_err(), "there is no record in slot 1, and it is referred to");
+    assert_eq!(page.read().get(1).unwrap_err(), "a pointer leads to slot 1, which has no record");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One thread on the simulated storage.
+//! Sequences: one thread on the simulated storage.
 
 use std::ops::Bound;
 
@@ -13,7 +13,7 @@ use crate::plan::SequencePlan;
 use crate::random::SplitMixDraw;
 
 const FOLDER: &str = "/db";
-/// Keys of a portion when all of a store is read.
+/// Keys per request when the whole store is read.
 const PORTION: usize = 37;
 
 pub fn run(seed: u64) {
@@ -35,12 +35,12 @@ struct Sequence {
     draw: SplitMixDraw,
     plan: SequencePlan,
     storage: SimStorage,
-    /// None only while it is opened again.
+    /// `None` only while it is opened again.
     store: Option<DiskStore>,
     oracle: StoreOracle,
 }
 
-/// How a step ended that failed: its error, and what it may have written.
+/// A failed step: its error, and the changes that it may have made.
 struct FailedStep {
     error: DiskError,
     delta: OracleDelta,
@@ -71,7 +71,7 @@ impl Sequence {
         self.draw.key(self.plan.keys)
     }
 
-    /// A key that is there, or nearly so, as often as one of any kind.
+    /// Returns a key that exists or nearly so, as often as any other key.
     fn known_key(&mut self) -> Vec<u8> {
         let key = self.key();
         let next = self.oracle.now().range(key.clone()..).next().map(|entry| entry.0.clone());
@@ -85,7 +85,7 @@ impl Sequence {
         self.draw.value((self.plan.options.cache_pages / 4).min(12))
     }
 
-    /// Lets some operation of the storage fail soon, now and then.
+    /// Makes a random operation of the storage fail soon, now and then.
     fn arm(&mut self) {
         if !self.plan.faults || !self.draw.one_in(40) {
             return;
@@ -288,21 +288,21 @@ impl Sequence {
         Ok(())
     }
 
-    /// Sees to what a step has left that failed.
+    /// Handles the state after a step, in particular a failed one.
     fn settle(&mut self, done: SequenceStep, context: &str) {
         let Err(FailedStep { error, delta }) = done else { return };
         if is_refusal(&error) {
             return;
         }
         assert!(self.plan.faults, "{context}: {error}");
-        // Before the look: a thread of the store may come to the fault meanwhile.
+        // Before the check, because a thread of the store may meet the fault meanwhile.
         self.storage.no_faults();
         if !self.storage.is_on() {
             self.oracle.may_write(delta);
             self.crash();
             return;
         }
-        // Whatever stops writes, reads go on.
+        // Reads work even if writes are stopped.
         let found = self
             .read_all()
             .unwrap_or_else(|read| panic!("{context}: after \"{error}\" a read fails: {read}"));
@@ -312,7 +312,7 @@ impl Sequence {
         }
     }
 
-    /// A write that failed did nothing, or all of it.
+    /// A failed write has changed nothing or everything.
     fn settle_found(&mut self, found: &OracleMap, delta: OracleDelta, context: &str, error: &DiskError) {
         if found == self.oracle.now() {
             return;
@@ -341,7 +341,7 @@ impl Sequence {
         }
     }
 
-    /// Cuts the power, now or while the store is closed or opened again.
+    /// Cuts the power now, or while the store is closed or opened again.
     fn crash(&mut self) {
         let at = self.storage.operations() + 1 + self.draw.below(30) as u64;
         self.storage.cut_power_at(at);
@@ -357,13 +357,14 @@ impl Sequence {
         self.reopen();
     }
 
-    /// The last look. The power may have gone in a thread of the store, so that no step has heard of it.
+    /// The last check. The power may have been cut in a thread of the store, so that no step has
+    /// noticed it.
     fn end(&mut self) {
         self.storage.no_faults();
         if self.storage.is_on() { self.reopen() } else { self.crash() }
     }
 
-    /// Opens the store again, with another cache, and sees that nothing is lost.
+    /// Opens the store again, with another cache, and checks that nothing is lost.
     fn reopen(&mut self) {
         self.store = None;
         let seen = inspect(FOLDER, &self.storage).unwrap();
@@ -377,7 +378,7 @@ impl Sequence {
     }
 }
 
-/// Writes in a transaction; false if nothing came of it.
+/// Writes in a transaction. Returns false if it was refused.
 fn write(
     transaction: &mut DiskTransaction<'_>,
     key: &[u8],
@@ -394,7 +395,7 @@ fn write(
     }
 }
 
-/// Whether a write was refused for what it is, and changed nothing.
+/// Returns whether a write was refused as invalid and changed nothing.
 fn is_refusal(error: &DiskError) -> bool {
     use DiskError as E;
     matches!(

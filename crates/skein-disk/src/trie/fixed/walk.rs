@@ -1,6 +1,6 @@
-//! Keys in their order, both ways.
+//! Walks over keys in order, forward and backward.
 //!
-//! A key comes before those that go on from it, and its children are in the order of their symbols.
+//! A key precedes its extensions, and children are in the order of their symbols.
 
 use std::ops::Bound;
 
@@ -11,13 +11,14 @@ use super::super::walk::{GatheredEntries, ScanEntries, ScanRequest, WalkDirectio
 use super::{FixedTrie, KEY_MOST, value_of};
 use crate::record::{PageReader, RecordId, WalkResult};
 
-/// Where in a node a walk is: at the value, or at the child of a symbol; [`BEFORE`] or [`PAST`] both.
+/// The position of a walk in a node: at the value, or at the child of a symbol. [`BEFORE`] and
+/// [`PAST`] are both.
 type FixedWalkPosition = i16;
 const BEFORE: FixedWalkPosition = -2;
 const VALUE: FixedWalkPosition = -1;
 const PAST: FixedWalkPosition = 256;
 
-/// A node on the way.
+/// A node on the path of the walk.
 struct FixedWalkFrame {
     id: RecordId,
     /// Symbols that lead to it.
@@ -35,7 +36,7 @@ struct FixedTrieWalk<'t> {
 }
 
 impl FixedTrieWalk<'_> {
-    /// Where a walk through all of a node begins.
+    /// Returns the position where a walk through a whole node starts.
     fn start(&self) -> FixedWalkPosition {
         if self.direction == WalkDirection::Forward { BEFORE } else { PAST }
     }
@@ -72,7 +73,7 @@ impl FixedTrieWalk<'_> {
         self.enter(pages, at, end)
     }
 
-    /// The next node at which a key may end; [`Walk::path`] leads there.
+    /// Returns the next node at which a key may end; [`FixedTrieWalk::path`] leads there.
     fn next(&mut self, pages: &mut impl PageReader) -> WalkResult<Option<RecordId>> {
         while let Some(frame) = self.stack.last_mut() {
             self.path.truncate(frame.depth);
@@ -94,7 +95,7 @@ impl FixedTrieWalk<'_> {
     }
 }
 
-/// What follows in a node: its value, or a child.
+/// Returns what follows a position in a node: its value (`None`) or a child.
 fn following(
     frame: &FixedWalkFrame,
     direction: WalkDirection,
@@ -114,7 +115,7 @@ fn following(
     }
 }
 
-/// The keys of a portion, in order.
+/// Returns the keys of a range in order.
 pub(super) fn collect(
     trie: &FixedTrie,
     pages: &mut impl PageReader,
@@ -131,7 +132,7 @@ pub(super) fn collect(
     while let Some(id) = walk.next(pages)? {
         let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
         let key =
-            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, and no key ends there"))?;
+            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, but no key ends there"))?;
         if !gathered.takes(portion, key) {
             break;
         }

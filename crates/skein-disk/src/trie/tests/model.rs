@@ -65,7 +65,7 @@ fn expected(model: &TrieModel, from: Bound<&[u8]>, direction: WalkDirection, lim
     }
 }
 
-/// Steps both ways from a key; the model's position is the keys less than it.
+/// Steps in both directions from a key. The model's position is the number of lesser keys.
 fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], ways: &[bool]) {
     let all: Vec<ScanEntry> = model.iter().map(entry).collect();
     let less = all.iter().filter(|entry| &entry.key[..] < key).count();
@@ -80,7 +80,7 @@ fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], ways:
     }
 }
 
-/// Each key by itself, and all at once beside keys that are not there, some of them twice.
+/// Gets each key by itself, and all keys at once together with missing and repeated ones.
 fn get_all(store: &TestTrie, model: &TrieModel) {
     for (key, value) in model {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
@@ -99,7 +99,8 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
         version += 1;
         match step {
             TrieStep::Set(mut key, len) => {
-                // A write has all its pages in memory, and in the paper's layout a node for each symbol.
+                // A write has all its pages in memory, and the paper's layout has a node for each
+                // symbol.
                 key.truncate(if store.is_fixed() && shape.is_ordered() { 8 } else { usize::MAX });
                 let value = store.value(version, len);
                 let is_new = store.set(&key, version, &value).unwrap();
@@ -141,7 +142,7 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
         assert!(store.remove(key).unwrap());
     }
     let census = store.check();
-    // In the paper's layout pages stay, for the nodes to come.
+    // In the paper's layout pages are never freed.
     assert_eq!((census.keys, census.nodes, census.pages == 1 || store.is_fixed()), (0, 1, true));
 }
 
