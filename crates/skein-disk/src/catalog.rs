@@ -24,7 +24,6 @@ const SECRET: usize = 4;
 const ROOT: usize = SECRET + 16;
 const NAME: usize = ROOT + POINTER;
 
-/// The catalog of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Catalog {
     first: PageId,
@@ -55,7 +54,6 @@ impl Catalog {
         Ok(Self { first: new_page(writer)? })
     }
 
-    /// Returns the catalog's first page.
     pub(crate) fn first(self) -> PageId {
         self.first
     }
@@ -68,7 +66,7 @@ impl Catalog {
         let mut tries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
-                let wrong = |what| WalkStop::Wrong(page, what);
+                let wrong = |what| WalkStop::Damaged(page, what);
                 let (slot, record) = record.map_err(wrong)?;
                 if slot > 0 {
                     tries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
@@ -83,13 +81,13 @@ impl Catalog {
         let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), self.first);
         while next != NO_PAGE {
             if !seen.insert(next) {
-                return Err(WalkStop::Wrong(next, "the pages of the catalog form a ring at it".to_owned()));
+                return Err(WalkStop::Damaged(next, "the pages of the catalog form a ring at it".to_owned()));
             }
             all.push(next);
-            let link = records(pages, next)?.get(0).map_err(|what| WalkStop::Wrong(next, what))?;
+            let link = records(pages, next)?.get(0).map_err(|what| WalkStop::Damaged(next, what))?;
             let link = link
                 .first_chunk()
-                .ok_or_else(|| WalkStop::Wrong(next, "its link is too short".to_owned()))?;
+                .ok_or_else(|| WalkStop::Damaged(next, "its link is too short".to_owned()))?;
             next = PageId(u32::from_le_bytes(*link));
         }
         Ok(all)

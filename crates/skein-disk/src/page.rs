@@ -146,7 +146,7 @@ mod tests {
     use crate::page_buf::PageBuf;
 
     #[test]
-    fn what_was_changed_after_sealing_is_noticed() {
+    fn changes_after_sealing_are_noticed() {
         let id = PageId(7);
         let mut page = PageBuf::new(id, DiskPageKind::Records);
         page.body_mut()[5] = 1;

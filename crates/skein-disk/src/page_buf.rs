@@ -39,7 +39,6 @@ impl PageBuf {
         Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(PageBytes([0; PAGE])))))
     }
 
-    /// Returns a copy of a page.
     pub(crate) fn copy_of(page: &PageBytes) -> Self {
         let mut copy = Self::of_any_bytes();
         copy.0.0.copy_from_slice(&page.0);
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_is_taken_again_shows_nothing_of_what_it_held() {
+    fn a_recycled_page_is_empty() {
         let mut page = PageBuf::new(PageId(1), DiskPageKind::Records);
         page.body_mut().fill(7);
         let copy = PageBuf::copy_of(&page);
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_keeps_so_many_pages_and_no_more() {
+    fn a_thread_keeps_a_limited_number_of_pages() {
         let pages: Vec<_> = (0..2 * SPARE_MOST).map(|_| PageBuf::of_any_bytes()).collect();
         drop(pages);
         assert_eq!(SPARE.with(|spare| spare.borrow().len()), SPARE_MOST);

@@ -63,7 +63,7 @@ fn assert_whole(store: &DiskStore, about: &str) {
 }
 
 #[test]
-fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
+fn remaining_pages_move_and_the_file_is_cut_off() {
     let storage = SimStorage::new();
     let store = sparse(&storage);
     let report = store.compact().unwrap();
@@ -127,7 +127,7 @@ fn assert_thinned(store: &DiskStore, keys: u32, about: &str) {
 }
 
 #[test]
-fn pages_that_have_little_are_merged() {
+fn sparse_pages_are_merged() {
     for (shape, cache) in SHAPES.into_iter().flat_map(|shape| [(shape, 16), (shape, 17), (shape, 4_000)]) {
         let about = format!("{shape}, {cache} pages of cache");
         let storage = SimStorage::new();
@@ -194,7 +194,7 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
+fn a_power_cut_during_a_compaction_loses_nothing() {
     let storage = SimStorage::new();
     let store = sparse(&storage);
     let begin = storage.operations();
@@ -221,7 +221,7 @@ fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
 }
 
 #[test]
-fn a_power_cut_while_pages_are_merged_loses_nothing() {
+fn a_power_cut_during_a_merge_loses_nothing() {
     const KEYS: u32 = 1_500;
     for shape in SHAPES {
         let storage = SimStorage::new();
@@ -251,7 +251,7 @@ fn a_power_cut_while_pages_are_merged_loses_nothing() {
 }
 
 #[test]
-fn an_error_at_any_operation_of_a_compact_loses_nothing() {
+fn an_error_during_a_compaction_loses_nothing() {
     for (error, step) in [(SimError::Io, 3), (SimError::NoSpace, 4)] {
         for at in (1..70).step_by(step) {
             let storage = SimStorage::new();
@@ -287,7 +287,7 @@ fn mapping() -> ReadMode {
 }
 
 #[test]
-fn reads_and_writes_go_on_meanwhile() {
+fn reads_and_writes_continue_during_a_compaction() {
     for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let options = DiskOptions { reading, durability: Durability::Buffered, ..options() };
@@ -338,7 +338,7 @@ fn reads_and_writes_go_on_meanwhile() {
 }
 
 #[test]
-fn keys_come_and_go_and_are_read_while_pages_are_merged() {
+fn keys_are_changed_and_read_during_a_merge() {
     const KEYS: u32 = 4_000;
     for shape in SHAPES {
         let storage = SimStorage::new();
@@ -379,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
 
     #[test]
-    fn a_store_that_is_compacted_now_and_then_is_a_map(
+    fn a_regularly_compacted_store_is_a_map(
         steps in prop::collection::vec((0_usize..9, 0_u8..20, any::<u64>()), 1..60),
         which in 0_usize..2,
     ) {

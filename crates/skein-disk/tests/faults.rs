@@ -234,7 +234,7 @@ fn foreign_folders_are_refused_unchanged() {
 }
 
 #[test]
-fn writes_that_are_refused_leave_the_file_as_it_was() {
+fn refused_writes_leave_the_file_unchanged() {
     let (storage, mut model) = closed(TrieShape::Linked);
     let store = open(&storage).unwrap();
     for (key, value) in [(&b"text"[..], &b"honk"[..]), (b"most", b"9223372036854775807")] {
@@ -326,7 +326,7 @@ fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
 /// tries. Consequence: a file whose header had a wrong number, because of a bug, passed `skein
 /// check`, and DBSIZE returned that number forever. Fix: `inspect` counts, too.
 #[test]
-fn a_header_that_counts_other_keys_than_there_are_is_found() {
+fn a_wrong_key_count_in_the_header_is_found() {
     let (storage, model) = closed(TrieShape::Linked);
     let newer = PAGE * usize::from(is_older_header(&storage.contents(Path::new(FILE)), 0));
     assert!(inspect("/db", &storage).unwrap().damage.is_empty());

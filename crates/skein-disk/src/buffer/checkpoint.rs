@@ -33,7 +33,6 @@ pub(crate) struct DurableState {
     pub(crate) header: FileHeader,
     /// The place of each page; 0 for a page that does not exist.
     pub(crate) places: Vec<u32>,
-    /// The places of the maps.
     pub(crate) maps: Vec<PagePlace>,
 }
 
@@ -58,7 +57,7 @@ enum CheckpointClaim {
     /// Written at this place.
     At(PagePlace),
     /// The page was freed.
-    Gone,
+    Freed,
 }
 
 /// The pages, maps and directories that a checkpoint has written, with their places.
@@ -119,7 +118,7 @@ impl BufferManager {
     }
 
     fn claim(&self, id: PageId) -> CheckpointClaim {
-        let Some(entry) = self.table.get(id) else { return CheckpointClaim::Gone };
+        let Some(entry) = self.table.get(id) else { return CheckpointClaim::Freed };
         let _stripe = lock(self.stripe(id));
         entry.changed.store(false, Ordering::Relaxed);
         if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
@@ -131,7 +130,7 @@ impl BufferManager {
                 lock(&self.places).retain(place);
                 CheckpointClaim::At(place)
             }
-            None => CheckpointClaim::Gone,
+            None => CheckpointClaim::Freed,
         }
     }
 
@@ -143,7 +142,7 @@ impl BufferManager {
     ) -> Result<()> {
         while let Some((id, claim)) = claims.pop() {
             let place = match &claim {
-                CheckpointClaim::Gone => 0,
+                CheckpointClaim::Freed => 0,
                 CheckpointClaim::At(place) => place.0,
                 CheckpointClaim::Frame(frame) => match self.write_claimed(frame) {
                     Ok(place) => place.0,
@@ -293,7 +292,7 @@ impl BufferManager {
         }
         for (id, claim) in claims {
             match claim {
-                CheckpointClaim::Gone => {}
+                CheckpointClaim::Freed => {}
                 CheckpointClaim::At(place) => lock(&self.places).release(place),
                 CheckpointClaim::Frame(frame) => {
                     let _stripe = lock(self.stripe(id));

@@ -76,7 +76,6 @@ impl BufferManager {
         lock(&self.places).truncate_file(&self.file)
     }
 
-    /// Returns the length of the file in bytes.
     pub(crate) fn file_bytes(&self) -> u64 {
         u64::from(lock(&self.places).counts().0) * PAGE as u64
     }

@@ -16,7 +16,6 @@ use crate::page_file::PlaceReservation;
 use crate::policy::VictimFate;
 use crate::{DiskError, Result};
 
-/// The reason why no page can be evicted.
 #[derive(Debug)]
 pub(super) enum EvictFailure {
     /// All pages are in use.
@@ -95,7 +94,6 @@ impl BufferManager {
         Ok(())
     }
 
-    /// Returns the page that the policy selects.
     fn victim(&self) -> Option<PageId> {
         let guard = self.collector.enter();
         let frame_of = |id| {
@@ -107,9 +105,9 @@ impl BufferManager {
         let mut take_use = |id| frame_of(id).is_some_and(PageFrame::take_use);
         let mut fate = |id| {
             if frame_of(id).is_some_and(PageFrame::is_referred) {
-                VictimFate::Stays
+                VictimFate::Keep
             } else {
-                VictimFate::Leaves
+                VictimFate::Evict
             }
         };
         lock(&self.policy).choose_victim(&mut take_use, &mut fate)
@@ -121,7 +119,7 @@ impl BufferManager {
         if frame.is_claimed() {
             lock(&self.places).retain(place);
         }
-        frame.written(place);
+        frame.set_written(place);
         self.set_place(entry, Some(place));
         Ok(())
     }

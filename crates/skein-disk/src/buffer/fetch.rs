@@ -47,13 +47,12 @@ impl Drop for PageReference<'_> {
     }
 }
 
-/// The result of a load.
 #[derive(Debug)]
 pub(super) enum FetchOutcome<'b> {
     /// The page is in memory.
-    Here(PageReference<'b>),
+    Loaded(PageReference<'b>),
     /// There is no such page.
-    Gone,
+    NoPage,
     /// The cache has no room for it. The caller can read it without the cache.
     NoRoom,
 }
@@ -75,27 +74,27 @@ impl BufferManager {
     /// # Errors
     /// The page cannot be read.
     pub(super) fn fetch(&self, id: PageId) -> Result<FetchOutcome<'_>> {
-        let Some(entry) = self.table.get(id) else { return Ok(FetchOutcome::Gone) };
+        let Some(entry) = self.table.get(id) else { return Ok(FetchOutcome::NoPage) };
         let Some(slot) = self.slot() else { return Ok(FetchOutcome::NoRoom) };
         loop {
             if let Some(frame) = self.refer(entry) {
-                return Ok(FetchOutcome::Here(PageReference { frame, _slot: slot }));
+                return Ok(FetchOutcome::Loaded(PageReference { frame, _slot: slot }));
             }
             // A loaded page evicts another one, which would be one retired frame more.
             if self.retired.is_full() || self.reserve().is_err() {
                 return Ok(FetchOutcome::NoRoom);
             }
-            let came = {
+            let loaded = {
                 let _stripe = lock(self.stripe(id));
                 if entry.frame.load(PROTECT).is_null() { self.load_frame(id, entry) } else { Ok(false) }
             };
-            match came {
+            match loaded {
                 Ok(true) => lock(&self.policy).insert(id),
                 // Another thread was faster, or the page was freed or cannot be read.
                 Ok(false) | Err(_) => self.release_reserved(),
             }
-            if !came? && !self.is_page(id) {
-                return Ok(FetchOutcome::Gone);
+            if !loaded? && !self.is_page(id) {
+                return Ok(FetchOutcome::NoPage);
             }
         }
     }

@@ -118,7 +118,6 @@ impl PageFrame {
         self.references.store(0, Ordering::Release);
     }
 
-    /// Counts a use.
     #[inline]
     pub(super) fn count_use(&self) {
         // Relaxed, in two steps: a lost use does no harm, and the cache line is written only if the
@@ -137,7 +136,7 @@ impl PageFrame {
     }
 
     pub(super) fn is_dirty(&self) -> bool {
-        // Acquire: pairs with the Release in `written`.
+        // Acquire: pairs with the Release in `set_written`.
         self.dirty.load(Ordering::Acquire)
     }
 
@@ -164,7 +163,7 @@ impl PageFrame {
     }
 
     /// Notes that the bytes were written to a place (invariant 2).
-    pub(super) fn written(&self, place: PagePlace) {
+    pub(super) fn set_written(&self, place: PagePlace) {
         self.place.store(place.0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_dirty`.
         self.dirty.store(false, Ordering::Release);

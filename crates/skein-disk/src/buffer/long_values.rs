@@ -63,7 +63,7 @@ impl LongValueCache {
         is_met.set(true);
         Some(match read {
             Ok(bytes) => Ok(bytes),
-            Err((id, what)) => Err(WalkStop::Wrong(*id, what.clone())),
+            Err((id, what)) => Err(WalkStop::Damaged(*id, what.clone())),
         })
     }
 
@@ -168,7 +168,7 @@ impl BufferManager {
                 if let Some(frame) = unsafe { entry.frame.load(PROTECT).as_ref() } {
                     frame.count_use();
                     self.counts.hits.fetch_add(1, Ordering::Relaxed);
-                    if self.tells_uses {
+                    if self.reports_uses {
                         lock(&self.policy).touch(id);
                     }
                     return Ok(Some(look(&frame.bytes)));
@@ -176,12 +176,12 @@ impl BufferManager {
             }
             if is_cached {
                 match self.fetch(id)? {
-                    FetchOutcome::Here(reference) => return Ok(Some(look(&reference.frame.bytes))),
-                    FetchOutcome::Gone => return Ok(None),
+                    FetchOutcome::Loaded(reference) => return Ok(Some(look(&reference.frame.bytes))),
+                    FetchOutcome::NoPage => return Ok(None),
                     FetchOutcome::NoRoom => {}
                 }
             }
-            if let Some(page) = self.read_past(id)?.as_ref().and_then(UncachedPage::bytes) {
+            if let Some(page) = self.read_uncached(id)?.as_ref().and_then(UncachedPage::bytes) {
                 return Ok(Some(look(page)));
             }
             // Another thread may have loaded it.
@@ -241,7 +241,8 @@ mod tests {
                 }
                 _ => {
                     assert_eq!(read(long(1, one))?, None, "no walk has met it since");
-                    let Some(Err(WalkStop::Wrong(PageId(99), what))) = view.long(long(3, PageId(99))) else {
+                    let Some(Err(WalkStop::Damaged(PageId(99), what))) = view.long(long(3, PageId(99)))
+                    else {
                         panic!("the page is not there")
                     };
                     assert!(what.contains("there is no such page"), "{what}");

@@ -142,7 +142,7 @@ pub(crate) struct BufferManager {
     cache: usize,
     policy: Mutex<Box<dyn Replacement>>,
     /// Whether the policy must be told of each use.
-    tells_uses: bool,
+    reports_uses: bool,
     stripes: [Mutex<()>; STRIPES],
     places: Arc<Mutex<FreeSpaceMap>>,
     /// Twice the number of publications; odd during a publication.
@@ -159,7 +159,6 @@ pub(crate) struct BufferManager {
 }
 
 impl BufferManager {
-    /// Returns the counters and sizes.
     pub(crate) fn stats(&self) -> BufferStats {
         let counts = &self.counts;
         let (file_pages, free_pages) = lock(&self.places).counts();
@@ -192,7 +191,6 @@ impl BufferManager {
         self.file.check_writable()
     }
 
-    /// Returns the file's path.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
@@ -245,12 +243,12 @@ impl BufferManager {
         let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
         // The writer publishes without a stripe lock, so it may have filled the entry.
         let null = ptr::null_mut();
-        let came = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        if !came {
+        let is_stored = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if !is_stored {
             // SAFETY: from `into_raw` above, and in no table.
             drop(unsafe { Arc::from_raw(frame.cast_const()) });
         }
-        came
+        is_stored
     }
 
     /// Reads the newest written version of a page and returns it with its place. The caller holds

@@ -18,7 +18,6 @@ use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, FreeSpaceMap, GROWTH, PER_PAGE, PageFile, ReadMode, offset_of};
 use crate::{DiskError, ReplacementPolicy, Result};
 
-/// Options of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheOptions {
     /// Pages of the cache.
@@ -76,7 +75,7 @@ impl BufferManager {
             file,
             table,
             cache: cache.pages,
-            tells_uses: policy.wants_uses(),
+            reports_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],
             places: Arc::new(Mutex::new(places)),

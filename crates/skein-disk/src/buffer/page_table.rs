@@ -44,7 +44,6 @@ impl PageTableEntry {
     }
 }
 
-/// The table of all pages.
 #[derive(Debug, Default)]
 pub(super) struct PageTable {
     chunks: [OnceLock<Box<[PageTableEntry]>>; CHUNKS],
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_a_spot_of_its_own() {
+    fn every_id_has_its_own_entry() {
         let mut expected = (0, 0);
         for id in 0..100_000 {
             assert_eq!(spot(id), expected);
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_entry_before_the_table_has_grown_there() {
+    fn entries_exist_only_after_growth() {
         let table = PageTable::default();
         assert!(table.get(PageId(0)).is_none());
         for id in 0..3_000 {

@@ -30,7 +30,7 @@ pub(crate) enum WalkStop {
     Missing(Vec<WantedPages>),
     /// A page is damaged, with a description. If the walk is invalid, it may have seen two
     /// versions, so this means nothing.
-    Wrong(PageId, String),
+    Damaged(PageId, String),
     /// The walk failed.
     Failed(DiskError),
 }
@@ -52,7 +52,7 @@ impl WalkStop {
     pub(crate) fn into_damage(self) -> Result<(PageId, String)> {
         match self {
             Self::Failed(error) => Err(error),
-            Self::Wrong(id, what) => Ok((id, what)),
+            Self::Damaged(id, what) => Ok((id, what)),
             Self::Missing(wanted) => {
                 let id = match wanted.first() {
                     Some(WantedPages::Page(id) | WantedPages::Long(LongValueId { first: id, .. })) => *id,
@@ -86,7 +86,7 @@ pub(crate) struct PageView<'w> {
 #[derive(Debug, Default)]
 struct FetchedPages<'b> {
     references: Vec<PageReference<'b>>,
-    past: Vec<UncachedPage<'b>>,
+    uncached: Vec<UncachedPage<'b>>,
     long: LongValueCache,
 }
 
@@ -95,17 +95,17 @@ impl<'w> PageView<'w> {
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> std::result::Result<&'w PageBytes, WalkStop> {
         let Some(entry) = self.buffer.table.get(id) else {
-            return Err(WalkStop::Wrong(id, "there is no such page, but a pointer leads to it".to_owned()));
+            return Err(WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned()));
         };
         let frame = entry.frame.load(PROTECT);
         // SAFETY: the guard protects the frame for the lifetime of the view.
         let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
-            let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
-            return past.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
+            let uncached = self.fetched.uncached.iter().find_map(|uncached| uncached.bytes_of(id));
+            return uncached.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
         };
         frame.count_use();
         self.hits.set(self.hits.get() + 1);
-        if self.buffer.tells_uses {
+        if self.buffer.reports_uses {
             self.used.borrow_mut().push(id);
         }
         Ok(&frame.bytes)
@@ -141,11 +141,11 @@ impl BufferManager {
         let (mut changed, mut _writing) = (0, None);
         loop {
             // After too many invalid walks, no write is published during this one.
-            let still = (tries > TRIES).then(|| lock(&self.publishing));
+            let publish_lock = (tries > TRIES).then(|| lock(&self.publishing));
             // Acquire: as in `walk_once`.
             let moment = self.published.load(Ordering::Acquire);
             let (seen, counts) = self.walk_once(&fetched, &mut walk);
-            drop(still);
+            drop(publish_lock);
             match seen {
                 Err(WalkStop::Missing(wanted)) if counts || !has_long(&wanted) => {
                     if has_long(&wanted) && self.published.load(Ordering::Relaxed) != begun {
@@ -164,7 +164,7 @@ impl BufferManager {
                     return Ok(value);
                 }
                 Err(WalkStop::Failed(error)) if counts => return Err(error),
-                Err(WalkStop::Wrong(id, what)) if counts => return Err(self.damaged_page(id, &what)),
+                Err(WalkStop::Damaged(id, what)) if counts => return Err(self.damaged_page(id, &what)),
                 _ => {
                     tries += 1;
                     backoff.wait();
@@ -229,15 +229,14 @@ impl BufferManager {
 
     fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut FetchedPages<'b>) -> Result<()> {
         match self.fetch(id)? {
-            FetchOutcome::Here(reference) => fetched.references.push(reference),
+            FetchOutcome::Loaded(reference) => fetched.references.push(reference),
             // The page was freed after the walk.
-            FetchOutcome::Gone => {}
-            FetchOutcome::NoRoom => fetched.past.extend(self.read_past(id)?),
+            FetchOutcome::NoPage => {}
+            FetchOutcome::NoRoom => fetched.uncached.extend(self.read_uncached(id)?),
         }
         Ok(())
     }
 
-    /// Returns the error for a damaged page.
     pub(crate) fn damaged_page(&self, id: PageId, what: &str) -> DiskError {
         let place = self.table.get(id).and_then(super::page_table::PageTableEntry::place);
         let what = format!("page {}: {what}", id.0);

@@ -44,7 +44,6 @@ impl Drop for RetiredFrameCount {
     }
 }
 
-/// The retired frames.
 #[derive(Debug)]
 pub(super) struct RetiredFrames {
     next_batch: Mutex<Vec<Arc<PageFrame>>>,

@@ -47,7 +47,7 @@ fn set(page: &mut PageBytes, number: u64) {
 }
 
 fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
-    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Wrong(id, what)))
+    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Damaged(id, what)))
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn pages_are_as_they_were_left(steps in steps(), cache in 16_usize..20) {
+    fn pages_keep_their_contents(steps in steps(), cache in 16_usize..20) {
         let storage = SimStorage::new();
         let mut buffer = open(&storage, cache).unwrap();
         let mut model: BTreeMap<PageId, u64> = BTreeMap::new();
@@ -198,7 +198,7 @@ fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
 }
 
 #[test]
-fn an_error_at_any_operation_is_told_and_loses_nothing() {
+fn an_error_is_reported_and_loses_nothing() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in 1..80 {
             let storage = SimStorage::new();

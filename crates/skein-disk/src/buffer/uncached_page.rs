@@ -47,14 +47,14 @@ impl UncachedPage<'_> {
         if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
             return;
         }
-        let came = {
+        let is_stored = {
             let _stripe = lock(buffer.stripe(id));
             let page = self.page.take().filter(|_| entry.place() == Some(self.place));
             page.is_some_and(|page| {
                 BufferManager::install_frame(entry, PageFrame::read(id, page, self.place))
             })
         };
-        if came { lock(&buffer.policy).insert(id) } else { buffer.release_reserved() }
+        if is_stored { lock(&buffer.policy).insert(id) } else { buffer.release_reserved() }
     }
 }
 
@@ -66,7 +66,7 @@ impl Drop for UncachedPage<'_> {
 
 impl BufferManager {
     /// Reads a page without the cache. Returns `None` if there is no such page or it is in memory.
-    pub(super) fn read_past(&self, id: PageId) -> Result<Option<UncachedPage<'_>>> {
+    pub(super) fn read_uncached(&self, id: PageId) -> Result<Option<UncachedPage<'_>>> {
         let Some(entry) = self.table.get(id) else { return Ok(None) };
         let _stripe = lock(self.stripe(id));
         if !entry.frame.load(PROTECT).is_null() {

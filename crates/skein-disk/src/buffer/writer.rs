@@ -25,7 +25,6 @@ const READ_MOST: usize = 64;
 /// The state that only the writer accesses.
 #[derive(Debug, Default)]
 pub(super) struct PageWriterState {
-    /// Free page ids.
     pub(super) free: Vec<PageId>,
     /// Pages that have changed since the last checkpoint began.
     pub(super) changed: Vec<PageId>,
@@ -43,7 +42,7 @@ pub(crate) struct PageWriter<'b> {
     /// Pages that this write allocated, and pages that it frees.
     made: Vec<PageId>,
     freed: BTreeSet<PageId>,
-    past: Vec<UncachedPage<'b>>,
+    uncached: Vec<UncachedPage<'b>>,
 }
 
 impl BufferManager {
@@ -57,7 +56,7 @@ impl BufferManager {
             copies: BTreeMap::new(),
             made: Vec::new(),
             freed: BTreeSet::new(),
-            past: Vec::new(),
+            uncached: Vec::new(),
         }
     }
 }
@@ -75,8 +74,8 @@ impl PageWriter<'_> {
             }
             // Without the cache, so that the page is not evicted before its use. It moves to the
             // cache when the write is published.
-            match self.buffer.read_past(id)? {
-                Some(past) => self.past.push(past),
+            match self.buffer.read_uncached(id)? {
+                Some(uncached) => self.uncached.push(uncached),
                 // A reader may have loaded the page; then `find` finds it, or it was evicted again.
                 None if self.buffer.is_page(id) => {}
                 None => {
@@ -114,14 +113,14 @@ impl PageWriter<'_> {
 
     /// Releases all pages that were only read.
     pub(super) fn release_reads(&mut self) {
-        self.past.clear();
+        self.uncached.clear();
         self.pinned = None;
     }
 
     /// Releases the pages that were only read if there are many. Uncached pages count like copies
     /// towards the size of the write.
     pub(crate) fn release_many_reads(&mut self) {
-        if self.past.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
+        if self.uncached.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
             self.release_reads();
         }
     }
@@ -140,7 +139,7 @@ impl PageWriter<'_> {
                 frame.count_use();
                 Some(NonNull::from(&*frame.bytes))
             }
-            None => self.past.iter().find_map(|past| past.bytes_of(id)).map(NonNull::from),
+            None => self.uncached.iter().find_map(|uncached| uncached.bytes_of(id)).map(NonNull::from),
         }
     }
 
@@ -161,8 +160,8 @@ impl PageWriter<'_> {
     fn copy(&mut self, id: PageId) -> Result<PageBuf> {
         // Reads the page if it was not read before.
         self.page(id)?;
-        let read = self.past.iter().position(|past| past.bytes_of(id).is_some());
-        match read.and_then(|at| self.past.swap_remove(at).into_copy()) {
+        let read = self.uncached.iter().position(|uncached| uncached.bytes_of(id).is_some());
+        match read.and_then(|at| self.uncached.swap_remove(at).into_copy()) {
             Some(taken) => Ok(taken),
             None => Ok(PageBuf::copy_of(self.page(id)?)),
         }
@@ -202,7 +201,7 @@ impl PageWriter<'_> {
     /// Returns how many pages this write keeps in memory besides the cache: copies and uncached
     /// pages.
     pub(crate) fn pages(&self) -> usize {
-        self.copies.len() + self.past.len()
+        self.copies.len() + self.uncached.len()
     }
 
     /// Returns how many pages this write changes or allocates.
@@ -256,7 +255,7 @@ impl PageWriter<'_> {
         let old = self.swap_frames(&new, &freed);
         self.note_published(&new, &freed, &old);
         published();
-        self.past.drain(..).for_each(UncachedPage::move_to_cache);
+        self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //!
 //! # Invariant
 //! A place with a reason is never free. Each uncached page and each frame of a mapped page has a
-//! reason of its own, so only memory limits their number. A count that reaches [`FOR_GOOD`] stays
+//! reason of its own, so only memory limits their number. A count that reaches [`SATURATED`] stays
 //! there, and the place is not reused before the file is opened again. That does no harm, while a
 //! count that wraps would free a place in use.
 
@@ -18,7 +18,7 @@ use crate::page::PagePlace;
 use crate::{DiskError, Result};
 
 /// A count of reasons that is no longer exact, and therefore never decreases.
-const FOR_GOOD: u32 = u32::MAX;
+const SATURATED: u32 = u32::MAX;
 
 /// The free places, and the reasons to keep the others.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl FreeSpaceMap {
     pub(crate) fn release(&mut self, place: PagePlace) {
         let reasons = &mut self.reasons[place.0 as usize];
         assert!(*reasons > 0, "place {} has no reason that could be removed", place.0);
-        if *reasons != FOR_GOOD {
+        if *reasons != SATURATED {
             *reasons -= 1;
             if *reasons == 0 {
                 self.free.push(Reverse(place.0));
@@ -182,7 +182,7 @@ mod tests {
     /// and another page overwrote it. Reads returned wrong values, and the next checkpoint made
     /// them permanent. Fix: the count is wide, and stays at its maximum.
     #[test]
-    fn a_place_stays_kept_however_many_reasons_it_has() {
+    fn a_place_is_kept_with_any_number_of_reasons() {
         let mut places = FreeSpaceMap::of_file(4);
         let place = PagePlace(3);
         assert!(places.keep(place));
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(places.counts(), (4, 1));
         places.release(place);
         assert_eq!((places.counts(), places.is_kept(place)), ((4, 2), false));
-        places.reasons[3] = FOR_GOOD - 1;
+        places.reasons[3] = SATURATED - 1;
         (0..5).for_each(|_| places.retain(place));
         (0..10).for_each(|_| places.release(place));
         assert!(places.is_kept(place), "a count that is not known never falls");

@@ -30,11 +30,11 @@ impl FileGate {
     /// # Errors
     /// A failed sync has stopped writes, or the file is closed.
     pub(super) fn enter(&self, path: &Path) -> Result<FileWritePermit<'_>> {
-        let entered = self.writes.read().unwrap_or_else(PoisonError::into_inner);
+        let permit = self.writes.read().unwrap_or_else(PoisonError::into_inner);
         self.check_open(path)?;
         match self.stopped(path) {
             Some(stopped) => Err(stopped),
-            None => Ok(FileWritePermit(entered)),
+            None => Ok(FileWritePermit(permit)),
         }
     }
 
@@ -45,7 +45,7 @@ impl FileGate {
     }
 
     /// Stops writes permanently if the result is an error.
-    pub(super) fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
+    pub(super) fn stop_on_error<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| _ = self.stopped.set(error.to_string()))
     }
 

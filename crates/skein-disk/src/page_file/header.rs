@@ -18,7 +18,6 @@ use super::PageFile;
 use crate::page::{PAGE, PageId, PagePlace, u32_at, u64_at};
 use crate::{DiskError, Result};
 
-/// The number of headers.
 pub(crate) const HEADERS: u32 = 2;
 /// Places in a directory or in a map.
 pub(crate) const PER_PAGE: u32 = 1000;
@@ -41,14 +40,12 @@ pub(crate) struct FileHeader {
     pub(crate) pages: u32,
     pub(crate) catalog: u32,
     pub(crate) keys: u64,
-    /// The places of the directories.
     pub(crate) directories: Vec<PagePlace>,
     /// The place where this header was read.
     pub(crate) place: PagePlace,
 }
 
 impl FileHeader {
-    /// Returns the first page of the catalog.
     pub(crate) fn catalog(&self) -> PageId {
         PageId(self.catalog)
     }
@@ -77,7 +74,7 @@ impl FileHeader {
     /// Decodes a header's page.
     pub(super) fn parse(page: &[u8; PAGE], place: PagePlace, file: &PageFile) -> Result<Self> {
         if !page.starts_with(&MAGIC) {
-            return Err(file.not_ours("its first bytes are not those of such a file".to_owned()));
+            return Err(file.foreign_file("its first bytes are not those of such a file".to_owned()));
         }
         let format = u32_at(page, 8);
         if format != FORMAT {

@@ -28,7 +28,7 @@ impl PageFile {
     pub(crate) fn write_headers(&self, header: &FileHeader, first: PagePlace) -> Result<()> {
         for place in [first, PagePlace(HEADERS - 1 - first.0)] {
             let written = self.write_raw(place, &header.bytes());
-            self.gate.or_stop(written)?;
+            self.gate.stop_on_error(written)?;
             self.sync()?;
         }
         Ok(())
@@ -38,7 +38,7 @@ impl PageFile {
     pub(crate) fn header(&self) -> Result<FileHeader> {
         let len = self.file.len().map_err(|error| DiskError::io("read the length of", &self.path, &error))?;
         if len < u64::from(HEADERS) * PAGE as u64 {
-            return Err(self.not_ours(format!("it has {len} bytes, fewer than its headers")));
+            return Err(self.foreign_file(format!("it has {len} bytes, fewer than its headers")));
         }
         let mut newest: Option<FileHeader> = None;
         let mut wrong = None;
@@ -52,7 +52,7 @@ impl PageFile {
                 Err(error) => wrong = wrong.or(Some(error)),
             }
         }
-        newest.ok_or_else(|| wrong.unwrap_or_else(|| self.not_ours("it has no header".to_owned())))
+        newest.ok_or_else(|| wrong.unwrap_or_else(|| self.foreign_file("it has no header".to_owned())))
     }
 
     /// Returns the place of a header that exists but is not intact: a checkpoint did not end, or

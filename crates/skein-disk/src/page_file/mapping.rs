@@ -65,7 +65,6 @@ impl Drop for MappedPart {
     }
 }
 
-/// The mapped parts.
 #[derive(Debug, Default)]
 pub(super) struct FileMapping(Mutex<Vec<Option<Arc<MappedPart>>>>);
 

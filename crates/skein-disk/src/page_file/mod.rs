@@ -125,14 +125,13 @@ impl PageFile {
     /// Returns the file's length in whole pages.
     pub(crate) fn pages(&self) -> Result<u32> {
         let len = self.file.len().map_err(|error| DiskError::io("read the length of", &self.path, &error))?;
-        u32::try_from(len / PAGE as u64).map_err(|_| self.not_ours(format!("it has {len} bytes")))
+        u32::try_from(len / PAGE as u64).map_err(|_| self.foreign_file(format!("it has {len} bytes")))
     }
 
-    pub(crate) fn not_ours(&self, why: String) -> DiskError {
+    pub(crate) fn foreign_file(&self, why: String) -> DiskError {
         DiskError::NotADiskFile { path: self.path.clone(), why }
     }
 
-    /// Returns the error for a damaged page.
     pub(crate) fn damaged(&self, place: PagePlace, what: String) -> DiskError {
         DiskError::Damaged { path: self.path.clone(), offset: offset_of(place), what }
     }
@@ -167,7 +166,7 @@ impl PageFile {
         match self.reading {
             // Unsynced pages are not read through the mapping: their bytes may change if a sync
             // fails.
-            ReadMode::Mapping(_) if !self.unsynced.has(place) => {
+            ReadMode::Mapping(_) if !self.unsynced.contains(place) => {
                 let mapped = self.mapping.page(&*self.file, place, places);
                 let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
                 self.verify(place, id, mapped.bytes())?;
@@ -191,12 +190,12 @@ impl PageFile {
         let mut sealed = page.clone();
         sealed.seal();
         self.write_raw(place, &sealed.0)?;
-        self.unsynced.wrote(place, &sealed);
+        self.unsynced.note_written(place, &sealed);
         Ok(())
     }
 
     fn write_raw(&self, place: PagePlace, bytes: &[u8; PAGE]) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .write_at(bytes, offset_of(place))
             .map_err(|error| DiskError::io("write", &self.path, &error))
@@ -204,7 +203,7 @@ impl PageFile {
 
     /// Extends the file to this many pages without holes, so that a full disk is reported now.
     pub(crate) fn grow(&self, pages: u32) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .allocate(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("grow", &self.path, &error))
@@ -212,7 +211,7 @@ impl PageFile {
 
     /// Cuts the file off after this many pages.
     pub(crate) fn cut(&self, pages: u32) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .set_len(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("cut off", &self.path, &error))
@@ -248,9 +247,9 @@ impl PageFile {
     /// Makes all earlier writes durable. If this fails, all later writes are refused. Must be
     /// called by one thread at a time.
     pub(crate) fn sync(&self) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         let sync = || self.file.sync_data().map_err(|error| DiskError::io("sync", &self.path, &error));
-        self.gate.or_stop(self.unsynced.sync(sync))
+        self.gate.stop_on_error(self.unsynced.sync(sync))
     }
 }
 

@@ -31,12 +31,12 @@ pub(super) struct UnsyncedPages(Mutex<PageChecksums>);
 
 impl UnsyncedPages {
     /// Notes a written page with its checksum.
-    pub(super) fn wrote(&self, place: PagePlace, page: &PageBytes) {
+    pub(super) fn note_written(&self, place: PagePlace, page: &PageBytes) {
         lock(&self.0).newer.insert(place, page.sealed_checksum());
     }
 
     /// Returns whether the place was written and not synced yet.
-    pub(super) fn has(&self, place: PagePlace) -> bool {
+    pub(super) fn contains(&self, place: PagePlace) -> bool {
         let sums = lock(&self.0);
         sums.newer.contains_key(&place) || sums.syncing.contains_key(&place)
     }
@@ -81,24 +81,24 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sync_that_succeeds_forgets_what_was_written_before_it() {
+    fn only_a_successful_sync_forgets_earlier_writes() {
         let unsynced = UnsyncedPages::default();
         let (place, other) = (PagePlace(5), PagePlace(6));
         assert!(unsynced.is_as_written(place, &page(1)), "nothing is known of it");
-        unsynced.wrote(place, &page(1));
+        unsynced.note_written(place, &page(1));
         let failed: Result<(), ()> = unsynced.sync(|| {
-            assert!(unsynced.has(place) && !unsynced.is_as_written(place, &page(2)));
-            unsynced.wrote(place, &page(2));
-            unsynced.wrote(other, &page(3));
+            assert!(unsynced.contains(place) && !unsynced.is_as_written(place, &page(2)));
+            unsynced.note_written(place, &page(2));
+            unsynced.note_written(other, &page(3));
             Err(())
         });
-        assert!(failed.is_err() && unsynced.has(other));
+        assert!(failed.is_err() && unsynced.contains(other));
         assert!(unsynced.is_as_written(place, &page(2)) && !unsynced.is_as_written(place, &page(1)));
         let synced: Result<(), ()> = unsynced.sync(|| {
-            unsynced.wrote(other, &page(4));
+            unsynced.note_written(other, &page(4));
             Ok(())
         });
-        assert!(synced.is_ok() && !unsynced.has(place));
-        assert!(unsynced.has(other) && !unsynced.is_as_written(other, &page(3)));
+        assert!(synced.is_ok() && !unsynced.contains(place));
+        assert!(unsynced.contains(other) && !unsynced.is_as_written(other, &page(3)));
     }
 }

@@ -99,7 +99,7 @@ impl Replacement for Lru {
     ) -> Option<PageId> {
         for _ in 0..self.map.len() {
             let page = self.cells.get(self.first)?.page;
-            if fate(page) == VictimFate::Leaves {
+            if fate(page) == VictimFate::Evict {
                 self.remove(page);
                 return Some(page);
             }

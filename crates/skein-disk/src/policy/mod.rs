@@ -41,9 +41,9 @@ pub(crate) const USES_MOST: u8 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VictimFate {
     /// The page is evicted.
-    Leaves,
+    Evict,
     /// The page is in use. It moves to the end of the queue (section 2.2).
-    Stays,
+    Keep,
 }
 
 /// The state of a policy. All calls are made under one lock.
@@ -93,11 +93,11 @@ mod tests {
     /// Serves requests with a cache of this many pages. Returns the number of hits.
     fn serve(policy: ReplacementPolicy, cache: usize, requests: impl Iterator<Item = u32>) -> usize {
         let mut replacement = policy.for_cache(cache);
-        let mut there = std::collections::HashMap::<PageId, u8>::new();
+        let mut resident = std::collections::HashMap::<PageId, u8>::new();
         let mut hits = 0;
         for request in requests {
             let page = PageId(request);
-            if let Some(uses) = there.get_mut(&page) {
+            if let Some(uses) = resident.get_mut(&page) {
                 hits += 1;
                 *uses = (*uses + 1).min(USES_MOST);
                 if replacement.wants_uses() {
@@ -105,17 +105,17 @@ mod tests {
                 }
                 continue;
             }
-            if there.len() == cache {
+            if resident.len() == cache {
                 let mut take_use = |page: PageId| {
-                    let uses = there.get_mut(&page).unwrap();
+                    let uses = resident.get_mut(&page).unwrap();
                     let had_some = *uses > 0;
                     *uses = uses.saturating_sub(1);
                     had_some
                 };
-                let left = replacement.choose_victim(&mut take_use, &mut |_| VictimFate::Leaves);
-                assert!(there.remove(&left.unwrap()).is_some(), "only what is there leaves");
+                let left = replacement.choose_victim(&mut take_use, &mut |_| VictimFate::Evict);
+                assert!(resident.remove(&left.unwrap()).is_some(), "only resident pages are evicted");
             }
-            there.insert(page, 0);
+            resident.insert(page, 0);
             replacement.insert(page);
         }
         hits
@@ -135,22 +135,22 @@ mod tests {
     }
 
     #[test]
-    fn pages_in_use_stay_and_the_others_leave() {
+    fn pages_in_use_stay_and_others_are_evicted() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(10);
             (0..10).for_each(|page| replacement.insert(PageId(page)));
-            let mut fate = |page: PageId| if page.0 < 9 { VictimFate::Stays } else { VictimFate::Leaves };
+            let mut fate = |page: PageId| if page.0 < 9 { VictimFate::Keep } else { VictimFate::Evict };
             assert_eq!(replacement.choose_victim(&mut |_| false, &mut fate), Some(PageId(9)), "{policy:?}");
             assert_eq!(replacement.choose_victim(&mut |_| false, &mut fate), None, "{policy:?}");
             replacement.remove(PageId(3));
             let mut left: Vec<u32> = (0..8)
-                .filter_map(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves))
+                .filter_map(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict))
                 .map(|page| page.0)
                 .collect();
             left.sort_unstable();
             assert_eq!(left, [0, 1, 2, 4, 5, 6, 7, 8], "{policy:?}");
             assert_eq!(
-                replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves),
+                replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict),
                 None,
                 "{policy:?}"
             );
@@ -161,12 +161,12 @@ mod tests {
     /// so it was added twice. Consequence: one entry was never removed and was proposed forever,
     /// and writers found no room. Fix: a page is removed before it is added again.
     #[test]
-    fn a_page_that_comes_twice_leaves_once() {
+    fn a_page_added_twice_is_evicted_once() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(10);
             [1, 2, 1].map(PageId).into_iter().for_each(|page| replacement.insert(page));
             let mut left: Vec<_> = (0..4)
-                .map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves))
+                .map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict))
                 .collect();
             left.sort_unstable();
             assert_eq!(left, [1, 2].map(PageId), "{policy:?}");
@@ -178,7 +178,7 @@ mod tests {
     /// again and again, each time in other pages, used memory without bound. Fix: queues with more
     /// stale entries than valid ones are swept.
     #[test]
-    fn pages_that_come_and_are_no_more_leave_no_entries() {
+    fn freed_pages_leave_no_entries() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(100);
             for round in 0..10_000 {
@@ -186,7 +186,7 @@ mod tests {
                 let pages = (0..10).map(|page| PageId(page + round % 7 * 10));
                 pages.clone().for_each(|page| replacement.insert(page));
                 if round % 50 == 0 {
-                    replacement.choose_victim(&mut |page| page.0 % 3 > 0, &mut |_| VictimFate::Leaves);
+                    replacement.choose_victim(&mut |page| page.0 % 3 > 0, &mut |_| VictimFate::Evict);
                 }
                 pages.for_each(|page| replacement.remove(page));
                 assert!(
@@ -197,7 +197,7 @@ mod tests {
             }
             (0..10).for_each(|page| replacement.insert(PageId(page)));
             let left =
-                (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves));
+                (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict));
             assert_eq!(left.count(), 10, "{policy:?}: sweeping keeps what is there");
         }
     }

@@ -36,10 +36,10 @@ pub(super) struct S3Fifo {
     small: VecDeque<S3FifoEntry>,
     main: VecDeque<S3FifoEntry>,
     /// The pages in either queue, with the number of their last load.
-    there: HashMap<PageId, u64>,
+    resident: HashMap<PageId, u64>,
     ghosts: VecDeque<S3FifoEntry>,
     remembered: HashMap<PageId, u64>,
-    comings: u64,
+    loads: u64,
     small_most: usize,
     ghosts_most: usize,
 }
@@ -50,10 +50,10 @@ impl S3Fifo {
         Self {
             small: VecDeque::new(),
             main: VecDeque::new(),
-            there: HashMap::new(),
+            resident: HashMap::new(),
             ghosts: VecDeque::new(),
             remembered: HashMap::new(),
-            comings: 0,
+            loads: 0,
             small_most: (pages / SMALL_PART).max(1),
             ghosts_most: pages,
         }
@@ -61,9 +61,9 @@ impl S3Fifo {
 
     /// Removes stale entries if they outnumber the valid ones. So each costs constant time.
     fn sweep_if_stale(&mut self) {
-        if self.small.len() + self.main.len() > 2 * self.there.len() + STALE_MOST {
+        if self.small.len() + self.main.len() > 2 * self.resident.len() + STALE_MOST {
             for queue in [&mut self.small, &mut self.main] {
-                queue.retain(|(page, coming)| self.there.get(page) == Some(coming));
+                queue.retain(|(page, load)| self.resident.get(page) == Some(load));
             }
         }
     }
@@ -72,8 +72,8 @@ impl S3Fifo {
         self.remembered.insert(entry.0, entry.1);
         self.ghosts.push_back(entry);
         if self.ghosts.len() > self.ghosts_most
-            && let Some((page, coming)) = self.ghosts.pop_front()
-            && self.remembered.get(&page) == Some(&coming)
+            && let Some((page, load)) = self.ghosts.pop_front()
+            && self.remembered.get(&page) == Some(&load)
         {
             self.remembered.remove(&page);
         }
@@ -85,7 +85,7 @@ impl S3Fifo {
         loop {
             let from_small = self.small.len() >= self.small_most || self.main.is_empty();
             let entry = if from_small { self.small.pop_front() } else { self.main.pop_front() }?;
-            if self.there.get(&entry.0) == Some(&entry.1) {
+            if self.resident.get(&entry.0) == Some(&entry.1) {
                 return Some((entry, from_small));
             }
         }
@@ -98,11 +98,11 @@ impl Replacement for S3Fifo {
     }
 
     fn insert(&mut self, page: PageId) {
-        self.comings += 1;
-        self.there.insert(page, self.comings);
+        self.loads += 1;
+        self.resident.insert(page, self.loads);
         let is_back = self.remembered.remove(&page).is_some();
         let queue = if is_back { &mut self.main } else { &mut self.small };
-        queue.push_back((page, self.comings));
+        queue.push_back((page, self.loads));
         self.sweep_if_stale();
     }
 
@@ -113,7 +113,7 @@ impl Replacement for S3Fifo {
     fn touch(&mut self, _: PageId) {}
 
     fn remove(&mut self, page: PageId) {
-        self.there.remove(&page);
+        self.resident.remove(&page);
         self.sweep_if_stale();
     }
 
@@ -125,11 +125,11 @@ impl Replacement for S3Fifo {
         for _ in 0..ROUNDS * (self.small.len() + self.main.len()) {
             let (entry, from_small) = self.next()?;
             let page = entry.0;
-            if take_use(page) || fate(page) == VictimFate::Stays {
+            if take_use(page) || fate(page) == VictimFate::Keep {
                 self.main.push_back(entry);
                 continue;
             }
-            self.there.remove(&page);
+            self.resident.remove(&page);
             if from_small {
                 self.remember(entry);
             }

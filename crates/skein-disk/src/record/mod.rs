@@ -112,10 +112,9 @@ pub(crate) fn body_of(page: &PageBytes, id: PageId, kind: DiskPageKind) -> WalkR
 
 #[cold]
 fn another_kind(id: PageId, is: Option<DiskPageKind>, kind: DiskPageKind) -> WalkStop {
-    WalkStop::Wrong(id, format!("it is of the kind {is:?}, but a pointer expects the kind {kind:?}"))
+    WalkStop::Damaged(id, format!("it is of the kind {is:?}, but a pointer expects the kind {kind:?}"))
 }
 
-/// Returns the records of a page.
 #[inline]
 pub(crate) fn records(pages: &mut impl PageReader, id: PageId) -> WalkResult<PageRecords<'_>> {
     records_of(body(pages, id, DiskPageKind::Records)?, id)
@@ -124,12 +123,12 @@ pub(crate) fn records(pages: &mut impl PageReader, id: PageId) -> WalkResult<Pag
 /// Returns the records in a page's body that the caller has.
 #[inline]
 pub(crate) fn records_of(body: &[u8], id: PageId) -> WalkResult<PageRecords<'_>> {
-    PageRecords::of(body).map_err(|what| WalkStop::Wrong(id, what))
+    PageRecords::of(body).map_err(|what| WalkStop::Damaged(id, what))
 }
 
 /// Returns the bytes of a record.
 pub(crate) fn record(pages: &mut impl PageReader, id: RecordId) -> WalkResult<&[u8]> {
-    records(pages, id.page)?.get(id.slot).map_err(|what| WalkStop::Wrong(id.page, what))
+    records(pages, id.page)?.get(id.slot).map_err(|what| WalkStop::Damaged(id.page, what))
 }
 
 /// Changes the records of a page with `change`.
@@ -142,5 +141,5 @@ pub(crate) fn change<T>(
         Ok(page) => PageRecordsMut::of(page.body_mut()).and_then(|mut records| change(&mut records)),
         Err(error) => return Err(error),
     };
-    changed.map_err(|what| writer.fault(WalkStop::Wrong(id, what)))
+    changed.map_err(|what| writer.fault(WalkStop::Damaged(id, what)))
 }

@@ -30,7 +30,7 @@ fn pick(model: &BTreeMap<u16, Vec<u8>>, at: usize) -> Option<u16> {
 
 proptest! {
     #[test]
-    fn records_are_as_they_were_left(steps in steps()) {
+    fn records_keep_their_contents(steps in steps()) {
         let mut body = vec![0; BODY];
         let mut model: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
         for step in steps {
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_record_can_have_all_of_a_page() {
+fn a_record_can_fill_a_page() {
     let mut body = vec![0; BODY];
     let mut page = PageRecordsMut::of(&mut body).unwrap();
     let most = page.read().room().unwrap();
@@ -117,7 +117,7 @@ fn a_record_can_have_all_of_a_page() {
 }
 
 #[test]
-fn names_of_records_take_eight_bytes() {
+fn record_names_take_eight_bytes() {
     let id = RecordId { page: PageId(0x0102_0304), slot: 0x0506 };
     assert_eq!(id.bytes(), [4, 3, 2, 1, 6, 5, 0, 0]);
     assert_eq!(RecordId::of(&id.bytes()), id);

@@ -13,7 +13,7 @@ const ROUNDS: usize = 4;
 /// mergeable.
 const WALKS: usize = 4;
 /// A walk that freed less than one page in this many is the last one.
-const WORTH: usize = 64;
+const WORTHWHILE_SHARE: usize = 64;
 
 /// The result of a [`DiskStore::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl DiskShared {
         for _ in 0..WALKS {
             let walked = self.merge_walk(most - merged.min(most))?;
             merged += walked;
-            if walked * WORTH < most || merged >= most {
+            if walked * WORTHWHILE_SHARE < most || merged >= most {
                 break;
             }
         }

@@ -184,7 +184,7 @@ impl PageReader for InspectedPages<'_> {
     fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
         if !self.read.contains_key(&id) {
             let no_page =
-                || WalkStop::Wrong(id, "there is no such page, but a pointer leads to it".to_owned());
+                || WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned());
             let page = self.file.read(self.place(id).ok_or_else(no_page)?, id)?;
             if self.read.len() >= KEPT {
                 self.read.clear();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_comes_back_from_its_bytes_and_nothing_else_does() {
+    fn only_encoded_records_are_decoded() {
         let writes = [(&b"goose"[..], Some(&b"honks"[..])), (b"", Some(b"")), (b"geese", None)];
         let writes = writes.map(|(key, value)| LoggedWrite { key, value });
         let mut record = Vec::new();

@@ -116,8 +116,8 @@ impl DiskShared {
         let replayed = recovered.replay(1, from_epoch, |_, record| {
             self.apply(record.payload)
                 .and_then(|writes| {
-                    let goes_on = progress.advance(record.payload.len() as u64, writes as u64);
-                    if goes_on { Ok(()) } else { Err(ReplayFailure::Failed(LogError::Cancelled.into())) }
+                    let continues = progress.advance(record.payload.len() as u64, writes as u64);
+                    if continues { Ok(()) } else { Err(ReplayFailure::Failed(LogError::Cancelled.into())) }
                 })
                 .map_err(|why| match why {
                     ReplayFailure::NotARecord(what) => what,
@@ -133,10 +133,10 @@ impl DiskShared {
 
     /// Replays those writes of a record that the file lacks. Returns their number.
     fn apply(&self, payload: &[u8]) -> std::result::Result<usize, ReplayFailure> {
-        let not_ours = || {
+        let not_a_record = || {
             ReplayFailure::NotARecord("the record is intact, but not one that this program writes".to_owned())
         };
-        let (first, writes) = log_record::parse(payload).ok_or_else(not_ours)?;
+        let (first, writes) = log_record::parse(payload).ok_or_else(not_a_record)?;
         let last = self.sequence.load(Ordering::Relaxed);
         if !log_record::is_after(first, last, self.buffer.header().sequence)
             .map_err(ReplayFailure::NotARecord)?

@@ -84,12 +84,10 @@ impl DiskOptions {
         Ok(self.log_options(PathBuf::new()).check()?)
     }
 
-    /// Returns the kind of trie.
     pub(super) fn kind(&self) -> TrieKind {
         TrieKind { shape: self.shape, values: self.values }
     }
 
-    /// Returns the options of the log in this folder.
     pub(super) fn log_options(&self, folder: PathBuf) -> LogOptions {
         LogOptions {
             logs: 1,

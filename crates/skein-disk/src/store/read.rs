@@ -6,7 +6,7 @@ use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore};
 use crate::buffer::{FrozenPages, PageWriter, WalkStop};
-use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, is_beyond};
+use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, exceeds_capacity};
 use crate::{DiskError, Result};
 
 /// The values of several keys at one moment; see [`DiskStore::get_many`].
@@ -81,9 +81,9 @@ impl DiskStore {
             found.bytes.clear();
             found.places.clear();
             found.places.resize(keys.len(), None);
-            trie.get_many(view, keys, &mut found.bytes, |which, came| {
-                let len = came.as_ref().map_or(0, |came| came.1.end);
-                found.places[which] = came;
+            trie.get_many(view, keys, &mut found.bytes, |which, value| {
+                let len = value.as_ref().map_or(0, |value| value.1.end);
+                found.places[which] = value;
                 if len > bytes_most {
                     return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
                 }
@@ -129,9 +129,9 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.collect(&mut &*view, portion))
+        buffer.read_with(|view| trie.collect(&mut &*view, request))
     }
 
     /// Returns keys in the trie's own order, with their values and versions at one moment. This is
@@ -162,9 +162,9 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.walk(&mut &*view, portion))
+        buffer.read_with(|view| trie.walk(&mut &*view, request))
     }
 
     /// Returns a cursor before the first key. It reads ahead, so it may or may not see concurrent
@@ -203,8 +203,8 @@ impl DiskStore {
     /// loop {
     ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
     ///     let (upper, direction) = (Unbounded, WalkDirection::Forward);
-    ///     let portion = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
-    ///     let found = store.walk(&portion)?;
+    ///     let request = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+    ///     let found = store.walk(&request)?;
     ///     let before = seen;
     ///     seen += found.entries.len() as u64;
     ///     store.check_scanned(before, seen)?;
@@ -214,8 +214,8 @@ impl DiskStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_scanned(&self, before: u64, now: u64) -> Result<()> {
-        let is_beyond = is_beyond(self.shared.buffer.ids(), before, now);
-        if is_beyond { self.check().map(drop) } else { Ok(()) }
+        let exceeds_capacity = exceeds_capacity(self.shared.buffer.ids(), before, now);
+        if exceeds_capacity { self.check().map(drop) } else { Ok(()) }
     }
 }
 
@@ -229,8 +229,8 @@ impl DiskShared {
 
     /// Checks the whole trie as a write sees it, against a number of keys.
     pub(super) fn check_as(&self, writer: &mut PageWriter<'_>, counted: u64) -> Result<TrieCensus> {
-        let mut still = FrozenPages::of(writer);
-        let census = self.trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+        let mut frozen = FrozenPages::of(writer);
+        let census = self.trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
         if census.keys as u64 == counted {
             return Ok(census);
         }

@@ -58,8 +58,8 @@ impl DiskTransaction<'_> {
     ) -> Result<(Vec<Vec<u8>>, bool)> {
         let is_all = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
         let direction = WalkDirection::Forward;
-        let portion = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
-        let found = if is_all { self.walk(&portion)? } else { self.range(&portion)? };
+        let request = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
+        let found = if is_all { self.walk(&request)? } else { self.range(&request)? };
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }
 }

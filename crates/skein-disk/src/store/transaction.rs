@@ -29,7 +29,7 @@ use super::log_record::{self, LoggedWrite};
 use super::{DiskShared, DiskStore};
 use crate::buffer::PageWriter;
 use crate::page::PAGE;
-use crate::trie::{ScanEntries, ScanRequest, is_beyond};
+use crate::trie::{ScanEntries, ScanRequest, exceeds_capacity};
 use crate::{DiskError, Result};
 
 /// A transaction is full if its own pages are a quarter of the cache, or this many.
@@ -211,20 +211,20 @@ impl<'s> DiskTransaction<'s> {
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn range(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
         self.writer.release_many_reads();
-        self.shared.trie.collect(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+        self.shared.trie.collect(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
     }
 
     /// Returns keys in the trie's own order, including its own writes; see [`DiskStore::walk`].
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn walk(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
         self.writer.release_many_reads();
-        self.shared.trie.walk(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+        self.shared.trie.walk(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
     }
 
     /// Checks whether a scan can continue; see [`DiskStore::check_scanned`].
@@ -232,7 +232,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// The first violation of an invariant.
     pub fn check_scanned(&mut self, before: u64, now: u64) -> Result<()> {
-        if !is_beyond(self.shared.buffer.ids(), before, now) {
+        if !exceeds_capacity(self.shared.buffer.ids(), before, now) {
             return Ok(());
         }
         self.shared.check_as(&mut self.writer, self.keys).map(drop)

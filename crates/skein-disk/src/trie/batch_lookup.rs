@@ -145,7 +145,7 @@ impl TrieCore {
                         at += 1;
                         continue;
                     }
-                    Ok(LaneTurn::End(came)) => missing.or(end(lanes[at].which, came))?,
+                    Ok(LaneTurn::End(result)) => missing.or(end(lanes[at].which, result))?,
                     Err(stop) => missing.or(Err(stop))?,
                 }
                 match waiting.next() {

@@ -181,11 +181,11 @@ impl TrieCheck<'_> {
     fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         for (&page, &(_, seen)) in &self.pages {
             let records = records(pages, page)?;
-            records.check().map_err(|what| WalkStop::Wrong(page, what))?;
+            records.check().map_err(|what| WalkStop::Damaged(page, what))?;
             if records.len() != seen {
                 let count = records.len();
                 let what = format!("it has {count} records, but pointers lead to {seen}");
-                return Err(WalkStop::Wrong(page, what));
+                return Err(WalkStop::Damaged(page, what));
             }
             self.census.node_bytes += records.used();
         }

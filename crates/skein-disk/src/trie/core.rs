@@ -88,7 +88,6 @@ pub(super) struct DescentPath {
 }
 
 impl DescentPath {
-    /// Returns the last record.
     pub(super) fn last(&self) -> RecordVisit {
         // The trail always has the root's record.
         self.trail[self.trail.len() - 1]
@@ -100,7 +99,6 @@ impl DescentPath {
     }
 }
 
-/// Returns a node.
 pub(super) fn node(pages: &mut impl PageReader, id: impl Into<NodeId>) -> WalkResult<TrieNode<'_>> {
     let NodeId { record, leaf } = id.into();
     let node = node_in(&records(pages, record.page)?, record)?;
@@ -135,10 +133,9 @@ pub(super) fn leaf_of(bytes: &[u8], record: RecordId) -> WalkResult<TrieNode<'_>
     TrieNode::of_leaf(bytes).map_err(|what| damaged_record(record, what))
 }
 
-/// Returns the stop for a damaged record.
 #[cold]
 pub(super) fn damaged_record(id: RecordId, what: impl AsRef<str>) -> WalkStop {
-    WalkStop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
+    WalkStop::Damaged(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
 }
 
 /// Appends a node's value to `out` and returns its version, which may be [`INVALID`].

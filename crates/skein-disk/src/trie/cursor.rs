@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use super::visited_records::is_beyond;
+use super::visited_records::exceeds_capacity;
 use super::walk::{ScanEntry, ScanRequest, WalkDirection};
 use super::{DiskTrie, Result};
 use crate::buffer::{BufferManager, FrozenPages};
@@ -17,7 +17,6 @@ const FURTHER: usize = 100;
 /// A walk reads no further key when its keys and values have this many bytes.
 const AHEAD_BYTES: usize = 1 << 20;
 
-/// The position of a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CursorPosition {
     /// Before the first key.
@@ -117,15 +116,15 @@ impl<'b> TrieCursor<'b> {
             WalkDirection::Forward => (from, Bound::Unbounded),
             WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
+        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
-        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?;
+        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &request))?;
         let before = self.scanned;
         self.scanned += found.entries.len() as u64;
-        if is_beyond(self.buffer.ids(), before, self.scanned) {
+        if exceeds_capacity(self.buffer.ids(), before, self.scanned) {
             let mut writer = self.buffer.write();
-            let mut still = FrozenPages::of(&mut writer);
-            trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+            let mut frozen = FrozenPages::of(&mut writer);
+            trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
         }
         self.ahead = found.entries.into();
         Ok(())

@@ -51,7 +51,7 @@ impl PageForest {
         }
         if forest.trees.len() != count {
             let found = forest.trees.len();
-            return Err(WalkStop::Wrong(
+            return Err(WalkStop::Damaged(
                 page,
                 format!("it has {count} records, but pointers lead to {found}"),
             ));

@@ -159,16 +159,16 @@ impl KeyHashing {
         &self,
         core: &TrieCore,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let after = after(portion)?.map(|key| self.place(core, pages, key)).transpose()?;
+        let after = after(request)?.map(|key| self.place(core, pages, key)).transpose()?;
         let lower = after.as_ref().map_or(Bound::Unbounded, |path| Bound::Excluded(path.bytes()));
-        let mut found = core.collect(pages, &ScanRequest { lower, values: true, ..*portion })?;
+        let mut found = core.collect(pages, &ScanRequest { lower, values: true, ..*request })?;
         for entry in &mut found.entries {
             let key = key_of(&entry.value)
                 .ok_or_else(|| damaged_record(core.root, "a value below it has no key"))?;
             entry.key = key.to_vec();
-            let end = if portion.values { LENGTH + key.len() } else { entry.value.len() };
+            let end = if request.values { LENGTH + key.len() } else { entry.value.len() };
             entry.value.drain(..end);
         }
         Ok(found)
@@ -186,7 +186,7 @@ impl KeyHashing {
 
     /// Returns the descent along the path of the first key of a chain.
     #[cfg(test)]
-    pub(super) fn way_to(
+    pub(super) fn descent_to(
         &self,
         core: &TrieCore,
         pages: &mut impl PageReader,
@@ -224,8 +224,8 @@ fn too_many(core: &TrieCore) -> WalkStop {
 ///
 /// # Errors
 /// [`DiskError::NoOrder`] for other bounds: they need an order of keys.
-pub(super) fn after<'p>(portion: &ScanRequest<'p>) -> crate::Result<Option<&'p [u8]>> {
-    match (portion.lower, portion.upper, portion.direction) {
+pub(super) fn after<'p>(request: &ScanRequest<'p>) -> crate::Result<Option<&'p [u8]>> {
+    match (request.lower, request.upper, request.direction) {
         (Bound::Unbounded, Bound::Unbounded, WalkDirection::Forward) => Ok(None),
         (Bound::Excluded(key), Bound::Unbounded, WalkDirection::Forward) => Ok(Some(key)),
         _ => Err(DiskError::NoOrder),

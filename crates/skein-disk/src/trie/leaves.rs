@@ -24,7 +24,6 @@ pub(crate) struct NodeLeaves<'p> {
 }
 
 impl<'p> NodeLeaves<'p> {
-    /// Decodes leaves.
     #[inline(always)]
     pub(super) fn take(rest: &mut UnreadBytes<'p>) -> Result<Self> {
         let count = usize::from(rest.take(1)?[0]) + 1;
@@ -33,7 +32,6 @@ impl<'p> NodeLeaves<'p> {
         Ok(leaves)
     }
 
-    /// Returns the number of leaves.
     pub(crate) fn len(self) -> usize {
         self.symbols.len()
     }

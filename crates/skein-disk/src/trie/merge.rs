@@ -31,14 +31,13 @@ use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record
 /// Room that is left in a joined page, so that the next write does not split it again.
 const SPARE: usize = BODY / 16;
 /// A page with no more bytes than this is sparse.
-const LITTLE: usize = BODY / 2;
+const SPARSE_MOST: usize = BODY / 2;
 /// The most pages that a step reads besides those on its path. Other writes wait no longer than
 /// that.
-const LOOK: usize = 64;
+const READS_MOST: usize = 64;
 /// A step ends when it has copied this share of the cache.
-const SHARE: usize = 4;
+const CACHE_SHARE: usize = 4;
 
-/// The result of a step.
 #[derive(Debug)]
 pub(crate) struct MergeStep {
     /// Freed pages.
@@ -82,14 +81,14 @@ impl TrieCore {
         let (mut path, mut stack) = (SymbolPath::new(self.symbols, 0), Vec::new());
         let mut merged = MergeStep { pages: 0, nodes: 0, is_changed: false, before, is_done: false };
         let mut visited = VisitedRecords::default();
-        let mut looked = 0;
+        let mut reads = 0;
         self.enter(writer, self.root, merged.before.as_ref(), &mut path, &mut stack)?;
         while let Some(frame) = stack.last_mut() {
             path.truncate(frame.depth);
             let id = frame.id;
             if let Some((symbol, child)) = frame.children.pop() {
                 path.push(symbol);
-                looked += usize::from(child.page != id.page);
+                reads += usize::from(child.page != id.page);
                 // Moved nodes are not visited, so each visited record has the name that it had at
                 // the start of the step.
                 visited.note(child)?;
@@ -106,7 +105,7 @@ impl TrieCore {
                     merged.before = Some(path.clone());
                 }
                 // All moved nodes lie below this node, and none of them will be visited.
-                if !is_all || is_step_full(writer) || looked > LOOK {
+                if !is_all || is_step_full(writer) || reads > READS_MOST {
                     return Ok(merged);
                 }
             }
@@ -234,7 +233,7 @@ fn move_node_down(
         writer.release_many_reads();
         let here = records(writer, page)?;
         let (used, room) = (here.used(), here.room().unwrap_or(0));
-        if used > LITTLE {
+        if used > SPARSE_MOST {
             continue;
         }
         let (names, bytes) = below(writer, id)?;
@@ -291,7 +290,7 @@ fn merge_position(symbols: TrieSymbols, path: &SymbolPath, before: &SymbolPath) 
 
 /// Returns whether the write is large enough. Something was merged then.
 fn is_step_full(writer: &PageWriter<'_>) -> bool {
-    writer.copies() > (writer.cache() / SHARE).min(LOOK)
+    writer.copies() > (writer.cache() / CACHE_SHARE).min(READS_MOST)
 }
 
 /// Returns the pages that a node owns, in the order of its children.

@@ -69,7 +69,7 @@ use shape::ShapeLayout;
 pub use shape::TrieShape;
 pub(crate) use symbols::SymbolPath;
 use value::StoredValue;
-pub(crate) use visited_records::{RECORDS_OF_PAGE, is_beyond};
+pub(crate) use visited_records::{RECORDS_OF_PAGE, exceeds_capacity};
 pub use walk::{ScanEntries, ScanEntry, ScanRequest, WalkDirection};
 
 /// The longest key, in bytes.
@@ -188,9 +188,9 @@ impl DiskTrie {
             }
             return Ok(());
         };
-        let end = |which: usize, came: batch_lookup::LookupEnd<'_>| {
+        let end = |which: usize, result: batch_lookup::LookupEnd<'_>| {
             let (start, key) = (out.len(), keys[which]);
-            let version = match came {
+            let version = match result {
                 batch_lookup::LookupEnd::Absent => None,
                 batch_lookup::LookupEnd::Found(version, StoredValue::Inline(bytes))
                     if let Some(value) = hash::value_of(hashing.is_some(), bytes, key) =>
@@ -287,12 +287,12 @@ impl DiskTrie {
     pub(crate) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         self.ordered()?;
         match &self.nodes {
-            TrieLayout::Compressed { core, .. } => core.collect(pages, portion),
-            TrieLayout::Fixed(fixed) => fixed.collect(pages, portion),
+            TrieLayout::Compressed { core, .. } => core.collect(pages, request),
+            TrieLayout::Fixed(fixed) => fixed.collect(pages, request),
         }
     }
 
@@ -306,12 +306,12 @@ impl DiskTrie {
     pub(crate) fn walk(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         match &self.nodes {
-            TrieLayout::Compressed { core, hashing: None } => core.collect(pages, portion),
-            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
-            TrieLayout::Fixed(fixed) => fixed.walk(pages, portion),
+            TrieLayout::Compressed { core, hashing: None } => core.collect(pages, request),
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, request),
+            TrieLayout::Fixed(fixed) => fixed.walk(pages, request),
         }
     }
 

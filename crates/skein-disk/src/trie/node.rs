@@ -80,7 +80,6 @@ pub(crate) enum ChildLayout {
     Array(usize),
 }
 
-/// The children of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeChildren<'p> {
     List { characters: &'p [u8], pointers: &'p [u8] },
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_read_as_they_were_written() {
+    fn nodes_are_decoded_as_encoded() {
         for content in some_nodes() {
             for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let record = content.encode(layout);
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_no_node_gives_an_error_and_no_panic() {
+    fn an_invalid_node_gives_an_error_and_no_panic() {
         for content in some_nodes() {
             let record = content.encode(ChildLayout::List);
             for len in 0..record.len() {

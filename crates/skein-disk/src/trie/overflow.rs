@@ -44,7 +44,7 @@ impl OverflowChain {
         while let Some(id) = pieces.next_page() {
             pages
                 .glance(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
-                .map_err(|what| WalkStop::Wrong(id, what))?;
+                .map_err(|what| WalkStop::Damaged(id, what))?;
         }
         Ok(())
     }
@@ -67,14 +67,12 @@ impl OverflowChain {
         read
     }
 
-    /// Returns the ids of its pages.
     pub(crate) fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let mut ids = Vec::with_capacity(self.count().min(1 << 10));
         self.visit(pages, |id, _| ids.push(id))?;
         Ok(ids)
     }
 
-    /// Frees its pages.
     pub(crate) fn free(self, writer: &mut PageWriter<'_>) -> WalkResult<()> {
         let ids = self.pages(writer)?;
         for id in ids {

@@ -48,21 +48,21 @@ impl ShrunkPages {
 impl TrieCore {
     /// Removes the value of a key. Returns false if it has none.
     pub(super) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
-        let way = self.find(writer, key)?;
-        if way.end != DescentEnd::Here {
+        let descent = self.find(writer, key)?;
+        if descent.end != DescentEnd::Here {
             return Ok(false);
         }
-        let id = way.last().id;
+        let id = descent.last().id;
         let record = record(writer, id)?.to_vec();
         let mut content = DecodedNode::of(TrieNode::of(&record).map_err(|what| damaged_record(id, what))?);
-        let leaf = way.leaf.and_then(|leaf| content.take_leaf(leaf.symbol));
+        let leaf = descent.leaf.and_then(|leaf| content.take_leaf(leaf.symbol));
         let value = match &leaf {
             Some(leaf) => TrieNode::of(leaf).map_err(|what| damaged_record(id, what))?.value,
             None => content.value.take(),
         };
         let Some(value) = value else { return Ok(false) };
         free_value(writer, Some(value))?;
-        for (page, owner) in self.shrink(writer, way.trail, &content)?.0 {
+        for (page, owner) in self.shrink(writer, descent.trail, &content)?.0 {
             self.tidy(writer, page, owner)?;
         }
         Ok(true)

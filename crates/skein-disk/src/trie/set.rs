@@ -63,12 +63,12 @@ impl TrieCore {
         key: &[u8],
         value: VersionedValue<'_>,
     ) -> WalkResult<Option<bool>> {
-        let way = self.find(writer, key)?;
-        let at = way.last();
-        if way.end == DescentEnd::Here
+        let descent = self.find(writer, key)?;
+        let at = descent.last();
+        if descent.end == DescentEnd::Here
             && let StoredValue::Inline(bytes) = value.stored
             && change(writer, at.id.page, |records| {
-                overwrite(records.get_mut(at.id.slot)?, way.leaf_symbol(), value.version, bytes)
+                overwrite(records.get_mut(at.id.slot)?, descent.leaf_symbol(), value.version, bytes)
             })?
         {
             return Ok(Some(false));
@@ -77,15 +77,15 @@ impl TrieCore {
         let node = TrieNode::of(&record).map_err(|what| damaged_record(at.id, what))?;
         let depth = at.depth + node.symbols;
         let node = DecodedNode::of(node);
-        match (way.leaf, way.end) {
-            (Some(leaf), end) => self.set_in_leaf(writer, &way.trail, node, leaf, end, value),
-            (None, DescentEnd::Here) => self.set_here(writer, &way.trail, node, value),
+        match (descent.leaf, descent.end) {
+            (Some(leaf), end) => self.set_in_leaf(writer, &descent.trail, node, leaf, end, value),
+            (None, DescentEnd::Here) => self.set_here(writer, &descent.trail, node, value),
             (None, DescentEnd::Inside(common)) => {
                 let (upper, symbol, lower) = self.fork(node, at.depth, common);
-                self.attach(writer, &way.trail, upper, symbol, &lower)?;
+                self.attach(writer, &descent.trail, upper, symbol, &lower)?;
                 Ok(None)
             }
-            (None, DescentEnd::NoChild) => self.add_leaf(writer, &way.trail, node, key, depth, value),
+            (None, DescentEnd::NoChild) => self.add_leaf(writer, &descent.trail, node, key, depth, value),
         }
     }
 

@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn paths_are_ordered_as_keys_are_and_tell_them_apart(one in keys(), other in keys()) {
+        fn paths_have_the_order_of_their_keys(one in keys(), other in keys()) {
             for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let (a, b) = (symbols_of(symbols, &one), symbols_of(symbols, &other));
                 prop_assert!(a.iter().all(|symbol| usize::from(*symbol) < symbols.range()));
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn paths_are_put_together_from_symbols_and_from_parts(key in keys(), cuts in (any::<usize>(), any::<usize>())) {
+        fn paths_are_joined_from_symbols_and_parts(key in keys(), cuts in (any::<usize>(), any::<usize>())) {
             for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let all = symbols_of(symbols, &key);
                 let first = cuts.0 % (all.len() + 1);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_symbols_fit_as_are_said_to() {
+    fn fitting_is_the_most_symbols_that_fit() {
         for symbols in (2..=8).map(TrieSymbols::of_bits) {
             for from in 0..40 {
                 let most = symbols.fitting(from, 5);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_ends_within_a_byte_is_no_keys() {
+    fn a_path_that_ends_within_a_byte_has_no_key() {
         let mut path = SymbolPath::new(TrieSymbols::of_bits(4), 0);
         path.push(3);
         assert_eq!(path.key(), None);

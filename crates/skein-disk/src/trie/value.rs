@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_take_the_bytes_that_they_need_and_come_back() {
+    fn versions_are_encoded_in_the_least_bytes() {
         let bounds =
             [(0, 3), ((1 << 24) - 1, 3), (1 << 24, 4), (u32::MAX.into(), 4), (1 << 32, 6), (1 << 48, 8)];
         for (version, width) in bounds.into_iter().chain([(INVALID - 1, 8), (INVALID, 3)]) {

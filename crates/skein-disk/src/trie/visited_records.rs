@@ -53,7 +53,7 @@ impl VisitedRecords {
 /// Returns whether a scan that continues from `before` keys to `now` keys exceeds what `pages` can
 /// hold: for the first time, or twice as much as the last time. So checks cost no more than the
 /// scan.
-pub(crate) fn is_beyond(pages: usize, before: u64, now: u64) -> bool {
+pub(crate) fn exceeds_capacity(pages: usize, before: u64, now: u64) -> bool {
     let most = (pages.max(1) * KEYS_OF_PAGE) as u64;
     let times = |keys: u64| (keys / most + 1).ilog2();
     times(now) > times(before)
@@ -64,9 +64,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scan_is_looked_at_each_time_that_it_doubles() {
+    fn a_scan_is_checked_each_time_that_it_doubles() {
         let most = 3 * KEYS_OF_PAGE as u64;
-        let looks = (1..=100).filter(|at| is_beyond(3, (at - 1) * most / 4, at * most / 4));
+        let looks = (1..=100).filter(|at| exceeds_capacity(3, (at - 1) * most / 4, at * most / 4));
         assert_eq!(looks.collect::<Vec<_>>(), [4, 12, 28, 60]);
     }
 }

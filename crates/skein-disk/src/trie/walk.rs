@@ -193,7 +193,7 @@ impl<'c> TrieWalk<'c> {
         }
         let node = node(pages, id)?;
         push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
-        has_something(id, &node, self.core.root)?;
+        check_not_empty(id, &node, self.core.root)?;
         self.stack.push(TrieWalkFrame { id, depth: self.path.depth(), at });
         Ok(())
     }
@@ -226,7 +226,7 @@ impl<'c> TrieWalk<'c> {
 
 /// Errors for a node that has neither a value nor a child. So a walk reaches a key within as many
 /// nodes as a path has symbols, even if pointers are damaged.
-fn has_something(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<()> {
+fn check_not_empty(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<()> {
     let leads_on = node.value.is_some() || leaves(id.record, node).chain(children(node)).next().is_some();
     if leads_on || id == root.into() {
         return Ok(());
@@ -283,20 +283,20 @@ impl TrieCore {
     pub(super) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let mut walk = TrieWalk::begin(self, pages, portion.near(), portion.direction)?;
+        let mut walk = TrieWalk::begin(self, pages, request.near(), request.direction)?;
         let mut gathered = GatheredEntries::default();
         while let Some(id) = walk.next(pages)? {
             let key = walk
                 .path()
                 .key()
                 .ok_or_else(|| damaged_record(id.record, "it has a value, but no key ends there"))?;
-            if !gathered.takes(portion, key) {
+            if !gathered.takes(request, key) {
                 break;
             }
             let mut value = Vec::new();
-            let version = if portion.values {
+            let version = if request.values {
                 gathered.value(read_value(pages, id, &mut value))?
             } else {
                 read_version(pages, id)?
@@ -320,11 +320,11 @@ pub(super) struct GatheredEntries {
 
 impl GatheredEntries {
     /// Returns whether the next key belongs to the result.
-    pub(super) fn takes(&mut self, portion: &ScanRequest<'_>, key: &[u8]) -> bool {
-        if portion.is_past(key) {
+    pub(super) fn takes(&mut self, request: &ScanRequest<'_>, key: &[u8]) -> bool {
+        if request.is_past(key) {
             return false;
         }
-        self.found.more = self.found.entries.len() >= portion.keys || self.bytes >= portion.bytes;
+        self.found.more = self.found.entries.len() >= request.keys || self.bytes >= request.bytes;
         !self.found.more
     }
 

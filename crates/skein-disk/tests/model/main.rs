@@ -58,7 +58,7 @@ fn a_store_is_a_sorted_map_through_power_cuts_and_errors() {
 }
 
 #[test]
-fn a_crowd_sees_whole_transactions_beside_checkpoints() {
+fn a_crowd_sees_whole_transactions() {
     crowds((0..CROWDS).chain(WRAPPED));
 }
 

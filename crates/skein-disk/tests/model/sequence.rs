@@ -14,7 +14,7 @@ use crate::random::SplitMixDraw;
 
 const FOLDER: &str = "/db";
 /// Keys per request when the whole store is read.
-const PORTION: usize = 37;
+const KEYS_PER_REQUEST: usize = 37;
 
 pub fn run(seed: u64) {
     let mut draw = SplitMixDraw(seed);
@@ -328,9 +328,9 @@ impl Sequence {
         loop {
             let lower = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
             let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-            let portion =
-                ScanRequest { lower, upper, direction, keys: PORTION, bytes: 1 << 20, values: true };
-            let found = self.store().walk(&portion)?;
+            let request =
+                ScanRequest { lower, upper, direction, keys: KEYS_PER_REQUEST, bytes: 1 << 20, values: true };
+            let found = self.store().walk(&request)?;
             last = found.entries.last().map(|entry| entry.key.clone());
             for entry in found.entries {
                 assert!(all.insert(entry.key, entry.value).is_none(), "a walk gives a key twice");

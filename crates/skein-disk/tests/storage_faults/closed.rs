@@ -81,7 +81,7 @@ fn a_mapped_folder_is_locked_until_the_store_is_dropped() {
 
 /// As above, with concurrent operations: they end, and all earlier acknowledged writes are there.
 #[test]
-fn closing_beside_compaction_writes_and_reads_loses_nothing() {
+fn closing_during_other_operations_loses_nothing() {
     for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {

@@ -56,7 +56,7 @@ fn wait_for_room(store: &DiskStore, model: &mut StorageFaultModel) {
 /// failed. Consequence: 1,728 of 2,000 reads of intact pages returned an error. Fix: if no page can
 /// be evicted, a reader reads without the cache.
 #[test]
-fn reads_go_on_while_the_disk_is_full() {
+fn reads_continue_while_the_disk_is_full() {
     for durability in [Durability::Sync, Durability::None] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
@@ -85,7 +85,7 @@ fn reads_go_on_while_the_disk_is_full() {
 /// their checksums, and another version is an error. `writes_stopped` includes the page file, and
 /// writes are refused.
 #[test]
-fn after_a_failed_sync_reads_go_on_and_none_is_old() {
+fn after_a_failed_sync_reads_return_no_old_page() {
     for durability in [Durability::Sync, Durability::None] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
@@ -122,7 +122,7 @@ fn after_a_failed_sync_reads_go_on_and_none_is_old() {
 /// writes, although it has them; and each changed page has a promised place from its publication
 /// onwards.
 #[test]
-fn a_checkpoint_makes_room_on_a_full_disk() {
+fn a_checkpoint_frees_space_on_a_full_disk() {
     for then_power_fails in [false, true] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, Durability::Sync);

@@ -49,7 +49,7 @@ fn a_damaged_header_loses_nothing() {
 }
 
 #[test]
-fn two_damaged_headers_are_told() {
+fn two_damaged_headers_are_reported() {
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), "/db", options(Durability::None)).unwrap();
     store.close().unwrap();

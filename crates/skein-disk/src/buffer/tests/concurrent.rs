@@ -20,9 +20,9 @@ fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
 
 fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
     match buffer.fetch(id).unwrap() {
-        FetchOutcome::Here(reference) => Some(reference),
+        FetchOutcome::Loaded(reference) => Some(reference),
         FetchOutcome::NoRoom => None,
-        FetchOutcome::Gone => panic!("page {} is no more", id.0),
+        FetchOutcome::NoPage => panic!("page {} was freed", id.0),
     }
 }
 
@@ -32,7 +32,7 @@ fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
 /// or reads without the cache. A writer, whose pages are in memory already, may exceed the cache
 /// while no page can be evicted.
 #[test]
-fn what_is_referred_to_stays_and_a_writer_finds_room() {
+fn referenced_pages_stay_and_a_writer_finds_room() {
     for cache in [16, 17] {
         let storage = SimStorage::new();
         let buffer = open(&storage, cache).unwrap();
@@ -40,7 +40,7 @@ fn what_is_referred_to_stays_and_a_writer_finds_room() {
         let references: Vec<_> = ids.iter().map_while(|id| refer(&buffer, *id)).collect();
         assert_eq!((references.len(), buffer.stats().referred), (8, 8));
         assert!(refer(&buffer, ids[20]).is_none());
-        assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads past the cache");
+        assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads without the cache");
         let mut writer = buffer.write();
         for id in &ids[21..36] {
             set(writer.page_mut(*id).unwrap(), 5);
@@ -54,10 +54,7 @@ fn what_is_referred_to_stays_and_a_writer_finds_room() {
         drop(references);
         assert_eq!(buffer.stats().referred, 0);
         assert!(refer(&buffer, ids[20]).is_some());
-        assert!(
-            buffer.stats().resident <= cache,
-            "whoever makes room next gives back what was beyond the cache"
-        );
+        assert!(buffer.stats().resident <= cache, "the next eviction shrinks the cache to its size");
     }
 }
 
@@ -67,7 +64,7 @@ fn what_is_referred_to_stays_and_a_writer_finds_room() {
 /// could be 255. Fix: a write pins the page that it reads, and retired frames are counted and
 /// bounded.
 #[test]
-fn pages_that_leave_beside_an_open_write_are_given_back() {
+fn pages_evicted_during_an_open_write_are_freed() {
     let storage = SimStorage::new();
     let buffer = open(&storage, 16).unwrap();
     let ids = pages(&buffer, 40);
@@ -91,7 +88,7 @@ fn pages_that_leave_beside_an_open_write_are_given_back() {
 /// As above: while a walk does not end, the number of retired frames is bounded, and reads
 /// continue.
 #[test]
-fn pages_that_wait_for_a_walk_without_end_are_bounded() {
+fn retired_frames_are_bounded_during_an_endless_walk() {
     let storage = SimStorage::new();
     let buffer = open(&storage, 16).unwrap();
     let ids = pages(&buffer, 40);
@@ -134,7 +131,9 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
                     let sum: u64 = buffer
                         .read_with(|view| {
                             ids.iter()
-                                .map(|id| number(view.page(*id)?).map_err(|what| WalkStop::Wrong(*id, what)))
+                                .map(|id| {
+                                    number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
+                                })
                                 .sum()
                         })
                         .unwrap();
@@ -173,7 +172,7 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
 /// pages that a concurrent write allocated and gave up were subtracted but never counted, so the
 /// result was too small or overflowed. Fix: both are read under the lock.
 #[test]
-fn pages_in_use_are_counted_beside_writes_that_are_given_up() {
+fn pages_in_use_are_counted_during_dropped_writes() {
     for round in 0..200 {
         let storage = SimStorage::new();
         let buffer = open(&storage, 16).unwrap();

@@ -134,7 +134,7 @@ impl Drop for LongValueTestEnd<'_> {
 /// Pages of a removed value are soon reused by another value. A reader that mixes two loads would
 /// see bytes of both.
 #[test]
-fn long_values_that_change_while_they_are_read_are_seen_whole() {
+fn changing_long_values_are_read_whole() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open(&storage, shape, 17);

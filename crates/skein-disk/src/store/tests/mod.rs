@@ -41,7 +41,7 @@ fn open(storage: &SimStorage) -> Result<DiskStore> {
 /// ended it. Consequence: nobody knew whether to wait. Fix: it counts the log's records, and after
 /// each it asks whether to continue. A cancelled opening loses nothing.
 #[test]
-fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+fn opening_reports_progress_and_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let open = |progress: OpenProgress| {
         let progress = Arc::new(progress);
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_was_acknowledged_is_there_after_any_crash(steps in steps(), which in 0..SHAPES.len()) {
+    fn acknowledged_writes_survive_any_crash(steps in steps(), which in 0..SHAPES.len()) {
         let storage = SimStorage::new();
         let open = || open_as(&storage, SHAPES[which], Durability::Sync).unwrap();
         let mut store = open();
@@ -275,7 +275,7 @@ fn an_error_is_reported_and_loses_no_acknowledged_write() {
 }
 
 #[test]
-fn increments_of_many_threads_add_up_and_so_do_compared_ones() {
+fn concurrent_increments_add_up() {
     let storage = SimStorage::new();
     let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     std::thread::scope(|scope| {
@@ -359,7 +359,7 @@ fn a_checkpoint_replaces_a_requested_one() {
 }
 
 #[test]
-fn a_damaged_page_is_named_and_what_is_not_below_it_is_there() {
+fn a_damaged_page_is_named_and_other_keys_are_readable() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     for number in 0..2_000_u32 {

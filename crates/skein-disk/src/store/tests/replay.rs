@@ -13,7 +13,7 @@ use crate::trie::tests::remove::{SCATTERED, lay_out_scattered};
 /// layout (`a_page_that_loses_two_nodes_is_tidied_once`), and the store could not be opened. Fix:
 /// as there; a removal depends on no layout.
 #[test]
-fn a_removal_is_replayed_in_pages_that_lie_otherwise() {
+fn a_removal_is_replayed_in_another_page_layout() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let versions = SCATTERED.map(|key| store.set(key, b"value").unwrap());
@@ -39,7 +39,7 @@ fn a_removal_is_replayed_in_pages_that_lie_otherwise() {
 /// was missing in the log, the store opened without it and without a message, and so did `inspect`.
 /// Fix: the number must be the next one, and the error names the file and the offset.
 #[test]
-fn a_gap_in_the_numbers_of_writes_is_damage() {
+fn a_gap_in_write_numbers_is_damage() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let last = store.set(b"first", b"1").unwrap();

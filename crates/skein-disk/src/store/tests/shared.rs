@@ -42,8 +42,8 @@ fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, boo
     loop {
         let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-        let portion = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
-        let (mut keys, more) = read(&portion, seen)?;
+        let request = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+        let (mut keys, more) = read(&request, seen)?;
         seen += keys.len() as u64;
         last = keys.pop();
         if !more {
@@ -53,16 +53,16 @@ fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, boo
 }
 
 fn scan_store(store: &DiskStore) -> Result<u64> {
-    scan(|portion, before| {
-        let found = store.walk(portion)?;
+    scan(|request, before| {
+        let found = store.walk(request)?;
         store.check_scanned(before, before + found.entries.len() as u64)?;
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     })
 }
 
 fn scan_in(transaction: &mut DiskTransaction<'_>) -> Result<u64> {
-    scan(|portion, before| {
-        let found = transaction.range(portion)?;
+    scan(|request, before| {
+        let found = transaction.range(request)?;
         transaction.check_scanned(before, before + found.entries.len() as u64)?;
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     })
@@ -73,7 +73,7 @@ fn scan_in(transaction: &mut DiskTransaction<'_>) -> Result<u64> {
 /// when a scan has returned more keys than the pages can hold, it checks the whole trie, which
 /// names the record.
 #[test]
-fn a_scan_in_portions_ends_where_paths_have_no_end() {
+fn a_scan_in_requests_ends_on_endless_paths() {
     for layout in LAYOUTS {
         let store = damaged(layout);
         names_the_page(&scan_store(&store).unwrap_err());
@@ -87,7 +87,7 @@ fn a_scan_in_portions_ends_where_paths_have_no_end() {
 }
 
 #[test]
-fn a_scan_of_a_whole_trie_in_portions_is_not_ended() {
+fn a_valid_scan_in_requests_reaches_its_end() {
     let store = open(&SimStorage::new()).unwrap();
     for key in 0..5_000_u32 {
         store.set(&key.to_be_bytes(), b"").unwrap();
@@ -100,7 +100,7 @@ fn a_scan_of_a_whole_trie_in_portions_is_not_ended() {
 /// if the nodes lay in one page, it blocked writers all the time. Fix: a step notices a record that
 /// it has visited before. A walk that does more than the pages can hold checks the whole trie.
 #[test]
-fn a_compact_ends_where_paths_have_no_end() {
+fn a_compaction_ends_on_endless_paths() {
     for layout in LAYOUTS {
         let store = damaged(layout);
         names_the_page(&store.compact().unwrap_err());

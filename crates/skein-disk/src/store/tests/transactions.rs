@@ -69,7 +69,7 @@ fn script(store: &DiskStore) -> usize {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_leaves_transactions_whole() {
+fn a_power_cut_leaves_transactions_whole() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Sync).unwrap();
@@ -99,7 +99,7 @@ fn a_power_cut_at_any_operation_leaves_transactions_whole() {
 }
 
 #[test]
-fn an_error_at_any_operation_leaves_transactions_whole() {
+fn an_error_leaves_transactions_whole() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in 1..80 {
             let storage = SimStorage::new();
@@ -146,7 +146,7 @@ fn readers_see_all_of_a_transaction_or_nothing() {
 }
 
 #[test]
-fn an_error_of_the_caller_or_a_drop_changes_nothing() {
+fn a_callers_error_or_a_drop_changes_nothing() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Sync).unwrap();
@@ -214,7 +214,7 @@ fn a_failed_write_breaks_a_transaction_a_refused_one_does_not() {
 
 /// A transaction larger than the cache is refused as a whole, with the limit; in parts it succeeds.
 #[test]
-fn a_transaction_has_to_fit_the_cache() {
+fn a_transaction_must_fit_the_cache() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let key = |number: u32| number.wrapping_mul(2_654_435_769).to_be_bytes();
@@ -256,7 +256,7 @@ fn a_transaction_has_to_fit_the_cache() {
 }
 
 #[test]
-fn an_update_sees_what_there_is_and_decides() {
+fn an_update_sees_the_value_and_decides() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
@@ -281,7 +281,7 @@ fn an_update_sees_what_there_is_and_decides() {
 }
 
 #[test]
-fn ranges_are_removed_some_keys_at_a_time() {
+fn ranges_are_removed_in_parts() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
@@ -335,7 +335,7 @@ fn a_transaction_reads_what_it_wrote() {
             }
         }
         let (lower, upper) = (Bound::Unbounded, Bound::Excluded(&b"c"[..]));
-        let portion = ScanRequest {
+        let request = ScanRequest {
             lower,
             upper,
             direction: WalkDirection::Forward,
@@ -343,7 +343,7 @@ fn a_transaction_reads_what_it_wrote() {
             bytes: 1 << 20,
             values: true,
         };
-        match transaction.range(&portion) {
+        match transaction.range(&request) {
             Ok(found) => {
                 let found: Vec<_> = found.entries.iter().map(|entry| &entry.key[..]).collect();
                 assert_eq!(found, [&b"a"[..], b"b"]);

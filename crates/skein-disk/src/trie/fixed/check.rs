@@ -96,7 +96,7 @@ impl FixedTrieCheck<'_> {
         if path.depth() > self.trie.symbols.count(KEY_MOST) {
             return fail("paths that lead here are longer than keys can be");
         }
-        self.trie.has_something(pages, id, &children)?;
+        self.trie.check_not_empty(pages, id, &children)?;
         if version != 0 {
             if path.key().is_none() || self.trie.hashing.is_some() {
                 return fail("it has a value, but no key ends there");
@@ -154,7 +154,7 @@ impl FixedTrieCheck<'_> {
             let made = if page == state.last { state.made } else { self.trie.capacity(page) };
             if seen != made {
                 let what = format!("it has {made} nodes, and {seen} of them are in use or free");
-                return Err(WalkStop::Wrong(page, what));
+                return Err(WalkStop::Damaged(page, what));
             }
         }
         self.census.pages = counts.len();

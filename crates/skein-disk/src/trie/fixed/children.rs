@@ -56,7 +56,7 @@ impl FixedTrie {
 
     /// Errors for a node that has neither a value nor a child, as `walk.rs` of the other layout
     /// does.
-    pub(super) fn has_something(
+    pub(super) fn check_not_empty(
         &self,
         pages: &mut impl PageReader,
         id: RecordId,

@@ -226,9 +226,9 @@ impl FixedHashTrie<'_> {
     pub(super) fn collect(
         self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let edge = after(portion)?.map(|key| self.hashing.hash(key));
+        let edge = after(request)?.map(|key| self.hashing.hash(key));
         let mut gathered = GatheredEntries::default();
         // A node, its depth, and whether it lies on the path to the start of the range.
         let mut stack = vec![(self.trie.root, 0, edge.is_some())];
@@ -238,14 +238,14 @@ impl FixedHashTrie<'_> {
             if depth < self.depth() {
                 let least = edge.filter(|_| is_edge).map_or(0, |hash| self.trie.symbols.at(&hash, depth));
                 let children = self.trie.children(pages, id)?;
-                self.trie.has_something(pages, id, &children)?;
+                self.trie.check_not_empty(pages, id, &children)?;
                 let children = children.into_iter().rev().filter(|child| child.0 >= least);
                 stack.extend(children.map(|child| (child.1, depth + 1, is_edge && child.0 == least)));
             } else if !is_edge {
-                if !gathered.takes(portion, &[]) {
+                if !gathered.takes(request, &[]) {
                     break;
                 }
-                self.gather(pages, id, portion, &mut gathered)?;
+                self.gather(pages, id, request, &mut gathered)?;
             }
         }
         Ok(gathered.found)
@@ -256,7 +256,7 @@ impl FixedHashTrie<'_> {
         self,
         pages: &mut impl PageReader,
         first: RecordId,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
         gathered: &mut GatheredEntries,
     ) -> WalkResult<()> {
         let mut keys = Vec::new();
@@ -267,7 +267,7 @@ impl FixedHashTrie<'_> {
         for (id, key) in keys {
             let found = value_of(self.trie.node(pages, id)?);
             let (version, number) = found.ok_or_else(|| damaged_record(id, "it has a key and no value"))?;
-            let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+            let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
             gathered.push(&key, valid(version, &key)?, value);
         }
         Ok(())

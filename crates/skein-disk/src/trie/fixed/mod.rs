@@ -215,20 +215,20 @@ impl FixedTrie {
     pub(super) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        walk::collect(self, pages, portion)
+        walk::collect(self, pages, request)
     }
 
     /// Returns the keys of a range in the trie's own order.
     pub(super) fn walk(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         match &self.hashing {
-            None => self.collect(pages, portion),
-            Some(hashing) => self.hashed(hashing).collect(pages, portion),
+            None => self.collect(pages, request),
+            Some(hashing) => self.hashed(hashing).collect(pages, request),
         }
     }
 

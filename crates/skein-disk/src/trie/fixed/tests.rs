@@ -24,7 +24,7 @@ fn fixed(store: &TestTrie) -> &FixedTrie {
 }
 
 #[test]
-fn nodes_have_the_papers_length_and_lie_one_after_the_other() {
+fn nodes_have_the_papers_length_without_gaps() {
     for (shape, len) in [
         (TrieShape::FixedClassical { n: 4 }, 40),
         (TrieShape::FixedClassical { n: 16 }, 136),
@@ -59,7 +59,7 @@ fn a_key_has_a_node_for_each_character() {
 }
 
 #[test]
-fn more_children_than_a_node_has_are_in_further_nodes_in_order() {
+fn children_continue_in_chained_nodes_in_order() {
     for k in [1, 2, 7, 255, 256] {
         let store = store(TrieShape::FixedLinked { k });
         let characters = || (0..=255_u8).map(|at| at.wrapping_mul(77));
@@ -83,7 +83,7 @@ fn more_children_than_a_node_has_are_in_further_nodes_in_order() {
 }
 
 #[test]
-fn nodes_of_removed_keys_are_used_again() {
+fn nodes_of_removed_keys_are_reused() {
     for shape in ALL {
         let store = store(shape);
         let key = |number: u64, round: u64| format!("n_view_{}", number + 1_000 * round).into_bytes();
@@ -134,7 +134,7 @@ fn values_other_than_small_integers_are_refused() {
 }
 
 #[test]
-fn keys_have_a_limit_that_is_told() {
+fn the_key_limit_is_reported() {
     for shape in ALL {
         let store = store(shape);
         let key = vec![b'k'; KEY_MOST];
@@ -228,13 +228,13 @@ fn found(store: &TestTrie, damage: impl Fn(&FixedTrie, &mut PageWriter<'_>, &[Re
     assert_eq!(trail.len(), 6);
     damage(trie, &mut writer, &trail);
     match trie.check(&mut writer).unwrap_err() {
-        WalkStop::Wrong(_, what) => what,
+        WalkStop::Damaged(_, what) => what,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn what_is_not_as_it_must_be_is_found() {
+fn violated_invariants_are_found() {
     let store = store(TrieShape::FixedLinked { k: 2 });
     for key in [&b"goose"[..], b"geese", b"gander", b"h"] {
         store.set(key, 1, b"1").unwrap();

@@ -48,7 +48,7 @@ impl FixedTrieWalk<'_> {
         }
         self.visited.note(id)?;
         let children = self.trie.children(pages, id)?;
-        self.trie.has_something(pages, id, &children)?;
+        self.trie.check_not_empty(pages, id, &children)?;
         self.stack.push(FixedWalkFrame { id, depth, children, at });
         Ok(())
     }
@@ -119,11 +119,11 @@ fn following(
 pub(super) fn collect(
     trie: &FixedTrie,
     pages: &mut impl PageReader,
-    portion: &ScanRequest<'_>,
+    request: &ScanRequest<'_>,
 ) -> WalkResult<ScanEntries> {
     let (path, stack, visited) = (SymbolPath::new(trie.symbols, 0), Vec::new(), VisitedRecords::default());
-    let mut walk = FixedTrieWalk { trie, direction: portion.direction, path, stack, visited };
-    match portion.near() {
+    let mut walk = FixedTrieWalk { trie, direction: request.direction, path, stack, visited };
+    match request.near() {
         Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
         Bound::Included(key) => walk.seek(pages, key, true)?,
         Bound::Excluded(key) => walk.seek(pages, key, false)?,
@@ -133,10 +133,10 @@ pub(super) fn collect(
         let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
         let key =
             walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, but no key ends there"))?;
-        if !gathered.takes(portion, key) {
+        if !gathered.takes(request, key) {
             break;
         }
-        let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+        let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
         gathered.push(key, valid(version, key)?, value);
     }
     Ok(gathered.found)

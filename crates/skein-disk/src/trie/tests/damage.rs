@@ -34,7 +34,7 @@ proptest! {
     /// Pages with correct checksums and arbitrary bytes. Only a bug of this program could write
     /// them, and it must not cause worse.
     #[test]
-    fn pages_of_any_bytes_give_errors_and_no_panic(
+    fn pages_of_arbitrary_bytes_give_errors_and_no_panic(
         shape in 0_usize..17,
         damages in prop::collection::vec((any::<u32>(), 0_usize..4_080, any::<u8>()), 1..12),
         in_directory in any::<bool>(),
@@ -69,7 +69,7 @@ fn unreachable_and_shared_records_are_found() {
             crate::record::change(&mut writer, root.page, change).unwrap();
             store.trie.check(&mut writer).unwrap_err()
         };
-        let WalkStop::Wrong(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
+        let WalkStop::Damaged(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
             panic!()
         };
         assert!(page == root.page && what.contains("pointers lead to"), "{what}");
@@ -81,13 +81,13 @@ fn unreachable_and_shared_records_are_found() {
             let record = records.get_mut(child.slot)?;
             crate::trie::node::rename_children(record, |old| (old != twice).then_some(twice))
         });
-        let WalkStop::Wrong(_, what) = found else { panic!() };
+        let WalkStop::Damaged(_, what) = found else { panic!() };
         assert!(what.contains("two pointers lead to it"), "{what}");
     }
 }
 
 #[test]
-fn pages_of_a_value_that_form_a_ring_are_found() {
+fn a_ring_of_value_pages_is_found() {
     let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"key", 1, &vec![5; 20_000]).unwrap();
     let pages: Vec<PageId> = (0..store.buffer.ids_in_use() as u32).map(PageId).collect();
@@ -101,7 +101,7 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
     for id in &chain {
         writer.page_mut(*id).unwrap().body_mut()[..4].copy_from_slice(&chain[0].0.to_le_bytes());
     }
-    let WalkStop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
+    let WalkStop::Damaged(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
     assert_eq!(what, "the pages of a value form a ring at it");
     // A reader reports the damage whether the pages are in memory or must be read.
     writer.publish().unwrap();
@@ -118,7 +118,7 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
 /// Consequence: each page was freed twice, so two new pages had the same id, and intact keys got
 /// the bytes of others. Fix: a write errors if it accesses a page that it has freed.
 #[test]
-fn pages_that_two_values_have_are_given_back_once() {
+fn pages_shared_by_two_values_are_freed_once() {
     let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"a", 1, &vec![1; 9_000]).unwrap();
     store.set(b"b", 2, &vec![2; 9_000]).unwrap();
@@ -150,7 +150,7 @@ fn pages_that_two_values_have_are_given_back_once() {
 /// in a page with a correct checksum, each read of a key below it looped forever. Fix: if nothing
 /// was published since the walk began, the missing page is damage.
 #[test]
-fn a_pointer_to_a_free_page_is_damage_and_no_read_waits_for_it() {
+fn a_pointer_to_a_free_page_is_damage() {
     for shape in SHAPES.into_iter().chain(FIXED) {
         let store = TestTrie::new(shape, 64, u128::MAX);
         for key in keys() {

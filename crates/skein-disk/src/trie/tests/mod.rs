@@ -172,8 +172,8 @@ impl TestTrie {
             WalkDirection::Forward => (from, Bound::Unbounded),
             WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
-        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
+        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &request))?;
         Ok(found.entries)
     }
 
@@ -184,13 +184,13 @@ impl TestTrie {
             bytes.clear();
             places.clear();
             places.resize(keys.len(), None);
-            self.trie.get_many(view, keys, &mut bytes, |which, came| {
-                assert_eq!(places[which].replace(came), None, "each key is told once");
+            self.trie.get_many(view, keys, &mut bytes, |which, value| {
+                assert_eq!(places[which].replace(value), None, "each key is told once");
                 Ok(())
             })
         })?;
         let value = |(version, range): (u64, Range<usize>)| (version, bytes[range].to_vec());
-        Ok(places.into_iter().map(|came| came.expect("each key is told").map(value)).collect())
+        Ok(places.into_iter().map(|found| found.expect("each key is told").map(value)).collect())
     }
 
     /// Checks the trie, and that no other page is in use.

@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<TrieStep>> {
         3 => keys().prop_map(TrieStep::Get),
         3 => (prop::option::of(keys()), any::<bool>(), any::<bool>(), 0_usize..30)
             .prop_map(|(from, incl, back, limit)| TrieStep::Scan(from, incl, back, limit)),
-        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, ways)| TrieStep::Cursor(key, ways)),
+        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, directions)| TrieStep::Cursor(key, directions)),
         1 => Just(TrieStep::Checkpoint),
         1 => any::<u64>().prop_map(TrieStep::Crash),
     ];
@@ -66,14 +66,14 @@ fn expected(model: &TrieModel, from: Bound<&[u8]>, direction: WalkDirection, lim
 }
 
 /// Steps in both directions from a key. The model's position is the number of lesser keys.
-fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], ways: &[bool]) {
+fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], directions: &[bool]) {
     let all: Vec<ScanEntry> = model.iter().map(entry).collect();
     let less = all.iter().filter(|entry| &entry.key[..] < key).count();
     assert_eq!(cursor.seek_back(key).unwrap(), all.iter().rfind(|entry| &entry.key[..] <= key).cloned());
     assert_eq!(cursor.seek(key).unwrap().as_ref(), all.get(less));
     // One more than the index, so that 0 is before the first key.
     let mut at = less + 1;
-    for forward in ways {
+    for forward in directions {
         let found = if *forward { cursor.next().unwrap() } else { cursor.prev().unwrap() };
         at = if *forward { (at + 1).min(all.len() + 1) } else { at.saturating_sub(1) };
         assert_eq!(found.as_ref(), at.checked_sub(1).and_then(|at| all.get(at)));
@@ -123,8 +123,8 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
                 let found = store.collect(from, direction, limit).unwrap();
                 assert_eq!(found, expected(&model, from, direction, limit));
             }
-            TrieStep::Cursor(key, ways) => {
-                walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &ways);
+            TrieStep::Cursor(key, directions) => {
+                walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &directions);
             }
             TrieStep::Checkpoint => {
                 store.checkpoint(version);

@@ -53,7 +53,7 @@ fn real_keys_take_few_bytes_and_few_pages_each() {
 /// Pages that are freed after removals are nearly empty: the remaining keys take only a fraction of
 /// the pages.
 #[test]
-fn what_is_left_after_most_keys_went_lies_in_few_pages() {
+fn keys_left_after_removals_lie_in_few_pages() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 2_000, u128::MAX);
         for (key, version) in real_keys(20_000).zip(0..) {
@@ -73,7 +73,7 @@ fn what_is_left_after_most_keys_went_lies_in_few_pages() {
 /// Random keys with values of up to a kilobyte in nodes are set, extended, shortened and removed.
 /// Pages split and are freed again and again.
 #[test]
-fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
+fn random_writes_leave_pages_a_third_full() {
     for shape in [
         TrieShape::Linked,
         TrieShape::Classical { n: 256 },
@@ -114,7 +114,7 @@ fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
 /// them from the file: here two reads per write instead of one. Fix: the pages that a write has
 /// read move to the cache when it is published.
 #[test]
-fn under_writes_alone_the_way_to_the_leaves_stays_in_the_cache() {
+fn writes_keep_the_path_to_the_leaves_in_the_cache() {
     const WRITES: u64 = 10_000;
     let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
     let store = TestTrie::new(TrieShape::Linked, 48, u128::MAX);

@@ -87,7 +87,7 @@ fn assert_named(found: crate::Result<Vec<ScanEntry>>) {
 /// and a scan without limits exhausted the memory. Fix: a walk notices a record that it has visited
 /// before, and names it.
 #[test]
-fn a_walk_names_a_record_that_two_pointers_lead_to() {
+fn a_walk_reports_a_shared_record() {
     for (shape, pages) in
         [(TrieShape::Linked, 1), (TrieShape::Linked, 16), (TrieShape::Classical { n: 256 }, 16)]
     {
@@ -96,21 +96,21 @@ fn a_walk_names_a_record_that_two_pointers_lead_to() {
         SharedLayers { layers: LAYERS, pages, leaves: 0 }.lay_out(&mut writer, &store.trie);
         writer.publish().unwrap();
         for direction in [WalkDirection::Forward, WalkDirection::Backward] {
-            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
+            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a request ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
     }
 }
 
 #[test]
-fn so_does_a_walk_in_the_papers_layout() {
+fn a_fixed_walk_reports_a_shared_record() {
     for shape in [TrieShape::FixedLinked { k: 12 }, TrieShape::FixedClassical { n: 256 }] {
         let store = TestTrie::new(shape, 64, u128::MAX);
         let mut writer = store.buffer.write();
         lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, true);
         writer.publish().unwrap();
         for direction in [WalkDirection::Forward, WalkDirection::Backward] {
-            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
+            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a request ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
     }
@@ -121,14 +121,14 @@ fn so_does_a_walk_in_the_papers_layout() {
 /// a value, a scan for one key followed all 2^128 paths. Fix: a key without a value is damage, as
 /// in `check`.
 #[test]
-fn a_key_of_a_hash_that_has_no_value_is_damage() {
+fn a_hashed_key_without_a_value_is_damage() {
     let store = TestTrie::new(TrieShape::FixedHash { n: 256 }, 64, u128::MAX);
     let mut writer = store.buffer.write();
     lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, false);
     writer.publish().unwrap();
     let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-    let portion =
+    let request =
         super::ScanRequest { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
-    let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &portion)).unwrap_err();
+    let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &request)).unwrap_err();
     assert!(error.to_string().contains("it has a key and no value"), "{error}");
 }

@@ -48,7 +48,7 @@ fn keys_of_any_length_work() {
 }
 
 #[test]
-fn values_of_any_length_work_and_give_their_pages_back() {
+fn values_of_any_length_work_and_free_their_pages() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 8 }, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 64, u128::MAX);
         let value = |len: usize| -> Vec<u8> { (0..len).map(|at| (at * at / 7) as u8).collect() };
@@ -111,7 +111,7 @@ fn a_node_that_has_all_that_it_can_fits_a_page() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_and_changes_nothing() {
+fn too_long_keys_and_values_are_refused() {
     for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 16, u128::MAX);
         store.set(b"key", 1, b"value").unwrap();
@@ -141,13 +141,13 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         store.set(b"key\n", 2, b"value").unwrap();
         let mut writer = store.buffer.write();
         let TrieLayout::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
-        let way = match hashing {
-            Some(hashing) => hashing.way_to(core, &mut writer, b"key\n"),
+        let descent = match hashing {
+            Some(hashing) => hashing.descent_to(core, &mut writer, b"key\n"),
             None => core.find(&mut writer, b"key\n"),
         };
-        let way = way.unwrap();
-        let (id, leaf) = (way.last().id, way.leaf_symbol());
-        assert_eq!(way.end, DescentEnd::Here);
+        let descent = descent.unwrap();
+        let (id, leaf) = (descent.last().id, descent.leaf_symbol());
+        assert_eq!(descent.end, DescentEnd::Here);
         change(&mut writer, id.page, |records| set_writing(records.get_mut(id.slot)?, leaf, true)).unwrap();
         writer.publish().unwrap();
         let error = store.get(b"key\n").unwrap_err();
@@ -179,8 +179,8 @@ fn a_walk_in_portions_gives_every_key_once() {
             loop {
                 let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
                 let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-                let portion = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
-                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion)).unwrap();
+                let request = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
+                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request)).unwrap();
                 // Keys with the same hash may be returned together.
                 assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
                 last = found.entries.last().map(|entry| entry.key.clone());
@@ -206,8 +206,8 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
         let store = TestTrie::new(shape, 64, u128::MAX);
         (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
         let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
-            let portion = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
-            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion))
+            let request = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
+            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request))
         };
         let all = Bound::Unbounded;
         let mut left: std::collections::BTreeSet<u8> = (0..50).collect();
@@ -233,7 +233,7 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
 }
 
 #[test]
-fn a_hash_trie_says_that_it_has_no_order() {
+fn a_hash_trie_reports_that_it_has_no_order() {
     let store = TestTrie::new(TrieShape::Hash { n: 16 }, 16, u128::MAX);
     store.set(b"key", 1, b"value").unwrap();
     let scan = store.collect(Bound::Unbounded, WalkDirection::Forward, 9).unwrap_err();
