@@ -5,9 +5,9 @@
 //!   │ checksum │ page id  │ kind │ zeros    │ body, 4,080 bytes                               │
 //! ```
 //!
-//! The checksum is the CRC-32C of all bytes after it. Other pages name this page by its page id.
-//! Its position in the file is another number, its place (`page_file/`). So a page that is read
-//! from the wrong place is noticed.
+//! The checksum is the CRC-32C of all bytes after it. Other pages refer to this page by its page
+//! id. Its position in the file is another number, its place (`page_file/`). So a page that is
+//! read from the wrong place is noticed.
 //!
 //! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
 
@@ -19,7 +19,8 @@ pub(crate) const HEAD: usize = 16;
 const ID: usize = 4;
 const KIND: usize = 8;
 
-/// The number by which pages name each other. It stays the same when the page moves in the file.
+/// The number by which other pages refer to a page. It stays the same when the page moves in the
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageId(pub(crate) u32);
 

@@ -5,19 +5,19 @@
 //! ```
 //!
 //! If a walk restarted for each missing page of a long value, it would visit N²/2 pages for N of
-//! them. So a walk that meets an unloaded long value stops and reports its name ([`LongValueId`]).
+//! them. So a walk that meets an unloaded long value stops and reports its id ([`LongValueId`]).
 //! The value is then loaded outside of any walk, page after page, and no page has to stay in
-//! memory. The restarted walk finds the bytes by the name.
+//! memory. The restarted walk finds the bytes by the id.
 //!
 //! # Invariant
-//! Two different values never have the same name, because a version belongs to one write. If two
-//! valid walks meet the same name, the value and all its pages existed all the time in between. So
+//! Two different values never have the same id, because a version belongs to one write. If two
+//! valid walks meet the same id, the value and all its pages existed all the time in between. So
 //! the bytes that were loaded in between are the value, whatever was published meanwhile, and
-//! inconsistent pages among them are damage. (An invalid walk may meet a name before the value's
-//! pages exist, so its names are not loaded.)
+//! inconsistent pages among them are damage. (An invalid walk may meet an id before the value's
+//! pages exist, so its ids are not loaded.)
 //!
 //! One exception: a removal from a hash trie's chain of three keys with the same hash may rewrite a
-//! value twice under its version, and so reuse a name. No two keys with the same hash were ever
+//! value twice under its version, and so reuse an id. No two keys with the same hash were ever
 //! seen.
 
 use std::cell::Cell;
@@ -38,7 +38,7 @@ pub(crate) const PIECE: usize = PAGE - HEAD - NEXT;
 /// The next page's id in the last page.
 pub(crate) const NO_PAGE: PageId = PageId(u32::MAX);
 
-/// The name of a long value.
+/// The id of a long value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LongValueId {
     /// The version: the number of the write that set the value.
@@ -137,7 +137,7 @@ impl BufferManager {
             // still there.
             let is_cached = count < self.cache / 2;
             let read =
-                self.glance(id, is_cached, |page| pieces.piece(page).map(|piece| bytes.extend(piece)))?;
+                self.with_page(id, is_cached, |page| pieces.piece(page).map(|piece| bytes.extend(piece)))?;
             match read {
                 Some(Ok(())) => count += 1,
                 Some(Err(what)) => return Ok(Err((id, what))),
@@ -153,7 +153,7 @@ impl BufferManager {
     ///
     /// # Errors
     /// The page cannot be read.
-    pub(super) fn glance<T>(
+    pub(super) fn with_page<T>(
         &self,
         id: PageId,
         is_cached: bool,
@@ -222,7 +222,7 @@ mod tests {
             let read = |long| view.long(long).map(|read| read.map(<[u8]>::to_vec)).transpose();
             match walks {
                 1 => {
-                    // This walk is invalid, so it may have met a name whose pages do not exist yet.
+                    // This walk is invalid, so it may have met an id whose pages do not exist yet.
                     publish(&buffer, 3);
                     wanted(long(1, one))
                 }

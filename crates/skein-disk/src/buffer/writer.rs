@@ -88,13 +88,13 @@ impl PageWriter<'_> {
     }
 
     /// Passes a page to `look` without keeping it for this write.
-    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> Result<T> {
+    pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> Result<T> {
         self.check_not_freed(id)?;
         if let Some(copy) = self.copies.get(&id) {
             return Ok(look(copy));
         }
         // No other thread changes it.
-        let seen = self.buffer.glance(id, false, look)?;
+        let seen = self.buffer.with_page(id, false, look)?;
         seen.ok_or_else(|| self.buffer.damaged_page(id, "there is no such page, but a pointer leads to it"))
     }
 

@@ -28,7 +28,8 @@ impl ReadMode {
     /// let folder = tempfile::tempdir()?;
     /// // SAFETY: nobody else knows of the folder.
     /// let reading = unsafe { ReadMode::mapping() };
-    /// let store = DiskStore::open(folder.path(), DiskOptions { reading, ..DiskOptions::default() })?;
+    /// let options = DiskOptions { reading, ..DiskOptions::default() };
+    /// let store = DiskStore::open(folder.path(), options)?;
     /// store.set(b"goose", b"honks")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,13 +1,13 @@
-//! Records: byte strings of variable length in pages. A record keeps its name until it is removed.
+//! Records: byte strings of variable length in pages. A record keeps its id until it is removed.
 //!
 //! ```text
-//!   RecordId   page id 4 │ slot 4        8 bytes where records name each other
+//!   RecordId   page id 4 │ slot 4        8 bytes in a pointer from another record
 //!                 │         │
 //!                 ▼         ▼
 //!   page of kind Records ── slotted.rs: directory of slots ──► bytes
 //! ```
 //!
-//! `slotted.rs` has the layout of a page. This file has the names and the access through
+//! `slotted.rs` has the layout of a page. This file has the ids and the access through
 //! [`PageReader`].
 //!
 //! Source: section 3.1 (a pointer is 8 bytes: 4 for the page, 4 for the index of the node in it).
@@ -25,10 +25,10 @@ use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
 /// The result of a walk over pages, or the reason why it stopped.
 pub(crate) type WalkResult<T> = std::result::Result<T, WalkStop>;
 
-/// Bytes of a record's name in another record.
+/// Bytes of a pointer: a record's id in another record.
 pub(crate) const POINTER: usize = 8;
 
-/// The name of a record: its page and its slot there.
+/// The id of a record: its page and its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RecordId {
     pub(crate) page: PageId,
@@ -36,7 +36,7 @@ pub(crate) struct RecordId {
 }
 
 impl RecordId {
-    /// The null name.
+    /// The null id.
     pub(crate) const NONE: Self = Self { page: PageId(u32::MAX), slot: u16::MAX };
 
     pub(crate) fn bytes(self) -> [u8; POINTER] {
@@ -46,8 +46,8 @@ impl RecordId {
         bytes
     }
 
-    /// Decodes a name from [`POINTER`] bytes. Returns [`NONE`](Self::NONE) if they are not a valid
-    /// name.
+    /// Decodes an id from [`POINTER`] bytes. Returns [`NONE`](Self::NONE) if they are not a valid
+    /// id.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let page = PageId(u32_at(bytes, 0));
@@ -61,7 +61,7 @@ pub(crate) trait PageReader {
     fn page(&mut self, id: PageId) -> WalkResult<&PageBytes>;
 
     /// Passes a page to `look` without keeping the page afterwards.
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         self.page(id).map(look)
     }
 
@@ -87,8 +87,8 @@ impl PageReader for PageWriter<'_> {
         Ok(PageWriter::page(self, id)?)
     }
 
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        Ok(PageWriter::glance(self, id, look)?)
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        Ok(PageWriter::with_page(self, id, look)?)
     }
 }
 

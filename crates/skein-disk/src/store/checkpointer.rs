@@ -91,9 +91,9 @@ impl DiskShared {
         Ok(())
     }
 
-    /// Makes the log durable up to an epoch. Returns the first epoch of the log that a file with
-    /// all writes of `epoch` must name. The log always has this epoch, because later records have
-    /// greater epochs.
+    /// Makes the log durable up to `epoch`. Returns the epoch for the header: the first one of the
+    /// log that may have writes which the file lacks. The log always has this epoch, because later
+    /// records have greater epochs.
     ///
     /// A log without room stays behind at its last durable epoch, and the file is ahead of it. The
     /// records in between are of writes that the file has, so replay skips them, whether they reach

@@ -128,7 +128,8 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
 ///
 /// let folder = tempfile::tempdir()?;
 /// assert_eq!(kind_of(folder.path(), &OsStorage)?, None);
-/// DiskStore::open(folder.path(), DiskOptions { values: Values::Rows, ..DiskOptions::default() })?.close()?;
+/// let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+/// DiskStore::open(folder.path(), options)?.close()?;
 /// assert_eq!(kind_of(folder.path(), &OsStorage)?.map(|kind| kind.values), Some(Values::Rows));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

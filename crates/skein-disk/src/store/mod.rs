@@ -21,8 +21,9 @@
 //!    Pages reach the file's state only by checkpoints, each of one moment. The number of keys is
 //!    of the same moment.
 //! 3. So the file's state, with the log's later records applied, is the state after the last
-//!    durable transaction. A transaction that was acknowledged at [`Durability::Sync`] survives any
-//!    crash as a whole. After any crash, no transaction is there without all earlier ones.
+//!    durable transaction. A transaction that was acknowledged at
+//!    [`Durability::Sync`](crate::Durability::Sync) survives any crash as a whole. After any crash,
+//!    no transaction is there without all earlier ones.
 //!
 //! Design: `docs/design/disk.md`. Source: sections 2 and 5. The paper changes pages in place, the
 //! value before the version, and has no log.
@@ -204,7 +205,7 @@ impl DiskStore {
     }
 
     /// Takes a last checkpoint and unlocks the folder, so that another process may use it. All
-    /// later and concurrent calls return [`DiskError::Closed`](crate::DiskError::Closed). Dropping
+    /// later and concurrent calls return [`DiskError::Closed`]. Dropping
     /// the store does the same but reports no errors. A store that maps its file
     /// ([`ReadMode::mapping`]) keeps the folder locked until it is dropped.
     ///

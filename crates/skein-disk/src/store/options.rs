@@ -16,7 +16,8 @@ use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 /// ```
 /// use skein_disk::{DiskOptions, ReplacementPolicy, TrieShape};
 ///
-/// let options = DiskOptions { cache_pages: 1 << 18, policy: ReplacementPolicy::Lru, ..DiskOptions::default() };
+/// let policy = ReplacementPolicy::Lru;
+/// let options = DiskOptions { cache_pages: 1 << 18, policy, ..DiskOptions::default() };
 /// assert_eq!(options.shape, TrieShape::Linked);
 /// ```
 #[derive(Debug, Clone)]

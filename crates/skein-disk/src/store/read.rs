@@ -112,7 +112,7 @@ impl DiskStore {
     /// Returns the keys of a range in order, with their values and versions at one moment.
     ///
     /// ```
-    /// # use skein_disk::{WalkDirection, DiskOptions, DiskStore, ScanRequest};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
     /// use std::ops::Bound::{Excluded, Unbounded};
@@ -120,8 +120,14 @@ impl DiskStore {
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let (lower, upper, direction) = (Excluded(&b"bean goose"[..]), Unbounded, WalkDirection::Forward);
-    /// let found = store.range(&ScanRequest { lower, upper, direction, keys: 1, bytes: 1 << 20, values: true })?;
+    /// let found = store.range(&ScanRequest {
+    ///     lower: Excluded(b"bean goose"),
+    ///     upper: Unbounded,
+    ///     direction: WalkDirection::Forward,
+    ///     keys: 1,
+    ///     bytes: 1 << 20,
+    ///     values: true,
+    /// })?;
     /// assert_eq!(found.entries[0].key, b"grey goose");
     /// assert!(found.more);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -142,7 +148,7 @@ impl DiskStore {
     /// excludes a key: the last key of the previous result, even if it was removed.
     ///
     /// ```
-    /// # use skein_disk::{WalkDirection, DiskOptions, DiskStore, ScanRequest, TrieShape};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, TrieShape, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
     /// # let options = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     /// # let store = DiskStore::open(folder.path(), options)?;
@@ -151,8 +157,14 @@ impl DiskStore {
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let (upper, direction) = (Unbounded, WalkDirection::Forward);
-    /// let first = ScanRequest { lower: Unbounded, upper, direction, keys: 2, bytes: 1 << 20, values: true };
+    /// let first = ScanRequest {
+    ///     lower: Unbounded,
+    ///     upper: Unbounded,
+    ///     direction: WalkDirection::Forward,
+    ///     keys: 2,
+    ///     bytes: 1 << 20,
+    ///     values: true,
+    /// };
     /// let found = store.walk(&first)?;
     /// assert!(found.more);
     /// let after = Excluded(&found.entries[1].key[..]);
@@ -194,7 +206,7 @@ impl DiskStore {
     /// The first violation of an invariant.
     ///
     /// ```
-    /// # use skein_disk::{WalkDirection, DiskOptions, DiskStore, ScanRequest};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
     /// use std::ops::Bound::{Excluded, Unbounded};
@@ -202,14 +214,21 @@ impl DiskStore {
     /// let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     /// loop {
     ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
-    ///     let (upper, direction) = (Unbounded, WalkDirection::Forward);
-    ///     let request = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
-    ///     let found = store.walk(&request)?;
+    ///     let found = store.walk(&ScanRequest {
+    ///         lower,
+    ///         upper: Unbounded,
+    ///         direction: WalkDirection::Forward,
+    ///         keys: 100,
+    ///         bytes: 1 << 20,
+    ///         values: true,
+    ///     })?;
     ///     let before = seen;
     ///     seen += found.entries.len() as u64;
     ///     store.check_scanned(before, seen)?;
-    ///     let Some(entry) = found.entries.into_iter().next_back().filter(|_| found.more) else { break };
-    ///     last = Some(entry.key);
+    ///     if !found.more {
+    ///         break;
+    ///     }
+    ///     last = found.entries.into_iter().next_back().map(|entry| entry.key);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -24,8 +24,8 @@ use crate::record::{PageRecords, WalkResult, body_of, prefetch_slot, records_of}
 
 /// Lookups in progress.
 const LANES: usize = 12;
-/// A walk continues without long values until they have this many bytes together. The last one may
-/// exceed the limit, because a value's length is known only when it is met.
+/// A walk continues without long values until they have this many bytes together; the last one may
+/// exceed that. The caller's own limit is checked only after the values are loaded.
 const LONG_AT_ONCE: usize = 16 << 20;
 
 /// The result of a lookup in a node.

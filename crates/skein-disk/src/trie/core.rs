@@ -42,7 +42,7 @@ pub(super) struct LeafVisit {
     pub(super) depth: usize,
 }
 
-/// The name of a node: its record, or a leaf in the record by its symbol.
+/// The id of a node: its record, or a leaf in the record by its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId {
     pub(super) record: RecordId,

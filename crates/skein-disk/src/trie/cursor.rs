@@ -1,7 +1,7 @@
 //! Cursors: step through keys in order, forward and backward.
 //!
-//! A cursor reads ahead: each walk returns several keys. It may or may not see keys that are
-//! written meanwhile. It returns a key that is not changed exactly once.
+//! A cursor reads ahead: each walk returns several keys. It may or may not return keys that are
+//! inserted or removed meanwhile, and it returns every other key exactly once.
 
 use std::collections::VecDeque;
 use std::ops::Bound;

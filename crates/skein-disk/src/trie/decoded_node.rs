@@ -46,7 +46,7 @@ impl<'v> DecodedNode<'v> {
         self.children.is_empty() && self.leaves.is_empty()
     }
 
-    /// Adds a child, or changes its name.
+    /// Adds a child, or changes its id.
     pub(crate) fn set_child(&mut self, symbol: u8, id: RecordId) {
         match self.children.binary_search_by_key(&symbol, |child| child.0) {
             Ok(at) => self.children[at].1 = id,

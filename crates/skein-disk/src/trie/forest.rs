@@ -114,19 +114,19 @@ impl PageForest {
         best
     }
 
-    /// Returns the names of the first and the last of some trees. There must be at least one.
+    /// Returns the ids of the first and the last of some trees. There must be at least one.
     pub(super) fn ends(&self, trees: &[usize]) -> (RecordId, RecordId) {
         (self.trees[trees[0]].id, self.trees[trees[trees.len() - 1]].id)
     }
 
-    /// Returns the names of trees and of all nodes below them.
-    pub(super) fn names(&self, trees: &[usize]) -> Vec<RecordId> {
-        let mut names = Vec::new();
+    /// Returns the ids of trees and of all nodes below them.
+    pub(super) fn ids(&self, trees: &[usize]) -> Vec<RecordId> {
+        let mut ids = Vec::new();
         let mut stack: Vec<usize> = trees.iter().rev().copied().collect();
         while let Some(at) = stack.pop() {
-            names.push(self.trees[at].id);
+            ids.push(self.trees[at].id);
             stack.extend(self.trees[at].children.iter().rev());
         }
-        names
+        ids
     }
 }

@@ -71,8 +71,8 @@ struct MergeFrame {
 }
 
 impl TrieCore {
-    /// Performs one step: starts before a path, finishes at least one node, and stops when the
-    /// write is large enough. If anything was changed, the caller must publish the write.
+    /// Performs one step: continues before a path, and stops when the write is large enough or the
+    /// trie is finished. If anything was changed, the caller must publish the write.
     pub(super) fn merge(
         &self,
         writer: &mut PageWriter<'_>,
@@ -89,7 +89,7 @@ impl TrieCore {
             if let Some((symbol, child)) = frame.children.pop() {
                 path.push(symbol);
                 reads += usize::from(child.page != id.page);
-                // Moved nodes are not visited, so each visited record has the name that it had at
+                // Moved nodes are not visited, so each visited record has the id that it had at
                 // the start of the step.
                 visited.note(child)?;
                 self.enter(writer, child, merged.before.as_ref(), &mut path, &mut stack)?;
@@ -236,14 +236,14 @@ fn move_node_down(
         if used > SPARSE_MOST {
             continue;
         }
-        let (names, bytes) = below(writer, id)?;
+        let (ids, bytes) = below(writer, id)?;
         if bytes + SPARE > room {
             continue;
         }
         if is_step_full(writer) {
             return Ok(false);
         }
-        relocate(writer, &names, parent, page)?;
+        relocate(writer, &ids, parent, page)?;
         merged.is_changed = true;
         if records(writer, id.page)?.len() == 0 {
             writer.free(id.page);
@@ -256,15 +256,15 @@ fn move_node_down(
 
 /// Returns a record and all records below it in its page, with the bytes that they take.
 fn below(pages: &mut impl PageReader, id: RecordId) -> WalkResult<(Vec<RecordId>, usize)> {
-    let (mut names, mut at, mut bytes) = (vec![id], 0, 0);
+    let (mut ids, mut at, mut bytes) = (vec![id], 0, 0);
     // Ends even if pointers form a ring; a page has no more than its bytes.
-    while at < names.len() && bytes <= BODY {
-        bytes += record(pages, names[at])?.len() + SLOT;
-        let children = node(pages, names[at])?.children.iter().map(|child| child.1);
-        names.extend(children.filter(|child| child.page == id.page));
+    while at < ids.len() && bytes <= BODY {
+        bytes += record(pages, ids[at])?.len() + SLOT;
+        let children = node(pages, ids[at])?.children.iter().map(|child| child.1);
+        ids.extend(children.filter(|child| child.page == id.page));
         at += 1;
     }
-    Ok((names, bytes))
+    Ok((ids, bytes))
 }
 
 /// The position of a node relative to the path where a step starts.

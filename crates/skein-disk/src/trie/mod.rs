@@ -24,7 +24,7 @@
 //! 2. A node is one record, and exactly one pointer leads to it. The root's record never changes.
 //!    Small leaves lie in the records of their parents.
 //!
-//! Readers walk over a [`PageView`](crate::buffer::PageView) and see one version of all pages. The
+//! Readers walk over a [`PageView`] and see one version of all pages. The
 //! writer changes private copies of pages, which are published all at once (`buffer/`). A write
 //! that failed must be dropped, because its copies may be half changed.
 //!

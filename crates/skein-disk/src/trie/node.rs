@@ -220,11 +220,14 @@ fn pointers(record: &[u8]) -> Result<Range<usize>> {
     Ok(record.len() - len..record.len())
 }
 
-/// Replaces the pointers to those children for which `name` returns a new name.
-pub(crate) fn rename_children(record: &mut [u8], name: impl Fn(RecordId) -> Option<RecordId>) -> Result<()> {
+/// Replaces the pointers to those children for which `new_id` returns an id.
+pub(crate) fn replace_pointers(
+    record: &mut [u8],
+    new_id: impl Fn(RecordId) -> Option<RecordId>,
+) -> Result<()> {
     let pointers = pointers(record)?;
     for pointer in record[pointers].chunks_exact_mut(POINTER) {
-        if let Some(id) = name(RecordId::of(pointer)) {
+        if let Some(id) = new_id(RecordId::of(pointer)) {
             pointer.copy_from_slice(&id.bytes());
         }
     }
@@ -347,7 +350,7 @@ mod tests {
             for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let mut record = content.encode(layout);
                 let renamed = |old: RecordId| (old == id(2)).then_some(id(99));
-                rename_children(&mut record, renamed).unwrap();
+                replace_pointers(&mut record, renamed).unwrap();
                 let child = TrieNode::of(&record).unwrap().children.get(2);
                 assert_eq!(child, (content.children.len() > 2).then_some(id(99)));
                 assert_eq!(set_writing(&mut record, None, true).is_ok(), content.value.is_some());
@@ -384,7 +387,7 @@ mod tests {
             for len in 0..record.len() {
                 let mut cut = record[..len].to_vec();
                 assert!(TrieNode::of(&cut).is_err(), "{len} bytes of {}", record.len());
-                assert!(rename_children(&mut cut, Some).is_err());
+                assert!(replace_pointers(&mut cut, Some).is_err());
             }
             for at in 0..record.len() {
                 let mut other = record.clone();
@@ -394,7 +397,7 @@ mod tests {
                     let leaves = node.leaves.iter().map(|leaf| TrieNode::of_leaf(leaf.1).is_ok());
                     let _ = leaves.count();
                     let _ = DecodedNode::of(node).encode(ChildLayout::List);
-                    let _ = rename_children(&mut other, Some);
+                    let _ = replace_pointers(&mut other, Some);
                     let _ = overwrite(&mut other, Some(4), 1, &[5; 70]);
                     let _ = set_writing(&mut other, Some(4), true);
                 }

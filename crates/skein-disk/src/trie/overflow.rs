@@ -43,7 +43,7 @@ impl OverflowChain {
         let mut pieces = LongValuePieces::new(self.first, self.len);
         while let Some(id) = pieces.next_page() {
             pages
-                .glance(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
+                .with_page(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
                 .map_err(|what| WalkStop::Damaged(id, what))?;
         }
         Ok(())

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::core::{RecordVisit, TrieCore, insert, node};
 use super::decoded_node::DecodedNode;
 use super::forest::PageForest;
-use super::node::rename_children;
+use super::node::replace_pointers;
 use crate::buffer::PageWriter;
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
@@ -103,16 +103,16 @@ impl TrieCore {
             return move_alone(writer, &forest, owner);
         };
         let Some(parent) = run.parent.or(owner) else { return Ok(false) };
-        let names = forest.names(run.trees);
+        let ids = forest.ids(run.trees);
         let ends = forest.ends(run.trees);
         let beside = beside(writer, parent, ends, &[page, parent.page])?;
         let to = match first_with_room(writer, &beside, run.weight + SLOT + needs + SLACK)? {
             Some(page) => page,
             None => writer.make(DiskPageKind::Records)?,
         };
-        relocate(writer, &names, parent, to)?;
-        let moved: BTreeSet<RecordId> = names.into_iter().collect();
-        let left = forest.names(&forest.roots).into_iter().filter(|id| !moved.contains(id));
+        relocate(writer, &ids, parent, to)?;
+        let moved: BTreeSet<RecordId> = ids.into_iter().collect();
+        let left = forest.ids(&forest.roots).into_iter().filter(|id| !moved.contains(id));
         change(writer, page, |records| records.arrange(left.map(|id| id.slot)))?;
         Ok(true)
     }
@@ -136,7 +136,7 @@ impl TrieCore {
             let mut others = beside(writer, owner, ends, &[page, owner.page])?;
             others.push(owner.page);
             let Some(to) = first_with_room(writer, &others, used + SLOT + SLACK)? else { return Ok(()) };
-            relocate(writer, &forest.names(&forest.roots), owner, to)?;
+            relocate(writer, &forest.ids(&forest.roots), owner, to)?;
         }
         writer.free(page);
         Ok(())
@@ -151,7 +151,7 @@ impl TrieCore {
         to: PageId,
     ) -> WalkResult<()> {
         let forest = self.forest(writer, page, Some(owner))?;
-        relocate(writer, &forest.names(&forest.roots), owner, to)?;
+        relocate(writer, &forest.ids(&forest.roots), owner, to)?;
         writer.free(page);
         Ok(())
     }
@@ -190,20 +190,20 @@ fn beside(
 /// `parent`, which must be the parent of all others.
 pub(super) fn relocate(
     writer: &mut PageWriter<'_>,
-    names: &[RecordId],
+    ids: &[RecordId],
     parent: RecordId,
     to: PageId,
 ) -> WalkResult<()> {
     let mut moved = BTreeMap::new();
-    for id in names {
+    for id in ids {
         let bytes = record(writer, *id)?.to_vec();
         change(writer, id.page, |records| records.remove(id.slot))?;
         let slot = insert(writer, to, &bytes)?;
         moved.insert(*id, RecordId { page: to, slot });
     }
     for id in moved.values().copied().chain([parent]) {
-        let name = |old| moved.get(&old).copied();
-        change(writer, id.page, |records| rename_children(records.get_mut(id.slot)?, name))?;
+        let new_id = |old| moved.get(&old).copied();
+        change(writer, id.page, |records| replace_pointers(records.get_mut(id.slot)?, new_id))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   no value, no child     the node is removed from its parent; then the same for the parent
-//!   no value, one child    "he" ─l─► "lo"  ─►  "hello": merged into the node, which keeps its name
+//!   no value, one child    "he" ─l─► "lo"  ─►  "hello": merged into the node, which keeps its id
 //!   a leaf in its parent   the parent's record gets shorter; then as above
 //! ```
 //!
@@ -20,7 +20,7 @@ use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult, change, record};
 
 /// Pages that have lost records, each once and with its owner. A page precedes the page of its
-/// owner: tidying a page needs the owner's name, which changes when the owner's page is tidied.
+/// owner: tidying a page needs the owner's id, which changes when the owner's page is tidied.
 #[derive(Default)]
 struct ShrunkPages(Vec<(PageId, Option<RecordId>)>);
 
@@ -33,7 +33,7 @@ impl ShrunkPages {
     }
 
     /// Adds a page that lies below all pages in the list. If the page is in the list already, it
-    /// keeps its position: the pages before it are empty then and need no owner's name.
+    /// keeps its position: the pages before it are empty then and need no owner's id.
     fn push_below(&mut self, page: PageId, owner: RecordId) {
         if !self.has(page) {
             self.0.insert(0, (page, Some(owner)));

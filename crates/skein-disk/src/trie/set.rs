@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   key ends at a node       the node gets the value
-//!   no child for the symbol  new child: a leaf with the rest of the key, if it fits a prefix
+//!   no child for the symbol  new child with the rest of the key, at most one prefix of it
 //!   key differs in a prefix  fork: "hello" ─► "he" ─l─► "lo"
-//!                            the upper node keeps its name, the lower one keeps the rest
+//!                            the upper node keeps its id, the lower one keeps the rest
 //!   key differs in a leaf    the leaf leaves its parent's record and becomes a node with children
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! root. So no step has to know where nodes have moved.
 //!
 //! # Invariants
-//! 1. A node keeps its name when it changes. Only a move changes the name, together with the one
+//! 1. A node keeps its id when it changes. Only a move changes the id, together with the one
 //!    pointer to it (`placement.rs`).
 //! 2. A new record is complete before a pointer leads to it. While a value is replaced, its version
 //!    is invalid (section 5).

@@ -60,9 +60,9 @@ fn all(bytes: usize) -> ScanRequest<'static> {
 
 /// Incident: a walk that met a missing page restarted from the root, and from the first page of a
 /// long value. Consequence: N missing pages of a value caused N²/2 visits, each of which searched
-/// all uncached pages: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk reports the name of the long
+/// all uncached pages: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk reports the id of the long
 /// value. Its pages are read outside of walks, one after the other, and the next walk finds the
-/// bytes by the name.
+/// bytes by the id.
 #[test]
 fn an_uncached_long_value_is_read_with_one_visit_per_page() {
     for shape in SHAPES {

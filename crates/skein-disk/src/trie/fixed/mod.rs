@@ -17,7 +17,7 @@
 //!    allocation first takes a node from the free list. So nodes of removed keys are reused for any
 //!    key. Pages are never freed.
 //! 2. Every node except the root has a value or a child.
-//! 3. The version is 0 without a value, and [`INVALID`](node::INVALID) while a value is changed
+//! 3. The version is 0 without a value, and [`INVALID`] while a value is changed
 //!    (section 5).
 //!
 //! Values and versions have 32 bits, as in the paper. Keys have at most [`KEY_MOST`] bytes, because

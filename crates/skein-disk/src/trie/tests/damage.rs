@@ -79,7 +79,7 @@ fn unreachable_and_shared_records_are_found() {
             let below = crate::trie::node::TrieNode::of(records.read().get(child.slot)?)?.children;
             let (_, twice) = below.iter().next().ok_or("its child has no child")?;
             let record = records.get_mut(child.slot)?;
-            crate::trie::node::rename_children(record, |old| (old != twice).then_some(twice))
+            crate::trie::node::replace_pointers(record, |old| (old != twice).then_some(twice))
         });
         let WalkStop::Damaged(_, what) = found else { panic!() };
         assert!(what.contains("two pointers lead to it"), "{what}");
