@@ -1,8 +1,17 @@
 //! Reading: walks over pages, each of which sees one version of the whole file.
 //!
-//! A walk runs without locks. If a page is missing, the walk stops, the page is loaded, and the
-//! walk restarts. If a write was published during the walk, its result is discarded and the walk
-//! restarts, too (rule 2 of the protocol in `mod.rs`).
+//! ```text
+//!   walk over frames, under a guard ─┬─ complete, and valid ────► return the result
+//!     ▲                              ├─ a page is missing ──────► load it ──┐
+//!     │                              └─ a write was published ──► wait ─────┤
+//!     └─────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A walk runs without locks and may run many times ([`BufferManager::read_with`]), so it must have
+//! no side effects. It is valid if no write was published meanwhile (rule 2 of the protocol in
+//! `mod.rs`); the result of an invalid walk is discarded. Loaded pages are referenced until a walk
+//! is valid and complete. A fast writer cannot starve a reader: after [`INVALID_WALKS_MOST`]
+//! invalid walks the reader blocks publications during one walk.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,7 +27,7 @@ use crate::page::{PageBytes, PageId};
 use crate::{DiskError, Result};
 
 /// After so many invalid walks the reader takes the publish lock for one walk.
-const TRIES: usize = 16;
+const INVALID_WALKS_MOST: usize = 16;
 /// How often a reader loads long values while writes are published. After that it keeps the writer
 /// away, because values may change faster than they can be loaded.
 const LONG_TRIES: usize = 16;
@@ -136,37 +145,37 @@ impl BufferManager {
     ) -> Result<T> {
         let mut fetched = FetchedPages::default();
         let mut backoff = Backoff::new();
-        let mut tries = 0;
+        let mut invalid_walks = 0;
         let begun = self.published.load(Ordering::Relaxed);
         let (mut changed, mut _writing) = (0, None);
         loop {
             // After too many invalid walks, no write is published during this one.
-            let publish_lock = (tries > TRIES).then(|| lock(&self.publishing));
+            let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| lock(&self.publishing));
             // Acquire: as in `walk_once`.
             let moment = self.published.load(Ordering::Acquire);
-            let (seen, counts) = self.walk_once(&fetched, &mut walk);
+            let (result, is_valid) = self.walk_once(&fetched, &mut walk);
             drop(publish_lock);
-            match seen {
-                Err(WalkStop::Missing(wanted)) if counts || !has_long(&wanted) => {
+            match result {
+                Err(WalkStop::Missing(wanted)) if is_valid || !has_long(&wanted) => {
                     if has_long(&wanted) && self.published.load(Ordering::Relaxed) != begun {
                         changed += 1;
                         if changed == LONG_TRIES {
                             _writing = Some(lock(&self.writing));
                         }
                     }
-                    if counts && let Some(id) = self.dangling_page(&wanted, moment) {
+                    if is_valid && let Some(id) = self.dangling_page(&wanted, moment) {
                         return Err(self.damaged_page(id, "there is no such page, but a pointer leads to it"));
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
-                Ok(value) if counts => {
+                Ok(value) if is_valid => {
                     self.file.check_open()?;
                     return Ok(value);
                 }
-                Err(WalkStop::Failed(error)) if counts => return Err(error),
-                Err(WalkStop::Damaged(id, what)) if counts => return Err(self.damaged_page(id, &what)),
+                Err(WalkStop::Failed(error)) if is_valid => return Err(error),
+                Err(WalkStop::Damaged(id, what)) if is_valid => return Err(self.damaged_page(id, &what)),
                 _ => {
-                    tries += 1;
+                    invalid_walks += 1;
                     backoff.wait();
                 }
             }
@@ -184,11 +193,11 @@ impl BufferManager {
         let before = self.published.load(Ordering::Acquire);
         let view =
             PageView { buffer: self, _guard: &guard, fetched, hits: Cell::new(0), used: RefCell::default() };
-        let seen = walk(&view);
+        let result = walk(&view);
         // Acquire: orders the loads of the walk before the one below; pairs with the Release fence
         // at the start of a publication.
         fence(Ordering::Acquire);
-        let counts = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
+        let is_valid = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
         self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
         let used = view.used.into_inner();
         if !used.is_empty() {
@@ -197,7 +206,7 @@ impl BufferManager {
                 policy.touch(id);
             }
         }
-        (seen, counts)
+        (result, is_valid)
     }
 
     /// Returns a missing page that does not exist at `moment`, the version of the walk. Only a

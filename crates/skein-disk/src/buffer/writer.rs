@@ -3,6 +3,15 @@
 //! There is one writer at a time, so the pages that it reads do not change. It copies a page before
 //! it changes it, and no other thread sees the copies before they are published. A write that is
 //! dropped, for example after an error, changes nothing.
+//!
+//! A publication has these steps; the first three may fail and then change nothing:
+//!
+//! 1. Check that the copies fit the cache.
+//! 2. Promise a place in the file to each copy, so that it can be written later even if the disk is
+//!    full (`page_file/reservation.rs`).
+//! 3. Reserve room in the cache (`evict.rs`).
+//! 4. Replace all frames in the table, between two increments of `published`.
+//! 5. Retire the old frames and update the policy, the places and the list of changed pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
