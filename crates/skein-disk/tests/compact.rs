@@ -174,7 +174,10 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
     for order in ["ascending", "descending", "random"] {
         let store = filled(&mut (0..KEYS));
         let full = file_and_used(&store);
-        assert!(full.0 > 2 * fresh_file && full.1 > 2 * fresh_used, "{full:?} bytes say nothing");
+        assert!(
+            full.0 > 2 * fresh_file && full.1 > 2 * fresh_used,
+            "{full:?} bytes are too few for the test"
+        );
         let mut goes: Vec<u32> = (0..KEYS).filter(|at| !stays(at)).collect();
         match order {
             "descending" => goes.reverse(),

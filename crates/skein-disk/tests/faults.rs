@@ -159,7 +159,7 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
     )
     .unwrap();
     let mut model = FaultTestModel::new();
-    let mut told = 0;
+    let mut reported = 0;
     // Values in pages of their own: after some hundred the file must grow.
     for number in 0..2_500_u32 {
         let (key, value) = (format!("goose {number}").into_bytes(), vec![number as u8; 3_000]);
@@ -174,12 +174,12 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
             Err(DiskError::Io { kind, cause, .. }) => {
                 assert_eq!(kind, std::io::ErrorKind::StorageFull, "{cause}");
                 assert!((900..1_000).contains(&number), "{number}");
-                told += 1;
+                reported += 1;
             }
             Err(error) => panic!("{number}: {error}"),
         }
     }
-    assert!(told > 50, "{told}");
+    assert!(reported > 50, "{reported}");
     assert!(model.len() > 2_300);
     assert_has(&store, &model, "with space again");
     store.close().unwrap();

@@ -224,8 +224,8 @@ fn an_error_is_reported_and_loses_nothing() {
                     Err(_) => failed += 1,
                 }
             }
-            let told = failed > 0 || buffer.stats().failed_evictions > 0;
-            assert!(told || storage.operations() < at, "at {at}");
+            let reported = failed > 0 || buffer.stats().failed_evictions > 0;
+            assert!(reported || storage.operations() < at, "at {at}");
             storage.no_faults();
             for (id, number) in &model {
                 // After a failed sync no changed page can be evicted; missing pages are read

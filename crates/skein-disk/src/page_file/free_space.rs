@@ -199,6 +199,6 @@ mod tests {
         places.reasons[3] = SATURATED - 1;
         (0..5).for_each(|_| places.retain(place));
         (0..10).for_each(|_| places.release(place));
-        assert!(places.is_kept(place), "a count that is not known never falls");
+        assert!(places.is_kept(place), "a saturated count never decreases");
     }
 }

@@ -84,7 +84,7 @@ mod tests {
     fn only_a_successful_sync_forgets_earlier_writes() {
         let unsynced = UnsyncedPages::default();
         let (place, other) = (PagePlace(5), PagePlace(6));
-        assert!(unsynced.is_as_written(place, &page(1)), "nothing is known of it");
+        assert!(unsynced.is_as_written(place, &page(1)), "the place has no checksum");
         unsynced.note_written(place, &page(1));
         let failed: Result<(), ()> = unsynced.sync(|| {
             assert!(unsynced.contains(place) && !unsynced.is_as_written(place, &page(2)));

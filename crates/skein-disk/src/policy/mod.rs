@@ -198,7 +198,7 @@ mod tests {
             (0..10).for_each(|page| replacement.insert(PageId(page)));
             let left =
                 (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict));
-            assert_eq!(left.count(), 10, "{policy:?}: sweeping keeps what is there");
+            assert_eq!(left.count(), 10, "{policy:?}: a sweep keeps resident pages");
         }
     }
 

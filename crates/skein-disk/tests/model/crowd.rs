@@ -145,7 +145,7 @@ impl Crowd {
             // Even if a writer has panicked, so that the others end.
             self.has_ended.store(true, Ordering::Relaxed);
             let others = others.into_iter().chain([maintenance]);
-            others.for_each(|other| other.join().expect("no reader has panicked"));
+            others.for_each(|other| other.join().expect("no reader panicked"));
             written
         });
         let numbers = written.into_iter().map(|numbers| numbers.expect("no writer has panicked"));

@@ -63,7 +63,7 @@ fn a_crowd_sees_whole_transactions() {
 }
 
 #[test]
-#[ignore = "goes on for SKEIN_MODEL_MINUTES; `.ci/disk-model` runs it"]
+#[ignore = "runs for SKEIN_MODEL_MINUTES; `.ci/disk-model` runs it"]
 fn random_operations_for_minutes() {
     if let Some(seed) = repeated() {
         sequences([seed]);

@@ -207,8 +207,8 @@ impl Sequence {
                     gone.push(((*key).clone(), None));
                 }
             }
-            assert_eq!(gone.len(), removed.count, "keys that are gone");
-            assert_eq!(removed.rest.is_some(), removed.count < keys.len(), "whether there are more");
+            assert_eq!(gone.len(), removed.count, "removed keys");
+            assert_eq!(removed.rest.is_some(), removed.count < keys.len(), "whether keys remain");
             let ticket = transaction.commit()?;
             if store.durability() == Durability::Sync { store.wait_durable(ticket) } else { Ok(()) }
         })();
@@ -228,7 +228,7 @@ impl Sequence {
             self.store().get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
         for (at, key) in keys.iter().enumerate() {
             let expected = self.oracle.now().get(key).map(|value| &value[..]);
-            assert_eq!(found.get(at).map(|entry| entry.1), expected, "one of many");
+            assert_eq!(found.get(at).map(|entry| entry.1), expected, "one of many keys");
         }
         Ok(())
     }
@@ -260,7 +260,7 @@ impl Sequence {
         }
         let entries: Vec<_> = found.entries.iter().map(|entry| (&entry.key, &entry.value)).collect();
         assert!(entries[..] == expected[..entries.len().min(expected.len())], "range");
-        assert_eq!(found.more, entries.len() < expected.len(), "whether a range has more");
+        assert_eq!(found.more, entries.len() < expected.len(), "whether a range has more keys");
         Ok(())
     }
 
@@ -270,7 +270,7 @@ impl Sequence {
         }
         let mut cursor = self.store().cursor()?;
         for (key, value) in self.oracle.now() {
-            let entry = cursor.next()?.expect("there is one more key");
+            let entry = cursor.next()?.expect("the cursor has one more key");
             assert!((&entry.key, &entry.value) == (key, value), "cursor");
         }
         assert!(cursor.next()?.is_none(), "the cursor has one key more");
@@ -319,7 +319,7 @@ impl Sequence {
         }
         let mut written = self.oracle.now().clone();
         apply(&mut written, &delta);
-        assert!(*found == written, "{context}: the store is as it was neither before nor after: {error}");
+        assert!(*found == written, "{context}: the store has neither the old nor the new state: {error}");
         self.oracle.write(delta);
     }
 
@@ -333,7 +333,7 @@ impl Sequence {
             let found = self.store().walk(&request)?;
             last = found.entries.last().map(|entry| entry.key.clone());
             for entry in found.entries {
-                assert!(all.insert(entry.key, entry.value).is_none(), "a walk gives a key twice");
+                assert!(all.insert(entry.key, entry.value).is_none(), "a walk returns a key twice");
             }
             if !found.more {
                 return Ok(all);

@@ -62,13 +62,13 @@ fn reads_continue_while_the_disk_is_full() {
         let (store, mut model) = filled(&storage, durability);
         storage.faults.full.store(true, SeqCst);
         assert!(write_much(&store, &mut model) > 0);
-        let stopped = store.writes_stopped().expect("a full disk is told").to_string();
+        let stopped = store.writes_stopped().expect("a full disk is reported").to_string();
         assert!(stopped.contains("No space left"), "{stopped}");
         assert_has(&store, &model, "while the disk is full");
         assert_eq!(store.check().unwrap().keys, model.len());
         storage.faults.full.store(false, SeqCst);
         wait_for_room(&store, &mut model);
-        assert_eq!(write_much(&store, &mut model), 0, "writes go on when there is room");
+        assert_eq!(write_much(&store, &mut model), 0, "writes continue when there is room");
         assert!(store.writes_stopped().is_none());
         assert_has(&store, &model, "with room again");
         store.close().unwrap();
@@ -93,11 +93,11 @@ fn after_a_failed_sync_reads_return_no_old_page() {
         assert_eq!(write_much(&store, &mut model), 0);
         storage.faults.sync_of_pages.store(true, SeqCst);
         assert!(store.checkpoint().unwrap_err().to_string().contains("Input/output error"));
-        let stopped = store.writes_stopped().expect("the page file's failure is told");
+        let stopped = store.writes_stopped().expect("the page file's failure is reported");
         assert!(matches!(stopped, DiskError::Stopped { .. }), "{stopped}");
         let refused = store.set(&key(1), b"lost").unwrap_err();
         assert!(matches!(refused, DiskError::Stopped { .. }), "{refused}");
-        let (mut right, mut told) = (0, 0);
+        let (mut right, mut reported) = (0, 0);
         for (key, value) in &model {
             match store.get(key) {
                 Ok(found) => {
@@ -106,11 +106,11 @@ fn after_a_failed_sync_reads_return_no_old_page() {
                 }
                 Err(error) => {
                     assert!(error.to_string().contains("a sync of the file failed"), "{error}");
-                    told += 1;
+                    reported += 1;
                 }
             }
         }
-        assert!(right > 10 && told > 10, "{right} right and {told} told");
+        assert!(right > 10 && reported > 10, "{right} right and {reported} reported");
         store.close().unwrap_err();
     }
 }
@@ -149,7 +149,7 @@ fn a_checkpoint_frees_space_on_a_full_disk() {
             continue;
         }
         wait_for_room(&store, &mut model);
-        assert_eq!(write_much(&store, &mut model), 0, "writes go on");
+        assert_eq!(write_much(&store, &mut model), 0, "writes continue");
         assert_has(&store, &model, "with room that a checkpoint made");
         storage.inner.reboot(4);
         drop(store);

@@ -160,8 +160,8 @@ fn a_callers_error_or_a_drop_changes_nothing() {
         assert!(matches!(refused, Err(DiskError::NotAnInteger { .. })));
         let mut dropped = store.begin();
         dropped.set(b"kept", b"8").unwrap();
-        assert_eq!(dropped.get(b"kept").unwrap(), Some(b"8".to_vec()), "it sees its own");
-        assert_eq!(store.get(b"kept").unwrap(), Some(b"7".to_vec()), "nobody else does");
+        assert_eq!(dropped.get(b"kept").unwrap(), Some(b"8".to_vec()), "it sees its own writes");
+        assert_eq!(store.get(b"kept").unwrap(), Some(b"7".to_vec()), "other readers do not");
         drop(dropped);
         assert_eq!((store.stats().sequence, store.check().unwrap()), before);
         assert_eq!((store.get(b"a").unwrap(), store.len()), (None, 1));
@@ -275,7 +275,7 @@ fn an_update_sees_the_value_and_decides() {
         assert!(removed.changed && removed.existed && removed.version > set.version);
         assert!(
             update(UpdateAction::Set(Vec::new())).unwrap().version > removed.version,
-            "a version never comes back"
+            "a version is never reused"
         );
     }
 }
@@ -376,5 +376,5 @@ fn tickets_are_acknowledged_later() {
     storage.fail_at(storage.operations() + 1, SimError::Io, true);
     assert!(store.set(b"key", b"lost").is_err());
     assert!(store.writes_stopped().is_some());
-    assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads go on");
+    assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads continue");
 }

@@ -185,12 +185,12 @@ impl TestTrie {
             places.clear();
             places.resize(keys.len(), None);
             self.trie.get_many(view, keys, &mut bytes, |which, value| {
-                assert_eq!(places[which].replace(value), None, "each key is told once");
+                assert_eq!(places[which].replace(value), None, "each key is reported once");
                 Ok(())
             })
         })?;
         let value = |(version, range): (u64, Range<usize>)| (version, bytes[range].to_vec());
-        Ok(places.into_iter().map(|found| found.expect("each key is told").map(value)).collect())
+        Ok(places.into_iter().map(|found| found.expect("each key is reported").map(value)).collect())
     }
 
     /// Checks the trie, and that no other page is in use.
