@@ -1,11 +1,11 @@
-//! The catalog: which tries the file has, with what parameters, and where they begin.
+//! The catalog: the tries of the file, with their parameters and roots.
 //!
 //! ```text
 //!   header ─► page, slot 0: next page 4 ─► page, slot 0 ─► none
 //!              other slots: a trie each    │ kind 1 │ n 2 │ values 1 │ secret 16 │ root 8 │ name │
 //! ```
 //!
-//! The paper names a catalog manager and does not say what it has (section 2).
+//! The paper names a catalog manager but does not describe its content (section 2).
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::record::{POINTER, PageReader, RecordId, WalkResult, change, records};
 use crate::trie::{DiskTrie, TrieShape};
 use crate::{DiskError, Result, TrieKind, Values};
 
-/// Bytes of a name at most.
+/// The longest name of a trie, in bytes.
 pub(crate) const NAME_MOST: usize = 255;
 
 const NO_PAGE: PageId = PageId(u32::MAX);
@@ -24,13 +24,12 @@ const SECRET: usize = 4;
 const ROOT: usize = SECRET + 16;
 const NAME: usize = ROOT + POINTER;
 
-/// The catalog of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Catalog {
     first: PageId,
 }
 
-/// A trie by its name.
+/// A trie with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedTrie {
     pub(crate) name: String,
@@ -45,30 +44,29 @@ impl NamedTrie {
 }
 
 impl Catalog {
-    /// The catalog that begins at a page.
+    /// Returns the catalog that begins at this page.
     pub(crate) fn at(first: PageId) -> Self {
         Self { first }
     }
 
-    /// A new one, without tries.
+    /// Creates a catalog without tries.
     pub(crate) fn create(writer: &mut PageWriter<'_>) -> Result<Self> {
         Ok(Self { first: new_page(writer)? })
     }
 
-    /// The page where it begins.
     pub(crate) fn first(self) -> PageId {
         self.first
     }
 
-    /// All tries, page by page.
+    /// Returns all tries, page by page.
     ///
     /// # Errors
-    /// A page that is missing, or wrong.
+    /// A page is missing or damaged.
     pub(crate) fn list(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedTrie>> {
         let mut tries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
-                let wrong = |what| WalkStop::Wrong(page, what);
+                let wrong = |what| WalkStop::Damaged(page, what);
                 let (slot, record) = record.map_err(wrong)?;
                 if slot > 0 {
                     tries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
@@ -78,27 +76,28 @@ impl Catalog {
         Ok(tries)
     }
 
-    /// Its pages, from the first to the last.
+    /// Returns the catalog's pages in their order.
     fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), self.first);
         while next != NO_PAGE {
             if !seen.insert(next) {
-                return Err(WalkStop::Wrong(next, "the catalog leads back to it".to_owned()));
+                return Err(WalkStop::Damaged(next, "the pages of the catalog form a ring at it".to_owned()));
             }
             all.push(next);
-            let link = records(pages, next)?.get(0).map_err(|what| WalkStop::Wrong(next, what))?;
+            let link = records(pages, next)?.get(0).map_err(|what| WalkStop::Damaged(next, what))?;
             let link = link
                 .first_chunk()
-                .ok_or_else(|| WalkStop::Wrong(next, "its link is too short".to_owned()))?;
+                .ok_or_else(|| WalkStop::Damaged(next, "its link is too short".to_owned()))?;
             next = PageId(u32::from_le_bytes(*link));
         }
         Ok(all)
     }
 
-    /// The trie of a name; makes it if there is none. `secret` is for a hash trie that is made.
+    /// Opens the trie with this name, or creates it if there is none. `secret` is the key of a new
+    /// hash trie.
     ///
     /// # Errors
-    /// A trie of that name and another kind; parameters that do not fit; a name that cannot be one.
+    /// The trie is of another kind, the parameters do not fit, or the name is empty or too long.
     pub(crate) fn open(
         self,
         writer: &mut PageWriter<'_>,
@@ -148,7 +147,7 @@ impl Catalog {
     }
 }
 
-/// A page of the catalog that has no tries, and leads nowhere.
+/// Makes a page of the catalog without tries and without a next page.
 fn new_page(writer: &mut PageWriter<'_>) -> Result<PageId> {
     let page = writer.make(DiskPageKind::Records)?;
     change(writer, page, |records| records.insert(&NO_PAGE.0.to_le_bytes()))?;
@@ -171,10 +170,10 @@ fn parse(record: &[u8]) -> std::result::Result<NamedTrie, String> {
     let name = str::from_utf8(name).map_err(|_| "the name of a trie is not UTF-8")?.to_owned();
     let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
     let shape =
-        TrieShape::of_numbers(kind, n).ok_or_else(|| format!("there is no trie of the kind {kind}"))?;
+        TrieShape::of_numbers(kind, n).ok_or_else(|| format!("the kind of trie {kind} is unknown"))?;
     let values = head[VALUES];
     let values =
-        Values::of_number(values).ok_or_else(|| format!("there are no values of the kind {values}"))?;
+        Values::of_number(values).ok_or_else(|| format!("the kind of values {values} is unknown"))?;
     let mut secret = [0; 16];
     secret.copy_from_slice(&head[SECRET..ROOT]);
     let trie =

@@ -1,40 +1,40 @@
-//! What can go wrong, each with the value, the limit and the way out.
+//! Errors of the disk engine. Each message names the value, the limit and the way out.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Values;
 
-/// What an operation of the disk engine answers.
+/// The result of an operation of the disk engine.
 pub type Result<T> = std::result::Result<T, DiskError>;
 
-/// Why an operation was not done.
+/// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiskError {
     /// A file operation failed.
     #[error("cannot {doing} {path}: {cause}")]
     Io {
-        /// What was being done: "read", "write", ...
+        /// The operation: "read", "write", ...
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         cause: String,
-        /// Its kind, to tell a full disk from a missing permission.
+        /// The kind of the system's error. It tells a full disk from a missing permission.
         kind: io::ErrorKind,
     },
-    /// The file is not one of this engine.
+    /// The file does not belong to this engine.
     #[error(
         "{path} is not a disk file of SkeinDB: {why}; name another file, or a path that does not exist yet"
     )]
     NotADiskFile {
         /// The file.
         path: PathBuf,
-        /// How that shows.
+        /// The evidence.
         why: String,
     },
-    /// The folder is one of the engine in memory. Nothing was changed.
+    /// The folder belongs to the engine in memory. Nothing was changed.
     #[error(
         "{path} is a data folder of the engine in memory (it has a file `identity`); open it with that engine, or name another folder"
     )]
@@ -42,8 +42,10 @@ pub enum DiskError {
         /// The folder.
         path: PathBuf,
     },
-    /// The file is of a format that this program does not know. Nothing was changed.
-    #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
+    /// This program does not know the file's format version. Nothing was changed.
+    #[error(
+        "{path} has format version {found}, but this program reads version {known}; use a program that reads version {found}"
+    )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -52,64 +54,65 @@ pub enum DiskError {
         /// The version that this program reads and writes.
         known: u32,
     },
-    /// A page of the file is not as it was written.
+    /// A page of the file is damaged.
     #[error(
         "{path} is damaged in the page at byte {offset}: {what}; restore the file from a copy, or run `skein check`"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the page begins.
+        /// The offset of the page.
         offset: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
-    /// Writes have stopped, because a sync failed. What failed is never tried again.
-    #[error("writes to {path} are stopped: {cause}; reads go on; mend the disk and open the file again")]
+    /// Writes are stopped because a sync failed. A failed sync is never retried.
+    #[error("writes to {path} are stopped: {cause}; reads continue; repair the disk and open the file again")]
     Stopped {
         /// The file.
         path: PathBuf,
         /// The first failure.
         cause: String,
     },
-    /// The store was closed, and another process may have its files.
+    /// The store is closed, and another process may use its files.
     #[error("{path} was closed; open it again")]
     Closed {
         /// The file.
         path: PathBuf,
     },
-    /// A write, or the writes of a transaction, use more pages than the cache has. Nothing of it was done.
+    /// A write, or the writes of a transaction, use more pages than the cache has. Nothing was
+    /// changed.
     #[error(
-        "the write uses {pages} pages or more at once, and the cache has {cache}; write less at once, or open the file with a larger cache"
+        "the write uses at least {pages} pages at once, but the cache has {cache}; write less at once, or open the file with a larger cache"
     )]
     WriteTooLarge {
-        /// Pages that it uses, at least.
+        /// Pages that the write uses, at least.
         pages: usize,
         /// Pages of the cache.
         cache: usize,
     },
-    /// What a transaction writes is more than a record of the log holds. Nothing of it was done.
+    /// A transaction's writes are longer than a record of the log can be. Nothing was changed.
     #[error(
-        "the writes of the transaction have {len} bytes, and {limit} are the most of a record of the log; write less at once"
+        "the writes of the transaction have {len} bytes, and a record of the log holds at most {limit}; write less at once"
     )]
     TransactionTooLong {
         /// Bytes of its record.
         len: usize,
-        /// The most there can be.
+        /// The limit.
         limit: usize,
     },
-    /// The values that are asked for together are longer than the caller takes.
+    /// The values of a read are together longer than the caller's limit.
     #[error(
-        "the values of these keys have {len} bytes or more, and {limit} are the most that is taken; ask for fewer keys at once"
+        "the values of these keys have at least {len} bytes, and the limit is {limit}; ask for fewer keys at once"
     )]
     ReadTooLong {
-        /// Bytes that they have, at least.
+        /// Bytes of the values, at least.
         len: usize,
-        /// The most that is taken.
+        /// The caller's limit.
         limit: usize,
     },
-    /// The file has as many pages as page numbers reach.
-    #[error("the file has {pages} pages, the most that there can be; remove keys, and compact it")]
+    /// The file has as many pages as page numbers can name.
+    #[error("the file has {pages} pages, the maximum; remove keys and compact it")]
     FileFull {
         /// Pages of the file.
         pages: u32,
@@ -119,104 +122,102 @@ pub enum DiskError {
     BadOption {
         /// Its name.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: String,
-        /// What it can be.
+        /// The allowed values.
         why: String,
     },
-    /// A key is longer than keys can be.
-    #[error("a key has {len} bytes, and {limit} are the most; shorten it, or hash it")]
+    /// A key is too long.
+    #[error("a key has {len} bytes, and the limit is {limit}; shorten it, or hash it")]
     KeyTooLong {
         /// Its bytes.
         len: usize,
-        /// The most there can be.
+        /// The limit.
         limit: usize,
     },
-    /// A value is longer than values can be.
-    #[error("a value has {len} bytes, and {limit} are the most; store it in parts")]
+    /// A value is too long.
+    #[error("a value has {len} bytes, and the limit is {limit}; store it in parts")]
     ValueTooLong {
         /// Its bytes.
         len: usize,
-        /// The most there can be.
+        /// The limit.
         limit: usize,
     },
-    /// A key has another version than a `cas` expects.
+    /// A key does not have the version that a `cas` expects.
     #[error("the key has {}, and {} was expected; read it again", version(*found), version(*expected))]
     VersionDiffers {
-        /// The version that it has; none if it has no value.
+        /// The key's version; `None` if it has no value.
         found: Option<u64>,
-        /// The version that was expected.
+        /// The expected version.
         expected: Option<u64>,
     },
-    /// A value that is to be incremented is no integer.
+    /// The value that an increment should change is not an integer.
     #[error("the value `{value}` is not an integer from -2^63 to 2^63 - 1 in decimal digits; set one first")]
     NotAnInteger {
-        /// The value, or how it begins.
+        /// The value, or its first bytes.
         value: String,
     },
-    /// A trie of nodes of one length keeps integers of 32 bits alone.
+    /// A trie in the paper's layout keeps only integers of 32 bits.
     #[error(
         "the value `{value}` is not an integer from -2147483648 to 2147483647 in decimal digits, and a trie of the paper's layout keeps no other values; use a trie \
          of the default layout"
     )]
     NotASmallInteger {
-        /// The value, or how it begins.
+        /// The value, or its first bytes.
         value: String,
     },
-    /// The number of a write is more than a trie of nodes of one length can keep as a version.
+    /// The number of a write is greater than a version in the paper's layout can be.
     #[error(
-        "the write has number {version}, and a trie of the paper's layout keeps versions from 1 to {limit}; load what it has into a trie of the default layout"
+        "the write has number {version}, and a trie of the paper's layout keeps versions from 1 to {limit}; load its keys into a trie of the default layout"
     )]
     VersionsUsedUp {
         /// The write's number.
         version: u64,
-        /// The greatest there can be.
+        /// The greatest version.
         limit: u64,
     },
     /// A sum is out of range.
-    #[error("{value} and {by} are more than 64 bits hold; the value stays {value}")]
+    #[error("the sum of {value} and {by} does not fit 64 bits; the value stays {value}")]
     Overflow {
-        /// The value before.
+        /// The value before the increment.
         value: i64,
-        /// What was to be added.
+        /// The increment.
         by: i64,
     },
-    /// The last write to a key was begun and not ended, so that its value means nothing.
+    /// The last write to a key was interrupted, so its value is not valid.
     #[error("the last write to the key `{key}` was interrupted, and its value is not valid; write it again")]
     Interrupted {
-        /// The key, or how it begins.
+        /// The key, or its first bytes.
         key: String,
     },
-    /// The trie keeps no order of keys.
-    #[error(
-        "a hash trie has no order of keys, so there are no scans; use a classical or a linked trie for them"
-    )]
+    /// The trie has no key order.
+    #[error("a hash trie has no order of keys, so it supports no scans; use a classical or a linked trie")]
     NoOrder,
-    /// A trie of the file was made with other parameters. Nothing was changed.
+    /// The trie in the file was created with other parameters. Nothing was changed.
     #[error(
-        "the trie `{name}` is {has}, and was to be opened as {asked}; open it as what it is, or use another name"
+        "the trie `{name}` is {has}, but was opened as {asked}; open it with its own shape, or use another name"
     )]
     TrieDiffers {
         /// Its name.
         name: String,
-        /// What the file says that it is.
+        /// The parameters in the file.
         has: String,
-        /// What it was asked for as.
+        /// The requested parameters.
         asked: String,
     },
-    /// The values of a trie are not what they were to be opened as. Nothing was changed.
+    /// The trie's values are of another kind than requested. Nothing was changed.
     #[error(
-        "the values of the trie `{name}` are {has}, and were to be opened as {asked}; open it as what it is, or take its keys to another folder (`skein dump`, `skein load`)"
+        "the values of the trie `{name}` are {has}, but were opened as {asked}; open it with its own kind of values, or move its keys to another folder (`skein dump`, `skein load`)"
     )]
     ValuesDiffer {
         /// Its name.
         name: String,
-        /// What the file says that they are.
+        /// The kind in the file.
         has: Values,
-        /// What they were asked for as.
+        /// The requested kind.
         asked: Values,
     },
-    /// The log says so.
+    /// An error of the log.
     #[error(transparent)]
     Log(#[from] skein_log::LogError),
 }

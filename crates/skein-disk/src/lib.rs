@@ -1,15 +1,19 @@
 //! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
 //!
 //! ```text
-//!   DiskStore      one trie in a folder, its writes logged; compact, inspect          store/
-//!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs, kind.rs
-//!   records        of any length, in pages with slots                                 record/
-//!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
-//!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs, page_buf.rs
+//!   DiskStore        one trie in a folder, with a log of its writes       store/
+//!   tries            classical, linked, hash; also in the paper's layout  trie/, catalog.rs
+//!   records          byte strings of any length in slotted pages          record/
+//!   buffer manager   cache of pages, readers, one writer, checkpoints     buffer/, policy/
+//!   page file        shadow pages at free places, two headers             page_file/, page.rs
 //! ```
 //!
-//! Source: Xie, "Trie-based Data Structures for Persistent Key-Value Store on SSD" (BitBase). Each module's head says what is the paper's and what is ours.
-//! `docs/format.md` describes every byte.
+//! Each layer uses only the layers below it. Read `page_file/`, `buffer/`, `record/`, `trie/` and
+//! `store/` in this order; the `mod.rs` of each folder says in which order to read its files.
+//!
+//! Design: `docs/design/disk.md`. Bytes: `docs/format.md`. Source: Xie, "Trie-based Data Structures
+//! for Persistent Key-Value Store on SSD" (BitBase). Each module's head says which parts are the
+//! paper's and which are ours.
 
 mod buffer;
 mod catalog;

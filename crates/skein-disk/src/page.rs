@@ -1,12 +1,13 @@
-//! Pages: 4 KiB each, and a head that says what a page is and whether it is whole.
+//! Pages: 4 KiB each, with a head that names the page and shows whether it is intact.
 //!
 //! ```text
 //!   0          4          8      9          16
-//!   │ checksum │ page id  │ kind │ zeros    │ body, 4,080 bytes                                             │
+//!   │ checksum │ page id  │ kind │ zeros    │ body, 4,080 bytes                               │
 //! ```
 //!
-//! The checksum is the CRC-32C of all that comes after it. The page id is the one by which other pages name this one; where in the file it lies is
-//! another number, its place (`page_file/`). So a page that is read from the wrong place is noticed.
+//! The checksum is the CRC-32C of all bytes after it. Other pages refer to this page by its page
+//! id. Its position in the file is another number, its place (`page_file/`). So a page that is
+//! read from the wrong place is noticed.
 //!
 //! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
 
@@ -18,27 +19,28 @@ pub(crate) const HEAD: usize = 16;
 const ID: usize = 4;
 const KIND: usize = 8;
 
-/// The number by which pages name each other. It stays the same wherever the page goes.
+/// The number by which other pages refer to a page. It stays the same when the page moves in the
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageId(pub(crate) u32);
 
-/// Where in the file a page lies, in pages from the file's start.
+/// The position of a page in the file, in pages from the file's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PagePlace(pub(crate) u32);
 
-/// What a page holds.
+/// The kind of a page's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum DiskPageKind {
     /// Records: nodes of tries.
     Records = 1,
-    /// A part of a long value.
+    /// A piece of a long value.
     Overflow = 2,
     /// Places of pages.
     Map = 3,
     /// Places of maps.
     Directory = 4,
-    /// Nodes of one length.
+    /// Nodes of one length: the paper's layout.
     Nodes = 5,
 }
 
@@ -56,25 +58,25 @@ impl DiskPageKind {
     }
 }
 
-/// The bytes of a page. Aligned as devices like it.
+/// The bytes of a page, aligned for devices.
 #[repr(C, align(4096))]
 #[derive(Clone)]
 pub(crate) struct PageBytes(pub(crate) [u8; PAGE]);
 
 impl PageBytes {
-    /// Makes it an empty page.
+    /// Turns it into an empty page.
     pub(crate) fn reset(&mut self, id: PageId, kind: DiskPageKind) {
         self.0.fill(0);
         self.0[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
         self.0[KIND] = kind as u8;
     }
 
-    /// The id that the page says it has.
+    /// Returns the id in the page's head.
     pub(crate) fn id(&self) -> PageId {
         PageId(u32_at(&self.0, ID))
     }
 
-    /// What the page says it holds; none if it is nothing that we know.
+    /// Returns the kind in the page's head, or `None` if the kind is unknown.
     #[inline]
     pub(crate) fn kind(&self) -> Option<DiskPageKind> {
         DiskPageKind::of(self.0[KIND])
@@ -92,25 +94,26 @@ impl PageBytes {
         crc32c::crc32c(&self.0[ID..])
     }
 
-    /// Writes the checksum: the page is ready to be written to the file.
+    /// Writes the checksum. Must be called before the page is written to the file.
     pub(crate) fn seal(&mut self) {
         let checksum = self.checksum();
         self.0[..ID].copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// The checksum that it has.
+    /// Returns the checksum in the page's head.
     pub(crate) fn sealed_checksum(&self) -> u32 {
         u32_at(&self.0, 0)
     }
 
-    /// Whether it is whole, and the page of this id; or what is wrong.
+    /// Checks that the page is intact and has this id. Returns a description of the damage
+    /// otherwise.
     pub(crate) fn verify(&self, id: PageId) -> Result<(), String> {
         let (says, is) = (self.sealed_checksum(), self.checksum());
         if says != is {
-            return Err(format!("its checksum says {says:#010x}, and its bytes give {is:#010x}"));
+            return Err(format!("its checksum is {says:#010x}, but its bytes give {is:#010x}"));
         }
         if self.id() != id {
-            return Err(format!("it says that it is page {}, and should be page {}", self.id().0, id.0));
+            return Err(format!("it claims to be page {}, but should be page {}", self.id().0, id.0));
         }
         self.kind().map(|_| ()).ok_or_else(|| format!("its kind {} is unknown", self.0[KIND]))
     }
@@ -122,7 +125,7 @@ impl std::fmt::Debug for PageBytes {
     }
 }
 
-/// Four bytes as a number, the least one first.
+/// Reads four bytes as a little-endian number.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut number = [0; 4];
@@ -130,7 +133,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(number)
 }
 
-/// Eight bytes as a number, the least one first.
+/// Reads eight bytes as a little-endian number.
 #[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
@@ -144,14 +147,14 @@ mod tests {
     use crate::page_buf::PageBuf;
 
     #[test]
-    fn what_was_changed_after_sealing_is_noticed() {
+    fn changes_after_sealing_are_noticed() {
         let id = PageId(7);
         let mut page = PageBuf::new(id, DiskPageKind::Records);
         page.body_mut()[5] = 1;
         page.seal();
         assert_eq!(page.verify(id), Ok(()));
         assert_eq!((page.id(), page.kind()), (id, Some(DiskPageKind::Records)));
-        assert!(page.verify(PageId(8)).unwrap_err().contains("page 7, and should be page 8"));
+        assert!(page.verify(PageId(8)).unwrap_err().contains("page 7, but should be page 8"));
         for byte in 0..PAGE {
             page.0[byte] ^= 0x10;
             assert!(page.verify(id).unwrap_err().contains("checksum"), "byte {byte}");

@@ -1,8 +1,11 @@
-//! Pages on the heap. A thread keeps some of those that it gives back, and takes them again: where each lookup reads a page and lets another one go, a page that
-//! is asked of the allocator, filled with zeros for safety's sake and then read over would take about a tenth of the time.
+//! Pages on the heap, recycled by each thread.
+//!
+//! A lookup beyond the cache reads a page and evicts another one. To allocate each page, fill it
+//! with zeros and then overwrite it would take about a tenth of the lookup's time. So each thread
+//! keeps some of the pages that it drops.
 //!
 //! # Invariants
-//! 1. A [`PageBuf`] has its page until it is dropped, and then it is used no more.
+//! 1. A [`PageBuf`] owns its page until it is dropped, and does not access it afterwards.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -10,7 +13,8 @@ use std::ops::{Deref, DerefMut};
 
 use crate::page::{DiskPageKind, PAGE, PageBytes, PageId};
 
-/// Pages that a thread keeps: a quarter of a megabyte. As many as may be given back at once, when all who could see them have gone.
+/// Pages that a thread keeps: a quarter of a megabyte. One batch of retired frames, dropped at
+/// once, gives back as many.
 const SPARE_MOST: usize = 64;
 
 thread_local! {
@@ -21,21 +25,20 @@ thread_local! {
 pub(crate) struct PageBuf(ManuallyDrop<Box<PageBytes>>);
 
 impl PageBuf {
-    /// An empty page.
+    /// Returns an empty page.
     pub(crate) fn new(id: PageId, kind: DiskPageKind) -> Self {
         let mut page = Self::of_any_bytes();
         page.reset(id, kind);
         page
     }
 
-    /// A page that holds what some page held before.
+    /// Returns a page with arbitrary bytes: those of its last use.
     pub(crate) fn of_any_bytes() -> Self {
-        // A thread that ends has none any more.
+        // The access fails in a thread that is ending.
         let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
         Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(PageBytes([0; PAGE])))))
     }
 
-    /// A copy of a page.
     pub(crate) fn copy_of(page: &PageBytes) -> Self {
         let mut copy = Self::of_any_bytes();
         copy.0.0.copy_from_slice(&page.0);
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_is_taken_again_shows_nothing_of_what_it_held() {
+    fn a_recycled_page_is_empty() {
         let mut page = PageBuf::new(PageId(1), DiskPageKind::Records);
         page.body_mut().fill(7);
         let copy = PageBuf::copy_of(&page);
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_keeps_so_many_pages_and_no_more() {
+    fn a_thread_keeps_a_limited_number_of_pages() {
         let pages: Vec<_> = (0..2 * SPARE_MOST).map(|_| PageBuf::of_any_bytes()).collect();
         drop(pages);
         assert_eq!(SPARE.with(|spare| spare.borrow().len()), SPARE_MOST);

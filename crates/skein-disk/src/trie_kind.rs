@@ -1,14 +1,18 @@
-//! What a trie is made as, and stays: its shape, and what its values are.
+//! The properties of a trie that are fixed when it is created: its shape and the kind of its
+//! values.
 
 use std::fmt;
 
 use crate::trie::TrieShape;
 use crate::{DiskError, Result};
 
-/// What the values of a trie are. The engine keeps any bytes and never looks at them, so that nothing else tells programs what they may take them for.
+/// The kind of a trie's values.
+///
+/// The engine keeps any bytes and does not interpret them. This kind is the only way for a program
+/// to know what they mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Values {
-    /// What the callers of this library make of them.
+    /// Bytes whose meaning only the caller of this library knows.
     #[default]
     Bytes,
     /// Rows of a server: a value, or columns ("Rows" in `docs/format.md`).
@@ -25,7 +29,7 @@ impl fmt::Display for Values {
 }
 
 impl Values {
-    /// Its number, as the catalog has it.
+    /// Returns its number in the catalog.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Bytes => 0,
@@ -33,7 +37,7 @@ impl Values {
         }
     }
 
-    /// The values of a number; none if there are no such values.
+    /// Returns the kind with this number, or `None` if there is no such kind.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Bytes),
@@ -43,24 +47,25 @@ impl Values {
     }
 }
 
-/// What a trie is made as, and stays.
+/// The properties of a trie that are fixed when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrieKind {
-    /// Which trie it is.
+    /// The trie's structure and its parameters.
     pub shape: TrieShape,
-    /// What its values are.
+    /// The kind of its values.
     pub values: Values,
 }
 
 impl TrieKind {
-    /// Says if there is no such trie.
+    /// Checks that such a trie can be created.
     ///
     /// # Errors
-    /// A parameter of the shape out of its range; rows in a trie that keeps integers alone.
+    /// A parameter of the shape is out of its range, or the trie keeps only integers and the values
+    /// are rows.
     pub(crate) fn check(self) -> Result<()> {
         self.shape.check()?;
         if self.values == Values::Rows && self.shape.has_integers_alone() {
-            let why = format!("{} keeps integers alone; use a trie of the default layout", self.shape);
+            let why = format!("{} keeps only integers; use a trie of the default layout", self.shape);
             return Err(DiskError::BadOption { name: "values", value: self.values.to_string(), why });
         }
         Ok(())

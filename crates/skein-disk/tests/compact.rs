@@ -1,4 +1,5 @@
-//! Compacting: the file gets shorter, and what it has stays, also if the power goes or an operation fails at any moment of it.
+//! Compaction: the file shrinks and keeps its contents, even if the power is cut or an operation
+//! fails at any moment.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, Result, Tri
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-/// Bytes by which a file grows.
+/// The step of the file's growth, in bytes.
 const STEP: u64 = 1024 * PAGE as u64;
 
 fn options() -> DiskOptions {
@@ -34,7 +35,8 @@ fn short(number: u32) -> Vec<u8> {
     vec![number as u8; 1_100 + 50 * number as usize % 2_900]
 }
 
-/// A store of two steps of the file, in which all that is left lies at the end of the first and in the second.
+/// Returns a store with two steps of the file, whose remaining pages lie at the end of the first
+/// step and in the second.
 fn sparse(storage: &SimStorage) -> DiskStore {
     let store = open(storage).unwrap();
     for number in 0..11 {
@@ -61,7 +63,7 @@ fn assert_whole(store: &DiskStore, about: &str) {
 }
 
 #[test]
-fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
+fn remaining_pages_move_and_the_file_is_cut_off() {
     let storage = SimStorage::new();
     let store = sparse(&storage);
     let report = store.compact().unwrap();
@@ -71,7 +73,7 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
     assert_whole(&store, "compacted");
     let again = store.compact().unwrap();
     assert_eq!((again.bytes_after, again.pages_moved), (STEP, 0));
-    // It grows again as any file does.
+    // It grows again like any file.
     store.set(b"long", &long(1)).unwrap();
     (0..10).for_each(|number| _ = store.set(&[b'l', number], &long(number)).unwrap());
     store.close().unwrap();
@@ -83,7 +85,7 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
 
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-/// Keys that share beginnings, in no order.
+/// Returns keys with common prefixes in no order.
 fn some_key(at: u32) -> Vec<u8> {
     format!("geese/{}/{:08x}", at % 7, at.wrapping_mul(0x9e37_79b9)).into_bytes()
 }
@@ -96,7 +98,8 @@ fn stays(at: u32) -> bool {
     at.wrapping_mul(0x85eb_ca6b) >> 30 == 0
 }
 
-/// A store of such keys of which one in four is left, in a cache of so many pages; and the pages that those left take in a fresh one.
+/// Returns a store from which three of four keys were removed, with a cache of this many pages, and
+/// the pages that the remaining keys take in a fresh store.
 fn thinned(storage: &SimStorage, shape: TrieShape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
     let open = |storage: &SimStorage, cache_pages| {
         let options = DiskOptions { shape, cache_pages, durability: Durability::Buffered, ..options() };
@@ -124,7 +127,7 @@ fn assert_thinned(store: &DiskStore, keys: u32, about: &str) {
 }
 
 #[test]
-fn pages_that_have_little_are_merged() {
+fn sparse_pages_are_merged() {
     for (shape, cache) in SHAPES.into_iter().flat_map(|shape| [(shape, 16), (shape, 17), (shape, 4_000)]) {
         let about = format!("{shape}, {cache} pages of cache");
         let storage = SimStorage::new();
@@ -138,20 +141,21 @@ fn pages_that_have_little_are_merged() {
         assert_thinned(&store, 20_000, &about);
         let again = store.compact().unwrap();
         assert!(again.pages_merged * 50 <= after, "{about}: {again:?}");
-        // Writes go on as ever.
+        // Writes continue as usual.
         (0..2_000).for_each(|at| _ = store.set(&some_key(at), b"again").unwrap());
         store.check().unwrap();
         store.close().unwrap();
     }
 }
 
-/// The file of a store, and the pages in use, in bytes.
+/// Returns the bytes of a store's file and of its pages in use.
 fn file_and_used(store: &DiskStore) -> (usize, usize) {
     (store.stats().buffer.file_pages as usize * PAGE, store.pages_in_use() * PAGE)
 }
 
-/// Nine of ten keys go, from the first on, from the last on, or in no order. The file that `compact`
-/// leaves, and what is used of it, is at most twice that of a store which never had them.
+/// Nine of ten keys are removed: from the first onwards, from the last backwards, or in no order.
+/// After `compact` the file and its used part are at most twice those of a store that never had the
+/// removed keys.
 #[test]
 fn a_thinned_file_is_at_most_twice_a_fresh_one() {
     const KEYS: u32 = 40_000;
@@ -170,7 +174,10 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
     for order in ["ascending", "descending", "random"] {
         let store = filled(&mut (0..KEYS));
         let full = file_and_used(&store);
-        assert!(full.0 > 2 * fresh_file && full.1 > 2 * fresh_used, "{full:?} bytes say nothing");
+        assert!(
+            full.0 > 2 * fresh_file && full.1 > 2 * fresh_used,
+            "{full:?} bytes are too few for the test"
+        );
         let mut goes: Vec<u32> = (0..KEYS).filter(|at| !stays(at)).collect();
         match order {
             "descending" => goes.reverse(),
@@ -190,7 +197,7 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
+fn a_power_cut_during_a_compaction_loses_nothing() {
     let storage = SimStorage::new();
     let store = sparse(&storage);
     let begin = storage.operations();
@@ -205,7 +212,7 @@ fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
         assert!(store.compact().is_err() || cut == operations, "cut at {cut}");
         drop(store);
         storage.reboot(cut);
-        // Once more while it recovers, and compacts again.
+        // Once more while it recovers and compacts again.
         storage.cut_power_at(storage.operations() + 1 + cut * 3 % 90);
         drop(open(&storage).and_then(|store| store.compact()));
         storage.reboot(cut + 1);
@@ -217,7 +224,7 @@ fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
 }
 
 #[test]
-fn a_power_cut_while_pages_are_merged_loses_nothing() {
+fn a_power_cut_during_a_merge_loses_nothing() {
     const KEYS: u32 = 1_500;
     for shape in SHAPES {
         let storage = SimStorage::new();
@@ -232,7 +239,7 @@ fn a_power_cut_while_pages_are_merged_loses_nothing() {
             let storage = SimStorage::new();
             let (store, _) = thinned(&storage, shape, KEYS, 16);
             storage.cut_power_at(storage.operations() + cut);
-            // Hashes differ from one store to the next, and so do the operations.
+            // Hashes differ between stores, and so do the operations.
             cuts += u64::from(store.compact().is_err());
             drop(store);
             storage.reboot(cut);
@@ -247,7 +254,7 @@ fn a_power_cut_while_pages_are_merged_loses_nothing() {
 }
 
 #[test]
-fn an_error_at_any_operation_of_a_compact_loses_nothing() {
+fn an_error_during_a_compaction_loses_nothing() {
     for (error, step) in [(SimError::Io, 3), (SimError::NoSpace, 4)] {
         for at in (1..70).step_by(step) {
             let storage = SimStorage::new();
@@ -256,7 +263,7 @@ fn an_error_at_any_operation_of_a_compact_loses_nothing() {
             let failed = store.compact().is_err();
             storage.no_faults();
             assert_whole(&store, &format!("{error:?} at {at}"));
-            // What failed once may be done again, unless a sync has.
+            // A failed operation may be repeated, unless it was a sync.
             let again = store.compact();
             assert!(again.is_ok() || failed, "{again:?}");
             drop(store);
@@ -268,7 +275,7 @@ fn an_error_at_any_operation_of_a_compact_loses_nothing() {
     }
 }
 
-/// Says that threads can stop, also if the test fails.
+/// Tells threads to stop, even if the test fails.
 struct CompactTestEnd<'d>(&'d AtomicBool);
 
 impl Drop for CompactTestEnd<'_> {
@@ -283,7 +290,7 @@ fn mapping() -> ReadMode {
 }
 
 #[test]
-fn reads_and_writes_go_on_meanwhile() {
+fn reads_and_writes_continue_during_a_compaction() {
     for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let options = DiskOptions { reading, durability: Durability::Buffered, ..options() };
@@ -321,8 +328,8 @@ fn reads_and_writes_go_on_meanwhile() {
         });
         let sum = store.get(b"sum").unwrap();
         store.close().unwrap();
-        // Opened again, since a mapping keeps places for pages that were read until they are reclaimed, and
-        // the folder until the store is dropped.
+        // Opened again, because a mapping keeps the places of pages that were read until they are
+        // reclaimed, and the folder until the store is dropped.
         drop(store);
         let store = DiskStore::open(folder.path(), options).unwrap();
         let report = store.compact().unwrap();
@@ -334,14 +341,14 @@ fn reads_and_writes_go_on_meanwhile() {
 }
 
 #[test]
-fn keys_come_and_go_and_are_read_while_pages_are_merged() {
+fn keys_are_changed_and_read_during_a_merge() {
     const KEYS: u32 = 4_000;
     for shape in SHAPES {
         let storage = SimStorage::new();
         let (store, _) = thinned(&storage, shape, KEYS, 24);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // Keys that stay are always there; others come and go.
+            // The remaining keys are always there; others are added and removed.
             scope.spawn(|| {
                 for at in (0..KEYS).filter(|at| stays(*at)).cycle() {
                     if done.load(Ordering::Relaxed) {
@@ -375,7 +382,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
 
     #[test]
-    fn a_store_that_is_compacted_now_and_then_is_a_map(
+    fn a_regularly_compacted_store_is_a_map(
         steps in prop::collection::vec((0_usize..9, 0_u8..20, any::<u64>()), 1..60),
         which in 0_usize..2,
     ) {

@@ -1,4 +1,5 @@
-//! Faults of the medium and wrong uses, through the store: told with value, limit and way out, and the file stays as it was.
+//! Faults of the medium and wrong uses, through the store: the error names value, limit and way
+//! out, and the file stays unchanged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +33,7 @@ fn key(number: u32) -> Vec<u8> {
 
 type FaultTestModel = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Sets keys to what this round gives them; those that were acknowledged are in the model then.
+/// Sets keys to this round's values. Acknowledged writes enter the model.
 fn set_some(store: &DiskStore, model: &mut FaultTestModel, round: u8) {
     for number in 0..100 {
         let value = vec![round; 900];
@@ -47,9 +48,11 @@ fn assert_has(store: &DiskStore, model: &FaultTestModel, about: &str) {
     }
 }
 
-/// Incident: a sync of a header failed, or the process died before it; the store was opened again, and went on from what the system still had of that
-/// header. Consequence: places that only the header before led to were written over; then the power went, the disk had the header before, and what that led to
-/// was gone: acknowledged writes were lost, and the file damaged. Fix: what opening accepts as the state it makes durable before anything is written.
+/// Incident: a sync of a header failed, or the process died before it. The store was opened again
+/// and used the header that the system still had in memory. Consequence: places that only the
+/// previous header led to were overwritten. Then the power was cut, and the disk had the previous
+/// header without its pages: acknowledged writes were lost and the file was damaged. Fix: the state
+/// that opening accepts is made durable before anything else is written.
 #[test]
 fn an_undurable_header_is_synced_before_old_places_are_reused() {
     for at in 1..60 {
@@ -77,7 +80,7 @@ fn an_undurable_header_is_synced_before_old_places_are_reused() {
     }
 }
 
-/// A store that was closed, with nodes in many pages, and a long value.
+/// Returns a closed store with nodes in many pages and a long value.
 fn closed(shape: TrieShape) -> (SimStorage, FaultTestModel) {
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
@@ -95,7 +98,8 @@ fn closed(shape: TrieShape) -> (SimStorage, FaultTestModel) {
     (storage, model)
 }
 
-/// Every page of the file gets one bit flipped, one after the other: `inspect` names the page, or the page holds nothing and all is there.
+/// Flips one bit in every page of the file, one after the other. `inspect` must name the page, or
+/// the page is free and nothing is missing.
 #[test]
 fn a_flipped_bit_in_any_page_is_found_and_named() {
     for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }, TrieShape::FixedLinked { k: 12 }] {
@@ -116,7 +120,8 @@ fn a_flipped_bit_in_any_page_is_found_and_named() {
             } else {
                 let is_header = page < 2;
                 assert_eq!(found.unfinished_header, is_header.then_some(offset), "page {page}");
-                // Without the newer header the file is what it was before; the log has the rest.
+                // Without the newer header the file has its previous state, and the log has the
+                // rest.
                 if found.damage.is_empty() && (!is_header || is_older_header(&sound, page)) {
                     free += 1;
                     assert_eq!(found.tries[0].census.unwrap().keys, model.len(), "page {page}");
@@ -136,7 +141,7 @@ fn a_flipped_bit_in_any_page_is_found_and_named() {
     }
 }
 
-/// Whether a header is the one of the lesser generation.
+/// Returns whether a header is the one with the lesser generation.
 fn is_older_header(file: &[u8], page: usize) -> bool {
     let generation = |page: usize| {
         file[page * PAGE + 16..][..8].iter().rev().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
@@ -154,8 +159,8 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
     )
     .unwrap();
     let mut model = FaultTestModel::new();
-    let mut told = 0;
-    // Values of pages of their own: after some hundred the file has to grow.
+    let mut reported = 0;
+    // Values in pages of their own: after some hundred the file must grow.
     for number in 0..2_500_u32 {
         let (key, value) = (format!("goose {number}").into_bytes(), vec![number as u8; 3_000]);
         if number == 900 {
@@ -169,12 +174,12 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
             Err(DiskError::Io { kind, cause, .. }) => {
                 assert_eq!(kind, std::io::ErrorKind::StorageFull, "{cause}");
                 assert!((900..1_000).contains(&number), "{number}");
-                told += 1;
+                reported += 1;
             }
             Err(error) => panic!("{number}: {error}"),
         }
     }
-    assert!(told > 50, "{told}");
+    assert!(reported > 50, "{reported}");
     assert!(model.len() > 2_300);
     assert_has(&store, &model, "with space again");
     store.close().unwrap();
@@ -205,7 +210,7 @@ fn foreign_folders_are_refused_unchanged() {
         }
     };
     refused(&becomes(b"dear diary"), TrieShape::Linked, "is not a disk file of SkeinDB: it has 10 bytes");
-    refused(&becomes(&[b'x'; 10_000]), TrieShape::Linked, "does not begin as such a file does");
+    refused(&becomes(&[b'x'; 10_000]), TrieShape::Linked, "its first bytes are not those of such a file");
     let shrunk = |storage: &SimStorage| {
         storage.open(Path::new(FILE), true).unwrap().set_len(4 * PAGE as u64).unwrap();
     };
@@ -215,10 +220,10 @@ fn foreign_folders_are_refused_unchanged() {
             storage.damage(Path::new(FILE), header + 8, &[8]);
         }
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, and this program knows 2");
+    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads version 2");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
-        let error = refused(&|_| (), shape, "is a linked trie, and was to be opened as");
+        let error = refused(&|_| (), shape, "is a linked trie, but was opened as");
         assert!(error.to_string().contains(&shape.to_string()), "{error}");
     }
     let options = DiskOptions { shape: TrieShape::Classical { n: 12 }, ..options() };
@@ -229,7 +234,7 @@ fn foreign_folders_are_refused_unchanged() {
 }
 
 #[test]
-fn writes_that_are_refused_leave_the_file_as_it_was() {
+fn refused_writes_leave_the_file_unchanged() {
     let (storage, mut model) = closed(TrieShape::Linked);
     let store = open(&storage).unwrap();
     for (key, value) in [(&b"text"[..], &b"honk"[..]), (b"most", b"9223372036854775807")] {
@@ -243,11 +248,11 @@ fn writes_that_are_refused_leave_the_file_as_it_was() {
         assert!(error.contains(says), "{error}");
     };
     refused(store.inc(b"text", 1).map(|_| ()), "the value `honk` is not an integer from -2^63 to 2^63 - 1");
-    refused(store.inc(b"most", 1).map(|_| ()), "9223372036854775807 and 1 are more than 64 bits hold");
-    refused(store.set(&vec![1; 65_536], b"").map(|_| ()), "a key has 65536 bytes, and 65535 are the most");
+    refused(store.inc(b"most", 1).map(|_| ()), "the sum of 9223372036854775807 and 1 does not fit 64 bits");
+    refused(store.set(&vec![1; 65_536], b"").map(|_| ()), "a key has 65536 bytes, and the limit is 65535");
     refused(
         store.set(b"key", &vec![1; 100_000]).map(|_| ()),
-        "pages or more at once, and the cache has 16; write less",
+        "pages at once, but the cache has 16; write less",
     );
     refused(store.cas(b"text", Some(1), b"").map(|_| ()), "and version 1 was expected");
     refused(store.cas(b"none", Some(1), b"").map(|_| ()), "the key has no value");
@@ -260,7 +265,8 @@ fn writes_that_are_refused_leave_the_file_as_it_was() {
     assert_eq!(store.check().unwrap().keys, model.len());
 }
 
-/// Writes bytes somewhere in the file, and a checksum that fits, in the same page: it lies at `checksum` and covers what is from `covered` on.
+/// Writes bytes into the file, and a matching checksum in the same page. The checksum is at
+/// `checksum` and covers the page from `covered` onwards.
 fn forge(storage: &SimStorage, at: usize, bytes: &[u8], checksum: usize, covered: usize) {
     let file = storage.open(Path::new(FILE), true).unwrap();
     let page = at / PAGE * PAGE;
@@ -285,8 +291,7 @@ fn a_store_opened_with_other_values_is_refused() {
         assert!(
             matches!(error, DiskError::ValuesDiffer { has, asked, .. } if (has, asked) == (values, other))
         );
-        let says =
-            format!("the values of the trie `main` are {values}, and were to be opened as {other}; open");
+        let says = format!("the values of the trie `main` are {values}, but were opened as {other}; open");
         assert!(error.to_string().starts_with(&says), "{error}");
         assert!(storage.contents(Path::new(FILE)) == before, "a refusal changed the file");
         assert_eq!(inspect("/db", &storage).unwrap().tries[0].values, values);
@@ -307,20 +312,21 @@ fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
 
     let (storage, _) = closed(TrieShape::Linked);
     let name = storage.contents(Path::new(FILE)).windows(4).position(|bytes| bytes == b"main").unwrap();
-    // Before the name: what the values are, the hash's key, the pointer to the root.
+    // Before the name: the kind of values, the secret of the hash, the pointer to the root.
     forge(&storage, name - 8 - 16 - 1, &[7], 0, 4);
     let before = storage.contents(Path::new(FILE));
     let error = open(&storage).unwrap_err().to_string();
-    assert!(error.contains("there are no values of the kind 7") && error.contains("is damaged"), "{error}");
+    assert!(error.contains("the kind of values 7 is unknown") && error.contains("is damaged"), "{error}");
     assert!(storage.contents(Path::new(FILE)) == before, "a refusal changed the file");
     let found = inspect("/db", &storage).unwrap();
     assert!(matches!(&found.damage[..], [DiskError::Damaged { .. }]), "{:?}", found.damage);
 }
 
-/// Incident: the number of keys is in the header, and nothing but `DiskStore::check` held it against the tries. Consequence: a file whose header counts wrong, by a
-/// fault of ours, passed `skein check`, and DBSIZE answered that number for ever. Fix: `inspect` counts, too.
+/// Incident: the header has the number of keys, and only `DiskStore::check` compared it with the
+/// tries. Consequence: a file whose header had a wrong number, because of a bug, passed `skein
+/// check`, and DBSIZE returned that number forever. Fix: `inspect` counts, too.
 #[test]
-fn a_header_that_counts_other_keys_than_there_are_is_found() {
+fn a_wrong_key_count_in_the_header_is_found() {
     let (storage, model) = closed(TrieShape::Linked);
     let newer = PAGE * usize::from(is_older_header(&storage.contents(Path::new(FILE)), 0));
     assert!(inspect("/db", &storage).unwrap().damage.is_empty());
@@ -330,7 +336,7 @@ fn a_header_that_counts_other_keys_than_there_are_is_found() {
     assert_eq!(found.tries[0].census.unwrap().keys, model.len());
     let [DiskError::Damaged { offset, what, .. }] = &found.damage[..] else { panic!("{:?}", found.damage) };
     assert_eq!(*offset, newer as u64);
-    assert_eq!(*what, format!("the header counts {wrong} keys, and the tries have {}", model.len()));
+    assert_eq!(*what, format!("the header counts {wrong} keys, but the tries have {}", model.len()));
 }
 
 #[test]

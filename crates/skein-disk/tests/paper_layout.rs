@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn integers_are_what_they_were_set_to_after_any_crash(steps in steps(), which in 0..SHAPES.len()) {
+    fn integers_survive_any_crash(steps in steps(), which in 0..SHAPES.len()) {
         let storage = SimStorage::new();
         let mut store = open(&storage, SHAPES[which]).unwrap();
         let mut model: BTreeMap<Vec<u8>, i32> = BTreeMap::new();

@@ -1,13 +1,18 @@
-//! Checkpoints: all that has changed becomes the file's state, at one moment.
+//! Checkpoints: all published changes become the file's state at once.
 //!
 //! ```text
-//!   begin     under the writer's lock: which pages have changed, and the frames of those that were not written yet; no page is copied
-//!   write     those frames to free places; then maps and directories that lead to them      the writer goes on, and so do readers
-//!   end       sync, one header, sync, the other header, sync; what only the headers before led to is free
+//!   begin   under the writer's lock: list the changed pages and pin their unwritten frames
+//!   write   those frames to free places, then the maps and directories that lead to them
+//!   end     sync; write one header, sync; write the other header, sync; release old places
 //! ```
 //!
-//! A frame that the checkpoint claims may be written by who makes room, or be superseded by a newer form of the page, before its turn comes: the frame says where
-//! it lies, and a place that the checkpoint needs has a reason of its own to be kept.
+//! No page is copied. Readers and the writer continue after `begin`.
+//!
+//! Before the checkpoint writes a frame, an eviction may write it, or a newer version may replace
+//! it. The frame itself records its place, and the checkpoint adds a reason of its own to keep this
+//! place.
+//!
+//! Design: `docs/design/disk.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,41 +27,40 @@ use crate::page::{DiskPageKind, HEAD, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, PER_PAGE};
 
-/// What the last header leads to.
+/// The state that the last header leads to.
 #[derive(Debug, Default)]
 pub(crate) struct DurableState {
     pub(crate) header: FileHeader,
-    /// Where each page lies; 0 for those that are none.
+    /// The place of each page; 0 for a page that does not exist.
     pub(crate) places: Vec<u32>,
-    /// Where the maps lie.
     pub(crate) maps: Vec<PagePlace>,
 }
 
-/// What a checkpoint is to be of, besides the pages.
+/// The moment of a checkpoint: the values that its header records besides the pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckpointMoment {
-    /// The last write that the pages have.
+    /// The number of the last write in the pages.
     pub(crate) sequence: u64,
-    /// How many keys they have.
+    /// The number of keys in the pages.
     pub(crate) keys: u64,
-    /// The first epoch of the log that may have later ones.
+    /// The first epoch of the log that may have later writes.
     pub(crate) epoch: u64,
-    /// The page where the catalog begins.
+    /// The first page of the catalog.
     pub(crate) catalog: PageId,
 }
 
-/// A page that has changed, as the checkpoint is to have it.
+/// A changed page in the version that the checkpoint needs.
 #[derive(Debug)]
 enum CheckpointClaim {
-    /// In memory, and perhaps not written yet.
+    /// In memory, perhaps not written yet.
     Frame(Arc<PageFrame>),
-    /// It lies there.
+    /// Written at this place.
     At(PagePlace),
-    /// It is no more.
-    Gone,
+    /// The page was freed.
+    Freed,
 }
 
-/// What a checkpoint has written so far: where pages, maps and directories are to be found once its header is there.
+/// The pages, maps and directories that a checkpoint has written, with their places.
 #[derive(Debug, Default)]
 struct CheckpointWrites {
     pages: Vec<(PageId, u32)>,
@@ -72,11 +76,15 @@ impl CheckpointWrites {
 }
 
 impl BufferManager {
-    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts, and may name an earlier epoch. Maps and directories that lie
-    /// from the place `lists_from` on, if there is one, move.
+    /// Makes everything published the file's state.
+    ///
+    /// `moment` is called while no write is in progress. `ready` is called before the header is
+    /// written, and may change the moment's epoch to an earlier one. Maps and directories at
+    /// `lists_from` or behind are moved.
     ///
     /// # Errors
-    /// A failed file operation. Then the file's state is what it was, or, if a sync failed, one of both.
+    /// A file operation failed. The file keeps its old state; after a failed sync it has the old or
+    /// the new state.
     pub(crate) fn checkpoint(
         &self,
         moment: impl FnOnce() -> CheckpointMoment,
@@ -97,7 +105,7 @@ impl BufferManager {
         done
     }
 
-    /// Claims what has changed, as it is now.
+    /// Claims the current versions of all changed pages.
     fn begin_checkpoint(
         &self,
         moment: impl FnOnce() -> CheckpointMoment,
@@ -110,7 +118,7 @@ impl BufferManager {
     }
 
     fn claim(&self, id: PageId) -> CheckpointClaim {
-        let Some(entry) = self.table.get(id) else { return CheckpointClaim::Gone };
+        let Some(entry) = self.table.get(id) else { return CheckpointClaim::Freed };
         let _stripe = lock(self.stripe(id));
         entry.changed.store(false, Ordering::Relaxed);
         if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
@@ -122,11 +130,11 @@ impl BufferManager {
                 lock(&self.places).retain(place);
                 CheckpointClaim::At(place)
             }
-            None => CheckpointClaim::Gone,
+            None => CheckpointClaim::Freed,
         }
     }
 
-    /// Writes what is claimed and not written; afterwards each has its place.
+    /// Writes the claimed frames that are not written yet, and notes the place of each page.
     fn write_claims(
         &self,
         claims: &mut Vec<(PageId, CheckpointClaim)>,
@@ -134,7 +142,7 @@ impl BufferManager {
     ) -> Result<()> {
         while let Some((id, claim)) = claims.pop() {
             let place = match &claim {
-                CheckpointClaim::Gone => 0,
+                CheckpointClaim::Freed => 0,
                 CheckpointClaim::At(place) => place.0,
                 CheckpointClaim::Frame(frame) => match self.write_claimed(frame) {
                     Ok(place) => place.0,
@@ -157,17 +165,19 @@ impl BufferManager {
         let entry = self.table.get(frame.id);
         let present = entry.and_then(|entry| self.pin(entry));
         match (entry, present) {
-            // It is the newest form, or the newest one is in memory alone: this one is the newest that is written.
+            // This is the newest version, or the newest version is only in memory. So this is the
+            // newest written version.
             (Some(entry), Some(present)) if present.is_dirty() => {
                 self.write_out(entry, frame)?;
                 Ok(frame.place().unwrap_or(PagePlace(0)))
             }
-            // A newer form has been written, or the page is no more: only the checkpoint needs this one.
+            // A newer version was written, or the page was freed. Only the checkpoint needs this
+            // version.
             _ => self.write_frame(frame),
         }
     }
 
-    /// Writes those maps and directories that have changed, or are to move.
+    /// Writes the maps and directories that have changed or must move.
     fn write_maps(
         &self,
         durable: &DurableState,
@@ -180,7 +190,7 @@ impl BufferManager {
         for &(id, place) in &written.pages {
             maps.entry((id.0 / PER_PAGE) as usize).or_default().push(((id.0 % PER_PAGE) as usize, place));
         }
-        // Also those of pages that were never written: they are to be there.
+        // Every page needs a map, even if it was never written.
         let (count, had) = (pages.div_ceil(PER_PAGE) as usize, durable.maps.len());
         let moved = durable.maps.iter().enumerate().filter(|(_, place)| moves(place)).map(|(map, _)| map);
         (had..count).chain(moved).for_each(|map| _ = maps.entry(map).or_default());
@@ -206,7 +216,7 @@ impl BufferManager {
         Ok(())
     }
 
-    /// Writes a page of places: those of before, with changes.
+    /// Writes a page of places: the previous ones with the given changes.
     fn write_list(
         &self,
         number: usize,
@@ -225,7 +235,7 @@ impl BufferManager {
         self.write_to_new_place(&page)
     }
 
-    /// Makes it the file's state, and lets go of what only the state before led to.
+    /// Writes the headers, and releases the places that only the previous state needed.
     fn end_checkpoint(
         &self,
         durable: &mut DurableState,
@@ -264,7 +274,8 @@ impl BufferManager {
         Ok(())
     }
 
-    /// Lets go of what a checkpoint has claimed and written, and notes again what has changed.
+    /// Releases everything that a failed checkpoint has claimed and written, and marks the pages as
+    /// changed again.
     fn abandon_checkpoint(&self, claims: Vec<(PageId, CheckpointClaim)>, written: &CheckpointWrites) {
         let mut writing = lock(&self.writing);
         let claimed = claims.iter().map(|(id, _)| *id).chain(written.pages.iter().map(|(id, _)| *id));
@@ -281,7 +292,7 @@ impl BufferManager {
         }
         for (id, claim) in claims {
             match claim {
-                CheckpointClaim::Gone => {}
+                CheckpointClaim::Freed => {}
                 CheckpointClaim::At(place) => lock(&self.places).release(place),
                 CheckpointClaim::Frame(frame) => {
                     let _stripe = lock(self.stripe(id));

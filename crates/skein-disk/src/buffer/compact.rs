@@ -1,13 +1,18 @@
-//! Compacting: pages move from the file's end to free places before it, and the file is cut off behind the last one.
+//! Compaction of the file: pages move from its end to free places, and the file is cut off.
 //!
 //! ```text
-//!   place   0   1   2   3   4   5   6   7   8                 goal: as many places as all that there is needs
-//!           h   h   p   ·   p   ·   ·   p   p    ─►    h   h   p   p   p   p   ·   ·   ·    ─►    cut off
+//!   place   0   1   2   3   4   5   6   7   8
+//!           h   h   p   ·   p   ·   ·   p   p       before
+//!           h   h   p   p   p   p   ·   ·   ·       after: cut off behind the last page
 //! ```
 //!
-//! A page is named by its id, so that nothing which refers to it changes. It is published once more with the bytes that it has, and goes where every page that changes
-//! goes: to the first free place. So a checkpoint makes the move count, and all that is said of checkpoints holds for it. The file is cut off where no reason to
-//! keep a place is left; what the last header leads to is one.
+//! Pages are named by their ids, so no pointer to a moved page changes. A page moves by being
+//! published again with the same bytes, and is then written to the first free place like every
+//! changed page. A checkpoint makes the move durable, with all guarantees of checkpoints. The file
+//! is cut off behind the last place that has a reason to be kept, for example because the last
+//! header leads to it.
+//!
+//! Design: `docs/design/disk.md`.
 
 use skein_sync::locks::lock;
 
@@ -16,36 +21,38 @@ use crate::Result;
 use crate::page::{PAGE, PageId, PagePlace};
 use crate::page_file::GROWTH;
 
-/// Pages that move under one lock of the writer's at most, so that writes wait for no more.
+/// The most pages that move in one write. Other writes wait no longer than that.
 const BATCH: usize = 64;
 
 impl BufferManager {
-    /// The places that all there is needs, in steps in which the file grows. Called after a checkpoint, so that what was is not counted.
+    /// Returns the end of the file after a complete compaction, rounded up to the step of growth.
+    /// Must be called after a checkpoint, so that places of the previous state are not counted.
     pub(crate) fn compacted_end(&self) -> PagePlace {
         let durable = lock(&self.durable);
         let lists = durable.maps.len() + durable.header.directories.len();
         drop(durable);
         let (pages, free) = lock(&self.places).counts();
-        // Maps and directories are written anew before the old ones are free.
+        // New maps and directories are written before the old ones are free.
         let needed = pages - free + lists as u32;
         PagePlace(needed.next_multiple_of(GROWTH))
     }
 
-    /// Whether a place from here on has a reason to be kept.
+    /// Returns whether any place at or behind this one is in use.
     pub(crate) fn has_pages_from(&self, place: PagePlace) -> bool {
         lock(&self.places).end() > place.0
     }
 
-    /// Publishes the pages that lie from a place on once more; returns how many. A checkpoint has to follow.
+    /// Publishes all pages at or behind a place again, and returns how many. The caller must take a
+    /// checkpoint afterwards.
     ///
     /// # Errors
-    /// A page that cannot be read; a cache that is in use. The pages stay where they are then.
+    /// A page cannot be read, or the cache has no room. Some pages may not have moved.
     pub(crate) fn move_pages_from(&self, place: PagePlace) -> Result<usize> {
         let (mut lifted, mut next) = (0, 0);
         while next < self.table.len() {
             let mut writer = self.write();
             let mut batch = 0;
-            // Fewer than the cache has: they are in memory at once, beside what readers refer to.
+            // All pages of a write are in memory besides those that readers reference.
             while next < self.table.len() && batch < BATCH.min(self.cache / 4) {
                 let id = PageId(next);
                 next += 1;
@@ -61,15 +68,14 @@ impl BufferManager {
         Ok(lifted)
     }
 
-    /// Cuts the file off behind the last place that is kept, in steps in which it grows.
+    /// Cuts the file off behind the last place in use, rounded up to the step of growth.
     ///
     /// # Errors
-    /// A failed file operation. The file is as long as it was, or cut off; either holds all.
+    /// A file operation failed. The file has its old or its new length; both are complete.
     pub(crate) fn cut(&self) -> Result<()> {
         lock(&self.places).truncate_file(&self.file)
     }
 
-    /// Bytes of the file.
     pub(crate) fn file_bytes(&self) -> u64 {
         u64::from(lock(&self.places).counts().0) * PAGE as u64
     }

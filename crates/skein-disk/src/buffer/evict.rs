@@ -1,4 +1,4 @@
-//! Room for pages in memory: who makes some lets pages leave that the policy proposes (section 2.2).
+//! Eviction: makes room in the cache by evicting pages that the policy selects (section 2.2).
 
 use std::ptr;
 use std::sync::Arc;
@@ -16,17 +16,16 @@ use crate::page_file::PlaceReservation;
 use crate::policy::VictimFate;
 use crate::{DiskError, Result};
 
-/// Why no page leaves.
 #[derive(Debug)]
 pub(super) enum EvictFailure {
-    /// All of them are in use at this moment.
+    /// All pages are in use.
     InUse,
-    /// One that has changed cannot be written.
+    /// A changed page cannot be written.
     Failed(DiskError),
 }
 
 impl BufferManager {
-    /// Makes room for one page more.
+    /// Reserves room for one page. Evicts pages if the cache is full.
     pub(super) fn reserve(&self) -> std::result::Result<(), EvictFailure> {
         while !self.try_reserve(self.cache) {
             self.evict()?;
@@ -34,11 +33,11 @@ impl BufferManager {
         Ok(())
     }
 
-    /// Makes room for a page that a write has in memory already. While no page can leave, it takes room beyond the cache, as much as
-    /// that has at most: whoever makes room next gives it back.
+    /// Reserves room for a page that a write has in memory already. If no page can be evicted, the
+    /// cache may grow to twice its size; later evictions shrink it again.
     ///
     /// # Errors
-    /// A page that has changed cannot be written.
+    /// A changed page cannot be written.
     pub(super) fn reserve_for_write(&self) -> Result<()> {
         let mut backoff = Backoff::new();
         loop {
@@ -46,13 +45,14 @@ impl BufferManager {
                 Ok(()) => return Ok(()),
                 Err(EvictFailure::Failed(error)) => return Err(error),
                 Err(EvictFailure::InUse) if self.try_reserve(self.cache.saturating_mul(2)) => return Ok(()),
-                // Readers refer to half of the cache at most: the others are used over and over at this moment.
+                // Readers reference at most half of the cache, so other pages are only in use for
+                // the moment.
                 Err(EvictFailure::InUse) => backoff.wait(),
             }
         }
     }
 
-    /// Takes room for a page, if fewer than so many have some.
+    /// Reserves room for a page if fewer than `most` pages have room.
     fn try_reserve(&self, most: usize) -> bool {
         let fits = |resident| Some(resident + 1).filter(|count| *count <= most);
         self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
@@ -62,12 +62,13 @@ impl BufferManager {
         self.counts.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Lets a page leave; one that has changed is written first. It may have been no more, or come to be used again.
+    /// Evicts one page, and writes it first if it has changed. Does nothing if the page was freed
+    /// or used meanwhile.
     fn evict(&self) -> std::result::Result<(), EvictFailure> {
         let id = self.victim().ok_or(EvictFailure::InUse)?;
         let Some(entry) = self.table.get(id) else { return Ok(()) };
         let _stripe = lock(self.stripe(id));
-        // Pinned, so that no guard is held while it is written.
+        // Pinned, so that no guard is held during the write.
         let Some(frame) = self.pin(entry) else { return Ok(()) };
         if !frame.close() {
             lock(&self.policy).insert(id);
@@ -81,7 +82,7 @@ impl BufferManager {
             self.counts.failed_evictions.fetch_add(1, Ordering::Relaxed);
             return Err(EvictFailure::Failed(error));
         }
-        // The writer may have published another form of it meanwhile, which takes its room.
+        // The writer may have published a newer frame, which keeps the room.
         let (raw, null) = (Arc::as_ptr(&frame).cast_mut(), ptr::null_mut());
         if entry.frame.compare_exchange(raw, null, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.retire(raw);
@@ -93,40 +94,39 @@ impl BufferManager {
         Ok(())
     }
 
-    /// The page that the policy lets leave.
     fn victim(&self) -> Option<PageId> {
         let guard = self.collector.enter();
         let frame_of = |id| {
             let frame = self.table.get(id)?.frame.load(PROTECT);
             let _ = &guard;
-            // SAFETY: the guard keeps it as long as the closure is used.
+            // SAFETY: the guard protects the frame as long as the closure is used.
             unsafe { frame.as_ref() }
         };
         let mut take_use = |id| frame_of(id).is_some_and(PageFrame::take_use);
         let mut fate = |id| {
             if frame_of(id).is_some_and(PageFrame::is_referred) {
-                VictimFate::Stays
+                VictimFate::Keep
             } else {
-                VictimFate::Leaves
+                VictimFate::Evict
             }
         };
         lock(&self.policy).choose_victim(&mut take_use, &mut fate)
     }
 
-    /// Writes a frame that has changed to a free place. The page's stripe is locked.
+    /// Writes a changed frame to a free place. The caller holds the page's stripe lock.
     pub(super) fn write_out(&self, entry: &PageTableEntry, frame: &PageFrame) -> Result<()> {
         let place = self.write_frame(frame)?;
         if frame.is_claimed() {
             lock(&self.places).retain(place);
         }
-        frame.written(place);
+        frame.set_written(place);
         self.set_place(entry, Some(place));
         Ok(())
     }
 
-    /// Writes a frame to the place that is promised to it, which has one reason to be kept then.
+    /// Writes a frame to the place that is promised to it, and adds one reason to keep that place.
     pub(super) fn write_frame(&self, frame: &PageFrame) -> Result<PagePlace> {
-        // A newer form may have been published meanwhile; then it has the promise.
+        // If a newer version was published meanwhile, the promise was released.
         let Some(reservation) = frame.take_reservation() else {
             return self.write_to_new_place(&frame.bytes);
         };
@@ -139,7 +139,7 @@ impl BufferManager {
         Ok(place)
     }
 
-    /// Writes a page to a free place, which has one reason to be kept then.
+    /// Writes a page to a free place and adds one reason to keep it.
     pub(super) fn write_to_new_place(&self, bytes: &PageBytes) -> Result<PagePlace> {
         let place = lock(&self.places).take(&self.file)?;
         if let Err(error) = self.file.write(place, bytes) {

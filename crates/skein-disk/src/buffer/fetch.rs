@@ -1,8 +1,9 @@
-//! Pages that come to the cache, and stay there as long as somebody refers to them.
+//! Loading pages into the cache. A loaded page stays there while it is referenced.
 //!
 //! # Invariant
-//! Readers refer to half of the cache at most, pages on their way to memory included: a fetch takes one of so many slots
-//! first, and its reference keeps it. So a writer always finds pages that may leave.
+//! Readers reference at most half of the cache, including pages that are being loaded. A load first
+//! takes one of that many slots, and its reference keeps the slot. So a writer always finds pages
+//! to evict.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::page_table::PageTableEntry;
 use crate::Result;
 use crate::page::PageId;
 
-/// One of the references that there may be.
+/// One of the limited number of references.
 #[derive(Debug)]
 struct ReferenceSlot<'b>(&'b BufferManager);
 
@@ -26,7 +27,7 @@ impl Drop for ReferenceSlot<'_> {
     }
 }
 
-/// A reference to a page in memory: the page stays there until it is dropped.
+/// A reference to a page in memory. The page is not evicted before the reference is dropped.
 #[derive(Debug)]
 pub(crate) struct PageReference<'b> {
     pub(super) frame: Arc<PageFrame>,
@@ -46,14 +47,13 @@ impl Drop for PageReference<'_> {
     }
 }
 
-/// What came of a fetch.
 #[derive(Debug)]
 pub(super) enum FetchOutcome<'b> {
     /// The page is in memory.
-    Here(PageReference<'b>),
+    Loaded(PageReference<'b>),
     /// There is no such page.
-    Gone,
-    /// There is no room for it: it can be read past the cache.
+    NoPage,
+    /// The cache has no room for it. The caller can read it without the cache.
     NoRoom,
 }
 
@@ -64,37 +64,37 @@ impl BufferManager {
         taken.is_ok().then(|| ReferenceSlot(self))
     }
 
-    /// Pins a page's frame if it is in memory, and takes one of its references.
+    /// Returns a page's frame with one more reference, if the page is in memory.
     fn refer(&self, entry: &PageTableEntry) -> Option<Arc<PageFrame>> {
         self.pin(entry).filter(|frame| frame.refer())
     }
 
-    /// Brings a page to memory.
+    /// Loads a page into the cache.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The page cannot be read.
     pub(super) fn fetch(&self, id: PageId) -> Result<FetchOutcome<'_>> {
-        let Some(entry) = self.table.get(id) else { return Ok(FetchOutcome::Gone) };
+        let Some(entry) = self.table.get(id) else { return Ok(FetchOutcome::NoPage) };
         let Some(slot) = self.slot() else { return Ok(FetchOutcome::NoRoom) };
         loop {
             if let Some(frame) = self.refer(entry) {
-                return Ok(FetchOutcome::Here(PageReference { frame, _slot: slot }));
+                return Ok(FetchOutcome::Loaded(PageReference { frame, _slot: slot }));
             }
-            // What comes in drives something out, which would be one retired frame more.
+            // A loaded page evicts another one, which would be one retired frame more.
             if self.retired.is_full() || self.reserve().is_err() {
                 return Ok(FetchOutcome::NoRoom);
             }
-            let came = {
+            let loaded = {
                 let _stripe = lock(self.stripe(id));
                 if entry.frame.load(PROTECT).is_null() { self.load_frame(id, entry) } else { Ok(false) }
             };
-            match came {
+            match loaded {
                 Ok(true) => lock(&self.policy).insert(id),
-                // Somebody else was faster, or the page is no more, or cannot be read.
+                // Another thread was faster, or the page was freed or cannot be read.
                 Ok(false) | Err(_) => self.release_reserved(),
             }
-            if !came? && !self.is_page(id) {
-                return Ok(FetchOutcome::Gone);
+            if !loaded? && !self.is_page(id) {
+                return Ok(FetchOutcome::NoPage);
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Frames: pages in memory.
 //!
 //! # Invariants
-//! 1. The bytes of a frame never change: who changes a page makes another frame of it (`writer.rs`). So a reader needs no lock.
-//! 2. `dirty` goes from true to false once, when the bytes have been written; then `place` says where. Both under the lock of the page's stripe.
+//! 1. The bytes of a frame never change. A writer that changes a page makes a new frame for it
+//!    (`writer.rs`). So a reader needs no lock.
+//! 2. `dirty` changes once, from true to false, after the bytes were written. From then on `place`
+//!    is their position. Both change under the lock of the page's stripe.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -15,7 +17,8 @@ use crate::page_buf::PageBuf;
 use crate::page_file::{PageMemory, PlaceReservation};
 use crate::policy::USES_MOST;
 
-/// The frame has left, or is about to: nobody takes a reference any more.
+/// The value of `references` in a frame that is evicted or about to be: it accepts no new
+/// reference.
 const CLOSED: u32 = u32::MAX;
 
 /// A page in memory.
@@ -23,27 +26,28 @@ const CLOSED: u32 = u32::MAX;
 pub(super) struct PageFrame {
     pub(super) id: PageId,
     pub(super) bytes: PageMemory,
-    /// How many hold a reference, or [`CLOSED`].
+    /// The number of references, or [`CLOSED`].
     references: AtomicU32,
-    /// How often it was used, up to a most, less what the policy took.
+    /// The number of uses up to a maximum, minus those that the policy took.
     uses: AtomicU8,
     dirty: AtomicBool,
-    /// Whether a checkpoint under way needs this form of the page: then its place has one more reason to be kept.
+    /// Whether a running checkpoint needs this version of the page. Then its place has one more
+    /// reason to be kept.
     claimed: AtomicBool,
     place: AtomicU32,
-    /// The place that is promised to it, as long as it is dirty.
+    /// The place that is promised to a dirty frame.
     reservation: Mutex<Option<PlaceReservation>>,
-    /// Set once the frame is out of the table.
+    /// Set when the frame is taken out of the table.
     retired: OnceLock<RetiredFrameCount>,
 }
 
 impl PageFrame {
-    /// A page as it was read from a place.
+    /// Makes a frame of a page that was read from a place.
     pub(super) fn read(id: PageId, bytes: PageMemory, place: PagePlace) -> Self {
         Self::new(id, bytes, Some(place), None)
     }
 
-    /// A page as it is to be written, at a place that is promised to it.
+    /// Makes a frame of a changed page, with a promised place to write it to.
     pub(super) fn changed(id: PageId, bytes: PageBuf, reservation: PlaceReservation) -> Self {
         Self::new(id, PageMemory::Owned(bytes), None, Some(reservation))
     }
@@ -67,30 +71,31 @@ impl PageFrame {
         }
     }
 
-    /// Takes its promise; none if that was taken before.
+    /// Takes the promised place. Returns `None` if it was taken before.
     pub(super) fn take_reservation(&self) -> Option<PlaceReservation> {
         lock(&self.reservation).take()
     }
 
-    /// Gives it a promise again: it was not written.
+    /// Returns the promised place after a failed write.
     pub(super) fn put_reservation(&self, reservation: PlaceReservation) {
         *lock(&self.reservation) = Some(reservation);
     }
 
-    /// Counts the frame as retired until it is dropped.
+    /// Counts the frame as retired until it is dropped. Must be called once.
     pub(super) fn count_as_retired(&self, counted: RetiredFrameCount) {
         let is_first = self.retired.set(counted).is_ok();
         debug_assert!(is_first, "page {} was retired twice", self.id.0);
     }
 
-    /// Takes a reference, unless the frame has left.
+    /// Adds a reference. Returns false if the frame is closed.
     pub(super) fn refer(&self) -> bool {
         let more = |references| Some(references).filter(|count| *count != CLOSED).map(|count| count + 1);
-        // AcqRel: pairs with `close`: either it sees the reference, or the reference is not taken.
+        // AcqRel: pairs with `close`: either `close` sees the reference, or the reference is
+        // refused.
         self.references.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// Gives a reference back.
+    /// Releases a reference.
     pub(super) fn release(&self) {
         // Release: pairs with the Acquire in `close`.
         self.references.fetch_sub(1, Ordering::Release);
@@ -101,29 +106,29 @@ impl PageFrame {
         !matches!(self.references.load(Ordering::Relaxed), 0 | CLOSED)
     }
 
-    /// Lets nobody take a reference from now on; false if somebody has one.
+    /// Refuses all later references. Returns false and changes nothing if there is a reference.
     pub(super) fn close(&self) -> bool {
         // AcqRel: pairs with `refer` and `release`.
         self.references.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Takes back a [`close`](Self::close).
+    /// Undoes a [`close`](Self::close).
     pub(super) fn reopen(&self) {
         // Release: as in `release`.
         self.references.store(0, Ordering::Release);
     }
 
-    /// Counts a use.
     #[inline]
     pub(super) fn count_use(&self) {
-        // Relaxed, and two steps: a use that is lost is no harm, and a line that need not be written is not.
+        // Relaxed, in two steps: a lost use does no harm, and the cache line is written only if the
+        // count changes.
         let uses = self.uses.load(Ordering::Relaxed);
         if uses < USES_MOST {
             self.uses.store(uses + 1, Ordering::Relaxed);
         }
     }
 
-    /// Takes one of the uses that were counted; false if there is none.
+    /// Takes one of the counted uses. Returns false if there was no use left.
     pub(super) fn take_use(&self) -> bool {
         let uses = self.uses.load(Ordering::Relaxed);
         self.uses.store(uses.saturating_sub(1), Ordering::Relaxed);
@@ -131,22 +136,23 @@ impl PageFrame {
     }
 
     pub(super) fn is_dirty(&self) -> bool {
-        // Acquire: pairs with the Release in `written`.
+        // Acquire: pairs with the Release in `set_written`.
         self.dirty.load(Ordering::Acquire)
     }
 
-    /// Where it lies in the file; none as long as it is dirty.
+    /// Returns the frame's place in the file, or `None` while it is dirty.
     pub(super) fn place(&self) -> Option<PagePlace> {
         if self.is_dirty() { None } else { Some(PagePlace(self.place.load(Ordering::Relaxed))) }
     }
 
-    /// A checkpoint needs it. The page's stripe is locked.
+    /// Marks the frame as needed by a checkpoint. The caller holds the page's stripe lock.
     pub(super) fn claim(&self) {
-        // Relaxed: under the stripe's lock, as who reads it is.
+        // Relaxed: all accesses are under the stripe's lock.
         self.claimed.store(true, Ordering::Relaxed);
     }
 
-    /// No checkpoint needs it any more. Returns the place that was kept for one. The page's stripe is locked.
+    /// Removes the mark of a checkpoint. Returns the place that was kept for it, if there is one.
+    /// The caller holds the page's stripe lock.
     pub(super) fn unclaim(&self) -> Option<PagePlace> {
         self.claimed.store(false, Ordering::Relaxed);
         self.place()
@@ -156,8 +162,8 @@ impl PageFrame {
         self.claimed.load(Ordering::Relaxed)
     }
 
-    /// It has been written there (invariant 2).
-    pub(super) fn written(&self, place: PagePlace) {
+    /// Notes that the bytes were written to a place (invariant 2).
+    pub(super) fn set_written(&self, place: PagePlace) {
         self.place.store(place.0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_dirty`.
         self.dirty.store(false, Ordering::Release);

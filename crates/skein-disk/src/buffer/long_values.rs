@@ -1,18 +1,24 @@
-//! Long values: bytes in pages one after the other, which only the first one's id leads to.
+//! Long values: bytes in a chain of pages. The only pointer to the chain is its first page's id.
 //!
 //! ```text
-//!   node ─► │ next page 4 │ 4,076 bytes │ ─► │ next page 4 │ 4,076 bytes │ ─► │ none │ the rest, zeros │
+//!   node ─► │ next 4 │ 4,076 bytes │ ─► │ next 4 │ 4,076 bytes │ ─► │ none │ the rest, zeros │
 //! ```
 //!
-//! A walk that began anew for each page of a long value that is not in memory would look at N²/2 pages for N of them. So a walk that meets such a value tells
-//! its name ([`Long`]) and stops. The value is read outside of any walk, page after page, none of which has to stay; and the walk that begins anew then finds
-//! its bytes by the name.
+//! If a walk restarted for each missing page of a long value, it would visit N²/2 pages for N of
+//! them. So a walk that meets an unloaded long value stops and reports its id ([`LongValueId`]).
+//! The value is then loaded outside of any walk, page after page, and no page has to stay in
+//! memory. The restarted walk finds the bytes by the id.
 //!
 //! # Invariant
-//! Two values that ever were have different names, since a version is that of one write. So who meets a name in a walk that counts, and has met it in one before, knows
-//! that the value was there all the time between, and all its pages: what was read from them is the value, whatever was published meanwhile. And what did
-//! not hold together in them is damage. (A walk that does not count may meet a name before the value's pages are there: its names are not followed.)
-//! A removal from a hash trie's chain of three keys of one hash may write a value anew under its version, twice, and so give a name again; no two keys of one hash were ever seen.
+//! Two different values never have the same id, because a version belongs to one write. If two
+//! valid walks meet the same id, the value and all its pages existed all the time in between. So
+//! the bytes that were loaded in between are the value, whatever was published meanwhile, and
+//! inconsistent pages among them are damage. (An invalid walk may meet an id before the value's
+//! pages exist, so its ids are not loaded.)
+//!
+//! One exception: a removal from a hash trie's chain of three keys with the same hash may rewrite a
+//! value twice under its version, and so reuse an id. No two keys with the same hash were ever
+//! seen.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,46 +35,47 @@ use crate::page::{DiskPageKind, HEAD, PAGE, PageBytes, PageId, u32_at};
 pub(crate) const NEXT: usize = 4;
 /// Bytes of a value in one page.
 pub(crate) const PIECE: usize = PAGE - HEAD - NEXT;
-/// What the last page has for a next one.
+/// The next page's id in the last page.
 pub(crate) const NO_PAGE: PageId = PageId(u32::MAX);
 
-/// The name of a long value.
+/// The id of a long value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LongValueId {
-    /// Of the write that set it.
+    /// The version: the number of the write that set the value.
     pub(crate) version: u64,
     pub(crate) first: PageId,
-    /// In bytes.
+    /// The length in bytes.
     pub(crate) len: u32,
 }
 
-/// A long value as it was read: its bytes; or the page that is not as it must be, and how.
+/// A loaded long value: its bytes, or the damaged page with a description.
 type LongValueRead = std::result::Result<Vec<u8>, (PageId, String)>;
 
-/// Long values that were read for a walk.
+/// The long values that were loaded for a walk.
 #[derive(Debug, Default)]
 pub(super) struct LongValueCache(BTreeMap<LongValueId, (LongValueRead, Cell<bool>)>);
 
 impl LongValueCache {
-    /// The bytes of a value, if it was read; or why it stops the walk.
+    /// Returns the bytes of a loaded value, or the damage that stops the walk. Returns `None` if
+    /// the value was not loaded.
     pub(super) fn get(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>> {
         let (read, is_met) = self.0.get(&long)?;
         is_met.set(true);
         Some(match read {
             Ok(bytes) => Ok(bytes),
-            Err((id, what)) => Err(WalkStop::Wrong(*id, what.clone())),
+            Err((id, what)) => Err(WalkStop::Damaged(*id, what.clone())),
         })
     }
 
-    /// Lets go of those that no walk has met since this was called last: they may be no more.
+    /// Drops the values that no walk has met since the last call; they may not exist any more.
     pub(super) fn drop_unmet(&mut self) {
         self.0.retain(|_, (_, is_met)| is_met.take());
     }
 
-    /// Reads a value that a walk has met.
+    /// Loads a value that a walk has met.
     ///
     /// # Errors
-    /// A page that cannot be read.
+    /// A page cannot be read.
     pub(super) fn read(&mut self, buffer: &BufferManager, long: LongValueId) -> Result<()> {
         let read = buffer.read_long(long)?;
         self.0.insert(long, (read, Cell::new(true)));
@@ -76,7 +83,8 @@ impl LongValueCache {
     }
 }
 
-/// A way along a value's pages. Pages in a ring are noticed (Brent: the page at each power of two is remembered).
+/// An iterator over a value's pages. It notices pages that form a ring (Brent: it remembers the
+/// page at each power of two).
 #[derive(Debug)]
 pub(crate) struct LongValuePieces {
     id: PageId,
@@ -90,18 +98,18 @@ impl LongValuePieces {
         Self { id: first, rest: len as usize, remembered: NO_PAGE, count: 0 }
     }
 
-    /// The page that comes next; none after the last one.
+    /// Returns the next page, or `None` after the last one.
     pub(crate) fn next_page(&self) -> Option<PageId> {
         (self.rest > 0).then_some(self.id)
     }
 
-    /// The piece that the page has, which is the one that comes next; what comes next is behind it then.
+    /// Returns the piece in the next page, whose bytes are `page`, and advances.
     pub(crate) fn piece<'p>(&mut self, page: &'p PageBytes) -> std::result::Result<&'p [u8], String> {
         if self.id == self.remembered {
-            return Err("the pages of a value lead back to it".to_owned());
+            return Err("the pages of a value form a ring at it".to_owned());
         }
         if page.kind() != Some(DiskPageKind::Overflow) {
-            return Err(format!("it is of the kind {:?}, and is referred to as a value's", page.kind()));
+            return Err(format!("it is of the kind {:?}, but a long value leads to it", page.kind()));
         }
         self.count += 1;
         if self.count.is_power_of_two() {
@@ -116,32 +124,36 @@ impl LongValuePieces {
 }
 
 impl BufferManager {
-    /// Reads a long value that a walk has met. Its length is not believed before its pages were seen.
+    /// Loads a long value that a walk has met. Allocates only as pages are read, because the length
+    /// may be damaged.
     ///
     /// # Errors
-    /// A page that cannot be read.
+    /// A page cannot be read.
     fn read_long(&self, long: LongValueId) -> Result<LongValueRead> {
         let (mut pieces, mut bytes) = (LongValuePieces::new(long.first, long.len), Vec::new());
         let mut count = 0;
         while let Some(id) = pieces.next_page() {
-            // Half of the cache stays to others, however long it is; and if it is read again, its first half is still there.
+            // A long value uses at most half of the cache. If it is loaded again, its first half is
+            // still there.
             let is_cached = count < self.cache / 2;
             let read =
-                self.glance(id, is_cached, |page| pieces.piece(page).map(|piece| bytes.extend(piece)))?;
+                self.with_page(id, is_cached, |page| pieces.piece(page).map(|piece| bytes.extend(piece)))?;
             match read {
                 Some(Ok(())) => count += 1,
                 Some(Err(what)) => return Ok(Err((id, what))),
-                None => return Ok(Err((id, "there is no such page, and it is referred to".to_owned()))),
+                None => return Ok(Err((id, "there is no such page, but a pointer leads to it".to_owned()))),
             }
         }
         Ok(Ok(bytes))
     }
 
-    /// Looks at a page as it is now, and keeps nothing; none if there is no such page. One that is not in memory comes to the cache, or is read past it.
+    /// Passes the current version of a page to `look` and keeps nothing. Returns `None` if there is
+    /// no such page. A missing page is loaded into the cache or, without `is_cached`, read without
+    /// it.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub(super) fn glance<T>(
+    /// The page cannot be read.
+    pub(super) fn with_page<T>(
         &self,
         id: PageId,
         is_cached: bool,
@@ -152,11 +164,11 @@ impl BufferManager {
         loop {
             {
                 let _guard = self.collector.enter();
-                // SAFETY: the guard keeps it.
+                // SAFETY: the guard protects the frame.
                 if let Some(frame) = unsafe { entry.frame.load(PROTECT).as_ref() } {
                     frame.count_use();
                     self.counts.hits.fetch_add(1, Ordering::Relaxed);
-                    if self.tells_uses {
+                    if self.reports_uses {
                         lock(&self.policy).touch(id);
                     }
                     return Ok(Some(look(&frame.bytes)));
@@ -164,15 +176,15 @@ impl BufferManager {
             }
             if is_cached {
                 match self.fetch(id)? {
-                    FetchOutcome::Here(reference) => return Ok(Some(look(&reference.frame.bytes))),
-                    FetchOutcome::Gone => return Ok(None),
+                    FetchOutcome::Loaded(reference) => return Ok(Some(look(&reference.frame.bytes))),
+                    FetchOutcome::NoPage => return Ok(None),
                     FetchOutcome::NoRoom => {}
                 }
             }
-            if let Some(page) = self.read_past(id)?.as_ref().and_then(UncachedPage::bytes) {
+            if let Some(page) = self.read_uncached(id)?.as_ref().and_then(UncachedPage::bytes) {
                 return Ok(Some(look(page)));
             }
-            // Somebody may have brought it meanwhile.
+            // Another thread may have loaded it.
             if !self.is_page(id) {
                 return Ok(None);
             }
@@ -210,7 +222,7 @@ mod tests {
             let read = |long| view.long(long).map(|read| read.map(<[u8]>::to_vec)).transpose();
             match walks {
                 1 => {
-                    // This walk does not count, so it may have met a name whose pages are not there yet.
+                    // This walk is invalid, so it may have met an id whose pages do not exist yet.
                     publish(&buffer, 3);
                     wanted(long(1, one))
                 }
@@ -229,7 +241,8 @@ mod tests {
                 }
                 _ => {
                     assert_eq!(read(long(1, one))?, None, "no walk has met it since");
-                    let Some(Err(WalkStop::Wrong(PageId(99), what))) = view.long(long(3, PageId(99))) else {
+                    let Some(Err(WalkStop::Damaged(PageId(99), what))) = view.long(long(3, PageId(99)))
+                    else {
                         panic!("the page is not there")
                     };
                     assert!(what.contains("there is no such page"), "{what}");
@@ -240,7 +253,7 @@ mod tests {
         assert_eq!((seen.unwrap(), walks), (vec![2; 100], 5));
     }
 
-    /// What comes and goes faster than it is read: the writer is kept away at last.
+    /// If a value changes faster than it can be loaded, the reader finally keeps the writer away.
     #[test]
     fn a_long_value_replaced_before_each_walk_is_read_at_last() {
         let storage = SimStorage::new();
@@ -251,7 +264,7 @@ mod tests {
             walks += 1;
             assert!(walks < 100);
             let before = newest;
-            // Nobody can write any more once the reader holds the writer's lock.
+            // No thread can write after the reader has taken the writer's lock.
             if buffer.writing.try_lock().is_ok() && walks % 2 == 0 {
                 newest = (newest.0 + 1, publish(&buffer, newest.0 as u8 + 1));
             }

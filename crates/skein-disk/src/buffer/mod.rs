@@ -1,34 +1,50 @@
-//! The buffer manager: some of the file's pages in memory, for many readers and one writer.
+//! The buffer manager: a cache of the file's pages for many readers and one writer.
 //!
 //! ```text
-//!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again          long.rs   long values, whose pages no walk has to meet
-//!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
-//!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
-//!             fetch.rs   pages that come to the cache, and stay        checkpoint.rs   all that changed becomes the file's state
-//!             past.rs    pages that do not come to the cache           retired.rs  frames that have left, until no walk sees them
-//!             policy/    which page leaves     evict.rs    how it does
-//!                                                                      compact.rs      pages move towards the file's begin
+//!   readers ──► page_view.rs      walks over pages without locks; loads missing pages, restarts
+//!               long_values.rs    loads a long value outside of a walk
+//!   writer  ──► writer.rs         copies the pages that it changes, publishes all copies at once
+//!               frozen_pages.rs   walks over all pages while writes wait
+//!
+//!   page_table.rs     page id ─► frame and place in the file
+//!   frame.rs          a page in memory; its bytes never change
+//!   fetch.rs          loads a page into the cache
+//!   uncached_page.rs  reads a page without the cache
+//!   evict.rs          frees room in the cache; policy/ selects the page
+//!   retired_frames.rs frames outside the table, until no walk can see them
+//!   checkpoint.rs     makes all published changes the file's state
+//!   compact.rs        moves pages towards the start of the file
+//!   open.rs           opens or creates the file
 //! ```
 //!
-//! Source: section 2.2. There, one thread changes pages in place; here:
+//! Read `frame.rs` and `page_table.rs` first, then `page_view.rs` and `writer.rs`, then the rest.
+//!
+//! Source: section 2.2. The paper's single thread changes pages in place. Here:
 //!
 //! # Protocol
-//! 1. A frame's bytes never change. What changes is which frame the table has for a page. So a reader reads bytes that nobody writes.
-//! 2. A writer publishes the frames of one write together: `published` is odd while it does. A walk counts only if `published` was even when it began and the
-//!    same when it ended; so it saw all of a write, or nothing of it. Whatever a walk meets that does not hold together is a fault only if it counts.
-//! 3. Frames are freed past a grace period: a walk is under a guard.
-//! 4. Nobody waits for the file under a lock that readers of other pages need: a page is fetched and written under the lock of its stripe alone, and the
-//!    writer reads what it needs before it publishes.
-//! 5. A page that has changed is written to a place that was free, never over what a header leads to (`page_file/`). So it may leave memory at any time, and it
-//!    needs no log to be on disk first.
+//! 1. The bytes of a frame never change. A write replaces the frame of a page in the table. So no
+//!    reader reads bytes that a writer is changing.
+//! 2. A writer publishes all frames of a write together. `published` is odd during the publication.
+//!    A walk is valid only if `published` was even at its start and has the same value at its end.
+//!    So a valid walk saw all of a write or nothing of it. Inconsistent pages are damage only if
+//!    the walk is valid.
+//! 3. Frames are freed after a grace period, and a walk holds a guard.
+//! 4. No thread waits for the file while it holds a lock that readers of other pages need. A page
+//!    is loaded and written under the lock of its stripe alone. The writer loads all its pages
+//!    before it publishes.
+//! 5. A changed page is written to a free place, never over a page that a header leads to
+//!    (`page_file/`). So it can be evicted at any time, even before its log record is on disk.
 //!
 //! # References
-//! Who fetched a page holds a [`Reference`] to it: it does not leave as long. A policy that proposes such a page moves it to the end of its line (section
-//! 2.2). Readers refer to half of the cache at most (`fetch.rs`), and read past it otherwise; so no number of them keeps a writer from room.
+//! A thread that loads a page holds a [`PageReference`], and a referenced page is not evicted. If a
+//! policy proposes such a page, it moves to the end of the queue (section 2.2). Readers reference
+//! at most half of the cache (`fetch.rs`) and read further pages without it. So readers cannot take
+//! all room from the writer.
 //!
 //! # Room
-//! A reader never fails for want of room, whatever keeps a page from leaving: it reads past the cache. A writer's pages are in memory
-//! before they are published; it is refused if a page that has changed cannot be written to leave, since such pages would fill the memory.
+//! A reader never fails for lack of room: it reads the page without the cache. All pages of a
+//! writer are in memory before they are published. If a changed page cannot be written and evicted,
+//! the writer is refused, because such pages would fill the memory.
 
 mod checkpoint;
 mod compact;
@@ -70,37 +86,38 @@ use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;
 pub(crate) use writer::PageWriter;
 
-/// Locks of pages; two pages may share one.
+/// The number of page locks. Several pages share a lock.
 const STRIPES: usize = 64;
 
-/// The least number of pages in a cache: a write takes up to so many at once, and more if keys are long.
+/// The smallest cache, in pages. A write uses up to this many pages at once, and more if keys are
+/// long.
 pub const CACHE_LEAST: usize = 16;
 
-/// What the buffer manager did, and has.
+/// Counters and sizes of the buffer manager.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BufferStats {
-    /// Pages that were asked for and were in memory.
+    /// Page accesses that found the page in memory.
     pub hits: u64,
-    /// Pages that had to be read.
+    /// Pages that were read from the file.
     pub misses: u64,
-    /// Pages that left to make room.
+    /// Pages that were evicted.
     pub evictions: u64,
-    /// Pages that were written: those that had changed, when they left or by a checkpoint.
+    /// Changed pages that were written, by evictions and checkpoints.
     pub writes: u64,
-    /// Pages that could not leave, because they have changed and could not be written.
+    /// Evictions that failed because a changed page could not be written.
     pub failed_evictions: u64,
-    /// Pages in memory now.
+    /// Pages in memory.
     pub resident: usize,
-    /// Those of them that somebody refers to, and those on their way to memory.
+    /// Pages with a reference, and pages that are being loaded.
     pub referred: usize,
-    /// Pages that have left the cache, and whose memory waits for readers that may still see them.
+    /// Evicted or replaced pages whose memory is still in use by readers.
     pub retired: usize,
-    /// Entries of the replacement policy's queues: of pages in memory, of some that have left, and some that are remembered.
+    /// Entries of the replacement policy's queues: of pages in memory, stale ones and ghosts.
     pub policy_entries: usize,
     /// Pages of the file.
     pub file_pages: u32,
-    /// Those of them that hold nothing.
+    /// Pages of the file that are free.
     pub free_pages: u32,
 }
 
@@ -111,9 +128,9 @@ struct BufferCounters {
     evictions: AtomicU64,
     failed_evictions: AtomicU64,
     writes: AtomicU64,
-    /// Pages in memory, and room that was promised.
+    /// Pages in memory and reserved room.
     resident: AtomicUsize,
-    /// References, and fetches under way.
+    /// References and loads in progress.
     referred: AtomicUsize,
 }
 
@@ -124,17 +141,17 @@ pub(crate) struct BufferManager {
     table: PageTable,
     cache: usize,
     policy: Mutex<Box<dyn Replacement>>,
-    /// Whether the policy is to be told of each use.
-    tells_uses: bool,
+    /// Whether the policy must be told of each use.
+    reports_uses: bool,
     stripes: [Mutex<()>; STRIPES],
     places: Arc<Mutex<FreeSpaceMap>>,
-    /// How often something was published, twice; odd while that goes on.
+    /// Twice the number of publications; odd during a publication.
     published: AtomicU64,
-    /// Held by who publishes, and by a reader whose walks never counted.
+    /// Held during a publication, and by a reader after too many invalid walks.
     publishing: Mutex<()>,
-    /// Held by the writer: what only it knows.
+    /// Held by the writer.
     writing: Mutex<writer::PageWriterState>,
-    /// Held by a checkpoint: what the last header leads to.
+    /// Held by a checkpoint.
     durable: Mutex<DurableState>,
     retired: RetiredFrames,
     collector: Collector,
@@ -142,7 +159,6 @@ pub(crate) struct BufferManager {
 }
 
 impl BufferManager {
-    /// What it did, and has.
     pub(crate) fn stats(&self) -> BufferStats {
         let counts = &self.counts;
         let (file_pages, free_pages) = lock(&self.places).counts();
@@ -161,37 +177,38 @@ impl BufferManager {
         }
     }
 
-    /// Why writes are stopped, if they are: a sync of the file failed, or the last write found no room on the disk.
+    /// Returns the reason why writes are stopped: a sync of the file failed, or the last write
+    /// found no room on the disk. Returns `None` if writes are accepted.
     pub(crate) fn writes_stopped(&self) -> Option<DiskError> {
         self.file.stopped().or_else(|| lock(&self.places).no_room())
     }
 
-    /// Whether writes go on.
+    /// Checks that writes are accepted.
     ///
     /// # Errors
-    /// A failed sync has stopped them; the file was closed.
+    /// A failed sync has stopped writes, or the file is closed.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.file.check_writable()
     }
 
-    /// The file's name.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Ends all use of the file: it may be another process's from now on. What has changed since the last checkpoint stays here alone.
+    /// Ends all use of the file; afterwards another process may own it. Changes since the last
+    /// checkpoint remain in memory only.
     pub(crate) fn close(&self) {
         self.file.close();
     }
 
-    /// Page ids that somebody has. Waits for the write under way.
+    /// Returns the number of page ids in use. Waits for the current write.
     pub(crate) fn ids_in_use(&self) -> usize {
-        // The table grows under the lock, so it is looked at under the lock.
+        // The table only grows under this lock.
         let writing = lock(&self.writing);
         self.table.len() as usize - writing.free.len()
     }
 
-    /// Page ids that there are, with those that nobody has.
+    /// Returns the number of page ids, used or free.
     pub(crate) fn ids(&self) -> usize {
         self.table.len() as usize
     }
@@ -200,38 +217,42 @@ impl BufferManager {
         &self.stripes[id.0 as usize % STRIPES]
     }
 
-    /// The frame of a page that is in memory. It stays as it is however long the caller keeps it, and keeps nobody else
-    /// from letting the page leave.
+    /// Returns the frame of a page that is in memory. The frame stays valid as long as the caller
+    /// keeps it, but the page can still be evicted.
     fn pin(&self, entry: &PageTableEntry) -> Option<Arc<PageFrame>> {
         let _guard = self.collector.enter();
         let frame = entry.frame.load(PROTECT).cast_const();
-        // SAFETY: the table has a count of the frame, which it gives back past the guard; frames come from `Arc::into_raw`.
+        // SAFETY: the table has a count of the frame, and releases it only after the guard is
+        // dropped; frames come from `Arc::into_raw`.
         (!frame.is_null()).then(|| unsafe {
             Arc::increment_strong_count(frame);
             Arc::from_raw(frame)
         })
     }
 
-    /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
+    /// Loads a page into its empty table entry. Returns false if there is no such page or the entry
+    /// is not empty any more. The caller holds the page's stripe lock.
     fn load_frame(&self, id: PageId, entry: &PageTableEntry) -> Result<bool> {
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(false) };
         Ok(Self::install_frame(entry, PageFrame::read(id, page, place)))
     }
 
-    /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
+    /// Stores a frame in an empty table entry. Returns false if the entry is not empty. The caller
+    /// holds the page's stripe lock.
     fn install_frame(entry: &PageTableEntry, frame: PageFrame) -> bool {
         let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
-        // The writer may have published another form of it meanwhile; it takes no stripe for that.
+        // The writer publishes without a stripe lock, so it may have filled the entry.
         let null = ptr::null_mut();
-        let came = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        if !came {
+        let is_stored = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if !is_stored {
             // SAFETY: from `into_raw` above, and in no table.
             drop(unsafe { Arc::from_raw(frame.cast_const()) });
         }
-        came
+        is_stored
     }
 
-    /// Reads the newest form of a page that was written, and says where it lies. Its stripe is locked.
+    /// Reads the newest written version of a page and returns it with its place. The caller holds
+    /// the page's stripe lock.
     fn read_page(&self, id: PageId, entry: &PageTableEntry) -> Result<Option<(PagePlace, PageMemory)>> {
         let Some(place) = entry.place() else { return Ok(None) };
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
@@ -239,30 +260,31 @@ impl BufferManager {
         Ok(Some((place, page)))
     }
 
-    /// Whether there is such a page, in memory or in the file.
+    /// Returns whether the page exists, in memory or in the file.
     fn is_page(&self, id: PageId) -> bool {
         self.table
             .get(id)
             .is_some_and(|entry| entry.place().is_some() || !entry.frame.load(PROTECT).is_null())
     }
 
-    /// Sets where a page's newest written form lies, and lets go of the place before.
+    /// Sets the place of a page's newest written version and releases the previous place.
     fn set_place(&self, entry: &PageTableEntry, place: Option<PagePlace>) {
         if let Some(before) = entry.set_place(place) {
             lock(&self.places).release(before);
         }
     }
 
-    /// Maps and directories, which a checkpoint writes besides pages.
+    /// Returns how many maps and directories a checkpoint writes at most, besides pages.
     fn map_and_directory_count(&self) -> usize {
         let maps = self.table.len().div_ceil(PER_PAGE);
         (maps + maps.div_ceil(PER_PAGE)) as usize + 1
     }
 
-    /// Gives back a frame of which a newer form was published, or whose page is no more. It is not written, unless a checkpoint
-    /// needs it. The writer's lock is held, so no checkpoint begins.
+    /// Retires a frame that a newer one has replaced, or whose page was freed. Its place is
+    /// released, unless a checkpoint needs the frame. The caller holds the writer's lock, so no
+    /// checkpoint begins.
     fn supersede(&self, frame: *mut PageFrame) {
-        // SAFETY: the table's count of the frame, which the caller has taken, is given back below.
+        // SAFETY: the caller has taken the table's count of the frame, which is released below.
         let superseded = unsafe { &*frame };
         if !superseded.is_claimed() {
             drop(superseded.take_reservation());
@@ -270,9 +292,10 @@ impl BufferManager {
         self.retire(frame);
     }
 
-    /// Gives back a frame that the caller has taken out of the table.
+    /// Retires a frame that the caller has taken out of the table.
     fn retire(&self, frame: *mut PageFrame) {
-        // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller has taken.
+        // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller
+        // has taken.
         self.retired.retire(unsafe { Arc::from_raw(frame.cast_const()) }, &self.collector);
     }
 }
@@ -283,7 +306,7 @@ impl Drop for BufferManager {
             let Some(entry) = self.table.get(id) else { continue };
             let frame = entry.frame.swap(ptr::null_mut(), Ordering::SeqCst);
             if !frame.is_null() {
-                // SAFETY: nobody else has the buffer; the table's count goes back.
+                // SAFETY: nobody else has the buffer manager, so the table's count can be released.
                 drop(unsafe { Arc::from_raw(frame.cast_const()) });
             }
         }

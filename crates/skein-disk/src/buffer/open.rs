@@ -1,4 +1,4 @@
-//! Opening a file, and making a new one.
+//! Opening and creating a page file.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,6 @@ use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, FreeSpaceMap, GROWTH, PER_PAGE, PageFile, ReadMode, offset_of};
 use crate::{DiskError, ReplacementPolicy, Result};
 
-/// How pages are kept in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheOptions {
     /// Pages of the cache.
@@ -29,10 +28,11 @@ pub(crate) struct CacheOptions {
 }
 
 impl BufferManager {
-    /// Opens a file; makes it, for a database of this id, if there is none.
+    /// Opens the file, or creates it for the given database id if it does not exist.
     ///
     /// # Errors
-    /// Not such a file, of another format, damaged, or shorter than it was; a failed file operation; a cache that is too small.
+    /// The file is not a page file, has another format, is damaged or was cut off; a file operation
+    /// failed; the cache is too small.
     pub(crate) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -54,10 +54,11 @@ impl BufferManager {
         let (durable, places) = read_state(&file)?;
         if let Some(place) = file.unfinished_header()? {
             let (path, offset) = (path.display(), offset_of(place));
-            tracing::warn!(%path, offset, "a header was not whole; the other one has the state of the last checkpoint");
+            tracing::warn!(%path, offset, "a header is not intact; the other one has the state of the last checkpoint");
         }
-        // It may be that only the system's memory has this header, and the disk the one before: then the places that only that one leads to are not free yet.
-        // The header that was read is written first: bytes that are there already cannot tear.
+        // This header may be only in the system's memory, while the disk still has the previous
+        // one. Then the places of the previous state are not free yet. So write this header first;
+        // a rewrite of the same bytes cannot tear.
         file.write_headers(&durable.header, durable.header.place)?;
         sync_folder(storage, path)?;
         let table = PageTable::default();
@@ -74,7 +75,7 @@ impl BufferManager {
             file,
             table,
             cache: cache.pages,
-            tells_uses: policy.wants_uses(),
+            reports_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],
             places: Arc::new(Mutex::new(places)),
@@ -88,19 +89,19 @@ impl BufferManager {
         })
     }
 
-    /// What the last checkpoint's header says.
+    /// Returns the header of the last checkpoint.
     pub(crate) fn header(&self) -> FileHeader {
         skein_sync::locks::lock(&self.durable).header.clone()
     }
 }
 
-/// Makes a file that has no pages. It gets its name when it is whole.
+/// Creates a file without pages under a temporary name, and renames it when it is complete.
 fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFile> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
     let unfinished = Path::new(&unfinished);
     match storage.remove(unfinished) {
-        // Durably: what a crash has left there is never to be the one that is renamed.
+        // A file that a crash has left must never be the one that is renamed.
         Ok(()) => sync_folder(storage, unfinished)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(DiskError::io("remove", unfinished, &error)),
@@ -118,10 +119,11 @@ fn sync_folder(storage: &dyn Storage, path: &Path) -> Result<()> {
     storage.sync_dir(folder).map_err(|error| DiskError::io("sync", folder, &error))
 }
 
-/// What a file's header leads to, and which places are free.
+/// Reads the state that a file's header leads to, and determines the free places.
 ///
 /// # Errors
-/// Not such a file, of another format, damaged, or shorter than it was; a failed file operation.
+/// The file is not a page file, has another format, is damaged or was cut off; a file operation
+/// failed.
 pub(crate) fn read_state(file: &PageFile) -> Result<(DurableState, FreeSpaceMap)> {
     let header = file.header()?;
     let mut places = FreeSpaceMap::of_file(file.pages()?);
@@ -130,7 +132,8 @@ pub(crate) fn read_state(file: &PageFile) -> Result<(DurableState, FreeSpaceMap)
     Ok((durable, places))
 }
 
-/// Reads the directories and the maps, and keeps the places that they lead to: once for the header, and those of pages once more for what is now.
+/// Reads the directories and maps, and retains all their places. A page's place is retained twice:
+/// for the header and for the current state.
 fn read_maps(file: &PageFile, header: FileHeader, places: &mut FreeSpaceMap) -> Result<DurableState> {
     let mut durable = DurableState::default();
     let maps = header.pages.div_ceil(PER_PAGE);
@@ -164,24 +167,27 @@ fn read_list(
     }
     Err(file.damaged(
         place,
-        format!("a page of the kind {kind:?} is to be here, and it is of the kind {:?}", page.kind()),
+        format!("a page of the kind {kind:?} should be here, but it is of the kind {:?}", page.kind()),
     ))
 }
 
-/// What the list of this number has of `all` places.
+/// Returns the entries of list `number`, if all lists together have `all` entries.
 fn list(page: &PageBytes, all: u32, number: u32) -> impl Iterator<Item = u32> {
     let count = (all - number * PER_PAGE).min(PER_PAGE) as usize;
     (0..count).map(|at| u32_at(&page.0, HEAD + 4 * at))
 }
 
-/// Keeps a place that nobody else has.
+/// Retains a place that must not be in use already.
 fn keep(file: &PageFile, places: &mut FreeSpaceMap, place: PagePlace) -> Result<()> {
     if places.is_kept(place) {
-        return Err(file.damaged(place, "two pages are to be here, or a header and a page".to_owned()));
+        return Err(file.damaged(place, "two pages, or a header and a page, have this place".to_owned()));
     }
     if places.keep(place) {
         return Ok(());
     }
     let pages = places.counts().0;
-    Err(file.damaged(place, format!("a page is to be here, and the file has {pages} pages: it was cut off")))
+    Err(file.damaged(
+        place,
+        format!("a page should be here, but the file has only {pages} pages: it was cut off"),
+    ))
 }

@@ -1,4 +1,5 @@
-//! The table: what is known of each page, by its id. It grows, and nothing in it ever moves.
+//! The page table: the frame and the place of each page, by page id. It grows in chunks, and its
+//! entries never move, so readers need no lock.
 
 use std::ptr;
 use std::sync::OnceLock;
@@ -8,19 +9,19 @@ use skein_sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use super::frame::PageFrame;
 use crate::page::{PageId, PagePlace};
 
-/// Entries of the first chunk; each further one has twice as many as the one before.
+/// Entries of the first chunk. Each further chunk has twice as many as the one before.
 const FIRST: u32 = 1024;
-/// So that all ids have an entry.
+/// Enough chunks for all page ids.
 const CHUNKS: usize = 23;
 
-/// What is known of a page.
+/// The frame and the place of a page.
 #[derive(Debug)]
 pub(super) struct PageTableEntry {
-    /// The page in memory; null if it is not there.
+    /// The page in memory; null if it is not in memory.
     pub(super) frame: AtomicPtr<PageFrame>,
-    /// Where its newest written form lies; 0 if there is none, because it was never written, or the page is no more.
+    /// The place of the newest written version. It is 0 if the page was never written or was freed.
     place: AtomicU32,
-    /// Whether it has changed since the last checkpoint began.
+    /// Whether the page has changed since the last checkpoint began.
     pub(super) changed: AtomicBool,
 }
 
@@ -31,11 +32,11 @@ impl PageTableEntry {
     }
 
     pub(super) fn place(&self) -> Option<PagePlace> {
-        // Acquire: pairs with the Release in `set_place`; the page was written there.
+        // Acquire: pairs with the Release in `set_place`; the page was written there before.
         Some(self.place.load(Ordering::Acquire)).filter(|place| *place != 0).map(PagePlace)
     }
 
-    /// Sets the place; returns the one before. The page's stripe is locked.
+    /// Sets the place and returns the previous one. The caller holds the page's stripe lock.
     pub(super) fn set_place(&self, place: Option<PagePlace>) -> Option<PagePlace> {
         // AcqRel: pairs with the Acquire in `place`, and with itself.
         let before = self.place.swap(place.map_or(0, |place| place.0), Ordering::AcqRel);
@@ -43,22 +44,21 @@ impl PageTableEntry {
     }
 }
 
-/// The entries.
 #[derive(Debug, Default)]
 pub(super) struct PageTable {
     chunks: [OnceLock<Box<[PageTableEntry]>>; CHUNKS],
-    /// Ids that were in use once.
+    /// The number of ids that were ever in use.
     len: AtomicU32,
 }
 
 impl PageTable {
-    /// Ids there are: those below.
+    /// Returns the number of ids; all ids are below it.
     pub(super) fn len(&self) -> u32 {
-        // Acquire: pairs with the Release in `grow`; the entries are there.
+        // Acquire: pairs with the Release in `grow`; the entries exist.
         self.len.load(Ordering::Acquire)
     }
 
-    /// The entry of a page; none if there never was one of this id.
+    /// Returns the entry of a page, or `None` if the id was never in use.
     pub(super) fn get(&self, id: PageId) -> Option<&PageTableEntry> {
         if id.0 >= self.len() {
             return None;
@@ -67,7 +67,8 @@ impl PageTable {
         self.chunks[chunk].get()?.get(at)
     }
 
-    /// The next id, which comes to be. Called by one thread at a time.
+    /// Adds the entry for the next id and returns the id, or `None` if all ids are used. Must be
+    /// called by one thread at a time.
     pub(super) fn grow(&self) -> Option<PageId> {
         let id = self.len();
         let next = id.checked_add(1)?;
@@ -79,7 +80,7 @@ impl PageTable {
     }
 }
 
-/// The chunk of an id, and where it is in there.
+/// Returns the chunk of an id and the index in the chunk.
 fn spot(id: u32) -> (usize, usize) {
     let shifted = u64::from(id) + u64::from(FIRST);
     let chunk = shifted.ilog2() - FIRST.ilog2();
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_a_spot_of_its_own() {
+    fn every_id_has_its_own_entry() {
         let mut expected = (0, 0);
         for id in 0..100_000 {
             assert_eq!(spot(id), expected);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_entry_before_the_table_has_grown_there() {
+    fn entries_exist_only_after_growth() {
         let table = PageTable::default();
         assert!(table.get(PageId(0)).is_none());
         for id in 0..3_000 {

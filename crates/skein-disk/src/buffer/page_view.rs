@@ -1,4 +1,17 @@
-//! Reading: walks over pages that see one moment.
+//! Reading: walks over pages, each of which sees one version of the whole file.
+//!
+//! ```text
+//!   walk over frames, under a guard ─┬─ complete, and valid ────► return the result
+//!     ▲                              ├─ a page is missing ──────► load it ──┐
+//!     │                              └─ a write was published ──► wait ─────┤
+//!     └─────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A walk runs without locks and may run many times ([`BufferManager::read_with`]), so it must have
+//! no side effects. It is valid if no write was published meanwhile (rule 2 of the protocol in
+//! `mod.rs`); the result of an invalid walk is discarded. Loaded pages are referenced until a walk
+//! is valid and complete. A fast writer cannot starve a reader: after [`INVALID_WALKS_MOST`]
+//! invalid walks the reader blocks publications during one walk.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,23 +26,25 @@ use super::{BufferManager, FetchOutcome, PageReference, UncachedPage};
 use crate::page::{PageBytes, PageId};
 use crate::{DiskError, Result};
 
-/// Walks that did not count before one is done while nothing is published.
-const TRIES: usize = 16;
-/// How often long values are read for a walk, while others write, before the writer is kept away until it is done: values may change faster than they are read.
+/// After so many invalid walks the reader takes the publish lock for one walk.
+const INVALID_WALKS_MOST: usize = 16;
+/// How often a reader loads long values while writes are published. After that it keeps the writer
+/// away, because values may change faster than they can be loaded.
 const LONG_TRIES: usize = 16;
 
-/// Why a walk stopped.
+/// The reason why a walk stopped.
 #[derive(Debug)]
 pub(crate) enum WalkStop {
-    /// What is wanted is not in memory: it is fetched, and the walk done again.
+    /// Some pages are not in memory. The caller loads them and restarts the walk.
     Missing(Vec<WantedPages>),
-    /// A page is not as it must be. That may be because the walk saw parts of two moments; then it does not count.
-    Wrong(PageId, String),
-    /// It cannot go on.
+    /// A page is damaged, with a description. If the walk is invalid, it may have seen two
+    /// versions, so this means nothing.
+    Damaged(PageId, String),
+    /// The walk failed.
     Failed(DiskError),
 }
 
-/// What a walk wants.
+/// A missing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WantedPages {
     Page(PageId),
@@ -38,17 +53,21 @@ pub(crate) enum WantedPages {
 }
 
 impl WalkStop {
-    /// The page that is not as it must be, and how, for who can fetch none; the error, if it is one already.
+    /// Converts the stop into the damaged page and a description, for callers that cannot load
+    /// pages.
+    ///
+    /// # Errors
+    /// The error, if the walk failed with one.
     pub(crate) fn into_damage(self) -> Result<(PageId, String)> {
         match self {
             Self::Failed(error) => Err(error),
-            Self::Wrong(id, what) => Ok((id, what)),
+            Self::Damaged(id, what) => Ok((id, what)),
             Self::Missing(wanted) => {
                 let id = match wanted.first() {
                     Some(WantedPages::Page(id) | WantedPages::Long(LongValueId { first: id, .. })) => *id,
                     None => PageId(0),
                 };
-                Ok((id, "it is referred to, and cannot be read".to_owned()))
+                Ok((id, "a pointer leads to it, but it cannot be read".to_owned()))
             }
         }
     }
@@ -64,49 +83,49 @@ impl From<DiskError> for WalkStop {
 #[derive(Debug)]
 pub(crate) struct PageView<'w> {
     buffer: &'w BufferManager,
-    /// It keeps the frames that are found.
+    /// Protects the frames that the walk finds.
     _guard: &'w LocalGuard<'w>,
     fetched: &'w FetchedPages<'w>,
     hits: Cell<u64>,
-    /// Pages that were used, for a policy that wants to be told.
+    /// The pages that the walk used, if the policy must be told.
     used: RefCell<Vec<PageId>>,
 }
 
-/// What was fetched for a walk: it stays until the walk has counted.
+/// Everything that was loaded for a walk. It is kept until the walk is valid.
 #[derive(Debug, Default)]
 struct FetchedPages<'b> {
     references: Vec<PageReference<'b>>,
-    past: Vec<UncachedPage<'b>>,
+    uncached: Vec<UncachedPage<'b>>,
     long: LongValueCache,
 }
 
 impl<'w> PageView<'w> {
-    /// The bytes of a page.
+    /// Returns the bytes of a page.
     #[inline]
     pub(crate) fn page(&self, id: PageId) -> std::result::Result<&'w PageBytes, WalkStop> {
         let Some(entry) = self.buffer.table.get(id) else {
-            return Err(WalkStop::Wrong(id, "there is no such page, and it is referred to".to_owned()));
+            return Err(WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned()));
         };
         let frame = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it for as long as the view can be used.
+        // SAFETY: the guard protects the frame for the lifetime of the view.
         let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
-            let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
-            return past.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
+            let uncached = self.fetched.uncached.iter().find_map(|uncached| uncached.bytes_of(id));
+            return uncached.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
         };
         frame.count_use();
         self.hits.set(self.hits.get() + 1);
-        if self.buffer.tells_uses {
+        if self.buffer.reports_uses {
             self.used.borrow_mut().push(id);
         }
         Ok(&frame.bytes)
     }
 
-    /// The bytes of a long value, if it was read for this walk.
+    /// Returns the bytes of a long value if it was loaded for this walk.
     pub(crate) fn long(&self, long: LongValueId) -> Option<std::result::Result<&'w [u8], WalkStop>> {
         self.fetched.long.get(long)
     }
 
-    /// Asks for a page's frame, if it is in memory.
+    /// Prefetches a page's frame if the page is in memory.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         if let Some(entry) = self.buffer.table.get(id) {
@@ -116,54 +135,54 @@ impl<'w> PageView<'w> {
 }
 
 impl BufferManager {
-    /// Does a walk until it has seen pages of one moment, all of them.
+    /// Repeats a walk until it is valid and complete. Returns its result.
     ///
     /// # Errors
-    /// What the walk failed by; damage, if a page is wrong; the file was closed.
+    /// The walk failed, a page is damaged, or the file is closed.
     pub(crate) fn read_with<T>(
         &self,
         mut walk: impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
     ) -> Result<T> {
         let mut fetched = FetchedPages::default();
         let mut backoff = Backoff::new();
-        let mut tries = 0;
+        let mut invalid_walks = 0;
         let begun = self.published.load(Ordering::Relaxed);
         let (mut changed, mut _writing) = (0, None);
         loop {
-            // Whose walks never counted does one while nothing is published.
-            let still = (tries > TRIES).then(|| lock(&self.publishing));
+            // After too many invalid walks, no write is published during this one.
+            let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| lock(&self.publishing));
             // Acquire: as in `walk_once`.
             let moment = self.published.load(Ordering::Acquire);
-            let (seen, counts) = self.walk_once(&fetched, &mut walk);
-            drop(still);
-            match seen {
-                Err(WalkStop::Missing(wanted)) if counts || !has_long(&wanted) => {
+            let (result, is_valid) = self.walk_once(&fetched, &mut walk);
+            drop(publish_lock);
+            match result {
+                Err(WalkStop::Missing(wanted)) if is_valid || !has_long(&wanted) => {
                     if has_long(&wanted) && self.published.load(Ordering::Relaxed) != begun {
                         changed += 1;
                         if changed == LONG_TRIES {
                             _writing = Some(lock(&self.writing));
                         }
                     }
-                    if counts && let Some(id) = self.dangling_page(&wanted, moment) {
-                        return Err(self.damaged_page(id, "there is no such page, and it is referred to"));
+                    if is_valid && let Some(id) = self.dangling_page(&wanted, moment) {
+                        return Err(self.damaged_page(id, "there is no such page, but a pointer leads to it"));
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
-                Ok(value) if counts => {
+                Ok(value) if is_valid => {
                     self.file.check_open()?;
                     return Ok(value);
                 }
-                Err(WalkStop::Failed(error)) if counts => return Err(error),
-                Err(WalkStop::Wrong(id, what)) if counts => return Err(self.damaged_page(id, &what)),
+                Err(WalkStop::Failed(error)) if is_valid => return Err(error),
+                Err(WalkStop::Damaged(id, what)) if is_valid => return Err(self.damaged_page(id, &what)),
                 _ => {
-                    tries += 1;
+                    invalid_walks += 1;
                     backoff.wait();
                 }
             }
         }
     }
 
-    /// Walks once; whether that counts is said, too.
+    /// Walks once. Returns the result and whether the walk is valid.
     fn walk_once<T>(
         &self,
         fetched: &FetchedPages<'_>,
@@ -174,10 +193,11 @@ impl BufferManager {
         let before = self.published.load(Ordering::Acquire);
         let view =
             PageView { buffer: self, _guard: &guard, fetched, hits: Cell::new(0), used: RefCell::default() };
-        let seen = walk(&view);
-        // Acquire: the loads of the walk come before the one below; pairs with the Release fence at the begin of a publication.
+        let result = walk(&view);
+        // Acquire: orders the loads of the walk before the one below; pairs with the Release fence
+        // at the start of a publication.
         fence(Ordering::Acquire);
-        let counts = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
+        let is_valid = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
         self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
         let used = view.used.into_inner();
         if !used.is_empty() {
@@ -186,17 +206,19 @@ impl BufferManager {
                 policy.touch(id);
             }
         }
-        (seen, counts)
+        (result, is_valid)
     }
 
-    /// Returns a wanted page that does not exist at `moment`, which is the walk's: a pointer of a damaged page leads there, and fetching it would bring nothing, each time anew.
+    /// Returns a missing page that does not exist at `moment`, the version of the walk. Only a
+    /// damaged pointer leads to such a page. To load it would fail in each round, so the walk would
+    /// never end.
     fn dangling_page(&self, wanted: &[WantedPages], moment: u64) -> Option<PageId> {
         let pages = wanted.iter().filter_map(|wanted| match wanted {
             WantedPages::Page(id) => Some(*id),
             WantedPages::Long(_) => None,
         });
         let dangling = pages.into_iter().find(|id| !self.is_page(*id))?;
-        // Acquire: the loads of `is_page` come before the one below, as those of a walk do.
+        // Acquire: orders the loads of `is_page` before the one below, like those of a walk.
         fence(Ordering::Acquire);
         (self.published.load(Ordering::Relaxed) == moment).then_some(dangling)
     }
@@ -216,15 +238,14 @@ impl BufferManager {
 
     fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut FetchedPages<'b>) -> Result<()> {
         match self.fetch(id)? {
-            FetchOutcome::Here(reference) => fetched.references.push(reference),
-            // A page that is no more is none of this moment.
-            FetchOutcome::Gone => {}
-            FetchOutcome::NoRoom => fetched.past.extend(self.read_past(id)?),
+            FetchOutcome::Loaded(reference) => fetched.references.push(reference),
+            // The page was freed after the walk.
+            FetchOutcome::NoPage => {}
+            FetchOutcome::NoRoom => fetched.uncached.extend(self.read_uncached(id)?),
         }
         Ok(())
     }
 
-    /// The error for a page that is not as it must be.
     pub(crate) fn damaged_page(&self, id: PageId, what: &str) -> DiskError {
         let place = self.table.get(id).and_then(super::page_table::PageTableEntry::place);
         let what = format!("page {}: {what}", id.0);

@@ -1,16 +1,18 @@
-//! Retired frames: they are out of the table, and a walk that found them before may still read them.
+//! Retired frames: they are out of the table, but walks that found them before may still read them.
 //!
 //! ```text
-//!   evicted, superseded, freed ─► retired ── BATCH of them ─► collector ── all walks that began before have ended ─► dropped
+//!   evicted, replaced, freed ─► retired ── BATCH frames ─► collector ── older walks end ─► dropped
 //! ```
 //!
 //! # Invariants
-//! 1. A guard of the collector is held by walks over memory alone, never across a file operation and never between two
-//!    calls of a transaction: those pin the one frame that they look at. So a retired frame waits for walks, not for the
-//!    disk and not for a user.
-//! 2. Retired frames are counted from their retirement to their drop. At [`Retired::most`] of them a reader evicts no
-//!    page and reads past the cache, and a writer gives walks time to end before it publishes.
-//! 3. Frames reach the collector in batches, so that none lies in the batch of a thread that never comes again.
+//! 1. Only walks in memory hold a guard of the collector. No guard is held across a file operation
+//!    or between two calls of a transaction; those pin the one frame that they need. So a retired
+//!    frame waits for walks, never for the disk or for a user.
+//! 2. Retired frames are counted until they are dropped. If there are [`RetiredFrames::most`] of
+//!    them, a reader evicts no page and reads without the cache, and a writer waits a limited time
+//!    for walks before it publishes.
+//! 3. Frames are passed to the collector in batches. So no frame waits in the batch of a thread
+//!    that never calls the collector again.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,28 +23,27 @@ use skein_sync::spin::Backoff;
 
 use super::frame::PageFrame;
 
-/// Frames that the collector gets at once.
+/// Frames that are passed to the collector at once.
 const BATCH: usize = 64;
 
-/// There may be so many retired frames however small the cache is.
+/// The limit of retired frames for a small cache.
 const LEAST: usize = 1024;
 
-/// How often a writer lets walks go on before it publishes although too many frames are retired: a thread that was
-/// stopped in the midst of a walk is not to stop writes.
+/// How often a writer waits for walks before it publishes despite too many retired frames. A thread
+/// that is suspended in the middle of a walk must not stop all writes.
 const WAITS: usize = 1000;
 
-/// Counts one retired frame.
+/// Counts one retired frame until it is dropped.
 #[derive(Debug)]
 pub(super) struct RetiredFrameCount(Arc<AtomicUsize>);
 
 impl Drop for RetiredFrameCount {
     fn drop(&mut self) {
-        // Relaxed: a count, which nothing else is published by.
+        // Relaxed: a count that publishes nothing else.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The frames that wait.
 #[derive(Debug)]
 pub(super) struct RetiredFrames {
     next_batch: Mutex<Vec<Arc<PageFrame>>>,
@@ -51,7 +52,7 @@ pub(super) struct RetiredFrames {
 }
 
 impl RetiredFrames {
-    /// For a cache of so many pages.
+    /// Returns an empty list for a cache of so many pages.
     pub(super) fn new(cache: usize) -> Self {
         let (next_batch, count) = (Mutex::default(), Arc::default());
         Self { next_batch, count, most: cache.max(LEAST) }
@@ -61,12 +62,12 @@ impl RetiredFrames {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether there are as many as there may be.
+    /// Returns whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.count() >= self.most
     }
 
-    /// Drops a frame that is out of the table past all walks that may have found it there.
+    /// Drops a frame that is out of the table after all walks that may have found it.
     pub(super) fn retire(&self, frame: Arc<PageFrame>, collector: &Collector) {
         self.count.fetch_add(1, Ordering::Relaxed);
         frame.count_as_retired(RetiredFrameCount(self.count.clone()));
@@ -79,7 +80,8 @@ impl RetiredFrames {
         }
     }
 
-    /// Lets walks end, if too many frames are retired. The caller holds no guard.
+    /// Waits a limited time for walks to end if too many frames are retired. The caller must not
+    /// hold a guard.
     pub(super) fn wait_for_walks(&self, collector: &Collector) {
         let mut backoff = Backoff::new();
         for _ in 0..WAITS {
@@ -94,12 +96,13 @@ impl RetiredFrames {
 
 fn hand_over(batch: Vec<Arc<PageFrame>>, collector: &Collector) {
     unsafe fn give_back(frame: *mut PageFrame, _: &GracePeriod) {
-        // SAFETY: the collector gives what it was given below: one count of the frame, from `Arc::into_raw`.
+        // SAFETY: the collector passes what it was given below: one count of the frame, from
+        // `Arc::into_raw`.
         drop(unsafe { Arc::from_raw(frame.cast_const()) });
     }
     let guard = collector.enter();
     for frame in batch {
-        // SAFETY: the frame is out of the table, so no walk that begins from now on finds it, and `retire` is called
+        // SAFETY: the frame is out of the table, so no later walk finds it, and `retire` is called
         // once for it, with the count that the table had.
         unsafe { guard.defer_retire(Arc::into_raw(frame).cast_mut(), give_back) };
     }

@@ -1,4 +1,5 @@
-//! The buffer manager against a model: pages of numbers, with a cache so small that every step evicts.
+//! The buffer manager against a model: pages of numbers, with a cache so small that every step
+//! evicts.
 
 mod concurrent;
 
@@ -34,7 +35,7 @@ fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
     buffer.checkpoint(moment, |_| Ok(()), None)
 }
 
-/// The number that a page has, all over it.
+/// Returns the number that fills a page.
 fn number(page: &PageBytes) -> Result<u64, String> {
     let number = u64_at(page.body(), 0);
     if u64_at(page.body(), 4_000) == number { Ok(number) } else { Err("a page of two forms".to_owned()) }
@@ -46,7 +47,7 @@ fn set(page: &mut PageBytes, number: u64) {
 }
 
 fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
-    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Wrong(id, what)))
+    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Damaged(id, what)))
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn pages_are_as_they_were_left(steps in steps(), cache in 16_usize..20) {
+    fn pages_keep_their_contents(steps in steps(), cache in 16_usize..20) {
         let storage = SimStorage::new();
         let mut buffer = open(&storage, cache).unwrap();
         let mut model: BTreeMap<PageId, u64> = BTreeMap::new();
@@ -149,7 +150,8 @@ proptest! {
     }
 }
 
-/// Fills pages, takes a checkpoint, changes all of them and takes another one; the power goes at every operation of the second half.
+/// Fills pages, takes a checkpoint, changes all pages and takes another one. The power is cut at
+/// every operation of the second half.
 #[test]
 fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
     let run = |storage: &SimStorage, cut: Option<u64>| -> crate::Result<u64> {
@@ -196,7 +198,7 @@ fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
 }
 
 #[test]
-fn an_error_at_any_operation_is_told_and_loses_nothing() {
+fn an_error_is_reported_and_loses_nothing() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in 1..80 {
             let storage = SimStorage::new();
@@ -222,11 +224,12 @@ fn an_error_at_any_operation_is_told_and_loses_nothing() {
                     Err(_) => failed += 1,
                 }
             }
-            let told = failed > 0 || buffer.stats().failed_evictions > 0;
-            assert!(told || storage.operations() < at, "at {at}");
+            let reported = failed > 0 || buffer.stats().failed_evictions > 0;
+            assert!(reported || storage.operations() < at, "at {at}");
             storage.no_faults();
             for (id, number) in &model {
-                // After a failed sync nothing that has changed can leave memory; what is not there is read past it.
+                // After a failed sync no changed page can be evicted; missing pages are read
+                // without the cache.
                 assert_eq!(read(&buffer, *id).unwrap(), *number);
             }
         }
@@ -258,13 +261,16 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     });
     assert!(foreign.contains("/db/data is not a disk file of SkeinDB: it has 10 bytes"), "{foreign}");
     let foreign = refused(&|storage| storage.open(path, true).unwrap().write_at(&[b'x'; 8_192], 0).unwrap());
-    assert!(foreign.contains("does not begin as such a file does"), "{foreign}");
+    assert!(foreign.contains("its first bytes are not those of such a file"), "{foreign}");
     let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
-    assert!(version.contains("has format version") && version.contains("this program knows 2"), "{version}");
+    assert!(
+        version.contains("has format version") && version.contains("this program reads version 2"),
+        "{version}"
+    );
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());
     assert!(short.contains("it was cut off"), "{short}");
     let damaged = refused(&|storage| storage.damage(path, 2 * 4096 + 77, &[1]));
-    assert!(damaged.contains("byte 8192: its checksum says"), "{damaged}");
+    assert!(damaged.contains("byte 8192: its checksum is"), "{damaged}");
 }
 
 fn mapping() -> ReadMode {
@@ -272,7 +278,8 @@ fn mapping() -> ReadMode {
     unsafe { ReadMode::mapping() }
 }
 
-/// What is read through the mapping is what was written, also where places were used before by others.
+/// Reads through the mapping return what was written, even if a place was used by another page
+/// before.
 #[test]
 fn pages_can_be_read_from_the_mapped_file() {
     let folder = tempfile::tempdir().unwrap();

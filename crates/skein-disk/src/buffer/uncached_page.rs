@@ -1,4 +1,5 @@
-//! Pages that were read past the cache: because there is no room for them, or so that they do not leave before they have been looked at.
+//! Pages that are read without the cache: because it has no room, or because they must not be
+//! evicted before their use.
 
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
@@ -10,48 +11,50 @@ use crate::page::{PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::PageMemory;
 
-/// A page that was read past the cache. Its place stays its own: so as long as the page's newest form lies there, this is it.
+/// A page that was read without the cache. It keeps its place from being reused. So it is the
+/// page's newest version as long as that version lies at this place.
 #[derive(Debug)]
 pub(super) struct UncachedPage<'b> {
     buffer: &'b BufferManager,
     id: PageId,
     place: PagePlace,
-    /// None once somebody has taken it.
+    /// `None` after the page was taken.
     page: Option<PageMemory>,
 }
 
 impl UncachedPage<'_> {
-    /// The bytes, if this is the page, and nothing newer was written.
+    /// Returns the bytes if this is the newest written version of the page `id`.
     pub(super) fn bytes_of(&self, id: PageId) -> Option<&PageBytes> {
         let newest = self.buffer.table.get(id)?.place();
         self.page.as_deref().filter(|_| self.id == id && newest == Some(self.place))
     }
 
-    /// The bytes, also if they are not the page's any more.
+    /// Returns the bytes, even if there is a newer version.
     pub(super) fn bytes(&self) -> Option<&PageBytes> {
         self.page.as_deref()
     }
 
-    /// The page, to be changed.
+    /// Takes the page for changing.
     pub(super) fn into_copy(mut self) -> Option<PageBuf> {
         self.page.take().map(PageMemory::into_copy)
     }
 
-    /// Brings it to the cache, unless it is there, or there is no room: it was of use, and will be again if it lies on the way to others.
+    /// Moves the page to the cache, unless it is there already or the cache has no room. Pages near
+    /// the root are needed again soon.
     pub(super) fn move_to_cache(mut self) {
         let (buffer, id) = (self.buffer, self.id);
         let Some(entry) = buffer.table.get(id) else { return };
         if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
             return;
         }
-        let came = {
+        let is_stored = {
             let _stripe = lock(buffer.stripe(id));
             let page = self.page.take().filter(|_| entry.place() == Some(self.place));
             page.is_some_and(|page| {
                 BufferManager::install_frame(entry, PageFrame::read(id, page, self.place))
             })
         };
-        if came { lock(&buffer.policy).insert(id) } else { buffer.release_reserved() }
+        if is_stored { lock(&buffer.policy).insert(id) } else { buffer.release_reserved() }
     }
 }
 
@@ -62,8 +65,8 @@ impl Drop for UncachedPage<'_> {
 }
 
 impl BufferManager {
-    /// Reads a page past the cache; none if there is no such page, or it is in memory by now.
-    pub(super) fn read_past(&self, id: PageId) -> Result<Option<UncachedPage<'_>>> {
+    /// Reads a page without the cache. Returns `None` if there is no such page or it is in memory.
+    pub(super) fn read_uncached(&self, id: PageId) -> Result<Option<UncachedPage<'_>>> {
         let Some(entry) = self.table.get(id) else { return Ok(None) };
         let _stripe = lock(self.stripe(id));
         if !entry.frame.load(PROTECT).is_null() {

@@ -1,7 +1,17 @@
-//! Writing: copies of the pages that change, published all at one moment.
+//! Writing: private copies of the pages that change, published all at once.
 //!
-//! There is one writer at a time. It reads pages as they are, since nobody else changes any; what it changes it copies first, and nobody sees the copies until
-//! they are published. A write that is given up, by an error say, leaves nothing behind.
+//! There is one writer at a time, so the pages that it reads do not change. It copies a page before
+//! it changes it, and no other thread sees the copies before they are published. A write that is
+//! dropped, for example after an error, changes nothing.
+//!
+//! A publication has these steps; the first three may fail and then change nothing:
+//!
+//! 1. Check that the copies fit the cache.
+//! 2. Promise a place in the file to each copy, so that it can be written later even if the disk is
+//!    full (`page_file/reservation.rs`).
+//! 3. Reserve room in the cache (`evict.rs`).
+//! 4. Replace all frames in the table, between two increments of `published`.
+//! 5. Retire the old frames and update the policy, the places and the list of changed pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
@@ -17,14 +27,13 @@ use crate::page_buf::PageBuf;
 use crate::page_file::PlaceReservation;
 use crate::{DiskError, Result};
 
-/// What a write only reads is kept up to this share of the cache, and so many pages.
+/// A write keeps pages that it only reads up to this share of the cache and up to this number.
 const READ_SHARE: usize = 8;
 const READ_MOST: usize = 64;
 
-/// What only the writer knows.
+/// The state that only the writer accesses.
 #[derive(Debug, Default)]
 pub(super) struct PageWriterState {
-    /// Ids that no page has.
     pub(super) free: Vec<PageId>,
     /// Pages that have changed since the last checkpoint began.
     pub(super) changed: Vec<PageId>,
@@ -35,17 +44,18 @@ pub(super) struct PageWriterState {
 pub(crate) struct PageWriter<'b> {
     buffer: &'b BufferManager,
     writing: MutexGuard<'b, PageWriterState>,
-    /// The frame that was looked at last. A write may take as long as its caller likes, so it holds no guard (`retired.rs`).
+    /// The frame of the last access. A write may take as long as its caller likes, so it holds no
+    /// guard (`retired_frames.rs`).
     pinned: Option<Arc<PageFrame>>,
     copies: BTreeMap<PageId, PageBuf>,
-    /// Pages that this write has made, and those that it takes away.
+    /// Pages that this write allocated, and pages that it frees.
     made: Vec<PageId>,
     freed: BTreeSet<PageId>,
-    past: Vec<UncachedPage<'b>>,
+    uncached: Vec<UncachedPage<'b>>,
 }
 
 impl BufferManager {
-    /// Begins a write; waits for the one under way.
+    /// Begins a write. Waits for the current one.
     pub(crate) fn write(&self) -> PageWriter<'_> {
         let writing = lock(&self.writing);
         PageWriter {
@@ -55,71 +65,77 @@ impl BufferManager {
             copies: BTreeMap::new(),
             made: Vec::new(),
             freed: BTreeSet::new(),
-            past: Vec::new(),
+            uncached: Vec::new(),
         }
     }
 }
 
 impl PageWriter<'_> {
-    /// A page as it is to be.
+    /// Returns the bytes of a page as this write has changed them.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&PageBytes> {
         self.buffer.file.check_open()?;
         self.check_not_freed(id)?;
         loop {
             if let Some(found) = self.find(id) {
-                // SAFETY: the frame is pinned, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
+                // SAFETY: the frame is pinned, and this write owns its copies and uncached pages.
+                // All stay while the write is borrowed.
                 return Ok(unsafe { found.as_ref() });
             }
-            // Past the cache, so that it does not leave before it has been looked at. It comes to the cache with what is published.
-            match self.buffer.read_past(id)? {
-                Some(past) => self.past.push(past),
-                // A reader may have brought it meanwhile; then it is found, or has left again.
+            // Without the cache, so that the page is not evicted before its use. It moves to the
+            // cache when the write is published.
+            match self.buffer.read_uncached(id)? {
+                Some(uncached) => self.uncached.push(uncached),
+                // A reader may have loaded the page; then `find` finds it, or it was evicted again.
                 None if self.buffer.is_page(id) => {}
                 None => {
-                    return Err(self.buffer.damaged_page(id, "there is no such page, and it is referred to"));
+                    return Err(self
+                        .buffer
+                        .damaged_page(id, "there is no such page, but a pointer leads to it"));
                 }
             }
         }
     }
 
-    /// Looks at a page that is not to be kept for this write.
-    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> Result<T> {
+    /// Passes a page to `look` without keeping it for this write.
+    pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> Result<T> {
         self.check_not_freed(id)?;
         if let Some(copy) = self.copies.get(&id) {
             return Ok(look(copy));
         }
-        // Nobody else changes it.
-        let seen = self.buffer.glance(id, false, look)?;
-        seen.ok_or_else(|| self.buffer.damaged_page(id, "there is no such page, and it is referred to"))
+        // No other thread changes it.
+        let seen = self.buffer.with_page(id, false, look)?;
+        seen.ok_or_else(|| self.buffer.damaged_page(id, "there is no such page, but a pointer leads to it"))
     }
 
     pub(super) fn buffer(&self) -> &BufferManager {
         self.buffer
     }
 
-    /// Whether this write has not taken a page away. Two values of a damaged file may have the same pages: given back twice, its id would be given out twice.
+    /// Errors if this write has freed the page. In a damaged file two values may have the same
+    /// pages; if both freed a page, its id would be allocated twice.
     fn check_not_freed(&self, id: PageId) -> Result<()> {
         if self.freed.contains(&id) {
-            return Err(self.buffer.damaged_page(id, "it was given back, and is referred to"));
+            return Err(self.buffer.damaged_page(id, "it was freed, but a pointer leads to it"));
         }
         Ok(())
     }
 
-    /// Lets go of what was only read so far.
+    /// Releases all pages that were only read.
     pub(super) fn release_reads(&mut self) {
-        self.past.clear();
+        self.uncached.clear();
         self.pinned = None;
     }
 
-    /// Lets go of what was only read so far if that is much: what is read besides the cache counts as what is written does.
+    /// Releases the pages that were only read if there are many. Uncached pages count like copies
+    /// towards the size of the write.
     pub(crate) fn release_many_reads(&mut self) {
-        if self.past.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
+        if self.uncached.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
             self.release_reads();
         }
     }
 
-    /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time; since nobody
-    /// else changes it, a frame that has left is as good.
+    /// Returns a page if it was copied, is in memory, or was read for this write. Other threads may
+    /// evict it at any time. No other thread changes it, so an evicted frame is still current.
     fn find(&mut self, id: PageId) -> Option<NonNull<PageBytes>> {
         if let Some(copy) = self.copies.get(&id) {
             return Some(NonNull::from(&**copy));
@@ -132,11 +148,11 @@ impl PageWriter<'_> {
                 frame.count_use();
                 Some(NonNull::from(&*frame.bytes))
             }
-            None => self.past.iter().find_map(|past| past.bytes_of(id)).map(NonNull::from),
+            None => self.uncached.iter().find_map(|uncached| uncached.bytes_of(id)).map(NonNull::from),
         }
     }
 
-    /// A page, to be changed.
+    /// Returns the bytes of a page for changing.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut PageBytes> {
         if !self.copies.contains_key(&id) {
             let copy = self.copy(id)?;
@@ -148,18 +164,19 @@ impl PageWriter<'_> {
             .ok_or_else(|| self.buffer.damaged_page(id, "it was not copied"))
     }
 
-    /// A copy of a page. One that was read for this write alone is taken instead.
+    /// Returns a copy of a page. If the page was read for this write alone, takes that page
+    /// instead.
     fn copy(&mut self, id: PageId) -> Result<PageBuf> {
-        // Reads it, if nobody has.
+        // Reads the page if it was not read before.
         self.page(id)?;
-        let read = self.past.iter().position(|past| past.bytes_of(id).is_some());
-        match read.and_then(|at| self.past.swap_remove(at).into_copy()) {
+        let read = self.uncached.iter().position(|uncached| uncached.bytes_of(id).is_some());
+        match read.and_then(|at| self.uncached.swap_remove(at).into_copy()) {
             Some(taken) => Ok(taken),
             None => Ok(PageBuf::copy_of(self.page(id)?)),
         }
     }
 
-    /// A new page.
+    /// Allocates a page.
     pub(crate) fn make(&mut self, kind: DiskPageKind) -> Result<PageId> {
         let free = self.writing.free.pop();
         let id = free.or_else(|| self.buffer.table.grow());
@@ -169,7 +186,7 @@ impl PageWriter<'_> {
         Ok(id)
     }
 
-    /// Takes a page away.
+    /// Frees a page.
     pub(crate) fn free(&mut self, id: PageId) {
         self.copies.remove(&id);
         match self.made.iter().position(|made| *made == id) {
@@ -181,7 +198,8 @@ impl PageWriter<'_> {
         }
     }
 
-    /// What it is that stopped this write. It is to be given up then: some of it may be done.
+    /// Returns the error for a stopped walk. The write must be dropped then, because it may be
+    /// incomplete.
     pub(crate) fn fault(&self, stop: WalkStop) -> DiskError {
         match stop.into_damage() {
             Ok((id, what)) => self.buffer.damaged_page(id, &what),
@@ -189,35 +207,36 @@ impl PageWriter<'_> {
         }
     }
 
-    /// Pages that this write keeps in memory besides the cache: copies, and what was read past it.
+    /// Returns how many pages this write keeps in memory besides the cache: copies and uncached
+    /// pages.
     pub(crate) fn pages(&self) -> usize {
-        self.copies.len() + self.past.len()
+        self.copies.len() + self.uncached.len()
     }
 
-    /// Pages that this write changes, or makes.
+    /// Returns how many pages this write changes or allocates.
     pub(crate) fn copies(&self) -> usize {
         self.copies.len()
     }
 
-    /// Pages of the cache, which a write has to fit.
+    /// Returns the pages of the cache; a write must not use more.
     pub(crate) fn cache(&self) -> usize {
         self.buffer.cache
     }
 
-    /// Publishes all changes at one moment.
+    /// Publishes all changes at once.
     ///
     /// # Errors
-    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
-    /// file cannot be written. Nothing is changed then.
+    /// The write changes more pages than the cache has, the file cannot grow by a place for each of
+    /// them, or no page can be evicted because the file cannot be written. Nothing is changed then.
     pub(crate) fn publish(self) -> Result<()> {
         self.publish_then(|| ())
     }
 
-    /// The same; `published` is called once they are, before anybody else writes, or begins a checkpoint.
+    /// Publishes all changes at once, then calls `published` before another write or a checkpoint
+    /// begins.
     ///
     /// # Errors
-    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
-    /// file cannot be written. Nothing is changed then.
+    /// As [`publish`](Self::publish).
     pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
         let buffer = self.buffer;
         let count = self.copies.len();
@@ -245,31 +264,33 @@ impl PageWriter<'_> {
         let old = self.swap_frames(&new, &freed);
         self.note_published(&new, &freed, &old);
         published();
-        self.past.drain(..).for_each(UncachedPage::move_to_cache);
+        self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
         Ok(())
     }
 
-    /// Puts frames into the table, and takes those of freed pages out; returns what was there.
+    /// Stores the new frames in the table and removes those of freed pages. Returns the previous
+    /// frames.
     fn swap_frames(&self, new: &[(PageId, *mut PageFrame)], freed: &[PageId]) -> Vec<*mut PageFrame> {
         let buffer = self.buffer;
         let _publishing = lock(&buffer.publishing);
-        // Relaxed, and the fence: nobody who sees what is exchanged below sees less than the odd number.
+        // Relaxed, with the fence: a thread that sees one of the frames swapped below also sees the
+        // odd number.
         buffer.published.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
         let none = freed.iter().map(|id| (*id, ptr::null_mut()));
         let all = new.iter().copied().chain(none);
         let old = all.map(|(id, frame)| match buffer.table.get(id) {
-            // Release, and more: the bytes of the frame are there for who finds it.
+            // Release at least: a thread that finds the frame sees its bytes.
             Some(entry) => entry.frame.swap(frame, Ordering::SeqCst),
             None => ptr::null_mut(),
         });
         let old = old.collect();
-        // Release: pairs with the Acquire at the begin of a walk.
+        // Release: pairs with the Acquire at the start of a walk.
         buffer.published.fetch_add(1, Ordering::Release);
         old
     }
 
-    /// Keeps the books after an exchange.
+    /// Updates policy, room and places after the publication.
     fn note_published(&mut self, new: &[(PageId, *mut PageFrame)], freed: &[PageId], old: &[*mut PageFrame]) {
         let buffer = self.buffer;
         for (&(id, _), &frame) in new.iter().zip(old) {
@@ -298,7 +319,7 @@ impl PageWriter<'_> {
 
     fn note_change(&mut self, id: PageId) {
         if let Some(entry) = self.buffer.table.get(id)
-            // Relaxed: under the writer's lock, as a checkpoint that takes it back is.
+            // Relaxed: under the writer's lock, like the checkpoint that clears the flag.
             && !entry.changed.swap(true, Ordering::Relaxed)
         {
             self.writing.changed.push(id);
@@ -308,7 +329,7 @@ impl PageWriter<'_> {
 
 impl Drop for PageWriter<'_> {
     fn drop(&mut self) {
-        // What was not published never was.
+        // The ids of unpublished pages are free again.
         let made = std::mem::take(&mut self.made);
         self.writing.free.extend(made);
     }

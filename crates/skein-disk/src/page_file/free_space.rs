@@ -1,12 +1,14 @@
-//! Places of the file, and how many reasons there are for each to be kept.
+//! The free-space map: how many reasons there are to keep each place of the file.
 //!
-//! A place is kept for the page whose present form lies there, for the last header that leads to it, and for a checkpoint under way that will. It is free when there
-//! is no reason left. The file keeps no list of free places: what no header leads to is free, and is found out when the file is opened.
+//! A place is kept for a page whose current version lies there, for the last header that leads to
+//! it, and for a running checkpoint that will. A place without a reason is free. The file stores no
+//! list of free places: when it is opened, every place that no header leads to is free.
 //!
 //! # Invariant
-//! A place with a reason is never free. Each reader past the cache and each frame of a mapped page has a reason of its
-//! own, so their number has no bound but memory. A count that has reached [`FOR_GOOD`] stays there: the place is never
-//! used again before the file is opened anew, which is no harm, where a count that wraps would give it away.
+//! A place with a reason is never free. Each uncached page and each frame of a mapped page has a
+//! reason of its own, so only memory limits their number. A count that reaches [`SATURATED`] stays
+//! there, and the place is not reused before the file is opened again. That does no harm, while a
+//! count that wraps would free a place in use.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,48 +17,51 @@ use super::{GROWTH, HEADERS, PageFile};
 use crate::page::PagePlace;
 use crate::{DiskError, Result};
 
-/// A count of reasons that is not known any more, and so never falls.
-const FOR_GOOD: u32 = u32::MAX;
+/// A count of reasons that is no longer exact, and therefore never decreases.
+const SATURATED: u32 = u32::MAX;
 
-/// Which places are free.
+/// The free places, and the reasons to keep the others.
 #[derive(Debug)]
 pub(crate) struct FreeSpaceMap {
-    /// How many reasons there are, by place.
+    /// The number of reasons for each place.
     reasons: Vec<u32>,
     free: BinaryHeap<Reverse<u32>>,
-    /// How many of the free ones are promised (`reservation.rs`).
+    /// How many of the free places are promised (`reservation.rs`).
     reserved: usize,
-    /// Why the file did not grow when it was to last, and how many free places were wanted besides the promised ones.
+    /// The last failure to grow the file, and how many free places were needed besides the promised
+    /// ones.
     no_room: Option<(usize, DiskError)>,
 }
 
 impl FreeSpaceMap {
-    /// The places of a file of so many pages, all but the headers' free until [`keep`](Self::keep) says otherwise and [`settle`](Self::settle) ends that.
+    /// Returns the map for a file of this many pages, with only the headers in use. The caller adds
+    /// reasons with [`keep`](Self::keep) and ends with [`collect_free`](Self::collect_free).
     pub(crate) fn of_file(pages: u32) -> Self {
         let mut reasons = vec![0; pages as usize];
         reasons.iter_mut().take(HEADERS as usize).for_each(|count| *count = 1);
         Self { reasons, free: BinaryHeap::new(), reserved: 0, no_room: None }
     }
 
-    /// Gathers the free places.
+    /// Rebuilds the heap of free places.
     pub(crate) fn collect_free(&mut self) {
         let places = (0..).zip(&self.reasons);
         self.free = places.filter(|(_, reasons)| **reasons == 0).map(|(place, _)| Reverse(place)).collect();
     }
 
-    /// A place that was free and not promised, with one reason. The file grows if there is none.
+    /// Takes a free place that is not promised, with one reason. Grows the file if necessary.
     pub(crate) fn take(&mut self, file: &PageFile) -> Result<PagePlace> {
         self.grow_until_free(file, 1)?;
         self.pop()
     }
 
-    /// A place that was promised, with one reason.
+    /// Takes a promised place, with one reason.
     pub(super) fn take_reserved(&mut self) -> Result<PagePlace> {
         self.unreserve();
         self.pop()
     }
 
-    /// Promises so many places, and sees that there are as many more as `lists`.
+    /// Promises `count` places, and ensures that `lists` more are free. Grows the file if
+    /// necessary.
     pub(super) fn reserve(&mut self, file: &PageFile, count: usize, lists: usize) -> Result<()> {
         self.grow_until_free(file, count + lists)?;
         self.reserved += count;
@@ -68,13 +73,13 @@ impl FreeSpaceMap {
         self.reserved -= 1;
     }
 
-    /// One reason less for a place that has no other, and a promise of it instead.
+    /// Turns a place with a single reason into a promise.
     pub(super) fn release_to_promise(&mut self, place: PagePlace) {
         self.release(place);
         self.reserved += 1;
     }
 
-    /// Lets the file grow until it has so many free places besides the promised ones.
+    /// Grows the file until it has this many free places besides the promised ones.
     fn grow_until_free(&mut self, file: &PageFile, count: usize) -> Result<()> {
         while self.free.len() < self.reserved + count {
             let pages = self.reasons.len() as u32;
@@ -86,7 +91,7 @@ impl FreeSpaceMap {
             self.reasons.resize(more as usize, 0);
             self.free.extend((pages..more).map(Reverse));
         }
-        // A smaller write may find room where a larger one found none.
+        // A smaller write may fit where a larger one failed.
         self.no_room = self.no_room.take().filter(|(wanted, _)| *wanted > count);
         Ok(())
     }
@@ -99,7 +104,8 @@ impl FreeSpaceMap {
         Ok(PagePlace(place))
     }
 
-    /// One more reason to keep a place; false if the file has no such place, or a header lies there.
+    /// Adds a reason to keep a place. Returns false if the file has no such place or a header lies
+    /// there.
     #[must_use]
     pub(crate) fn keep(&mut self, place: PagePlace) -> bool {
         match self.reasons.get_mut(place.0 as usize) {
@@ -111,25 +117,25 @@ impl FreeSpaceMap {
         }
     }
 
-    /// Whether a place of the file has a reason to be kept.
+    /// Returns whether a place has a reason to be kept.
     pub(crate) fn is_kept(&self, place: PagePlace) -> bool {
         self.reasons.get(place.0 as usize).is_some_and(|reasons| *reasons > 0)
     }
 
-    /// One more reason to keep a place that was taken.
+    /// Adds a reason to keep a place that has one already.
     pub(crate) fn retain(&mut self, place: PagePlace) {
         let reasons = &mut self.reasons[place.0 as usize];
         *reasons = reasons.saturating_add(1);
     }
 
-    /// One reason less.
+    /// Removes a reason.
     ///
     /// # Panics
-    /// If the place has none: then the books are wrong, and no place could be given away safely.
+    /// If the place has no reason: then the counts are wrong, and no place could be reused safely.
     pub(crate) fn release(&mut self, place: PagePlace) {
         let reasons = &mut self.reasons[place.0 as usize];
-        assert!(*reasons > 0, "place {} has no reason to be kept that could go", place.0);
-        if *reasons != FOR_GOOD {
+        assert!(*reasons > 0, "place {} has no reason that could be removed", place.0);
+        if *reasons != SATURATED {
             *reasons -= 1;
             if *reasons == 0 {
                 self.free.push(Reverse(place.0));
@@ -137,14 +143,14 @@ impl FreeSpaceMap {
         }
     }
 
-    /// The place after the last one that is kept.
+    /// Returns the place behind the last one in use.
     pub(crate) fn end(&self) -> u32 {
         self.reasons.iter().rposition(|reasons| *reasons > 0).map_or(0, |last| last as u32 + 1)
     }
 
-    /// Cuts the file off where nothing is kept from there on, in steps in which it grows.
+    /// Cuts the file off behind the last place in use, rounded up to the step of growth.
     pub(crate) fn truncate_file(&mut self, file: &PageFile) -> Result<()> {
-        // As many places as are promised stay, wherever the free ones are.
+        // Leaves as many places as are promised, wherever the free ones are.
         let pages = (self.end() + self.reserved as u32).next_multiple_of(GROWTH);
         if (pages as usize) < self.reasons.len() {
             file.cut(pages)?;
@@ -154,13 +160,14 @@ impl FreeSpaceMap {
         Ok(())
     }
 
-    /// Why the file could not grow, as long as it has not the free places that were wanted then.
+    /// Returns the last failure to grow the file, as long as the free places that were needed then
+    /// are missing.
     pub(crate) fn no_room(&self) -> Option<DiskError> {
         let (count, error) = self.no_room.as_ref()?;
         (self.free.len() < self.reserved + count).then(|| error.clone())
     }
 
-    /// Pages of the file, and how many of them are free.
+    /// Returns the number of pages of the file and of free ones.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.reasons.len() as u32, self.free.len() as u32)
     }
@@ -170,11 +177,12 @@ impl FreeSpaceMap {
 mod tests {
     use super::*;
 
-    /// Incident: reasons were counted in a byte, without a check. Consequence: at 256 of them (readers past a small
-    /// cache, or frames that wait for a grace period) a place in use counted as free, and another page was written over
-    /// it: wrong answers, which the next checkpoint made permanent. Fix: the count is wide, and stays at its end for good.
+    /// Incident: reasons were counted in an unchecked byte. Consequence: with 256 reasons (uncached
+    /// readers beside a small cache, or frames in a grace period) a place in use counted as free,
+    /// and another page overwrote it. Reads returned wrong values, and the next checkpoint made
+    /// them permanent. Fix: the count is wide, and stays at its maximum.
     #[test]
-    fn a_place_stays_kept_however_many_reasons_it_has() {
+    fn a_place_is_kept_with_any_number_of_reasons() {
         let mut places = FreeSpaceMap::of_file(4);
         let place = PagePlace(3);
         assert!(places.keep(place));
@@ -188,9 +196,9 @@ mod tests {
         assert_eq!(places.counts(), (4, 1));
         places.release(place);
         assert_eq!((places.counts(), places.is_kept(place)), ((4, 2), false));
-        places.reasons[3] = FOR_GOOD - 1;
+        places.reasons[3] = SATURATED - 1;
         (0..5).for_each(|_| places.retain(place));
         (0..10).for_each(|_| places.release(place));
-        assert!(places.is_kept(place), "a count that is not known never falls");
+        assert!(places.is_kept(place), "a saturated count never decreases");
     }
 }

@@ -1,20 +1,25 @@
 //! The header: the state of the whole file.
 //!
 //! ```text
-//!   0         8         12         16           24        40         48      56      60        64
-//!   │ magic 8 │ format  │ checksum │ generation │ id 16   │ sequence │ epoch │ pages │ catalog │ directories, 4 bytes each
+//!   0        magic 8            │  8   format 4      │ 12  checksum 4
+//!   16       generation 8       │ 24   database 16   │ 40  sequence 8
+//!   48       epoch 8            │ 56   pages 4       │ 60  catalog 4
+//!   64       keys 8             │ 72   directories, 4 bytes each
 //! ```
 //!
-//! `sequence` is the last write that the pages have, and `epoch` the first one of the log that may have later ones. `pages` is how many page ids there are, and
-//! `catalog` the page where the catalog begins. `keys` is how many keys the pages have. A directory has the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
+//! - `sequence`: the number of the last write in the pages.
+//! - `epoch`: the first epoch of the log that may have later writes.
+//! - `pages`: the number of page ids.
+//! - `catalog`: the first page of the catalog.
+//! - `keys`: the number of keys in the pages.
+//! - A directory holds the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
 
 use super::PageFile;
 use crate::page::{PAGE, PageId, PagePlace, u32_at, u64_at};
 use crate::{DiskError, Result};
 
-/// How many headers there are.
 pub(crate) const HEADERS: u32 = 2;
-/// Places in a directory, or in a map.
+/// Places in a directory or in a map.
 pub(crate) const PER_PAGE: u32 = 1000;
 
 const MAGIC: [u8; 8] = *b"SKEINDSK";
@@ -25,7 +30,7 @@ const KEYS: usize = 64;
 const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileHeader {
     pub(crate) generation: u64,
@@ -35,19 +40,17 @@ pub(crate) struct FileHeader {
     pub(crate) pages: u32,
     pub(crate) catalog: u32,
     pub(crate) keys: u64,
-    /// Where the directories are.
     pub(crate) directories: Vec<PagePlace>,
-    /// Where the header itself was read.
+    /// The place where this header was read.
     pub(crate) place: PagePlace,
 }
 
 impl FileHeader {
-    /// The page where the catalog begins.
     pub(crate) fn catalog(&self) -> PageId {
         PageId(self.catalog)
     }
 
-    /// The bytes of its page.
+    /// Encodes the header as a page.
     pub(super) fn bytes(&self) -> [u8; PAGE] {
         let mut head = Vec::with_capacity(PAGE);
         head.extend(MAGIC);
@@ -68,10 +71,10 @@ impl FileHeader {
         page
     }
 
-    /// What the bytes of a header's page say.
+    /// Decodes a header's page.
     pub(super) fn parse(page: &[u8; PAGE], place: PagePlace, file: &PageFile) -> Result<Self> {
         if !page.starts_with(&MAGIC) {
-            return Err(file.not_ours("it does not begin as such a file does".to_owned()));
+            return Err(file.foreign_file("its first bytes are not those of such a file".to_owned()));
         }
         let format = u32_at(page, 8);
         if format != FORMAT {
@@ -81,12 +84,12 @@ impl FileHeader {
         let generation = u64_at(page, 16);
         let damaged = |what: &str| Err(file.damaged(place, what.to_owned()));
         if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
-            return damaged("the header's checksum does not match it");
+            return damaged("the header's checksum does not match its bytes");
         }
         let pages = u32_at(page, 56);
         let count = pages.div_ceil(PER_PAGE).div_ceil(PER_PAGE) as usize;
         if count > DIRECTORIES_MOST {
-            return damaged("the header has more pages than there can be");
+            return damaged("the header counts more pages than a file can have");
         }
         let directories =
             (0..count).map(|number| PagePlace(u32_at(page, DIRECTORIES + 4 * number))).collect();

@@ -1,39 +1,44 @@
-//! The two headers: one is written after the other, so that either of them may be damaged.
+//! The two headers: they are written one after the other, so one of them may be damaged at any
+//! time.
 //!
 //! ```text
-//!   before a checkpoint ends            n     n          damage at one: the other has the state
-//!   written, synced                     n+1   n          a crash leaves n+1, or a torn header and n
-//!   written, synced: the checkpoint     n+1   n+1        damage at one: the other has the state
-//!   has ended; what only n led to is free
+//!                                           header A   header B
+//!   before the end of a checkpoint          n          n
+//!   one header written and synced           n+1        n
+//!   other header written and synced         n+1        n+1       the checkpoint has ended
 //! ```
 //!
+//! In the first and last state, the file survives damage of either header. A crash in the middle
+//! leaves n+1, or a torn header and n.
+//!
 //! # Invariants
-//! 1. A header is written only while the other one is whole, and durable.
-//! 2. Once a checkpoint has ended, both headers are of its state. So one that is damaged at rest costs nothing, whether a log
-//!    has later writes or none; and a whole header that is older than the other one is of a checkpoint that never ended.
-//! 3. What a header leads to is written over only after both are of a later state.
+//! 1. A header is written only while the other one is intact and durable.
+//! 2. When a checkpoint has ended, both headers have its state. So damage of one header at rest
+//!    loses nothing, whether or not the log has later writes. An intact header that is older than
+//!    the other one belongs to a checkpoint that never ended.
+//! 3. A page that a header leads to is overwritten only when both headers have a later state.
 
 use super::header::{FileHeader, HEADERS};
 use super::{DiskError, PageFile, PagePlace, Result};
 use crate::page::PAGE;
 
 impl PageFile {
-    /// Makes a state the file's, in both headers; the one at `first` becomes it first. The other one is whole. If that fails,
-    /// nothing is written any more.
+    /// Writes a header to both places, first to `first`. The header at the other place must be
+    /// intact. If this fails, all later writes are refused.
     pub(crate) fn write_headers(&self, header: &FileHeader, first: PagePlace) -> Result<()> {
         for place in [first, PagePlace(HEADERS - 1 - first.0)] {
             let written = self.write_raw(place, &header.bytes());
-            self.gate.or_stop(written)?;
+            self.gate.stop_on_error(written)?;
             self.sync()?;
         }
         Ok(())
     }
 
-    /// The newest header that is whole.
+    /// Returns the newest intact header.
     pub(crate) fn header(&self) -> Result<FileHeader> {
         let len = self.file.len().map_err(|error| DiskError::io("read the length of", &self.path, &error))?;
         if len < u64::from(HEADERS) * PAGE as u64 {
-            return Err(self.not_ours(format!("it has {len} bytes, and the headers alone have more")));
+            return Err(self.foreign_file(format!("it has {len} bytes, fewer than its headers")));
         }
         let mut newest: Option<FileHeader> = None;
         let mut wrong = None;
@@ -47,10 +52,11 @@ impl PageFile {
                 Err(error) => wrong = wrong.or(Some(error)),
             }
         }
-        newest.ok_or_else(|| wrong.unwrap_or_else(|| self.not_ours("it has no header".to_owned())))
+        newest.ok_or_else(|| wrong.unwrap_or_else(|| self.foreign_file("it has no header".to_owned())))
     }
 
-    /// A header that is there and not whole, if one is: that of a checkpoint that was never ended, or a damaged one.
+    /// Returns the place of a header that exists but is not intact: a checkpoint did not end, or
+    /// the header is damaged. Returns `None` if both are intact.
     pub(crate) fn unfinished_header(&self) -> Result<Option<PagePlace>> {
         for place in (0..HEADERS).map(PagePlace) {
             let page = self.read_raw(place)?;

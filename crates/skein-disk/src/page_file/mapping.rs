@@ -1,20 +1,23 @@
-//! The file as memory: how the paper reads it (section 2.1).
+//! The file mapped into memory, as the paper reads it (section 2.1).
 //!
 //! ```text
-//!   places    │ 0 ............ 262,143 │ 262,144 ............ │ ...        parts of 1 GiB, each mapped when it is first read
+//!   places    │ 0 ............ 262,143 │ 262,144 ............ │ ...
+//!             └ part of 1 GiB ─────────┴ mapped when it is first read
 //! ```
 //!
-//! The mapping is for reading alone: through one that can be written, the system may write a page back before the log has its record, and an error becomes a
-//! signal. That second thing is so for reading, too: a page that cannot be read, or a file that somebody cuts off, ends the process (SIGBUS). So
-//! reading by calls is the default, and this is an option.
+//! The mapping is read-only. Through a writable mapping the system could write a page back before
+//! its log record, and an error would become a signal. A read has the second problem, too: a page
+//! that cannot be read, or a file that is cut off, ends the process (SIGBUS). So reading by calls
+//! is the default, and the mapping is an option.
 //!
 //! # Invariants
 //! 1. A part stays mapped as long as a page of it is in use.
-//! 2. A page in use has a reason to be kept in its place (`places.rs`), so nobody writes there: the bytes do not change. Nor does the
-//!    system change them after a failed sync: only places that were synced are mapped (`unsynced.rs`).
-//! 3. The folder stays locked until the store is dropped, so that no other store writes there while a read that was under
-//!    way when this one was closed looks at a page. The promise of [`Reading::mapping`](super::Reading::mapping) keeps away
-//!    all others.
+//! 2. A page in use has a reason to keep its place (`free_space.rs`), so nobody overwrites it. The
+//!    system does not change its bytes after a failed sync either, because only synced places are
+//!    read through the mapping (`unsynced.rs`).
+//! 3. The folder stays locked until the store is dropped. So no other store writes to the file
+//!    while a read that began before `close` uses a page. The promise of
+//!    [`ReadMode::mapping`](super::ReadMode::mapping) excludes all other writers.
 
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex};
@@ -33,7 +36,7 @@ const PART: u32 = 1 << 18;
 #[derive(Debug)]
 struct MappedPart(NonNull<PageBytes>);
 
-// SAFETY: memory that nobody writes, and that is given back once.
+// SAFETY: nobody writes to the memory, and it is unmapped once.
 unsafe impl Send for MappedPart {}
 // SAFETY: as above.
 unsafe impl Sync for MappedPart {}
@@ -46,11 +49,10 @@ impl MappedPart {
             std::io::Error::new(std::io::ErrorKind::Unsupported, "this storage cannot be mapped into memory")
         })?;
         let offset = u64::from(number) * Self::LEN as u64;
-        // SAFETY: the system chooses where, so nothing is there yet.
+        // SAFETY: the system selects the address, so nothing is overwritten.
         let mapped =
             unsafe { mmap(ptr::null_mut(), Self::LEN, ProtFlags::READ, MapFlags::SHARED, file, offset) }?;
-        // A hint: what is read comes in no order.
-        // SAFETY: just mapped.
+        // SAFETY: just mapped. The advice is a hint: pages are read in random order.
         _ = unsafe { madvise(mapped, Self::LEN, Advice::Random) };
         NonNull::new(mapped.cast()).map(Self).ok_or_else(|| std::io::Error::other("mapped at address 0"))
     }
@@ -58,17 +60,17 @@ impl MappedPart {
 
 impl Drop for MappedPart {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length, and nobody uses a page of it (invariant 1).
+        // SAFETY: mapped in `new` with this length, and no page of it is in use (invariant 1).
         _ = unsafe { munmap(self.0.as_ptr().cast(), Self::LEN) };
     }
 }
 
-/// The parts that are mapped.
 #[derive(Debug, Default)]
 pub(super) struct FileMapping(Mutex<Vec<Option<Arc<MappedPart>>>>);
 
 impl FileMapping {
-    /// The page at a place of a file, which has so many pages. A reason to keep the place is the page's from now on.
+    /// Returns the page at a place of the file, which must be within the file. The returned page
+    /// holds a reason to keep the place.
     pub(super) fn page(
         &self,
         file: &dyn StorageFile,
@@ -103,7 +105,8 @@ pub(crate) struct MappedPage {
 impl MappedPage {
     #[inline]
     pub(super) fn bytes(&self) -> &PageBytes {
-        // SAFETY: in the part, which is mapped (invariant 1), and whose bytes here do not change (invariant 2); any bytes make a page.
+        // SAFETY: the page lies in the part, which is mapped (invariant 1), and its bytes do not
+        // change (invariant 2). Any bytes are a valid page.
         unsafe { self.part.0.add(self.at).as_ref() }
     }
 }

@@ -1,14 +1,19 @@
-//! The file: pages at places, and two headers.
+//! The page file: two headers and pages at places. A checkpoint replaces its state atomically.
 //!
 //! ```text
-//!   place 0      header          both have the file's state; while a checkpoint ends, one of them has what was before (`headers.rs`)
-//!   place 1      header
-//!   place 2 ...  pages, in any order: where each is, the maps say                            header ─► directories ─► maps ─► places of pages
+//!   place 0, 1    headers, both with the same state between checkpoints (headers.rs)
+//!   place 2 ...   pages in any order:   header ─► directories ─► maps ─► places of pages
 //! ```
 //!
-//! Nothing that the last header leads to is ever written over. Pages that change go to free places, and so do the maps that say so; then a header is
-//! written, and that is the moment at which the file is the new one (shadow pages). So a torn write, or none, or writes in another order, harm what nobody
-//! reads. The file grows 1,024 pages at a time (section 2.1).
+//! No page that the last header leads to is overwritten. Changed pages are written to free places,
+//! and so are the maps that lead to them. The write of a header then makes them the file's state
+//! (shadow pages). So a torn, missing or reordered write damages only pages that nothing leads to.
+//! The file grows by 1,024 pages at a time (section 2.1).
+//!
+//! Read `header.rs` and `headers.rs` first, then `free_space.rs` and `reservation.rs` (places),
+//! `gate.rs` and `unsynced.rs` (failures), and `read_mode.rs` and `mapping.rs` (reading).
+//!
+//! Design: `docs/design/disk.md`.
 
 mod free_space;
 mod gate;
@@ -38,10 +43,10 @@ use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::{DiskError, Result};
 
-/// Pages by which the file grows.
+/// The step of the file's growth, in pages.
 pub(crate) const GROWTH: u32 = 1024;
 
-/// A page that was read, or made.
+/// The memory of a page: mapped from the file or owned.
 #[derive(Debug)]
 pub(crate) enum PageMemory {
     Owned(PageBuf),
@@ -49,7 +54,7 @@ pub(crate) enum PageMemory {
 }
 
 impl PageMemory {
-    /// The page, to be changed.
+    /// Returns the page for changing.
     pub(crate) fn into_copy(self) -> PageBuf {
         match self {
             Self::Owned(bytes) => bytes,
@@ -82,7 +87,7 @@ pub(crate) struct PageFile {
 }
 
 impl PageFile {
-    /// The file, under the name that it has now.
+    /// Notes that the file was renamed.
     pub(crate) fn renamed(self, path: &Path) -> Self {
         Self { path: path.to_owned(), ..self }
     }
@@ -99,12 +104,12 @@ impl PageFile {
         Self { file, path: path.to_owned(), reading: ReadMode::Calls, mapping, unsynced, gate }
     }
 
-    /// The file, read this way from now on.
+    /// Sets how pages are read.
     pub(crate) fn read_by(self, reading: ReadMode) -> Self {
         Self { reading, ..self }
     }
 
-    /// Opens the file; none if there is no such file.
+    /// Opens the file. Returns `None` if it does not exist.
     pub(crate) fn open(storage: &dyn Storage, path: &Path, writable: bool) -> Result<Option<Self>> {
         match storage.open(path, writable) {
             Ok(file) => Ok(Some(Self::new(file, path))),
@@ -117,39 +122,41 @@ impl PageFile {
         &self.path
     }
 
-    /// The file's length, in whole pages.
+    /// Returns the file's length in whole pages.
     pub(crate) fn pages(&self) -> Result<u32> {
         let len = self.file.len().map_err(|error| DiskError::io("read the length of", &self.path, &error))?;
-        u32::try_from(len / PAGE as u64).map_err(|_| self.not_ours(format!("it has {len} bytes")))
+        u32::try_from(len / PAGE as u64).map_err(|_| self.foreign_file(format!("it has {len} bytes")))
     }
 
-    pub(crate) fn not_ours(&self, why: String) -> DiskError {
+    pub(crate) fn foreign_file(&self, why: String) -> DiskError {
         DiskError::NotADiskFile { path: self.path.clone(), why }
     }
 
-    /// What is wrong with the page at a place.
     pub(crate) fn damaged(&self, place: PagePlace, what: String) -> DiskError {
         DiskError::Damaged { path: self.path.clone(), offset: offset_of(place), what }
     }
 
-    /// Reads the page at a place, which is to be this one.
+    /// Reads the page at a place. Errors if it is not page `id`.
     pub(crate) fn read(&self, place: PagePlace, id: PageId) -> Result<PageBuf> {
         let page = self.read_raw(place)?;
         self.verify(place, id, &page)?;
         Ok(page)
     }
 
-    /// Whether it is the page that was written last, and the file has not been another process's meanwhile.
+    /// Checks that these are the last bytes written to the place, and that the file was not closed
+    /// during the read.
     fn verify(&self, place: PagePlace, id: PageId, page: &PageBytes) -> Result<()> {
         self.gate.check_open(&self.path)?;
         if !self.unsynced.is_as_written(place, page) {
-            let what = "it is not what was written last; a sync of the file failed, or the disk lost it";
+            let what =
+                "its bytes are not those written last; a sync of the file failed, or the disk lost the write";
             return Err(self.damaged(place, what.to_owned()));
         }
         page.verify(id).map_err(|what| self.damaged(place, what))
     }
 
-    /// Reads the page at a place, which is to be this one, in the way that was chosen. The place has a reason to be kept.
+    /// Reads the page at a place in the selected mode. Errors if it is not page `id`. The caller
+    /// must hold a reason to keep the place.
     pub(crate) fn page(
         &self,
         place: PagePlace,
@@ -157,8 +164,9 @@ impl PageFile {
         places: &Arc<Mutex<FreeSpaceMap>>,
     ) -> Result<PageMemory> {
         match self.reading {
-            // What is not synced is not mapped either: if a sync fails, its bytes may change.
-            ReadMode::Mapping(_) if !self.unsynced.has(place) => {
+            // Unsynced pages are not read through the mapping: their bytes may change if a sync
+            // fails.
+            ReadMode::Mapping(_) if !self.unsynced.contains(place) => {
                 let mapped = self.mapping.page(&*self.file, place, places);
                 let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
                 self.verify(place, id, mapped.bytes())?;
@@ -177,70 +185,71 @@ impl PageFile {
         }
     }
 
-    /// Writes a page at a place, with its checksum.
+    /// Writes a page to a place, with its checksum.
     pub(crate) fn write(&self, place: PagePlace, page: &PageBytes) -> Result<()> {
         let mut sealed = page.clone();
         sealed.seal();
         self.write_raw(place, &sealed.0)?;
-        self.unsynced.wrote(place, &sealed);
+        self.unsynced.note_written(place, &sealed);
         Ok(())
     }
 
     fn write_raw(&self, place: PagePlace, bytes: &[u8; PAGE]) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .write_at(bytes, offset_of(place))
             .map_err(|error| DiskError::io("write", &self.path, &error))
     }
 
-    /// Makes the file so many pages long, without holes; a disk that is full says so now.
+    /// Extends the file to this many pages without holes, so that a full disk is reported now.
     pub(crate) fn grow(&self, pages: u32) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .allocate(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("grow", &self.path, &error))
     }
 
-    /// Cuts the file off after so many pages.
+    /// Cuts the file off after this many pages.
     pub(crate) fn cut(&self, pages: u32) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         self.file
             .set_len(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("cut off", &self.path, &error))
     }
 
-    /// Whether it may be read.
+    /// Checks that the file is open.
     ///
     /// # Errors
-    /// It was closed.
+    /// The file is closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.gate.check_open(&self.path)
     }
 
-    /// Whether writes go on.
+    /// Checks that writes are accepted.
     ///
     /// # Errors
-    /// A failed sync has stopped them; the file was closed.
+    /// A failed sync has stopped writes, or the file is closed.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.gate.enter(&self.path).map(|_| ())
     }
 
-    /// Why writes are stopped for good, if they are.
+    /// Returns the error that has stopped writes permanently, if there is one.
     pub(crate) fn stopped(&self) -> Option<DiskError> {
         self.gate.stopped(&self.path)
     }
 
-    /// Ends all use of the file: it may be another process's from now on.
+    /// Ends all use of the file; afterwards another process may own it.
     pub(crate) fn close(&self) {
         self.gate.close();
     }
 
-    /// Makes all that was written durable. If that fails, nothing is written any more. Called by one thread at a time.
+    /// Makes all earlier writes durable. If this fails, all later writes are refused. Must be
+    /// called by one thread at a time.
     pub(crate) fn sync(&self) -> Result<()> {
-        let _entered = self.gate.enter(&self.path)?;
+        let _permit = self.gate.enter(&self.path)?;
         let sync = || self.file.sync_data().map_err(|error| DiskError::io("sync", &self.path, &error));
-        self.gate.or_stop(self.unsynced.sync(sync))
+        self.gate.stop_on_error(self.unsynced.sync(sync))
     }
 }
 

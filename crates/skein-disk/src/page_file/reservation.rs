@@ -1,7 +1,8 @@
-//! Places that are promised to pages that have changed, so that each of them can be written whenever it has to be.
+//! Promised places: each changed page in memory has one, so it can be written at any time.
 //!
-//! A disk that is full is told when a write is published, and nothing has changed then. What was published leaves the cache and
-//! becomes a part of a checkpoint without any growth of the file: so a checkpoint runs on a full disk, and makes room.
+//! If the disk is full, the publication of a write fails and nothing is changed. After publication,
+//! no eviction and no checkpoint needs the file to grow for a page. So a checkpoint succeeds on a
+//! full disk, and frees space.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +12,7 @@ use super::{FreeSpaceMap, PageFile};
 use crate::Result;
 use crate::page::PagePlace;
 
-/// One place that is promised. Dropped before it was redeemed, it is given back.
+/// A promise of one place. It is returned if it is dropped before it was redeemed.
 #[derive(Debug)]
 pub(crate) struct PlaceReservation {
     places: Arc<Mutex<FreeSpaceMap>>,
@@ -19,10 +20,11 @@ pub(crate) struct PlaceReservation {
 }
 
 impl PlaceReservation {
-    /// Promises so many places, and sees that there are as many more as `lists`, for what a checkpoint writes of its own.
+    /// Promises `count` places, and ensures that `lists` more are free for the checkpoint's own
+    /// pages.
     ///
     /// # Errors
-    /// The file cannot grow; nothing is promised then.
+    /// The file cannot grow. Nothing is promised then.
     pub(crate) fn make(
         places: &Arc<Mutex<FreeSpaceMap>>,
         file: &PageFile,
@@ -33,16 +35,16 @@ impl PlaceReservation {
         Ok((0..count).map(|_| Self { places: places.clone(), is_redeemed: false }).collect())
     }
 
-    /// Takes the place, which has one reason to be kept then.
+    /// Takes the place, with one reason to keep it.
     ///
     /// # Errors
-    /// The books are wrong: there is none.
+    /// There is no free place; that would be a bug.
     pub(crate) fn redeem(mut self) -> Result<PagePlace> {
         self.is_redeemed = true;
         lock(&self.places).take_reserved()
     }
 
-    /// Gives back a place that was taken and not used, for a promise.
+    /// Turns a place that was taken but not used into a promise.
     pub(crate) fn instead_of(place: PagePlace, places: &Arc<Mutex<FreeSpaceMap>>) -> Self {
         lock(places).release_to_promise(place);
         Self { places: places.clone(), is_redeemed: false }

@@ -1,16 +1,17 @@
-//! Pages that were written and not synced yet: what a read of them has to give.
+//! Checksums of pages that were written and not synced yet. A read must return these pages.
 //!
 //! ```text
-//!   write ─► newer ── a sync begins ─► syncing ── it succeeds ─► forgotten
-//!                                         └────── it fails ───► newer, for good: nothing is written any more
+//!   write ─► newer ── sync begins ─► syncing ── it succeeds ─► forgotten
+//!                                       └────── it fails ───► newer, permanently: no more writes
 //! ```
 //!
-//! After a failed sync the system may drop what it had of a written page, and read from the disk what was there before. That
-//! may be an older form of the same page, whose own checksum fits. So the checksum of each page that was
-//! written since the last sync is kept, by its place, and a page that has another one is not the page.
+//! After a failed sync the system may drop a written page from its memory and read an older version
+//! from the disk, whose own checksum is correct. So the checksum of each page that was written
+//! since the last sync is kept by its place, and a page with another checksum is rejected.
 //!
 //! # Invariant
-//! A place that has no checksum here was synced after it was last written, or belongs to what the file had when it was opened.
+//! A place without a checksum here was synced after its last write, or was not written since the
+//! file was opened.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -29,25 +30,25 @@ struct PageChecksums {
 pub(super) struct UnsyncedPages(Mutex<PageChecksums>);
 
 impl UnsyncedPages {
-    /// Notes a page that was written, with its checksum.
-    pub(super) fn wrote(&self, place: PagePlace, page: &PageBytes) {
+    /// Notes a written page with its checksum.
+    pub(super) fn note_written(&self, place: PagePlace, page: &PageBytes) {
         lock(&self.0).newer.insert(place, page.sealed_checksum());
     }
 
-    /// Whether the place was written and not synced yet.
-    pub(super) fn has(&self, place: PagePlace) -> bool {
+    /// Returns whether the place was written and not synced yet.
+    pub(super) fn contains(&self, place: PagePlace) -> bool {
         let sums = lock(&self.0);
         sums.newer.contains_key(&place) || sums.syncing.contains_key(&place)
     }
 
-    /// Whether the page is the one that was written last at the place, as far as that is known.
+    /// Returns whether the page is the last one written to the place, as far as that is known.
     pub(super) fn is_as_written(&self, place: PagePlace, page: &PageBytes) -> bool {
         let sums = lock(&self.0);
         let written = sums.newer.get(&place).or_else(|| sums.syncing.get(&place));
         written.is_none_or(|sum| *sum == page.sealed_checksum())
     }
 
-    /// Makes a sync, one at a time: what was written before it is forgotten if it succeeds.
+    /// Runs a sync, one at a time. If it succeeds, forgets all pages that were written before it.
     pub(super) fn sync<T, E>(&self, sync: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         {
             let mut sums = lock(&self.0);
@@ -80,24 +81,24 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sync_that_succeeds_forgets_what_was_written_before_it() {
+    fn only_a_successful_sync_forgets_earlier_writes() {
         let unsynced = UnsyncedPages::default();
         let (place, other) = (PagePlace(5), PagePlace(6));
-        assert!(unsynced.is_as_written(place, &page(1)), "nothing is known of it");
-        unsynced.wrote(place, &page(1));
+        assert!(unsynced.is_as_written(place, &page(1)), "the place has no checksum");
+        unsynced.note_written(place, &page(1));
         let failed: Result<(), ()> = unsynced.sync(|| {
-            assert!(unsynced.has(place) && !unsynced.is_as_written(place, &page(2)));
-            unsynced.wrote(place, &page(2));
-            unsynced.wrote(other, &page(3));
+            assert!(unsynced.contains(place) && !unsynced.is_as_written(place, &page(2)));
+            unsynced.note_written(place, &page(2));
+            unsynced.note_written(other, &page(3));
             Err(())
         });
-        assert!(failed.is_err() && unsynced.has(other));
+        assert!(failed.is_err() && unsynced.contains(other));
         assert!(unsynced.is_as_written(place, &page(2)) && !unsynced.is_as_written(place, &page(1)));
         let synced: Result<(), ()> = unsynced.sync(|| {
-            unsynced.wrote(other, &page(4));
+            unsynced.note_written(other, &page(4));
             Ok(())
         });
-        assert!(synced.is_ok() && !unsynced.has(place));
-        assert!(unsynced.has(other) && !unsynced.is_as_written(other, &page(3)));
+        assert!(synced.is_ok() && !unsynced.contains(place));
+        assert!(unsynced.contains(other) && !unsynced.is_as_written(other, &page(3)));
     }
 }

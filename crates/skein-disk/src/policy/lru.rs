@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   map      page ─► cell
-//!   cells    first ─► ... ─► last          links are cells' numbers; cells that are free are linked, too
+//!   cells    first ─► ... ─► last          links are cell numbers; free cells are listed apart
 //! ```
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(super) struct Lru {
     cells: Vec<LruCell>,
     free: Vec<usize>,
     map: HashMap<PageId, usize>,
-    /// The page that was used longest ago.
+    /// The least recently used page.
     first: usize,
     last: usize,
 }
@@ -99,7 +99,7 @@ impl Replacement for Lru {
     ) -> Option<PageId> {
         for _ in 0..self.map.len() {
             let page = self.cells.get(self.first)?.page;
-            if fate(page) == VictimFate::Leaves {
+            if fate(page) == VictimFate::Evict {
                 self.remove(page);
                 return Some(page);
             }

@@ -1,7 +1,8 @@
-//! Which page leaves a full cache: a seam with two fillings.
+//! Replacement policies: they select the page to evict from a full cache.
 //!
-//! - [`Lru`](lru::Lru): the paper's (section 2.2), a list and a map, constant time.
-//! - [`S3Fifo`](s3_fifo::S3Fifo): three queues, which a scan does not flush; a hit changes no queue, so readers need no lock.
+//! - [`Lru`](lru::Lru): the paper's policy (section 2.2), a list and a map, constant time.
+//! - [`S3Fifo`](s3_fifo::S3Fifo): three queues. A scan does not flush them, and a hit changes no
+//!   queue, so readers need no lock.
 
 mod lru;
 mod s3_fifo;
@@ -10,12 +11,13 @@ use std::str::FromStr;
 
 use crate::page::PageId;
 
-/// The policies there are.
+/// The available policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReplacementPolicy {
-    /// The page that was used longest ago leaves first.
+    /// Evicts the least recently used page.
     Lru,
-    /// Pages that were used once leave before those that were used again (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023).
+    /// Evicts pages that were used once before pages that were used again (Yang et al., "FIFO
+    /// queues are all you need for cache eviction", SOSP 2023).
     #[default]
     S3Fifo,
 }
@@ -32,37 +34,41 @@ impl FromStr for ReplacementPolicy {
     }
 }
 
-/// The most uses that a page counts.
+/// The maximum number of uses that a page counts.
 pub(crate) const USES_MOST: u8 = 3;
 
-/// What is to become of a page that a policy proposes to leave.
+/// The caller's answer to a proposed victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VictimFate {
-    /// It leaves.
-    Leaves,
-    /// Somebody uses it at this moment: it moves to the end of the line instead (section 2.2).
-    Stays,
+    /// The page is evicted.
+    Evict,
+    /// The page is in use. It moves to the end of the queue (section 2.2).
+    Keep,
 }
 
-/// What a policy keeps. All calls come under one lock.
+/// The state of a policy. All calls are made under one lock.
 pub(crate) trait Replacement: Send + std::fmt::Debug {
-    /// Whether [`used`](Self::used) is to be called.
+    /// Returns whether [`touch`](Self::touch) must be called.
     fn wants_uses(&self) -> bool;
 
-    /// A page has come. It may be here already, if it went and came again while somebody was about to say so.
+    /// Adds a page. The page may be in the policy already, if it was evicted and loaded again
+    /// before the call for its first load.
     fn insert(&mut self, page: PageId);
 
-    /// Entries that are kept: of pages that are there, that have left, and that are remembered.
+    /// Returns the number of entries: of pages in memory, stale ones and ghosts.
     fn entries(&self) -> usize;
 
-    /// A page was used. It may have left.
+    /// Notes a use of a page. The page may be evicted already.
     fn touch(&mut self, page: PageId);
 
-    /// A page is no more. It may have left.
+    /// Removes a page that was freed. The page may be evicted already.
     fn remove(&mut self, page: PageId);
 
-    /// Proposes pages, the first one to leave first, until `fate` says that one leaves; it is out then. Each page is proposed a few times at most; none
-    /// leaves if all stay. `take_use` takes one from the uses that a page has counted, [`USES_MOST`] at most; false if there is none.
+    /// Proposes pages in the order of eviction until `fate` accepts one; removes and returns it.
+    /// Proposes each page a limited number of times, and returns `None` if all stay.
+    ///
+    /// `take_use` takes one of the page's counted uses, at most [`USES_MOST`], and returns false if
+    /// there is no use left.
     fn choose_victim(
         &mut self,
         take_use: &mut dyn FnMut(PageId) -> bool,
@@ -71,7 +77,7 @@ pub(crate) trait Replacement: Send + std::fmt::Debug {
 }
 
 impl ReplacementPolicy {
-    /// A policy's state for a cache of so many pages.
+    /// Returns the initial state for a cache of this many pages.
     pub(crate) fn for_cache(self, pages: usize) -> Box<dyn Replacement> {
         match self {
             Self::Lru => Box::new(lru::Lru::new()),
@@ -84,14 +90,14 @@ impl ReplacementPolicy {
 mod tests {
     use super::*;
 
-    /// Serves requests with a cache of so many pages; returns how many were hits.
+    /// Serves requests with a cache of this many pages. Returns the number of hits.
     fn serve(policy: ReplacementPolicy, cache: usize, requests: impl Iterator<Item = u32>) -> usize {
         let mut replacement = policy.for_cache(cache);
-        let mut there = std::collections::HashMap::<PageId, u8>::new();
+        let mut resident = std::collections::HashMap::<PageId, u8>::new();
         let mut hits = 0;
         for request in requests {
             let page = PageId(request);
-            if let Some(uses) = there.get_mut(&page) {
+            if let Some(uses) = resident.get_mut(&page) {
                 hits += 1;
                 *uses = (*uses + 1).min(USES_MOST);
                 if replacement.wants_uses() {
@@ -99,23 +105,23 @@ mod tests {
                 }
                 continue;
             }
-            if there.len() == cache {
+            if resident.len() == cache {
                 let mut take_use = |page: PageId| {
-                    let uses = there.get_mut(&page).unwrap();
+                    let uses = resident.get_mut(&page).unwrap();
                     let had_some = *uses > 0;
                     *uses = uses.saturating_sub(1);
                     had_some
                 };
-                let left = replacement.choose_victim(&mut take_use, &mut |_| VictimFate::Leaves);
-                assert!(there.remove(&left.unwrap()).is_some(), "only what is there leaves");
+                let left = replacement.choose_victim(&mut take_use, &mut |_| VictimFate::Evict);
+                assert!(resident.remove(&left.unwrap()).is_some(), "only resident pages are evicted");
             }
-            there.insert(page, 0);
+            resident.insert(page, 0);
             replacement.insert(page);
         }
         hits
     }
 
-    /// Half of the requests are for few pages, and between them scans go by.
+    /// Half of the requests are for a few pages, mixed with a scan.
     fn with_scans(requests: u32) -> impl Iterator<Item = u32> {
         (0..requests).map(|n| if n % 2 == 0 { n.wrapping_mul(2_654_435_761) >> 26 } else { 1_000 + n })
     }
@@ -129,56 +135,58 @@ mod tests {
     }
 
     #[test]
-    fn pages_in_use_stay_and_the_others_leave() {
+    fn pages_in_use_stay_and_others_are_evicted() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(10);
             (0..10).for_each(|page| replacement.insert(PageId(page)));
-            let mut fate = |page: PageId| if page.0 < 9 { VictimFate::Stays } else { VictimFate::Leaves };
+            let mut fate = |page: PageId| if page.0 < 9 { VictimFate::Keep } else { VictimFate::Evict };
             assert_eq!(replacement.choose_victim(&mut |_| false, &mut fate), Some(PageId(9)), "{policy:?}");
             assert_eq!(replacement.choose_victim(&mut |_| false, &mut fate), None, "{policy:?}");
             replacement.remove(PageId(3));
             let mut left: Vec<u32> = (0..8)
-                .filter_map(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves))
+                .filter_map(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict))
                 .map(|page| page.0)
                 .collect();
             left.sort_unstable();
             assert_eq!(left, [0, 1, 2, 4, 5, 6, 7, 8], "{policy:?}");
             assert_eq!(
-                replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves),
+                replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict),
                 None,
                 "{policy:?}"
             );
         }
     }
 
-    /// Incident: a page was freed while a reader was about to say that it had come, and its id used again: it came twice. Consequence: the list had
-    /// an entry that never left, which was proposed for ever, and writers found no room. Fix: who comes again is forgotten first.
+    /// Incident: a page was freed before a reader had reported its load, and its id was used again,
+    /// so it was added twice. Consequence: one entry was never removed and was proposed forever,
+    /// and writers found no room. Fix: a page is removed before it is added again.
     #[test]
-    fn a_page_that_comes_twice_leaves_once() {
+    fn a_page_added_twice_is_evicted_once() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(10);
             [1, 2, 1].map(PageId).into_iter().for_each(|page| replacement.insert(page));
             let mut left: Vec<_> = (0..4)
-                .map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves))
+                .map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict))
                 .collect();
             left.sort_unstable();
             assert_eq!(left, [1, 2].map(PageId), "{policy:?}");
         }
     }
 
-    /// Incident: S3-FIFO took the entries of pages that were no more out of its queues only where it proposed pages, and
-    /// nothing is proposed while all pages fit the cache. Consequence: a long value that was written over and over, each time
-    /// in other pages, cost memory without bound. Fix: queues with more stale entries than valid ones are swept.
+    /// Incident: S3-FIFO removed entries of freed pages only when it proposed victims, and it
+    /// proposes none while all pages fit the cache. Consequence: a long value that was overwritten
+    /// again and again, each time in other pages, used memory without bound. Fix: queues with more
+    /// stale entries than valid ones are swept.
     #[test]
-    fn pages_that_come_and_are_no_more_leave_no_entries() {
+    fn freed_pages_leave_no_entries() {
         for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
             let mut replacement = policy.for_cache(100);
             for round in 0..10_000 {
-                // Ids are used again, and some are in the main queue.
+                // Ids are reused, and some are in the main queue.
                 let pages = (0..10).map(|page| PageId(page + round % 7 * 10));
                 pages.clone().for_each(|page| replacement.insert(page));
                 if round % 50 == 0 {
-                    replacement.choose_victim(&mut |page| page.0 % 3 > 0, &mut |_| VictimFate::Leaves);
+                    replacement.choose_victim(&mut |page| page.0 % 3 > 0, &mut |_| VictimFate::Evict);
                 }
                 pages.for_each(|page| replacement.remove(page));
                 assert!(
@@ -189,8 +197,8 @@ mod tests {
             }
             (0..10).for_each(|page| replacement.insert(PageId(page)));
             let left =
-                (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Leaves));
-            assert_eq!(left.count(), 10, "{policy:?}: sweeping keeps what is there");
+                (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict));
+            assert_eq!(left.count(), 10, "{policy:?}: a sweep keeps resident pages");
         }
     }
 

@@ -1,13 +1,17 @@
-//! S3-FIFO: pages come to a small queue, and only those that are used again there get to the main one.
+//! S3-FIFO: new pages enter a small queue, and only pages that are used again enter the main queue.
 //!
 //! ```text
 //!   new page ─► small, a tenth of the cache ──used again──► main ──used again──┐
 //!                   │                                        ▲  └───◄──────────┘
-//!                   └─ leaves; remembered as a ghost ── comes back soon ─┘
+//!                   └─ evicted; remembered as a ghost ── loaded again soon ─┘
 //! ```
 //!
-//! Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction" (SOSP 2023). A hit only counts in the page itself, so it takes no
-//! lock. An entry carries the number of the page's coming: what a page has left behind, when it went another way, is told from what is valid.
+//! A hit only counts in the page itself, so it needs no lock. Each load of a page has a number, and
+//! each entry has the number of its load. So stale entries, left behind by freed pages, are
+//! recognised.
+//!
+//! Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction" (SOSP
+//! 2023).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,13 +21,13 @@ use crate::page::PageId;
 /// The small queue's share of the cache.
 const SMALL_PART: usize = 10;
 
-/// Stale entries that are not swept however few pages there are.
+/// Up to this many stale entries are not swept, even if there are few pages.
 const STALE_MOST: usize = 64;
 
-/// How often a page is proposed: for each of its uses, from the small queue, and once more.
+/// How often a page can be proposed: for each of its uses, from the small queue, and once more.
 const ROUNDS: usize = USES_MOST as usize + 2;
 
-/// A page, and which coming of it this is.
+/// A page, and the number of its load.
 type S3FifoEntry = (PageId, u64);
 
 /// The queues.
@@ -31,35 +35,35 @@ type S3FifoEntry = (PageId, u64);
 pub(super) struct S3Fifo {
     small: VecDeque<S3FifoEntry>,
     main: VecDeque<S3FifoEntry>,
-    /// Who is in either queue.
-    there: HashMap<PageId, u64>,
+    /// The pages in either queue, with the number of their last load.
+    resident: HashMap<PageId, u64>,
     ghosts: VecDeque<S3FifoEntry>,
     remembered: HashMap<PageId, u64>,
-    comings: u64,
+    loads: u64,
     small_most: usize,
     ghosts_most: usize,
 }
 
 impl S3Fifo {
-    /// For a cache of so many pages.
+    /// Returns empty queues for a cache of this many pages.
     pub(super) fn new(pages: usize) -> Self {
         Self {
             small: VecDeque::new(),
             main: VecDeque::new(),
-            there: HashMap::new(),
+            resident: HashMap::new(),
             ghosts: VecDeque::new(),
             remembered: HashMap::new(),
-            comings: 0,
+            loads: 0,
             small_most: (pages / SMALL_PART).max(1),
             ghosts_most: pages,
         }
     }
 
-    /// Drops the entries that pages have left behind, once they are more than the others: so each costs constant time.
+    /// Removes stale entries if they outnumber the valid ones. So each costs constant time.
     fn sweep_if_stale(&mut self) {
-        if self.small.len() + self.main.len() > 2 * self.there.len() + STALE_MOST {
+        if self.small.len() + self.main.len() > 2 * self.resident.len() + STALE_MOST {
             for queue in [&mut self.small, &mut self.main] {
-                queue.retain(|(page, coming)| self.there.get(page) == Some(coming));
+                queue.retain(|(page, load)| self.resident.get(page) == Some(load));
             }
         }
     }
@@ -68,19 +72,20 @@ impl S3Fifo {
         self.remembered.insert(entry.0, entry.1);
         self.ghosts.push_back(entry);
         if self.ghosts.len() > self.ghosts_most
-            && let Some((page, coming)) = self.ghosts.pop_front()
-            && self.remembered.get(&page) == Some(&coming)
+            && let Some((page, load)) = self.ghosts.pop_front()
+            && self.remembered.get(&page) == Some(&load)
         {
             self.remembered.remove(&page);
         }
     }
 
-    /// The entry that comes first in the queue whose turn it is, and whether that is the small one.
+    /// Removes the next valid entry from the queue that must evict. Returns it, and whether it was
+    /// in the small queue.
     fn next(&mut self) -> Option<(S3FifoEntry, bool)> {
         loop {
             let from_small = self.small.len() >= self.small_most || self.main.is_empty();
             let entry = if from_small { self.small.pop_front() } else { self.main.pop_front() }?;
-            if self.there.get(&entry.0) == Some(&entry.1) {
+            if self.resident.get(&entry.0) == Some(&entry.1) {
                 return Some((entry, from_small));
             }
         }
@@ -93,11 +98,11 @@ impl Replacement for S3Fifo {
     }
 
     fn insert(&mut self, page: PageId) {
-        self.comings += 1;
-        self.there.insert(page, self.comings);
+        self.loads += 1;
+        self.resident.insert(page, self.loads);
         let is_back = self.remembered.remove(&page).is_some();
         let queue = if is_back { &mut self.main } else { &mut self.small };
-        queue.push_back((page, self.comings));
+        queue.push_back((page, self.loads));
         self.sweep_if_stale();
     }
 
@@ -108,7 +113,7 @@ impl Replacement for S3Fifo {
     fn touch(&mut self, _: PageId) {}
 
     fn remove(&mut self, page: PageId) {
-        self.there.remove(&page);
+        self.resident.remove(&page);
         self.sweep_if_stale();
     }
 
@@ -120,11 +125,11 @@ impl Replacement for S3Fifo {
         for _ in 0..ROUNDS * (self.small.len() + self.main.len()) {
             let (entry, from_small) = self.next()?;
             let page = entry.0;
-            if take_use(page) || fate(page) == VictimFate::Stays {
+            if take_use(page) || fate(page) == VictimFate::Keep {
                 self.main.push_back(entry);
                 continue;
             }
-            self.there.remove(&page);
+            self.resident.remove(&page);
             if from_small {
                 self.remember(entry);
             }

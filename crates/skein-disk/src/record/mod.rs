@@ -1,11 +1,14 @@
-//! Records: pieces of variable length in pages, each with a name that it keeps.
+//! Records: byte strings of variable length in pages. A record keeps its id until it is removed.
 //!
 //! ```text
-//!   RecordId   page id 4 │ slot 4        8 bytes where records name each other
+//!   RecordId   page id 4 │ slot 4        8 bytes in a pointer from another record
 //!                 │         │
 //!                 ▼         ▼
 //!   page of kind Records ── slotted.rs: directory of slots ──► bytes
 //! ```
+//!
+//! `slotted.rs` has the layout of a page. This file has the ids and the access through
+//! [`PageReader`].
 //!
 //! Source: section 3.1 (a pointer is 8 bytes: 4 for the page, 4 for the index of the node in it).
 
@@ -19,13 +22,13 @@ use crate::Result;
 use crate::buffer::{FrozenPages, LongValueId, PageView, PageWriter, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
 
-/// What a walk over pages gives, or why it stopped.
+/// The result of a walk over pages, or the reason why it stopped.
 pub(crate) type WalkResult<T> = std::result::Result<T, WalkStop>;
 
-/// Bytes of a record's name in another record.
+/// Bytes of a pointer: a record's id in another record.
 pub(crate) const POINTER: usize = 8;
 
-/// The name of a record: its page, and its slot there.
+/// The id of a record: its page and its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RecordId {
     pub(crate) page: PageId,
@@ -33,7 +36,7 @@ pub(crate) struct RecordId {
 }
 
 impl RecordId {
-    /// The name of no record.
+    /// The null id.
     pub(crate) const NONE: Self = Self { page: PageId(u32::MAX), slot: u16::MAX };
 
     pub(crate) fn bytes(self) -> [u8; POINTER] {
@@ -43,7 +46,8 @@ impl RecordId {
         bytes
     }
 
-    /// The name that [`POINTER`] bytes hold; [`NONE`](Self::NONE) if they hold what is none.
+    /// Decodes an id from [`POINTER`] bytes. Returns [`NONE`](Self::NONE) if they are not a valid
+    /// id.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let page = PageId(u32_at(bytes, 0));
@@ -51,17 +55,18 @@ impl RecordId {
     }
 }
 
-/// Where pages are read: by a walk of a reader, or by the writer.
+/// Access to pages, for a reader's walk and for the writer.
 pub(crate) trait PageReader {
-    /// The bytes of a page.
+    /// Returns the bytes of a page.
     fn page(&mut self, id: PageId) -> WalkResult<&PageBytes>;
 
-    /// Looks at a page that is not needed any more then.
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+    /// Passes a page to `look` without keeping the page afterwards.
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         self.page(id).map(look)
     }
 
-    /// The bytes of a long value that was read as a whole, or why that could not be; none if it is to be read from its pages.
+    /// Returns the bytes of a long value that was loaded as a whole, or the reason why that failed.
+    /// Returns `None` if the caller has to read its pages.
     fn long(&mut self, _: LongValueId) -> Option<WalkResult<&[u8]>> {
         None
     }
@@ -82,8 +87,8 @@ impl PageReader for PageWriter<'_> {
         Ok(PageWriter::page(self, id)?)
     }
 
-    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        Ok(PageWriter::glance(self, id, look)?)
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        Ok(PageWriter::with_page(self, id, look)?)
     }
 }
 
@@ -93,13 +98,13 @@ impl PageReader for FrozenPages<'_, '_> {
     }
 }
 
-/// The body of a page that is to be of this kind.
+/// Returns the body of a page, which must be of this kind.
 #[inline]
 pub(crate) fn body(pages: &mut impl PageReader, id: PageId, kind: DiskPageKind) -> WalkResult<&[u8]> {
     body_of(pages.page(id)?, id, kind)
 }
 
-/// The body of a page that is at hand, and is to be of this kind.
+/// Returns the body of a page that the caller has, and that must be of this kind.
 #[inline]
 pub(crate) fn body_of(page: &PageBytes, id: PageId, kind: DiskPageKind) -> WalkResult<&[u8]> {
     if page.kind() == Some(kind) { Ok(page.body()) } else { Err(another_kind(id, page.kind(), kind)) }
@@ -107,27 +112,26 @@ pub(crate) fn body_of(page: &PageBytes, id: PageId, kind: DiskPageKind) -> WalkR
 
 #[cold]
 fn another_kind(id: PageId, is: Option<DiskPageKind>, kind: DiskPageKind) -> WalkStop {
-    WalkStop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))
+    WalkStop::Damaged(id, format!("it is of the kind {is:?}, but a pointer expects the kind {kind:?}"))
 }
 
-/// The records of a page.
 #[inline]
 pub(crate) fn records(pages: &mut impl PageReader, id: PageId) -> WalkResult<PageRecords<'_>> {
     records_of(body(pages, id, DiskPageKind::Records)?, id)
 }
 
-/// The records of a page's body that is at hand.
+/// Returns the records in a page's body that the caller has.
 #[inline]
 pub(crate) fn records_of(body: &[u8], id: PageId) -> WalkResult<PageRecords<'_>> {
-    PageRecords::of(body).map_err(|what| WalkStop::Wrong(id, what))
+    PageRecords::of(body).map_err(|what| WalkStop::Damaged(id, what))
 }
 
-/// The bytes of a record.
+/// Returns the bytes of a record.
 pub(crate) fn record(pages: &mut impl PageReader, id: RecordId) -> WalkResult<&[u8]> {
-    records(pages, id.page)?.get(id.slot).map_err(|what| WalkStop::Wrong(id.page, what))
+    records(pages, id.page)?.get(id.slot).map_err(|what| WalkStop::Damaged(id.page, what))
 }
 
-/// Changes the records of a page.
+/// Changes the records of a page with `change`.
 pub(crate) fn change<T>(
     writer: &mut PageWriter<'_>,
     id: PageId,
@@ -137,5 +141,5 @@ pub(crate) fn change<T>(
         Ok(page) => PageRecordsMut::of(page.body_mut()).and_then(|mut records| change(&mut records)),
         Err(error) => return Err(error),
     };
-    changed.map_err(|what| writer.fault(WalkStop::Wrong(id, what)))
+    changed.map_err(|what| writer.fault(WalkStop::Damaged(id, what)))
 }

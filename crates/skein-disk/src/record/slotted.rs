@@ -1,17 +1,19 @@
-//! Slotted pages: a directory grows from the front of the body, records from its end, and what is between is room.
+//! Slotted pages: the slot directory grows from the front of the body and the records from its end.
 //!
 //! ```text
 //!   0       2      4      6            8
-//!   │ slots │ heap │ dead │ free slots │ slot 0 │ slot 1 │ ... │ room │ ... record │ record │
-//!                                        offset 2, length 2           └─── heap bytes ─────┘
+//!   │ slots │ heap │ dead │ free slots │ slot 0 │ slot 1 │ ... │ gap │ ... record │ record │
+//!                                        offset 2, length 2          └─── heap bytes ─────┘
 //! ```
 //!
 //! # Invariants
-//! 1. A slot whose offset is 0 is free. The others' records lie in the last `heap` bytes, and no two share a byte.
-//! 2. `dead` is how many bytes of the heap are no record's.
-//! 3. The last slot is not free. `free slots` says how many of the others are.
+//! 1. A slot with offset 0 is free. The records of all other slots lie in the last `heap` bytes,
+//!    and no two records share a byte.
+//! 2. `dead` is the number of heap bytes that belong to no record.
+//! 3. The last slot is not free. `free slots` counts the free ones among the others.
 //!
-//! So a body of zeros is one that has no records. A page of which that is not true gives an error, and no access leaves it.
+//! So a body of zeros has no records. A page that violates the invariants returns an error, and no
+//! access reads beyond the page.
 
 use skein_sync::cache::{CACHE_LINE, prefetch_read};
 
@@ -19,14 +21,14 @@ use crate::page::{HEAD, PAGE};
 
 /// Bytes of a page's body.
 pub(crate) const BODY: usize = PAGE - HEAD;
-/// Bytes of a slot: what a record takes besides its own.
+/// Bytes of a slot: the overhead of a record.
 pub(crate) const SLOT: usize = 4;
 
 const DIRECTORY: usize = 8;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What the body's first bytes say.
+/// The four numbers at the start of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SlottedHead {
     slots: usize,
@@ -53,7 +55,7 @@ impl SlottedHead {
 
     #[cold]
     fn cannot_be(self) -> String {
-        format!("its head says {self:?}, which cannot be")
+        format!("its head is impossible: {self:?}")
     }
 
     fn write(self, body: &mut [u8]) {
@@ -63,12 +65,12 @@ impl SlottedHead {
             .for_each(|(at, to)| set_number(body, 2 * at, to));
     }
 
-    /// Bytes between the directory and the heap.
+    /// Returns the bytes between the directory and the heap.
     fn gap(self) -> usize {
         BODY - DIRECTORY - SLOT * self.slots - self.heap
     }
 
-    /// Bytes that one more record can have; none if there is no room for its slot.
+    /// Returns the greatest length of one more record, or `None` if its slot does not fit.
     fn room(self) -> Option<usize> {
         let slot = if self.free > 0 { 0 } else { SLOT };
         (self.gap() + self.dead).checked_sub(slot)
@@ -84,7 +86,7 @@ fn set_number(body: &mut [u8], at: usize, to: usize) {
     body[at..at + 2].copy_from_slice(&(to as u16).to_le_bytes());
 }
 
-/// The records of a page, to be read.
+/// Read access to the records of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRecords<'p> {
     body: &'p [u8],
@@ -97,19 +99,19 @@ impl<'p> PageRecords<'p> {
         Ok(Self { body, head: SlottedHead::of(body)? })
     }
 
-    /// The bytes of a record.
+    /// Returns the bytes of a record.
     #[inline(always)]
     pub(crate) fn get(&self, slot: u16) -> Result<&'p [u8]> {
         let (from, len) = self.place(usize::from(slot))?.ok_or_else(|| no_record(slot))?;
         Ok(&self.body[from..from + len])
     }
 
-    /// Asks for the line of a slot.
+    /// Prefetches the cache line of a slot.
     pub(crate) fn prefetch_slot(&self, slot: u16) {
         prefetch_slot(self.body, slot);
     }
 
-    /// Asks for a record's first lines.
+    /// Prefetches a record's first cache lines.
     pub(crate) fn prefetch(&self, slot: u16) {
         if let Ok(Some((from, len))) = self.place(slot.into()) {
             prefetch_read(&raw const self.body[from]);
@@ -119,7 +121,7 @@ impl<'p> PageRecords<'p> {
         }
     }
 
-    /// Where a slot's record begins, and its length; none if the slot is free.
+    /// Returns the offset and the length of a slot's record, or `None` if the slot is free.
     #[inline(always)]
     fn place(&self, slot: usize) -> Result<Option<(usize, usize)>> {
         if slot >= self.head.slots {
@@ -136,22 +138,22 @@ impl<'p> PageRecords<'p> {
         Ok(Some((from, len)))
     }
 
-    /// The most bytes that one more record can have; none if there is no room for its slot.
+    /// Returns the greatest length of one more record, or `None` if its slot does not fit.
     pub(crate) fn room(&self) -> Option<usize> {
         self.head.room()
     }
 
-    /// Bytes that records, and their slots, take.
+    /// Returns the bytes of all records and their slots.
     pub(crate) fn used(&self) -> usize {
         self.head.heap - self.head.dead + SLOT * (self.head.slots - self.head.free)
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.head.slots - self.head.free
     }
 
-    /// The records and their slots.
+    /// Returns the records with their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Result<(u16, &'p [u8])>> {
         let (records, slots) = (*self, 0..self.head.slots);
         slots.filter_map(move |slot| match records.place(slot) {
@@ -160,7 +162,7 @@ impl<'p> PageRecords<'p> {
         })
     }
 
-    /// Whether the invariants hold; or which does not.
+    /// Checks the invariants. Returns a description of the first violation.
     pub(crate) fn check(&self) -> Result<()> {
         let mut places = Vec::new();
         for slot in 0..self.head.slots {
@@ -168,7 +170,7 @@ impl<'p> PageRecords<'p> {
         }
         let free = self.head.slots - places.len();
         if free != self.head.free {
-            return Err(format!("{free} slots are free, and its head says {}", self.head.free));
+            return Err(format!("{free} slots are free, but its head counts {}", self.head.free));
         }
         if self.head.slots > 0 && self.place(self.head.slots - 1)?.is_none() {
             return Err("its last slot is free".to_owned());
@@ -179,19 +181,19 @@ impl<'p> PageRecords<'p> {
         }
         let live: usize = places.iter().map(|(_, len)| len).sum();
         if live + self.head.dead != self.head.heap {
-            return Err(format!("records have {live} bytes, and its head says {:?}", self.head));
+            return Err(format!("its records have {live} bytes, but its head says {:?}", self.head));
         }
         Ok(())
     }
 }
 
-/// Asks for the head of a page's body, and for the line of a slot.
+/// Prefetches the head of a page's body and the cache line of a slot.
 pub(crate) fn prefetch_slot(body: &[u8], slot: u16) {
     prefetch_read(body.as_ptr());
     prefetch_read(body.as_ptr().wrapping_add(DIRECTORY + SLOT * usize::from(slot)));
 }
 
-/// The records of a page, to be changed.
+/// Write access to the records of a page.
 #[derive(Debug)]
 pub(crate) struct PageRecordsMut<'p> {
     body: &'p mut [u8],
@@ -208,7 +210,7 @@ impl<'p> PageRecordsMut<'p> {
         PageRecords { body: self.body, head: self.head }
     }
 
-    /// The bytes of a record, to be changed.
+    /// Returns the bytes of a record for changing.
     pub(crate) fn get_mut(&mut self, slot: u16) -> Result<&mut [u8]> {
         let (from, len) = self.place_of(slot)?;
         Ok(&mut self.body[from..from + len])
@@ -218,7 +220,7 @@ impl<'p> PageRecordsMut<'p> {
         self.read().place(usize::from(slot))?.ok_or_else(|| no_record(slot))
     }
 
-    /// Adds a record; none if there is no room.
+    /// Adds a record and returns its slot, or `None` if it does not fit.
     pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<Option<u16>> {
         if self.head.room().is_none_or(|room| bytes.len() > room) {
             return Ok(None);
@@ -238,17 +240,17 @@ impl<'p> PageRecordsMut<'p> {
         Ok(Some(slot as u16))
     }
 
-    /// The slot that the next record gets.
+    /// Returns the slot for the next record.
     fn free_slot(&self) -> Result<usize> {
         if self.head.free == 0 {
             return Ok(self.head.slots);
         }
         let is_free = |slot: &usize| number(self.body, DIRECTORY + SLOT * slot) == 0;
         let free = (0..self.head.slots).find(is_free);
-        free.ok_or_else(|| format!("its head says that {} slots are free, and none is", self.head.free))
+        free.ok_or_else(|| format!("its head counts {} free slots, but no slot is free", self.head.free))
     }
 
-    /// Puts bytes on top of the heap. There is room.
+    /// Adds bytes to the heap for a slot. They must fit.
     fn place_at(&mut self, slot: usize, bytes: &[u8]) {
         self.head.heap += bytes.len();
         let from = BODY - self.head.heap;
@@ -262,7 +264,7 @@ impl<'p> PageRecordsMut<'p> {
         set_number(self.body, DIRECTORY + SLOT * slot + 2, len);
     }
 
-    /// Gives a record other bytes; false, and nothing is changed, if there is no room.
+    /// Replaces the bytes of a record. Returns false and changes nothing if they do not fit.
     pub(crate) fn replace(&mut self, slot: u16, bytes: &[u8]) -> Result<bool> {
         let (from, len) = self.place_of(slot)?;
         if bytes.len() <= len {
@@ -280,14 +282,15 @@ impl<'p> PageRecordsMut<'p> {
             return Ok(true);
         }
         self.head.dead += len;
-        // The slot is free while records move, so that the old bytes do not.
+        // The slot is free during the compaction, so the old bytes are not moved.
         self.set_place(slot.into(), 0, 0);
         self.compact()?;
         self.place_at(slot.into(), bytes);
         Ok(true)
     }
 
-    /// Gives a record more bytes where it is; the records before it move towards the directory. There is room.
+    /// Extends a record in place and moves the records before it towards the directory. The longer
+    /// record must fit into the gap.
     fn grow(&mut self, slot: usize, bytes: &[u8]) -> Result<()> {
         let (from, len) = self.place_of(slot as u16)?;
         let growth = bytes.len() - len;
@@ -296,7 +299,8 @@ impl<'p> PageRecordsMut<'p> {
         for other in 0..self.head.slots {
             let at = DIRECTORY + SLOT * other;
             let begin = number(self.body, at);
-            // One that begins where this one does is before it if it is empty, and behind it if this one is.
+            // A record at the same offset lies before this one if it is empty, and behind it if
+            // this one is.
             let is_empty = number(self.body, at + 2) == 0;
             if (heap..from).contains(&begin) || begin == from && is_empty {
                 set_number(self.body, at, begin - growth);
@@ -323,7 +327,7 @@ impl<'p> PageRecordsMut<'p> {
         Ok(())
     }
 
-    /// Moves the records together, so that the room is in one piece. They keep their order.
+    /// Moves the records together in their order, so that all free bytes are in the gap.
     fn compact(&mut self) -> Result<()> {
         let mut slots = Vec::with_capacity(self.head.slots);
         for slot in 0..self.head.slots {
@@ -333,7 +337,7 @@ impl<'p> PageRecordsMut<'p> {
         self.arrange(slots.into_iter().map(|(_, slot)| slot))
     }
 
-    /// Moves the records together, in this order. All slots that are not free have to be in it.
+    /// Moves the records together in the given order, which must contain every slot in use.
     pub(crate) fn arrange(&mut self, order: impl Iterator<Item = u16>) -> Result<()> {
         let old: [u8; BODY] = self.body.try_into().map_err(|_| "a page has no body".to_owned())?;
         let mut at = BODY - (self.head.heap - self.head.dead);
@@ -355,10 +359,10 @@ impl<'p> PageRecordsMut<'p> {
 
 #[cold]
 fn no_bytes(slot: usize, bytes: std::ops::Range<usize>) -> String {
-    format!("slot {slot} leads to bytes {} to {}, where no records are", bytes.start, bytes.end)
+    format!("slot {slot} leads to bytes {} to {}, outside of the records", bytes.start, bytes.end)
 }
 
 #[cold]
 fn no_record(slot: u16) -> String {
-    format!("there is no record in slot {slot}, and it is referred to")
+    format!("a pointer leads to slot {slot}, which has no record")
 }

@@ -1,4 +1,4 @@
-//! Slotted pages against a model, and with bytes that are not as they must be.
+//! Slotted pages against a model, and with damaged bytes.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn pick(model: &BTreeMap<u16, Vec<u8>>, at: usize) -> Option<u16> {
 
 proptest! {
     #[test]
-    fn records_are_as_they_were_left(steps in steps()) {
+    fn records_keep_their_contents(steps in steps()) {
         let mut body = vec![0; BODY];
         let mut model: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
         for step in steps {
@@ -83,7 +83,7 @@ proptest! {
         let mut body = vec![0; BODY];
         body[..8].copy_from_slice(&head);
         if small {
-            // So that the head alone is not refused.
+            // The head must pass its check, so that the damage is found later.
             for at in [1, 3, 5, 7] {
                 body[at] &= 3;
             }
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn a_record_can_have_all_of_a_page() {
+fn a_record_can_fill_a_page() {
     let mut body = vec![0; BODY];
     let mut page = PageRecordsMut::of(&mut body).unwrap();
     let most = page.read().room().unwrap();
@@ -113,11 +113,11 @@ fn a_record_can_have_all_of_a_page() {
     assert_eq!((page.read().room(), page.insert(b"")), (None, Ok(None)));
     page.get_mut(0).unwrap()[0] = 7;
     assert_eq!(page.read().get(0).unwrap()[..2], [7, 1]);
-    assert_eq!(page.read().get(1).unwrap_err(), "there is no record in slot 1, and it is referred to");
+    assert_eq!(page.read().get(1).unwrap_err(), "a pointer leads to slot 1, which has no record");
 }
 
 #[test]
-fn names_of_records_take_eight_bytes() {
+fn record_names_take_eight_bytes() {
     let id = RecordId { page: PageId(0x0102_0304), slot: 0x0506 };
     assert_eq!(id.bytes(), [4, 3, 2, 1, 6, 5, 0, 0]);
     assert_eq!(RecordId::of(&id.bytes()), id);

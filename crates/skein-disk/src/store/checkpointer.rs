@@ -1,4 +1,4 @@
-//! Checkpoints: taken when they are asked for, as the log grows, and when the store is closed.
+//! Checkpoints of the store: on request, when the log has grown enough, and on close.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
@@ -12,10 +12,10 @@ use crate::Result;
 use crate::buffer::CheckpointMoment;
 use crate::page::PagePlace;
 
-/// What is known of the checkpoints since the store was opened.
+/// Counters of the checkpoints since the store was opened.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointStatus {
-    /// Held while one is taken.
+    /// Held during a checkpoint.
     one_at_a_time: Mutex<()>,
     pub(super) taken: AtomicU64,
     pub(super) running: AtomicBool,
@@ -23,16 +23,19 @@ pub(super) struct CheckpointStatus {
 }
 
 impl DiskStore {
-    /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
+    /// Makes all earlier writes part of the file, and releases the log before them. Reads and
+    /// writes continue meanwhile.
     ///
     /// # Errors
-    /// A failed file operation: nothing is lost, the log has what the file has not. The store was closed.
+    /// A file operation failed, or the store is closed. Nothing is lost, because the log has what
+    /// the file lacks.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.check_open()?;
         self.shared.checkpoint()
     }
 
-    /// Asks the store's thread for a checkpoint; false if one is being taken, or was asked for and has not begun. Whichever begins next is the one that was asked for, also if
+    /// Asks the store's thread for a checkpoint. Returns false if one is running, or was requested
+    /// and has not begun. The next checkpoint to begin fulfils the request, even if
     /// [`checkpoint`](Self::checkpoint) takes it.
     pub fn checkpoint_in_background(&self) -> bool {
         let mut wanted = lock(&self.shared.wanted);
@@ -50,7 +53,7 @@ impl DiskShared {
         self.checkpoint_moving(None)
     }
 
-    /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
+    /// Takes a checkpoint that also moves the maps at `lists_from` or behind.
     pub(super) fn checkpoint_moving(&self, lists_from: Option<PagePlace>) -> Result<()> {
         self.checkpoint_in_turn(&lock(&self.checkpoints.one_at_a_time), lists_from)
     }
@@ -58,7 +61,7 @@ impl DiskShared {
     fn checkpoint_in_turn(&self, _turn: &MutexGuard<'_, ()>, lists_from: Option<PagePlace>) -> Result<()> {
         let state = &self.checkpoints;
         state.running.store(true, Ordering::Relaxed);
-        // All that was written when it was asked for is in this one.
+        // This checkpoint has everything that was written before the request.
         lock(&self.wanted).checkpoint = false;
         let taken = self.take_checkpoint(lists_from);
         state.running.store(false, Ordering::Relaxed);
@@ -88,11 +91,13 @@ impl DiskShared {
         Ok(())
     }
 
-    /// Makes the log durable up to an epoch; returns the first epoch of it that a file with all writes of that one still has to name. The log
-    /// never lacks that epoch: what comes later has greater ones.
+    /// Makes the log durable up to `epoch`. Returns the epoch for the header: the first one of the
+    /// log that may have writes which the file lacks. The log always has this epoch, because later
+    /// records have greater epochs.
     ///
-    /// A log without room stays behind. It keeps its last durable epoch then, and the file is ahead of it: the records in between
-    /// are of writes that the file has, so replay passes over them, whether they come to the log later or never.
+    /// A log without room stays behind at its last durable epoch, and the file is ahead of it. The
+    /// records in between are of writes that the file has, so replay skips them, whether they reach
+    /// the log later or never.
     fn make_log_durable(&self, epoch: u64) -> Result<u64> {
         match self.log.wait_durable(epoch) {
             Ok(()) => Ok(epoch),
@@ -101,7 +106,7 @@ impl DiskShared {
         }
     }
 
-    /// Takes checkpoints when they are wanted, until the end is.
+    /// Takes checkpoints on request until the store is closed.
     pub(super) fn take_checkpoints(&self) {
         let mut wanted = lock(&self.wanted);
         while !wanted.end {
@@ -110,7 +115,7 @@ impl DiskShared {
                 continue;
             }
             drop(wanted);
-            // Nothing is lost: the log has what the file has not, and the store goes on.
+            // Nothing is lost, because the log has what the file lacks. The store continues.
             if let Err(error) = self.checkpoint_if_wanted() {
                 tracing::warn!(%error, "a checkpoint was not taken");
             }
@@ -118,7 +123,7 @@ impl DiskShared {
         }
     }
 
-    /// Takes a checkpoint, unless another one has begun since it was asked for.
+    /// Takes a checkpoint, unless another one has begun since the request.
     fn checkpoint_if_wanted(&self) -> Result<()> {
         let turn = lock(&self.checkpoints.one_at_a_time);
         if lock(&self.wanted).checkpoint { self.checkpoint_in_turn(&turn, None) } else { Ok(()) }

@@ -1,42 +1,49 @@
-//! Compacting a store (`buffer/compact.rs` has how).
+//! Compaction of a store: merges sparse pages (`trie/merge.rs`), then moves pages
+//! (`buffer/compact.rs`).
 
 use super::{DiskShared, DiskStore};
 use crate::Result;
 use crate::trie::{MergeStep, RECORDS_OF_PAGE, SymbolPath};
 
-/// Rounds of moves at most: writes that go on meanwhile take places, too, and one that runs away from us is not followed.
+/// The most rounds of moves. Concurrent writes take places, too, and a fast writer is not chased
+/// forever.
 const ROUNDS: usize = 4;
 
-/// Walks over the trie that merge pages, at most: when pages below were merged, theirs may be, too.
+/// The most walks that merge pages. After pages below were merged, those of their parents may be
+/// mergeable.
 const WALKS: usize = 4;
-/// A walk that merged less than this part of all pages is the last one.
-const WORTH: usize = 64;
+/// A walk that freed less than one page in this many is the last one.
+const WORTHWHILE_SHARE: usize = 64;
 
-/// What a [`DiskStore::compact`] did.
+/// The result of a [`DiskStore::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactReport {
     /// Bytes of the file before.
     pub bytes_before: u64,
-    /// Bytes of the file now.
+    /// Bytes of the file afterwards.
     pub bytes_after: u64,
-    /// Pages that were given back, because what they had fitted others.
+    /// Pages that were freed, because their records fitted into other pages.
     pub pages_merged: usize,
     /// Pages that were moved.
     pub pages_moved: usize,
 }
 
 impl DiskStore {
-    /// Merges pages that have little; then moves pages to free places nearer to the file's begin and cuts the file off behind the last one, in steps of 1,024 pages
-    /// (4 MiB). Takes a checkpoint first, and one or more after, in time that grows with the pages of the file and the bytes that move. A page that others are merged
-    /// into is written anew, so the file may grow by what is left in it before it gets shorter.
+    /// Merges sparse pages, moves pages to free places near the start of the file, and cuts the
+    /// file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint before,
+    /// and one or more afterwards. The time grows with the pages of the file and the bytes that
+    /// move. Merged pages are written again, so the file may grow before it shrinks.
     ///
-    /// Reads go on meanwhile. A write may wait until some 64 pages were read. A crash at any moment leaves the store as it was before or after, with all that was
-    /// acknowledged. What writes add meanwhile may keep the file longer than it could be; with [`Reading::mapping`](crate::Reading::mapping) so may
-    /// pages that were read before, until the store is opened again.
+    /// Reads continue. A write may wait until about 64 pages were read. A crash at any moment
+    /// leaves the store as it was before or after, with all acknowledged writes. The file may stay
+    /// longer than necessary because of concurrent writes; with
+    /// [`ReadMode::mapping`](crate::ReadMode::mapping) also because of earlier reads, until the
+    /// store is opened again.
     ///
     /// # Errors
-    /// A failed file operation; a page that is damaged; the store was closed, before or meanwhile. Nothing is lost, and what was moved so far is.
+    /// A file operation failed, a page is damaged, or the store is closed. Nothing is lost, and
+    /// earlier moves remain.
     ///
     /// ```
     /// # use skein_disk::{DiskOptions, DiskStore};
@@ -59,7 +66,7 @@ impl DiskShared {
         self.checkpoint()?;
         let pages_merged = self.merge()?;
         if pages_merged > 0 {
-            // So that places which only the one before needs are free.
+            // Frees the places that only the state before needs.
             self.checkpoint()?;
         }
         let goal = buffer.compacted_end();
@@ -75,21 +82,22 @@ impl DiskShared {
         Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_merged, pages_moved })
     }
 
-    /// Merges pages that have little; returns how many were given back.
+    /// Merges sparse pages. Returns the number of freed pages.
     pub(super) fn merge(&self) -> Result<usize> {
         let most = self.buffer.ids_in_use();
         let mut merged = 0;
         for _ in 0..WALKS {
             let walked = self.merge_walk(most - merged.min(most))?;
             merged += walked;
-            if walked * WORTH < most || merged >= most {
+            if walked * WORTHWHILE_SHARE < most || merged >= most {
                 break;
             }
         }
         Ok(merged)
     }
 
-    /// Walks over the trie once, and merges so many pages at most: who splits pages as fast as they are merged is not followed.
+    /// Walks over the trie once and frees at most `most` pages, so that concurrent splits do not
+    /// keep it going forever.
     fn merge_walk(&self, most: usize) -> Result<usize> {
         let (mut merged, mut work, mut from) = (0, 0, None);
         loop {
@@ -100,7 +108,8 @@ impl DiskShared {
                 return Ok(merged);
             }
             if work > self.work_most() {
-                // Damaged pages may have paths without end. Otherwise others write as fast as this walks, and are not followed, either.
+                // Paths in damaged pages may be endless. Otherwise, other threads write as fast as
+                // this walk proceeds, and are not chased.
                 self.check()?;
                 return Ok(merged);
             }
@@ -117,7 +126,8 @@ impl DiskShared {
         Ok(step)
     }
 
-    /// Nodes and steps of a walk at most, unless others write as fast as it goes: a step does a node, gives a page back, or moves nodes from one page to another.
+    /// Returns the most nodes and steps of a walk without concurrent writes. Each step finishes a
+    /// node, frees a page, or moves nodes from one page to another.
     fn work_most(&self) -> usize {
         2 * RECORDS_OF_PAGE * self.buffer.ids()
     }

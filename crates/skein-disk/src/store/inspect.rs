@@ -1,7 +1,9 @@
-//! Looking at a store's folder without opening it: what is there, and what is damaged. Changes nothing.
+//! Inspection of a store's folder without opening it: reports contents and damage, and changes
+//! nothing.
 //!
 //! ```text
-//!   header ─► directories ─► maps ─► every page, its checksum and its id ─► catalog ─► every node of every trie        log ─► every record
+//!   header ─► directories ─► maps ─► pages: checksum, id ─► catalog ─► nodes of all tries
+//!   log    ─► every record
 //! ```
 
 use std::collections::HashMap;
@@ -30,51 +32,54 @@ use crate::{DiskError, Result, TrieKind, Values};
 pub struct TrieInspection {
     /// Its name.
     pub name: String,
-    /// Which trie it is.
+    /// Its structure and parameters.
     pub shape: TrieShape,
-    /// What its values are.
+    /// The kind of its values.
     pub values: Values,
-    /// What it has; none if it was not looked at, because pages are damaged.
+    /// Its size; `None` if damaged pages prevented the check.
     pub census: Option<TrieCensus>,
 }
 
-/// What a store's folder holds.
+/// The contents of a store's folder.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiskInspection {
-    /// The store's id, in hexadecimal.
+    /// The store's id in hexadecimal.
     pub store_id: String,
-    /// The last write that the file has; the log may have later ones.
+    /// The last write in the file; the log may have later ones.
     pub sequence: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Those of them in places that hold nothing.
+    /// Bytes of the file that are free.
     pub free_bytes: u64,
-    /// Where a header begins that is not whole, if one does: it was being written when the process or the machine died, or was
-    /// damaged since. The other one has all that was promised, together with the log; opening the store mends it.
+    /// The offset of a header that is not intact. A crash interrupted its write, or it was damaged
+    /// later. The other header and the log have everything that was acknowledged, and opening the
+    /// store repairs it.
     pub unfinished_header: Option<u64>,
     /// Pages that were read: those of tries and of the catalog.
     pub pages: u64,
-    /// The tries, as the file has them.
+    /// The tries in the file.
     pub tries: Vec<TrieInspection>,
-    /// What opening the log would find and keep; none if it is damaged.
+    /// The records that opening the log would find and keep; `None` if the log is damaged.
     pub log: Option<LogRecoveryReport>,
-    /// Writes that opening would do again.
+    /// Records of the log that opening would replay.
     pub log_records: u64,
-    /// What is damaged; nothing, if the store would open.
+    /// All damage. If it is empty, the store can be opened.
     pub damage: Vec<DiskError>,
 }
 
-/// Whether a folder is one of this engine: it has a file of pages.
+/// Returns whether a folder belongs to this engine: it has a page file.
 pub fn is_disk_folder(folder: impl AsRef<Path>) -> bool {
     folder.as_ref().join(FILE).exists()
 }
 
-/// Reads all of a store's folder, checks every checksum, every node and every record of the log, and says what is there. Nobody may write to it meanwhile. Memory for the places
-/// of all pages is needed, 4 bytes each, and for what is known of each node.
+/// Reads a whole store's folder, checks every checksum, every node and every record of the log, and
+/// reports the contents. Nobody may write to the folder meanwhile. Needs 4 bytes of memory per
+/// page, and some for each node.
 ///
 /// # Errors
-/// There is no store in the folder, or one of another format, or a file cannot be read. Damage is not an error here, it is in the answer.
+/// The folder has no store or one of another format, or a file cannot be read. Damage is not an
+/// error but part of the result.
 ///
 /// ```
 /// use skein_disk::{DiskOptions, DiskStore, inspect};
@@ -110,10 +115,12 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
     Ok(found)
 }
 
-/// What a store's folder was made as, so that it can be opened as that; none if there is no store, or it was never finished.
+/// Returns the kind of trie in a store's folder, so that the store can be opened with it. Returns
+/// `None` if there is no store, or its creation did not finish.
 ///
 /// # Errors
-/// The file is none of this engine, of another format, or damaged; a failed file operation.
+/// The file does not belong to this engine, has another format or is damaged, or a file operation
+/// failed.
 ///
 /// ```
 /// use skein_disk::{DiskOptions, DiskStore, Values, kind_of};
@@ -121,7 +128,8 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
 ///
 /// let folder = tempfile::tempdir()?;
 /// assert_eq!(kind_of(folder.path(), &OsStorage)?, None);
-/// DiskStore::open(folder.path(), DiskOptions { values: Values::Rows, ..DiskOptions::default() })?.close()?;
+/// let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+/// DiskStore::open(folder.path(), options)?.close()?;
 /// assert_eq!(kind_of(folder.path(), &OsStorage)?.map(|kind| kind.values), Some(Values::Rows));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -151,7 +159,7 @@ struct InspectedPages<'f> {
     read: HashMap<PageId, PageBuf>,
 }
 
-/// Pages that a reader keeps.
+/// Pages that are kept in memory.
 const KEPT: usize = 1 << 12;
 
 impl<'f> InspectedPages<'f> {
@@ -176,7 +184,8 @@ impl<'f> InspectedPages<'f> {
 impl PageReader for InspectedPages<'_> {
     fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
         if !self.read.contains_key(&id) {
-            let no_page = || WalkStop::Wrong(id, "there is no such page, and it is referred to".to_owned());
+            let no_page =
+                || WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned());
             let page = self.file.read(self.place(id).ok_or_else(no_page)?, id)?;
             if self.read.len() >= KEPT {
                 self.read.clear();
@@ -187,7 +196,7 @@ impl PageReader for InspectedPages<'_> {
     }
 }
 
-/// The tries of a file's catalog.
+/// Returns the tries of the catalog.
 fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
     if durable.header.sequence == 0 {
         return Ok(Vec::new());
@@ -196,7 +205,7 @@ fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
     Catalog::at(durable.header.catalog()).list(&mut reader).map_err(|stop| reader.fault(stop))
 }
 
-/// Looks at every page, and if they are whole at every trie.
+/// Checks every page and, if all are intact, every trie.
 fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) -> Result<()> {
     for (place, id) in durable.places.iter().zip(0..).filter(|(place, _)| **place != 0) {
         found.pages += 1;
@@ -217,7 +226,7 @@ fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) ->
     Ok(())
 }
 
-/// Holds the header's number of keys against what the tries have, if all of them could be looked at.
+/// Compares the header's number of keys with the tries, if all could be checked.
 fn check_count(file: &PageFile, header: &FileHeader, tries: &[TrieInspection]) -> Result<()> {
     let censuses: Option<Vec<TrieCensus>> = tries.iter().map(|found| found.census).collect();
     let Some(censuses) = censuses else { return Ok(()) };
@@ -226,10 +235,10 @@ fn check_count(file: &PageFile, header: &FileHeader, tries: &[TrieInspection]) -
         return Ok(());
     }
     Err(file
-        .damaged(header.place, format!("the header counts {} keys, and the tries have {keys}", header.keys)))
+        .damaged(header.place, format!("the header counts {} keys, but the tries have {keys}", header.keys)))
 }
 
-/// Puts damage into the answer, once.
+/// Adds damage to the report once, and returns other errors.
 fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -244,17 +253,17 @@ fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Optio
     }
 }
 
-/// Looks at the log.
+/// Inspects the log.
 fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut DiskInspection) {
     let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
     let epochs = (header.epoch > 0).then_some(epochs);
     let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {
         found.log = Some(recovered.report().clone());
-        // How many records are later than the file, and the last write so far.
+        // The number of records that are later than the file, and the last write so far.
         let later = Mutex::new((0, header.sequence));
         recovered.replay(1, header.epoch, |_, found| {
             let (first, writes) = log_record::parse(found.payload)
-                .ok_or("the record is whole but not one that this program writes")?;
+                .ok_or("the record is intact, but not one that this program writes")?;
             let (count, last) = &mut *lock(&later);
             if log_record::is_after(first, *last, header.sequence)? {
                 (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);

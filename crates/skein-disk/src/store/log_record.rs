@@ -1,11 +1,12 @@
-//! Records of the log: what a transaction wrote, so that it can be done again.
+//! Records of the log: the writes of a transaction, for replay.
 //!
 //! ```text
 //!   0                 8      9            13             17
 //!   │ first's number  │ kind │ key length │ value length │ key │ value │ kind │ ...
 //! ```
 //!
-//! What a write sets is what came of it, never how: a `cas` or an `inc` is a set of its result. So doing it again does the same.
+//! A record has the result of each write. For example, a `cas` or an `inc` is logged as a set. So a
+//! replay always has the same result.
 
 use crate::page::{u32_at, u64_at};
 
@@ -13,19 +14,19 @@ const SET: u8 = 1;
 const REMOVE: u8 = 2;
 /// The number of the first write.
 const NUMBER: usize = 8;
-/// What stands before a write's key.
+/// Bytes before a write's key.
 const HEAD: usize = 9;
 
 /// A write to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LoggedWrite<'r> {
     pub(super) key: &'r [u8],
-    /// None if the key is removed.
+    /// `None` for a removal.
     pub(super) value: Option<&'r [u8]>,
 }
 
 impl<'r> LoggedWrite<'r> {
-    /// How many bytes it has in a record.
+    /// Returns its length in a record.
     pub(super) fn len(&self) -> usize {
         HEAD + self.key.len() + self.value.map_or(0, <[u8]>::len)
     }
@@ -39,7 +40,8 @@ impl<'r> LoggedWrite<'r> {
         out.extend(value);
     }
 
-    /// Takes a write off the front of bytes; none if they do not begin with one.
+    /// Decodes a write at the start of `bytes`. Returns it with the remaining bytes, or `None` if
+    /// there is no valid write.
     fn parse(bytes: &'r [u8]) -> Option<(Self, &'r [u8])> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
         let (key, rest) = rest.split_at_checked(u32_at(head, 1) as usize)?;
@@ -53,7 +55,8 @@ impl<'r> LoggedWrite<'r> {
     }
 }
 
-/// Adds a write to a record, which is empty before the first; `number` is the write's.
+/// Appends a write to a record, which must be empty before the first write. `number` is the number
+/// of the write.
 pub(super) fn append(record: &mut Vec<u8>, number: u64, write: &LoggedWrite<'_>) {
     if record.is_empty() {
         record.extend(number.to_le_bytes());
@@ -61,7 +64,8 @@ pub(super) fn append(record: &mut Vec<u8>, number: u64, write: &LoggedWrite<'_>)
     write.append(record);
 }
 
-/// The number of the first write of a record, and all of them; none if the bytes are not a record.
+/// Decodes a record. Returns the number of its first write and all writes, or `None` if the bytes
+/// are not a record.
 pub(super) fn parse(record: &[u8]) -> Option<(u64, Vec<LoggedWrite<'_>>)> {
     let (number, mut rest) = record.split_at_checked(NUMBER)?;
     let mut writes = Vec::new();
@@ -73,10 +77,11 @@ pub(super) fn parse(record: &[u8]) -> Option<(u64, Vec<LoggedWrite<'_>>)> {
     (!writes.is_empty()).then(|| (u64_at(number, 0), writes))
 }
 
-/// Whether a record, whose first write has this number, is to be done after the write `last`; not if the file has it, whose last write is `in_file`.
+/// Returns whether a record must be replayed after the write `last`. Returns false if the file has
+/// it already, because the file's last write is `in_file`.
 ///
 /// # Errors
-/// It neither follows that write nor is of the file: writes are missing, or come twice.
+/// The record neither follows `last` nor is in the file: writes are missing or duplicated.
 pub(super) fn is_after(first: u64, last: u64, in_file: u64) -> Result<bool, String> {
     if first <= in_file {
         return Ok(false);
@@ -84,7 +89,7 @@ pub(super) fn is_after(first: u64, last: u64, in_file: u64) -> Result<bool, Stri
     if first == last + 1 {
         return Ok(true);
     }
-    Err(format!("write {first} comes after write {last}, and {} was to come", last + 1))
+    Err(format!("write {first} follows write {last}, but write {} should", last + 1))
 }
 
 #[cfg(test)]
@@ -92,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_comes_back_from_its_bytes_and_nothing_else_does() {
+    fn only_encoded_records_are_decoded() {
         let writes = [(&b"goose"[..], Some(&b"honks"[..])), (b"", Some(b"")), (b"geese", None)];
         let writes = writes.map(|(key, value)| LoggedWrite { key, value });
         let mut record = Vec::new();

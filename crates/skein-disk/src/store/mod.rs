@@ -1,24 +1,32 @@
-//! The store: one trie in a folder, whose writes are logged.
+//! The store: one trie in a folder, with a log of its writes.
 //!
 //! ```text
-//!   transaction           ─► the trie's pages, published ─► a record in the log ─► acknowledged, at the level that was chosen
-//!   checkpoint            ─► all pages that have changed, and a header that says up to which write ─► the log before is let go
-//!   open                  ─► the header's state ─► the log's records of later writes, in their order
+//!   transaction   change copies of pages ─► publish ─► append one record to the log ─► acknowledge
+//!   checkpoint    write changed pages and a header with the last write's number ─► release the log
+//!   open          read the header's state ─► replay the log's records of later writes, in order
 //!
-//!   transaction.rs, write.rs   all or nothing; set, cas, inc, remove are transactions of one write      read.rs   walks of one moment
-//!   durable.rs   tickets, for who acknowledges later      open.rs, record.rs   replay      checkpoints.rs   the thread that takes them
-//!
-//!   folder/   data.skein   the file (`page_file/`)        log/   segments (crate `skein-log`)        lock
+//!   folder/       data.skein   the page file (page_file/)
+//!                 log/         segments (crate skein-log)
+//!                 lock
 //! ```
 //!
-//! # Invariants
-//! 1. Writes have numbers that rise, and transactions are published and logged in that order. The number of a key's last write is its version.
-//! 2. The file's state is that after some transaction, whose last write is its header's `sequence`: pages become the file's only by checkpoints, each of
-//!    which is of one moment. So is its number of keys.
-//! 3. So what the file has, and the log's records of greater numbers applied to it, is the state after the last transaction that is durable: one that was
-//!    acknowledged at [`Durability::Sync`] is there after a crash, whole, and after any crash there is none without those before it.
+//! Read `transaction.rs` and `write.rs` first (all writes are transactions), then `read.rs`,
+//! `open.rs` and `log_record.rs` (replay), `checkpointer.rs` (the thread that takes checkpoints),
+//! `durability.rs` (tickets), `compact.rs` and `inspect.rs`.
 //!
-//! Source: section 2 and 5. The paper changes pages in place, the value first and then the version, and has no log.
+//! # Invariants
+//! 1. Writes have increasing numbers, and transactions are published and logged in this order. The
+//!    number of a key's last write is its version.
+//! 2. The file has the state after some transaction, whose last write is the header's `sequence`.
+//!    Pages reach the file's state only by checkpoints, each of one moment. The number of keys is
+//!    of the same moment.
+//! 3. So the file's state, with the log's later records applied, is the state after the last
+//!    durable transaction. A transaction that was acknowledged at
+//!    [`Durability::Sync`](crate::Durability::Sync) survives any crash as a whole. After any crash,
+//!    no transaction is there without all earlier ones.
+//!
+//! Design: `docs/design/disk.md`. Source: sections 2 and 5. The paper changes pages in place, the
+//! value before the version, and has no log.
 
 mod checkpointer;
 mod compact;
@@ -55,14 +63,15 @@ use crate::page::PageId;
 use crate::trie::{DiskTrie, TrieShape};
 use crate::{DiskError, ReadMode, Result};
 
-/// The file's name in the folder.
+/// The name of the page file in the folder.
 pub(crate) const FILE: &str = "data.skein";
-/// The file that a folder of the engine in memory has (`docs/format.md`).
+/// A file that every folder of the engine in memory has (`docs/format.md`).
 pub(crate) const MEMORY_FILE: &str = "identity";
-/// The log's folder in the folder.
+/// The name of the log's folder in the folder.
 pub(crate) const LOG: &str = "log";
 
-/// A persistent map from keys to values, whose data may exceed memory; many threads may read and write it through `&self`.
+/// A persistent map from keys to values that may be larger than memory. Many threads may read and
+/// write it through `&self`.
 ///
 /// ```
 /// use skein_disk::{DiskOptions, DiskStore};
@@ -80,39 +89,40 @@ pub(crate) const LOG: &str = "log";
 #[derive(Debug)]
 pub struct DiskStore {
     shared: Arc<DiskShared>,
-    /// Takes checkpoints as the log grows.
+    /// The thread that takes checkpoints when the log has grown.
     checkpointer: Mutex<Option<JoinHandle<()>>>,
-    /// Dropped last: a mapped file is the store's own until it is unmapped.
+    /// Dropped last, because a mapped file must stay locked until it is unmapped.
     folder: Mutex<FolderLock>,
 }
 
-/// The store's hold on its folder.
+/// The lock of the store's folder.
 #[derive(Debug)]
 struct FolderLock {
     lock: Option<Box<dyn StorageLock>>,
     is_closed: bool,
 }
 
-/// What the store and its thread share.
+/// The state that the store shares with its thread.
 #[derive(Debug)]
 struct DiskShared {
     buffer: BufferManager,
     log: Log,
     trie: DiskTrie,
-    /// The page where the catalog begins.
+    /// The first page of the catalog.
     catalog: PageId,
     options: DiskOptions,
-    /// Held by a transaction: its record, from its first number to the log (invariant 1).
+    /// Held by a transaction for its record, from its first write's number to the append to the log
+    /// (invariant 1).
     record: Mutex<Vec<u8>>,
-    /// The last write's number, and how many keys there are. Changed by the writer alone, while it has the buffer's pages.
+    /// The last write's number, and the number of keys. Changed only under the writer's lock.
     sequence: AtomicU64,
     keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.
     logged: AtomicU64,
     checkpoints: CheckpointStatus,
-    /// Writes of the log that were done again when the store was opened.
+    /// Writes that were replayed when the store was opened.
     replayed: AtomicU64,
-    /// What the checkpointing thread is to do.
+    /// Requests to the checkpoint thread.
     wanted: Mutex<CheckpointerRequest>,
     changed: Condvar,
     /// No transaction is committed any more. Read under the lock of `record`.
@@ -125,7 +135,7 @@ struct CheckpointerRequest {
     end: bool,
 }
 
-/// The store in numbers.
+/// Counters and sizes of the store.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DiskStats {
@@ -133,15 +143,17 @@ pub struct DiskStats {
     pub sequence: u64,
     /// Keys.
     pub keys: u64,
-    /// Bytes logged since the last checkpoint began, or replayed since that one when the store was opened.
+    /// Bytes logged since the last checkpoint began, or replayed from the log when the store was
+    /// opened.
     pub logged: u64,
-    /// Checkpoints that were taken since the store was opened.
+    /// Checkpoints since the store was opened.
     pub checkpoints: u64,
-    /// Whether one is being taken now.
+    /// Whether a checkpoint is running.
     pub checkpoint_running: bool,
-    /// Seconds since 1970 of the end of the last one that was taken since the store was opened; 0 for none.
+    /// The end of the last checkpoint since the store was opened, in seconds since 1970; 0 if there
+    /// was no checkpoint.
     pub last_checkpoint_unix_s: u64,
-    /// Writes that only the log had when the store was opened.
+    /// Writes that were replayed from the log when the store was opened.
     pub replayed: u64,
     /// The buffer manager.
     pub buffer: BufferStats,
@@ -150,27 +162,28 @@ pub struct DiskStats {
 }
 
 impl DiskStore {
-    /// How many keys there are; exact while nobody writes.
+    /// Returns the number of keys. It is exact if there is no concurrent write.
     pub fn len(&self) -> u64 {
         self.shared.keys.load(Ordering::Relaxed)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Pages that hold something, in the file or only in memory yet. Waits for the transaction under way.
+    /// Returns the number of pages in use, in the file or in memory only. Waits for the current
+    /// transaction.
     pub fn pages_in_use(&self) -> usize {
         self.shared.buffer.ids_in_use()
     }
 
-    /// Which trie it is.
+    /// Returns the trie's structure and parameters.
     pub fn shape(&self) -> TrieShape {
         self.shared.trie.shape()
     }
 
-    /// The store in numbers.
+    /// Returns counters and sizes.
     pub fn stats(&self) -> DiskStats {
         let shared = &*self.shared;
         DiskStats {
@@ -186,19 +199,21 @@ impl DiskStore {
         }
     }
 
-    /// How the store was opened.
+    /// Returns the options with which the store was opened.
     pub fn options(&self) -> &DiskOptions {
         &self.shared.options
     }
 
-    /// Takes a last checkpoint, unless that has been done, and lets the folder go: another process may have it then. So
-    /// whatever is asked of the store later answers [`DiskError::Closed`](crate::DiskError::Closed), also what was under way. Dropping the store does the
-    /// same, without an answer. A store that maps its file ([`Reading::mapping`]) keeps the folder until it is dropped.
+    /// Takes a last checkpoint and unlocks the folder, so that another process may use it. All
+    /// later and concurrent calls return [`DiskError::Closed`]. Dropping
+    /// the store does the same but reports no errors. A store that maps its file
+    /// ([`ReadMode::mapping`]) keeps the folder locked until it is dropped.
     ///
     /// # Errors
-    /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is let go all the same.
+    /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is unlocked
+    /// nevertheless.
     pub fn close(&self) -> Result<()> {
-        // Held to the end: who closes at the same time waits for that.
+        // Held to the end, so that a concurrent `close` waits.
         let mut folder = lock(&self.folder);
         if folder.is_closed {
             return Ok(());
@@ -206,18 +221,20 @@ impl DiskStore {
         lock(&self.shared.wanted).end = true;
         self.shared.changed.notify_all();
         if let Some(thread) = lock(&self.checkpointer).take() {
-            // A thread that panicked has said so itself.
+            // A panicked thread has already reported its panic.
             _ = thread.join();
         }
-        // First the flag, so that writers who come again and again stop; then the lock, which waits for the commit under way.
+        // First the flag, so that later transactions are refused; then the lock, which waits for
+        // the current commit.
         self.shared.closed.store(true, Ordering::Relaxed);
         drop(lock(&self.shared.record));
-        // All that was committed is in this one.
+        // This checkpoint has everything that was committed.
         let done = self.shared.checkpoint();
         let closed = self.shared.log.close();
         self.shared.buffer.close();
         folder.is_closed = true;
-        // A read under way may look at a mapped file until the store is dropped (`mapping.rs`, invariant 3).
+        // A read in progress may use a mapped file until the store is dropped (`mapping.rs`,
+        // invariant 3).
         if self.shared.options.reading == ReadMode::Calls {
             folder.lock = None;
         }
@@ -226,7 +243,7 @@ impl DiskStore {
 }
 
 impl DiskShared {
-    /// Whether the store was not closed.
+    /// Errors if the store is closed.
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(DiskError::Closed { path: self.buffer.path().to_owned() });

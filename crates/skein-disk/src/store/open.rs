@@ -1,4 +1,4 @@
-//! Opening a store: the file's state, and what the log has beyond it.
+//! Opening a store: reads the file's state and replays the log's later records.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -22,16 +22,19 @@ use crate::{DiskError, Result};
 pub(super) const TRIE: &str = "main";
 
 impl DiskStore {
-    /// Opens the store in a folder; makes both if need be. What was acknowledged is there, at the level at which it was.
+    /// Opens the store in a folder, or creates it. The store has all acknowledged writes, as far as
+    /// the durability level promises.
     ///
     /// # Errors
-    /// The folder is in use, or one of the engine in memory, or its file is none of this engine, of another format, damaged, or of another trie or other values than the options say; an option out of range; a
-    /// failed file operation.
+    /// - The folder is in use, or belongs to the engine in memory.
+    /// - The file does not belong to this engine, has another format or is damaged.
+    /// - The file has another trie or another kind of values than the options.
+    /// - An option is out of its range, or a file operation failed.
     pub fn open(folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self> {
         Self::open_on(Arc::new(OsStorage), folder, options)
     }
 
-    /// The same on any storage.
+    /// Opens the store on a given storage.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -74,7 +77,7 @@ impl DiskStore {
             closed: AtomicBool::new(false),
         });
         if header.sequence == 0 {
-            // The catalog and the trie are the first write, which the log does not have.
+            // The catalog and the trie are the first write, which is not logged.
             shared.checkpoint()?;
         }
         shared.replay(&recovered, header.epoch)?;
@@ -88,7 +91,7 @@ impl DiskStore {
     }
 }
 
-/// The trie of a file, and where the catalog begins; a new file gets both.
+/// Opens the trie and finds the catalog's first page; creates both in a new file.
 fn open_trie(
     buffer: &BufferManager,
     first: Option<PageId>,
@@ -105,16 +108,16 @@ fn open_trie(
 }
 
 impl DiskShared {
-    /// Does again what the log has beyond the file.
+    /// Replays the log's records that are later than the file.
     fn replay(&self, recovered: &Recovered, from_epoch: u64) -> Result<()> {
         let failed = Mutex::new(None);
         let progress = &self.options.progress;
-        // One thread, so that the records of the one log come in their order.
+        // One thread, so that the records of the log are replayed in order.
         let replayed = recovered.replay(1, from_epoch, |_, record| {
             self.apply(record.payload)
                 .and_then(|writes| {
-                    let goes_on = progress.advance(record.payload.len() as u64, writes as u64);
-                    if goes_on { Ok(()) } else { Err(ReplayFailure::Failed(LogError::Cancelled.into())) }
+                    let continues = progress.advance(record.payload.len() as u64, writes as u64);
+                    if continues { Ok(()) } else { Err(ReplayFailure::Failed(LogError::Cancelled.into())) }
                 })
                 .map_err(|why| match why {
                     ReplayFailure::NotARecord(what) => what,
@@ -128,12 +131,12 @@ impl DiskShared {
         }
     }
 
-    /// Does the writes of a record again that the file does not have; how many.
+    /// Replays those writes of a record that the file lacks. Returns their number.
     fn apply(&self, payload: &[u8]) -> std::result::Result<usize, ReplayFailure> {
-        let not_ours = || {
-            ReplayFailure::NotARecord("the record is whole but not one that this program writes".to_owned())
+        let not_a_record = || {
+            ReplayFailure::NotARecord("the record is intact, but not one that this program writes".to_owned())
         };
-        let (first, writes) = log_record::parse(payload).ok_or_else(not_ours)?;
+        let (first, writes) = log_record::parse(payload).ok_or_else(not_a_record)?;
         let last = self.sequence.load(Ordering::Relaxed);
         if !log_record::is_after(first, last, self.buffer.header().sequence)
             .map_err(ReplayFailure::NotARecord)?
@@ -146,7 +149,8 @@ impl DiskShared {
         Ok(writes.len())
     }
 
-    /// Does the writes of a record again. Nobody reads yet, and no checkpoint is taken, so it need not be at one moment.
+    /// Replays the writes of a record. No other thread reads and no checkpoint runs, so the writes
+    /// need not be published at once.
     fn apply_all(&self, first: u64, writes: &[log_record::LoggedWrite<'_>]) -> Result<()> {
         let mut numbered = (first..).zip(writes).peekable();
         while numbered.peek().is_some() {
@@ -166,7 +170,7 @@ impl DiskShared {
     }
 }
 
-/// Why a record is not applied.
+/// The reason why a record is not replayed.
 enum ReplayFailure {
     NotARecord(String),
     Failed(DiskError),

@@ -1,4 +1,4 @@
-//! How a disk store is opened.
+//! Options of a disk store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,36 +11,40 @@ use crate::buffer::CACHE_LEAST;
 use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 
-/// Options; each has a default.
+/// The options of a disk store. Each has a default.
 ///
 /// ```
-/// use skein_disk::{DiskOptions, Policy, Shape};
+/// use skein_disk::{DiskOptions, ReplacementPolicy, TrieShape};
 ///
-/// let options = DiskOptions { cache_pages: 1 << 18, policy: Policy::Lru, ..DiskOptions::default() };
-/// assert_eq!(options.shape, Shape::Linked);
+/// let policy = ReplacementPolicy::Lru;
+/// let options = DiskOptions { cache_pages: 1 << 18, policy, ..DiskOptions::default() };
+/// assert_eq!(options.shape, TrieShape::Linked);
 /// ```
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
-    /// Which trie the store keeps its keys in: a linked one by default. An existing store has to be opened as what it is.
+    /// The trie's structure; a linked trie by default. An existing store must be opened with its
+    /// own.
     pub shape: TrieShape,
-    /// What the values are: plain bytes by default. An existing store has to be opened as what it is; [`kind_of`](crate::kind_of) says that.
+    /// The kind of values; plain bytes by default. An existing store must be opened with its own,
+    /// which [`kind_of`](crate::kind_of) returns.
     pub values: Values,
-    /// Pages of 4 KiB in memory: 65,536 by default, as in the paper's runs; 16 at least.
+    /// Pages of 4 KiB in memory: 65,536 by default, as in the paper's runs; at least 16.
     pub cache_pages: usize,
-    /// Which page leaves a full cache.
+    /// The policy that selects the page to evict from a full cache.
     pub policy: ReplacementPolicy,
     /// How pages are read.
     pub reading: ReadMode,
-    /// What an acknowledged write promises.
+    /// The guarantee of an acknowledged write.
     pub durability: Durability,
-    /// A checkpoint is taken when so many bytes were logged: 64 MiB by default. 0: only when asked for, and when the store is closed.
+    /// A checkpoint is taken whenever this many bytes were logged: 64 MiB by default. With 0,
+    /// checkpoints are taken only on request and on close.
     pub checkpoint_bytes: u64,
-    /// Size of the log's segment files, in bytes: 64 MiB by default, 64 KiB at least.
+    /// Size of the log's segment files in bytes: 64 MiB by default, at least 64 KiB.
     pub segment_bytes: u64,
-    /// How long opening waits for a folder that another process has in use, one that was killed, say: 5 s by default.
+    /// How long opening waits for a folder that another process uses, for example one that was just
+    /// killed: 5 s by default.
     pub lock_wait: Duration,
-    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
-    /// looks.
+    /// Reports the progress of opening, and can cancel it. Unused by default.
     pub progress: Arc<OpenProgress>,
 }
 
@@ -62,10 +66,11 @@ impl Default for DiskOptions {
 }
 
 impl DiskOptions {
-    /// Says what cannot work; [`DiskStore::open`](crate::DiskStore::open) asks before it touches anything.
+    /// Checks the options; [`DiskStore::open`](crate::DiskStore::open) does so before it changes
+    /// anything.
     ///
     /// # Errors
-    /// An option out of range.
+    /// An option is out of its range.
     pub fn check(&self) -> Result<()> {
         if self.cache_pages < CACHE_LEAST {
             let why = format!("a cache has {CACHE_LEAST} pages at least");
@@ -76,16 +81,14 @@ impl DiskOptions {
             });
         }
         self.kind().check()?;
-        // Where the log will lie makes no difference to the rest.
+        // The log's folder does not matter for the check.
         Ok(self.log_options(PathBuf::new()).check()?)
     }
 
-    /// What the trie is to be.
     pub(super) fn kind(&self) -> TrieKind {
         TrieKind { shape: self.shape, values: self.values }
     }
 
-    /// How the log is opened, in this folder.
     pub(super) fn log_options(&self, folder: PathBuf) -> LogOptions {
         LogOptions {
             logs: 1,

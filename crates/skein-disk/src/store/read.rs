@@ -1,4 +1,4 @@
-//! Reads: each is one walk, and sees one moment.
+//! Reads: each is one walk and sees one moment.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore};
 use crate::buffer::{FrozenPages, PageWriter, WalkStop};
-use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, is_beyond};
+use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, exceeds_capacity};
 use crate::{DiskError, Result};
 
-/// What several keys had at one moment; see [`DiskStore::get_many`].
+/// The values of several keys at one moment; see [`DiskStore::get_many`].
 #[derive(Debug, Clone, Default)]
 pub struct FoundValues {
     bytes: Vec<u8>,
-    /// By the places of the keys: version, and where the value lies.
+    /// The version and the range of the value, by the index of the key.
     places: Vec<Option<(u64, Range<usize>)>>,
 }
 
 impl FoundValues {
-    /// The version and the value of the key at this place; none if it had none, or there is no such place.
+    /// Returns the version and the value of the key with this index, or `None` if it had no value.
     pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
         let (version, range) = self.places.get(at)?.as_ref()?;
         Some((*version, &self.bytes[range.clone()]))
@@ -26,15 +26,15 @@ impl FoundValues {
 }
 
 impl DiskStore {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted.
+    /// A page cannot be read or is damaged, or the last write to the key was interrupted.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.get_entry(key)?.map(|(_, value)| value))
     }
 
-    /// The version and the value of a key.
+    /// Returns the version and the value of a key.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -43,7 +43,8 @@ impl DiskStore {
         Ok(self.get_into(key, &mut value)?.map(|version| (version, value)))
     }
 
-    /// The version of a key, and its value in `value`, in place of what is there: for who reads many, without an allocation for each.
+    /// Replaces the contents of `value` by the value of a key, and returns the version. So many
+    /// reads need no allocation each.
     ///
     /// ```
     /// # use skein_disk::{DiskOptions, DiskStore};
@@ -67,8 +68,9 @@ impl DiskStore {
         })
     }
 
-    /// What several keys have at one moment: all of a transaction, or nothing of it. Values may have `bytes_most` bytes together. The reads of memory
-    /// of the lookups overlap, so many keys take less time than one after the other.
+    /// Returns the values of several keys at one moment: either all writes of a transaction or no
+    /// write of it. The values may have at most `bytes_most` bytes together. The memory accesses of
+    /// the lookups overlap, so this is faster than one lookup after the other.
     ///
     /// # Errors
     /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
@@ -79,9 +81,9 @@ impl DiskStore {
             found.bytes.clear();
             found.places.clear();
             found.places.resize(keys.len(), None);
-            trie.get_many(view, keys, &mut found.bytes, |which, came| {
-                let len = came.as_ref().map_or(0, |came| came.1.end);
-                found.places[which] = came;
+            trie.get_many(view, keys, &mut found.bytes, |which, value| {
+                let len = value.as_ref().map_or(0, |value| value.1.end);
+                found.places[which] = value;
                 if len > bytes_most {
                     return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
                 }
@@ -91,14 +93,14 @@ impl DiskStore {
         Ok(found)
     }
 
-    /// Goes to keys that are to be written next, all at once, so that their reads of memory overlap. A hint: what fails here fails again, and is told, where it
-    /// matters.
+    /// Looks up keys that will be written next, all at once, so that the memory accesses overlap.
+    /// This is a hint: errors are ignored here, and the write returns them.
     pub fn prefetch(&self, keys: &[&[u8]]) {
         let DiskShared { buffer, trie, .. } = &*self.shared;
         _ = buffer.read_with(|view| trie.prefetch(view, keys));
     }
 
-    /// The versions of several keys at one moment, by their places.
+    /// Returns the versions of several keys at one moment, by index.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -107,10 +109,10 @@ impl DiskStore {
         buffer.read_with(|view| keys.iter().map(|key| trie.version(&mut &*view, key)).collect())
     }
 
-    /// The keys of a portion, in order, as they are at one moment.
+    /// Returns the keys of a range in order, with their values and versions at one moment.
     ///
     /// ```
-    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
     /// use std::ops::Bound::{Excluded, Unbounded};
@@ -118,74 +120,93 @@ impl DiskStore {
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let (lower, upper, direction) = (Excluded(&b"bean goose"[..]), Unbounded, Direction::Forward);
-    /// let found = store.range(&Portion { lower, upper, direction, keys: 1, bytes: 1 << 20, values: true })?;
+    /// let found = store.range(&ScanRequest {
+    ///     lower: Excluded(b"bean goose"),
+    ///     upper: Unbounded,
+    ///     direction: WalkDirection::Forward,
+    ///     keys: 1,
+    ///     bytes: 1 << 20,
+    ///     values: true,
+    /// })?;
     /// assert_eq!(found.entries[0].key, b"grey goose");
     /// assert!(found.more);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
+    pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.collect(&mut &*view, portion))
+        buffer.read_with(|view| trie.collect(&mut &*view, request))
     }
 
-    /// The keys of a portion in the trie's own order, as they are at one moment: that of the keys, as [`range`](Self::range) has it; of a hash trie that of their hashes, which
-    /// is none that says anything. A hash trie takes portions that go forward without bounds, or from an excluded key on: that is the last key of the portion before, also if
-    /// it is no more.
+    /// Returns keys in the trie's own order, with their values and versions at one moment. This is
+    /// the order of the keys, as in [`range`](Self::range), or, in a hash trie, the meaningless
+    /// order of their hashes.
+    ///
+    /// A hash trie accepts forward requests without bounds, or with only a lower bound that
+    /// excludes a key: the last key of the previous result, even if it was removed.
     ///
     /// ```
-    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion, Shape};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, TrieShape, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
-    /// # let options = DiskOptions { shape: Shape::Hash { n: 16 }, ..DiskOptions::default() };
+    /// # let options = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     /// # let store = DiskStore::open(folder.path(), options)?;
     /// use std::ops::Bound::{Excluded, Unbounded};
     ///
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let (upper, direction) = (Unbounded, Direction::Forward);
-    /// let first = Portion { lower: Unbounded, upper, direction, keys: 2, bytes: 1 << 20, values: true };
+    /// let first = ScanRequest {
+    ///     lower: Unbounded,
+    ///     upper: Unbounded,
+    ///     direction: WalkDirection::Forward,
+    ///     keys: 2,
+    ///     bytes: 1 << 20,
+    ///     values: true,
+    /// };
     /// let found = store.walk(&first)?;
     /// assert!(found.more);
     /// let after = Excluded(&found.entries[1].key[..]);
-    /// assert_eq!(store.walk(&Portion { lower: after, ..first })?.entries.len(), 1);
+    /// assert_eq!(store.walk(&ScanRequest { lower: after, ..first })?.entries.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.walk(&mut &*view, portion))
+        buffer.read_with(|view| trie.walk(&mut &*view, request))
     }
 
-    /// A cursor before the first key. It reads some keys ahead: what is written meanwhile it may see or not.
+    /// Returns a cursor before the first key. It reads ahead, so it may or may not see concurrent
+    /// writes.
     ///
     /// # Errors
-    /// The trie keeps no order.
+    /// The trie has no key order.
     pub fn cursor(&self) -> Result<TrieCursor<'_>> {
         self.shared.trie.cursor(&self.shared.buffer)
     }
 
-    /// Looks at all of the trie and verifies every invariant, in time that grows with its pages. Reads go on meanwhile, and writes wait.
+    /// Checks the whole trie and every invariant, in time proportional to its pages. Reads continue
+    /// meanwhile and writes wait.
     ///
     /// # Errors
-    /// The first thing that is not as it must be.
+    /// The first violation of an invariant.
     pub fn check(&self) -> Result<TrieCensus> {
         self.shared.check()
     }
 
-    /// Says whether a scan over portions, which had come to `before` keys and has come to `now`, can go on. In damaged pages whose checksums are right there may be
-    /// paths without end. So where a scan has come to more keys than the pages can hold, this takes the time of a [`check`](Self::check); otherwise, none.
+    /// Checks whether a scan that continues from `before` keys to `now` keys can continue. Damaged
+    /// pages with correct checksums may have endless paths. So if the scan has returned more keys
+    /// than the pages can hold, this takes the time of a [`check`](Self::check); otherwise it
+    /// returns at once.
     ///
     /// # Errors
-    /// The first thing that is not as it must be.
+    /// The first violation of an invariant.
     ///
     /// ```
-    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
     /// use std::ops::Bound::{Excluded, Unbounded};
@@ -193,39 +214,46 @@ impl DiskStore {
     /// let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     /// loop {
     ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
-    ///     let (upper, direction) = (Unbounded, Direction::Forward);
-    ///     let portion = Portion { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
-    ///     let found = store.walk(&portion)?;
+    ///     let found = store.walk(&ScanRequest {
+    ///         lower,
+    ///         upper: Unbounded,
+    ///         direction: WalkDirection::Forward,
+    ///         keys: 100,
+    ///         bytes: 1 << 20,
+    ///         values: true,
+    ///     })?;
     ///     let before = seen;
     ///     seen += found.entries.len() as u64;
     ///     store.check_scanned(before, seen)?;
-    ///     let Some(entry) = found.entries.into_iter().next_back().filter(|_| found.more) else { break };
-    ///     last = Some(entry.key);
+    ///     if !found.more {
+    ///         break;
+    ///     }
+    ///     last = found.entries.into_iter().next_back().map(|entry| entry.key);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_scanned(&self, before: u64, now: u64) -> Result<()> {
-        let is_beyond = is_beyond(self.shared.buffer.ids(), before, now);
-        if is_beyond { self.check().map(drop) } else { Ok(()) }
+        let exceeds_capacity = exceeds_capacity(self.shared.buffer.ids(), before, now);
+        if exceeds_capacity { self.check().map(drop) } else { Ok(()) }
     }
 }
 
 impl DiskShared {
-    /// Looks at all of the trie as published.
+    /// Checks the whole trie as published.
     pub(super) fn check(&self) -> Result<TrieCensus> {
         let mut writer = self.buffer.write();
-        // Changed under the writer's lock alone.
+        // The number changes only under the writer's lock.
         self.check_as(&mut writer, self.keys.load(Ordering::Relaxed))
     }
 
-    /// Looks at all of the trie as a write sees it, where so many keys were counted.
+    /// Checks the whole trie as a write sees it, against a number of keys.
     pub(super) fn check_as(&self, writer: &mut PageWriter<'_>, counted: u64) -> Result<TrieCensus> {
-        let mut still = FrozenPages::of(writer);
-        let census = self.trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+        let mut frozen = FrozenPages::of(writer);
+        let census = self.trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
         if census.keys as u64 == counted {
             return Ok(census);
         }
-        let what = format!("the trie has {} keys, and {counted} were counted", census.keys);
+        let what = format!("the trie has {} keys, but {counted} were counted", census.keys);
         Err(self.buffer.damaged_page(self.trie.root().page, &what))
     }
 }

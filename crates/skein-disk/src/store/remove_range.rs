@@ -1,4 +1,4 @@
-//! Ranges of keys are removed some at a time, in a transaction each.
+//! Removal of a range of keys, in several transactions with a limited number of keys each.
 
 use std::ops::Bound;
 
@@ -7,23 +7,25 @@ use super::transaction::DiskTransaction;
 use crate::Result;
 use crate::trie::{ScanRequest, WalkDirection};
 
-/// Bytes that are read at once to know which keys come next: a hash trie has them in its values.
+/// Bytes that are read at once to find the next keys. In a hash trie the keys are in the values.
 const BYTES: usize = 1 << 20;
 
-/// What [`Transaction::remove_range`] did.
+/// The result of [`DiskTransaction::remove_range`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRemoval {
-    /// Keys that were removed.
+    /// Removed keys.
     pub count: usize,
-    /// The lower bound of what is left to do; none if nothing is.
+    /// The lower bound of the remaining keys, or `None` if the range is finished.
     pub rest: Option<Bound<Vec<u8>>>,
 }
 
 impl DiskTransaction<'_> {
-    /// Removes the first keys within bounds, so many at most, and fewer if it is full before, or they have a megabyte. A trie without order does so for all of its keys alone.
+    /// Removes the first keys of a range: at most `most`, and fewer if the transaction is full or
+    /// they have a megabyte. A trie without key order accepts only the range of all keys.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) if the trie has none and there is a bound; otherwise as [`set`](Self::set).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) if the trie has no key order and there is
+    /// a bound; otherwise as [`set`](Self::set).
     pub fn remove_range(
         &mut self,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
@@ -32,7 +34,7 @@ impl DiskTransaction<'_> {
         let (keys, mut more) = self.keys_within(bounds, most)?;
         let mut count = 0_usize;
         for key in &keys {
-            // Keys of one hash may come together, also if they are more.
+            // Keys with the same hash are returned together, even if they are more.
             if count == most || count > 0 && self.is_full() {
                 more = true;
                 break;
@@ -40,14 +42,15 @@ impl DiskTransaction<'_> {
             self.do_write(&LoggedWrite { key, value: None })?;
             count += 1;
         }
-        // All before it are gone, so a trie without order can begin at its first key again.
+        // All keys before it are removed, so a trie without key order can start at its first key
+        // again.
         let last =
             keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| self.shared.trie.shape().is_ordered());
         let rest = more.then(|| last.map_or(Bound::Unbounded, Bound::Excluded));
         Ok(RangeRemoval { count, rest })
     }
 
-    /// The first keys within bounds, and whether there are more.
+    /// Returns the first keys of a range, and whether there are more.
     fn keys_within(
         &mut self,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
@@ -55,8 +58,8 @@ impl DiskTransaction<'_> {
     ) -> Result<(Vec<Vec<u8>>, bool)> {
         let is_all = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
         let direction = WalkDirection::Forward;
-        let portion = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
-        let found = if is_all { self.walk(&portion)? } else { self.range(&portion)? };
+        let request = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
+        let found = if is_all { self.walk(&request)? } else { self.range(&request)? };
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }
 }

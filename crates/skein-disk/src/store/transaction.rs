@@ -1,17 +1,23 @@
-//! Transactions: many reads and writes that are done at one moment, or not at all.
+//! Transactions: several reads and writes that take effect at one moment or not at all.
 //!
 //! ```text
-//!   begin    the writer's lock; nobody else writes until the end      get, set, cas, ...    in private copies of pages
-//!   commit   publish all pages at one moment ─► one record in the log ─► a ticket, durable when its epoch is
-//!   drop     the copies are dropped: nothing was changed
+//!   begin     take the writer's lock; other writers wait until the end
+//!   get, set  in private copies of pages; so are cas, inc, remove, ...
+//!   commit    publish all pages at once ─► one record in the log ─► ticket, durable with its epoch
+//!   drop      drop the copies; nothing was changed
 //! ```
 //!
 //! # Invariants
-//! 1. Writes of a transaction have consecutive numbers, from the one that follows the last published; the number of a key's last write is its version.
-//!    The store's numbers change when the pages are published, before anybody else writes or a checkpoint begins (`Writer::publish_then`).
-//! 2. A write that failed on its way may have done a part of itself. Then nothing more can be done but to give the transaction up: it is *broken*.
-//!    What is refused before it begins (a long key, another version) breaks nothing.
-//! 3. Copies fit the cache, and so does what was read for them: a write is refused once they do not.
+//! 1. The writes of a transaction have consecutive numbers, starting after the last published one.
+//!    The number of a key's last write is its version. The store's numbers change with the
+//!    publication, before another write or a checkpoint begins (`PageWriter::publish_then`).
+//! 2. A write that failed half-way may have changed some copies. Then the transaction is *broken*
+//!    and can only be dropped. A write that is refused before it begins (a long key, another
+//!    version) does not break it.
+//! 3. The copies and the pages that were read for them fit the cache. A write that would exceed it
+//!    is refused.
+//!
+//! Design: `docs/design/disk.md`.
 
 use std::sync::MutexGuard;
 
@@ -23,48 +29,50 @@ use super::log_record::{self, LoggedWrite};
 use super::{DiskShared, DiskStore};
 use crate::buffer::PageWriter;
 use crate::page::PAGE;
-use crate::trie::{ScanEntries, ScanRequest, is_beyond};
+use crate::trie::{ScanEntries, ScanRequest, exceeds_capacity};
 use crate::{DiskError, Result};
 
-/// A transaction that has a quarter of the cache, or so many pages, in memory of its own is full.
+/// A transaction is full if its own pages are a quarter of the cache, or this many.
 const FULL_PAGES: usize = 512;
 
-/// What the closure of [`Transaction::update`] decides.
+/// The decision of the closure of [`DiskTransaction::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpdateAction {
-    /// Leave the key as it is.
+    /// Leave the key unchanged.
     Keep,
-    /// Set its value.
+    /// Set the value.
     Set(Vec<u8>),
-    /// Remove it, if it is there.
+    /// Remove the key if it exists.
     Remove,
 }
 
-/// What an update did.
+/// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateOutcome {
     /// Whether the key had a value before.
     pub existed: bool,
     /// Whether anything was changed.
     pub changed: bool,
-    /// The version now, or of the removal; 0 if there was and is none.
+    /// The version of the value or of the removal; 0 if there was no value and there is still no
+    /// value.
     pub version: u64,
 }
 
-/// Reads and writes that are done at one moment, or not at all; [`DiskStore::write`] has an example.
+/// Several reads and writes that take effect at one moment or not at all; [`DiskStore::write`] has
+/// an example.
 ///
-/// There is one at a time: others that write wait for its end, those that read do not. So keep it short, and within it call nothing else of the store
-/// that writes or takes a checkpoint.
+/// Only one transaction exists at a time: other writers wait for its end, readers do not. So keep
+/// it short. Within it, do not call methods of the store that write or take a checkpoint.
 #[derive(Debug)]
-#[must_use = "dropped without `commit`, it does nothing"]
+#[must_use = "a transaction that is dropped without `commit` changes nothing"]
 pub struct DiskTransaction<'s> {
     pub(super) shared: &'s DiskShared,
     pub(super) writer: PageWriter<'s>,
-    /// Its record so far. Holding it keeps publications and the log in one order.
+    /// Its record so far. Holding the lock keeps publications and the log in the same order.
     record: MutexGuard<'s, Vec<u8>>,
     /// The number of the last write.
     sequence: u64,
-    /// Keys that there are.
+    /// The number of keys.
     keys: u64,
     /// See invariant 2.
     broken: Option<DiskError>,
@@ -72,7 +80,8 @@ pub struct DiskTransaction<'s> {
 }
 
 impl DiskStore {
-    /// Begins a transaction; waits for the one under way. [`write`](Self::write) is the same for who waits for its end.
+    /// Begins a transaction; waits for the current one. [`write`](Self::write) also waits for the
+    /// writes to be durable.
     pub fn begin(&self) -> DiskTransaction<'_> {
         DiskTransaction::begin(&self.shared)
     }
@@ -82,7 +91,7 @@ impl<'s> DiskTransaction<'s> {
     pub(super) fn begin(shared: &'s DiskShared) -> Self {
         let mut record = lock(&shared.record);
         record.clear();
-        // The numbers change under the lock of `record` alone.
+        // The numbers change only under the lock of `record`.
         Self {
             shared,
             writer: shared.buffer.write(),
@@ -94,21 +103,22 @@ impl<'s> DiskTransaction<'s> {
         }
     }
 
-    /// Publishes all that was written at one moment, and logs it. The ticket says when it is durable.
+    /// Publishes all writes at one moment and logs them. Returns the ticket that tells when they
+    /// are durable.
     ///
     /// # Errors
-    /// The transaction is broken by an earlier error; there is no room in the cache; the log or the page file is stopped by a failure; the
-    /// store was closed. Nothing was changed then.
+    /// An earlier error broke the transaction, the cache has no room, a failure stopped the log or
+    /// the page file, or the store is closed. Nothing was changed then.
     pub fn commit(self) -> Result<Ticket> {
         self.check()?;
         if self.record.is_empty() {
             return Ok(Ticket::default());
         }
-        // Under the lock of `record`, which `close` takes once after it has set the flag.
+        // Under the lock of `record`. `close` sets the flag and then takes this lock once.
         self.shared.check_open()?;
         self.shared.buffer.check_writable()?;
         let Self { shared, writer, record, sequence, keys, .. } = self;
-        // Not before: no epoch closes while this is held, and the pages may have had to be read.
+        // As late as possible: no epoch closes while this is held, and page reads take long.
         let operation = shared.log.enter(0)?;
         let epoch = operation.epoch();
         writer.publish_then(|| {
@@ -121,13 +131,14 @@ impl<'s> DiskTransaction<'s> {
         Ok(Ticket { epoch })
     }
 
-    /// Whether it has so much that it should be ended, and the rest be done in another one: if it need not be one moment.
+    /// Returns whether the transaction is so large that the caller should commit it and continue in
+    /// another one, if the writes need not be atomic.
     pub fn is_full(&self) -> bool {
         self.writer.pages() >= (self.writer.cache() / 4).min(FULL_PAGES)
             || self.record.len() >= MAX_PAYLOAD / 4
     }
 
-    /// Whether an error on the way has broken it: it can only be dropped then.
+    /// Returns whether an error has broken the transaction. It can only be dropped then.
     pub fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
@@ -136,31 +147,32 @@ impl<'s> DiskTransaction<'s> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// The number of its last write, which is the version of what that set or removed.
+    /// Returns the number of its last write, which is the version of the key that it set or
+    /// removed.
     pub fn version_of_last(&self) -> u64 {
         self.sequence
     }
 
-    /// Whether it has written nothing.
+    /// Returns whether it has written nothing.
     pub fn is_empty(&self) -> bool {
         self.record.is_empty()
     }
 
-    /// How many keys there are, with what it has written.
+    /// Returns the number of keys, including its own writes.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted.
+    /// A page cannot be read or is damaged, or the last write to the key was interrupted.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut value = Vec::new();
         Ok(self.get_into(key, &mut value)?.map(|_| value))
     }
 
-    /// The version of a key, and its value in `value`, in place of what is there.
+    /// Replaces the contents of `value` by the value of a key, and returns the version.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -171,15 +183,16 @@ impl<'s> DiskTransaction<'s> {
         self.shared.trie.get_into(&mut self.writer, key, value).map_err(|stop| self.writer.fault(stop))
     }
 
-    /// Sets the value of a key; returns its version.
+    /// Sets the value of a key. Returns its version.
     ///
     /// # Errors
-    /// A key or a value that is too long; more than fits the cache, or a record of the log; a failed file operation.
+    /// The key or the value is too long, the transaction does not fit the cache or a record of the
+    /// log, or a file operation failed.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.do_write(&LoggedWrite { key, value: Some(value) }).map(|()| self.sequence)
     }
 
-    /// Removes a key; false if it has no value.
+    /// Removes a key. Returns false if it has no value.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -194,32 +207,32 @@ impl<'s> DiskTransaction<'s> {
         Ok(is_there)
     }
 
-    /// The keys of a portion, in order, with what it has written.
+    /// Returns the keys of a range in order, including its own writes.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub fn range(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
+    pub fn range(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
         self.writer.release_many_reads();
-        self.shared.trie.collect(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+        self.shared.trie.collect(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
     }
 
-    /// The keys of a portion in the trie's own order, with what it has written; see [`DiskStore::walk`].
+    /// Returns keys in the trie's own order, including its own writes; see [`DiskStore::walk`].
     ///
     /// # Errors
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
-    pub fn walk(&mut self, portion: &ScanRequest<'_>) -> Result<ScanEntries> {
+    pub fn walk(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.check()?;
         self.writer.release_many_reads();
-        self.shared.trie.walk(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+        self.shared.trie.walk(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
     }
 
-    /// Says whether a scan over portions can go on; see [`DiskStore::check_scanned`].
+    /// Checks whether a scan can continue; see [`DiskStore::check_scanned`].
     ///
     /// # Errors
-    /// The first thing that is not as it must be.
+    /// The first violation of an invariant.
     pub fn check_scanned(&mut self, before: u64, now: u64) -> Result<()> {
-        if !is_beyond(self.shared.buffer.ids(), before, now) {
+        if !exceeds_capacity(self.shared.buffer.ids(), before, now) {
             return Ok(());
         }
         self.shared.check_as(&mut self.writer, self.keys).map(drop)
@@ -230,11 +243,12 @@ impl<'s> DiskTransaction<'s> {
         self.shared.trie.version(&mut self.writer, key).map_err(|stop| self.writer.fault(stop))
     }
 
-    /// Sets the value of a key if its version is the one that is expected, or, with none, if it has no value; returns its new version. A last write that was
-    /// interrupted has no version: whatever is expected, it starts over.
+    /// Sets the value of a key if it has the expected version, or, with `None`, if it has no value.
+    /// Returns the new version. After an interrupted write the key has no version, and any expected
+    /// version matches.
     ///
     /// # Errors
-    /// [`DiskError::VersionDiffers`], with the version that it has; otherwise as [`set`](Self::set).
+    /// [`DiskError::VersionDiffers`] with the key's version; otherwise as [`set`](Self::set).
     pub fn cas(&mut self, key: &[u8], expected: Option<u64>, value: &[u8]) -> Result<u64> {
         let found = match self.version(key) {
             Err(DiskError::Interrupted { .. }) => expected,
@@ -247,7 +261,8 @@ impl<'s> DiskTransaction<'s> {
         }
     }
 
-    /// Adds to the integer that a key's value is, as decimal text; a key without a value counts as 0. Returns the sum.
+    /// Adds to a value that is an integer in decimal digits. A missing value counts as 0. Returns
+    /// the sum.
     ///
     /// # Errors
     /// [`DiskError::NotAnInteger`], [`DiskError::Overflow`]; otherwise as [`set`](Self::set).
@@ -261,10 +276,11 @@ impl<'s> DiskTransaction<'s> {
         Ok(sum)
     }
 
-    /// Changes a key as `decide` says, which is shown its version and its value. An error of it changes nothing.
+    /// Calls `decide` with the version and the value of a key, and changes the key as it decides.
+    /// If it returns an error, nothing is changed.
     ///
     /// # Errors
-    /// Those of the closure; otherwise as [`set`](Self::set), and [`DiskError::Interrupted`].
+    /// The errors of `decide`; otherwise as [`set`](Self::set), and [`DiskError::Interrupted`].
     pub fn update<E: From<DiskError>>(
         &mut self,
         key: &[u8],
@@ -289,14 +305,14 @@ impl<'s> DiskTransaction<'s> {
         Ok(UpdateOutcome { changed: true, version: self.sequence, ..unchanged })
     }
 
-    /// Does a write to the pages, and notes it for the log.
+    /// Applies a write to the pages and adds it to the record.
     pub(super) fn do_write(&mut self, write: &LoggedWrite<'_>) -> Result<()> {
         self.check()?;
         self.admit(write)?;
         let number = self.sequence + 1;
         match self.shared.put(&mut self.writer, number, write) {
             Ok(change) => self.keys = self.keys.wrapping_add_signed(change),
-            // Looked at before anything else.
+            // Checked before anything was changed.
             Err(error @ (DiskError::KeyTooLong { .. } | DiskError::ValueTooLong { .. })) => {
                 return Err(error);
             }
@@ -326,7 +342,7 @@ impl<'s> DiskTransaction<'s> {
 }
 
 impl DiskShared {
-    /// Does a write to the trie's pages; by how much the number of keys changes.
+    /// Applies a write to the trie. Returns the change of the number of keys.
     pub(super) fn put(
         &self,
         writer: &mut PageWriter<'_>,
@@ -339,7 +355,7 @@ impl DiskShared {
         })
     }
 
-    /// Counts what was logged, and asks for a checkpoint when that is enough.
+    /// Counts logged bytes, and requests a checkpoint when there are enough.
     fn count(&self, bytes: usize) {
         let most = self.options.checkpoint_bytes;
         let before = self.logged.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -350,7 +366,7 @@ impl DiskShared {
     }
 }
 
-/// The integer that a value is, as Redis has them: nothing but a sign and digits.
+/// Parses an integer as Redis does: only a minus sign and digits.
 fn integer(value: &[u8]) -> Result<i64> {
     let text = str::from_utf8(value).ok();
     let number = text.filter(|text| !text.starts_with('+')).and_then(|text| text.parse().ok());

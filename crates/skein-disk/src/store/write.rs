@@ -1,4 +1,5 @@
-//! Writes for who waits for them: each is a transaction (section 2: the paper's operations, there on integers alone).
+//! Blocking writes: each is a transaction. These are the paper's operations (section 2), there only
+//! for integers.
 
 use skein_log::{Durability, Ticket};
 
@@ -6,7 +7,8 @@ use super::{DiskStore, DiskTransaction, UpdateAction, UpdateOutcome};
 use crate::{DiskError, Result};
 
 impl DiskStore {
-    /// Does reads and writes at one moment, or not at all: nothing if `body` answers an error. At [`Durability::Sync`] it returns when they are durable.
+    /// Performs several reads and writes at one moment or not at all. If `body` returns an error,
+    /// nothing is changed. At [`Durability::Sync`] the call returns when the writes are durable.
     ///
     /// ```
     /// # use skein_disk::{DiskError, DiskOptions, DiskStore};
@@ -27,7 +29,8 @@ impl DiskStore {
     /// ```
     ///
     /// # Errors
-    /// Those of `body`, and of [`Transaction::commit`]: nothing was changed then, unless the error is the log's.
+    /// The errors of `body` and of [`DiskTransaction::commit`]. Nothing was changed then, unless
+    /// the error is the log's.
     pub fn write<T, E: From<DiskError>>(
         &self,
         body: impl FnOnce(&mut DiskTransaction<'_>) -> std::result::Result<T, E>,
@@ -44,24 +47,27 @@ impl DiskStore {
         if self.durability() == Durability::Sync { self.wait_durable(ticket) } else { Ok(()) }
     }
 
-    /// Sets the value of a key; returns its version.
+    /// Sets the value of a key. Returns its version.
     ///
     /// # Errors
-    /// A key or a value that is too long; a failed file operation; writes that were stopped by one. Unless the error is the log's, nothing was changed.
+    /// The key or the value is too long, a file operation failed, or an earlier failure has stopped
+    /// writes. Nothing was changed, unless the error is the log's.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.write(|transaction| transaction.set(key, value))
     }
 
-    /// Sets the value of a key if its version is the one that is expected, or, with none, if it has no value; returns its new version. A last write that was
-    /// interrupted has no version: whatever is expected, it starts over.
+    /// Sets the value of a key if it has the expected version, or, with `None`, if it has no value.
+    /// Returns the new version. After an interrupted write the key has no version, and any expected
+    /// version matches.
     ///
     /// # Errors
-    /// [`DiskError::VersionDiffers`], with the version that it has; otherwise as [`set`](Self::set).
+    /// [`DiskError::VersionDiffers`] with the key's version; otherwise as [`set`](Self::set).
     pub fn cas(&self, key: &[u8], expected: Option<u64>, value: &[u8]) -> Result<u64> {
         self.write(|transaction| transaction.cas(key, expected, value))
     }
 
-    /// Adds to the integer that a key's value is, as decimal text; a key without a value counts as 0. Returns the sum.
+    /// Adds to a value that is an integer in decimal digits. A missing value counts as 0. Returns
+    /// the sum.
     ///
     /// # Errors
     /// [`DiskError::NotAnInteger`], [`DiskError::Overflow`]; otherwise as [`set`](Self::set).
@@ -69,7 +75,7 @@ impl DiskStore {
         self.write(|transaction| transaction.inc(key, by))
     }
 
-    /// Removes a key; false if it has no value.
+    /// Removes a key. Returns false if it has no value.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -77,10 +83,10 @@ impl DiskStore {
         self.write(|transaction| transaction.remove(key))
     }
 
-    /// Changes a key as `decide` says, which is shown its version and its value.
+    /// Calls `decide` with the version and the value of a key, and changes the key as it decides.
     ///
     /// # Errors
-    /// As [`Transaction::update`].
+    /// As [`DiskTransaction::update`].
     pub fn update<E: From<DiskError>>(
         &self,
         key: &[u8],

@@ -1,15 +1,19 @@
-//! Many lookups at once, whose reads of memory overlap.
+//! Looks up many keys at once, so that their memory accesses overlap.
 //!
 //! ```text
-//!   lane 0   frame ─────► page ─────► slot ─────► node ─────► slot ─────► ...          a turn uses what the one before asked for, and asks
-//!   lane 1        frame ─────► page ─────► slot ─────► node ─────► ...                 for what the next one needs
-//!   lane 2             frame ─────► page ─────► slot ─────► ...                        a lane whose key is done takes the next key
+//!   lane 0   frame ────► page ────► slot ────► node ────► slot ────► ...
+//!   lane 1       frame ────► page ────► slot ────► node ────► ...
+//!   lane 2           frame ────► page ────► slot ────► ...
 //! ```
 //!
-//! A lookup in memory is a chain of reads each of which needs the one before: the frame of a page, the slot of a node, the node. One chain waits for each of
-//! them; several in turn wait for the first. So it is with pages that have to be read from the file: a walk tells all that it misses, not only the first.
+//! A lookup is a chain of dependent reads: the frame of a page, the slot of a node, the node. A
+//! single lookup waits for each of them. Here several lookups take turns: a turn uses the bytes
+//! that the lane's last turn has prefetched, and prefetches those for the next. When a lane has
+//! finished its key, it takes the next one. Pages that must be loaded from the file are treated
+//! alike: the walk reports all missing pages, not only the first.
 //!
-//! Source: the paper has one key at a time. Masstree, section 4.8, has batches whose reads overlap.
+//! Source: the paper looks up one key at a time. Masstree, section 4.8, has batches with
+//! overlapping reads.
 
 use super::core::{DescentStep, RecordVisit, TrieCore, leaf_of, node_in, value_at};
 use super::hash::KeyHashing;
@@ -18,32 +22,33 @@ use crate::buffer::{LongValueId, PageView, WalkStop, WantedPages};
 use crate::page::DiskPageKind;
 use crate::record::{PageRecords, WalkResult, body_of, prefetch_slot, records_of};
 
-/// Lookups under way.
+/// Lookups in progress.
 const LANES: usize = 12;
-/// Long values that a walk goes on without have so many bytes together, and one value more: what reads them has not said yet how many it takes.
+/// A walk continues without long values until they have this many bytes together; the last one may
+/// exceed that. The caller's own limit is checked only after the values are loaded.
 const LONG_AT_ONCE: usize = 16 << 20;
 
-/// What a lookup in a node came to.
+/// The result of a lookup in a node.
 pub(super) enum LookupEnd<'w> {
     /// There is no such key.
     Absent,
-    /// The version, and the value as the node has it.
+    /// The version, and the value as stored in the node.
     Found(u64, StoredValue<'w>),
 }
 
-/// What a walk goes on without, so that all of it can be fetched at once.
+/// Missing pages and values that a walk continues without, so that all can be loaded at once.
 #[derive(Default)]
 pub(super) struct MissingPages {
     wanted: Vec<WantedPages>,
-    /// Bytes of the long values among it.
+    /// Bytes of the long values among them.
     pub(super) bytes: usize,
 }
 
 impl MissingPages {
-    /// Notes what is missing, unless it is too much to be fetched at once.
+    /// Notes what is missing, if the result is a [`WalkStop::Missing`] within the limit.
     ///
     /// # Errors
-    /// All that is missing if it is too much; any other stop.
+    /// All missing items if they exceed the limit, or any other stop.
     pub(super) fn or(&mut self, walked: WalkResult<()>) -> WalkResult<()> {
         match walked {
             Err(WalkStop::Missing(wanted)) => {
@@ -55,8 +60,10 @@ impl MissingPages {
         }
     }
 
+    /// Ends the walk.
+    ///
     /// # Errors
-    /// What is missing, if anything is.
+    /// All missing items, if there are any.
     pub(super) fn end(&mut self) -> WalkResult<()> {
         let wanted = std::mem::take(&mut self.wanted);
         if wanted.is_empty() { Ok(()) } else { Err(WalkStop::Missing(wanted)) }
@@ -70,20 +77,20 @@ fn bytes_of(wanted: &WantedPages) -> usize {
     }
 }
 
-/// A lookup under way.
+/// A lookup in progress.
 struct LookupLane<'k, 'w> {
-    /// Which of the keys.
+    /// The index of the key.
     which: usize,
     path: &'k [u8],
     at: RecordVisit,
     next: LookupStage<'w>,
 }
 
-/// What was asked for.
+/// The bytes that were prefetched for the next turn.
 enum LookupStage<'w> {
     /// The frame of the node's page.
     Page,
-    /// The page's head, and the node's slot.
+    /// The page's head and the node's slot.
     Head(&'w [u8]),
     /// The node's slot.
     Slot(PageRecords<'w>),
@@ -91,13 +98,13 @@ enum LookupStage<'w> {
     Node(PageRecords<'w>),
 }
 
-/// What a turn came to.
+/// The result of a turn.
 enum LaneTurn<'w> {
     Again,
     End(LookupEnd<'w>),
 }
 
-/// Looks up many keys, by their hashes in a hash trie; see [`Core::get_many`].
+/// Looks up many keys, in a hash trie by their hashes; see [`TrieCore::get_many`].
 pub(super) fn look_up<'w>(
     core: &TrieCore,
     hashing: Option<&KeyHashing>,
@@ -111,10 +118,10 @@ pub(super) fn look_up<'w>(
 }
 
 impl TrieCore {
-    /// Looks up many paths; `end` is given the place of each, and what came of it, in any order.
+    /// Looks up many paths. Calls `end` with the index of each path and its result, in any order.
     ///
     /// # Errors
-    /// As [`get`](Self::get); [`Stop::Missing`] has all pages at which a lookup of this walk ended.
+    /// As [`get`](Self::get). [`WalkStop::Missing`] lists all missing pages of all lookups.
     fn get_many<'w, 'k>(
         &self,
         view: &PageView<'w>,
@@ -138,7 +145,7 @@ impl TrieCore {
                         at += 1;
                         continue;
                     }
-                    Ok(LaneTurn::End(came)) => missing.or(end(lanes[at].which, came))?,
+                    Ok(LaneTurn::End(result)) => missing.or(end(lanes[at].which, result))?,
                     Err(stop) => missing.or(Err(stop))?,
                 }
                 match waiting.next() {

@@ -1,4 +1,4 @@
-//! Whether a trie is as it must be: every node, every page, every pointer.
+//! Checks all invariants of a trie: every node, page and pointer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,49 +12,49 @@ use crate::buffer::WalkStop;
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult, records};
 
-/// What a trie has.
+/// The size of a trie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TrieCensus {
     /// Keys.
     pub keys: usize,
-    /// Nodes, those within the records of their parents with them.
+    /// Nodes, including leaves in the records of their parents.
     pub nodes: usize,
     /// Pages of nodes.
     pub pages: usize,
     /// Pages of long values.
     pub overflow_pages: usize,
-    /// Bytes that nodes take in their pages.
+    /// Bytes of nodes in their pages.
     pub node_bytes: usize,
-    /// Pages on the way to a key at most.
+    /// The greatest number of pages on a path from the root.
     pub page_depth: usize,
 }
 
-/// A node that is to be looked at.
+/// A node that is still to be checked.
 struct UncheckedNode {
     id: NodeId,
     parent: Option<RecordId>,
     /// Symbols before the one that leads to it.
     depth: usize,
     symbol: u8,
-    /// Pages on the way to its parent.
+    /// Pages on the path to its parent.
     pages: usize,
 }
 
 struct TrieCheck<'c> {
     core: &'c TrieCore,
     census: TrieCensus,
-    /// The owner of each page, and how many of its nodes were seen.
+    /// The owner of each page, and how many of its nodes were visited.
     pages: BTreeMap<PageId, (Option<RecordId>, usize)>,
     overflow: BTreeSet<PageId>,
     seen: BTreeSet<RecordId>,
 }
 
 impl TrieCore {
-    /// Looks at all of the trie.
+    /// Checks the whole trie.
     ///
     /// # Errors
-    /// The first thing that is not as it must be, with its page.
+    /// The first violation of an invariant, with its page.
     pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
         let (census, seen) = (TrieCensus::default(), BTreeSet::new());
         let mut check =
@@ -103,7 +103,7 @@ impl TrieCheck<'_> {
         Ok(())
     }
 
-    /// Invariant 1 of `placement.rs`; how many pages lead to the node.
+    /// Checks invariant 1 of `placement.rs`. Returns how many pages lie on the path to the node.
     fn page_of(&mut self, next: &UncheckedNode) -> WalkResult<usize> {
         if next.id.leaf.is_some() {
             return Ok(next.pages);
@@ -120,11 +120,11 @@ impl TrieCheck<'_> {
         }
         Err(damaged_record(
             next.id.record,
-            format!("its parent is {parent:?}, and its page's owner {owner:?}"),
+            format!("its parent is {parent:?}, but its page's owner is {owner:?}"),
         ))
     }
 
-    /// Prefix and children by themselves.
+    /// Checks the prefix and the children of a node.
     fn shape(&mut self, next: &UncheckedNode, node: &TrieNode<'_>, path: &SymbolPath) -> WalkResult<()> {
         let fail = |what: &str| Err(damaged_record(next.id.record, what));
         let symbols = self.core.symbols;
@@ -133,7 +133,7 @@ impl TrieCheck<'_> {
             return fail("its prefix is too long");
         }
         if symbols.cut(node.prefix, range.start, range) != node.prefix {
-            return fail("its prefix has bits that are no symbol's");
+            return fail("its prefix has bits outside of its symbols");
         }
         let leaves: Vec<u8> = node.leaves.iter().map(|leaf| leaf.0).collect();
         let children: Vec<u8> = node.children.iter().map(|child| child.0).collect();
@@ -145,7 +145,7 @@ impl TrieCheck<'_> {
         }
         let lasts = [leaves.last(), children.last()];
         if lasts.into_iter().flatten().any(|last| usize::from(*last) >= symbols.range()) {
-            return fail("it has a child of a symbol that there is not");
+            return fail("it has a child for a symbol out of range");
         }
         self.census.nodes += 1;
         Ok(())
@@ -159,7 +159,7 @@ impl TrieCheck<'_> {
     ) -> WalkResult<Option<super::overflow::OverflowChain>> {
         let Some(value) = node.value else { return Ok(None) };
         if path.key().is_none() {
-            return Err(damaged_record(next.id.record, "it has a value, and no key ends there"));
+            return Err(damaged_record(next.id.record, "it has a value, but no key ends there"));
         }
         self.census.keys += 1;
         match value.stored {
@@ -172,7 +172,7 @@ impl TrieCheck<'_> {
         match chain.iter().find(|page| !self.overflow.insert(**page)) {
             Some(page) => Err(damaged_record(
                 next.id.record,
-                format!("its value has page {}, which another one has", page.0),
+                format!("its value has page {}, which another value has, too", page.0),
             )),
             None => Ok(()),
         }
@@ -181,11 +181,11 @@ impl TrieCheck<'_> {
     fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         for (&page, &(_, seen)) in &self.pages {
             let records = records(pages, page)?;
-            records.check().map_err(|what| WalkStop::Wrong(page, what))?;
+            records.check().map_err(|what| WalkStop::Damaged(page, what))?;
             if records.len() != seen {
                 let count = records.len();
-                let what = format!("it has {count} records, and pointers lead to {seen}");
-                return Err(WalkStop::Wrong(page, what));
+                let what = format!("it has {count} records, but pointers lead to {seen}");
+                return Err(WalkStop::Damaged(page, what));
             }
             self.census.node_bytes += records.used();
         }

@@ -1,4 +1,14 @@
-//! The algorithms that all tries share: from a path to a value.
+//! The algorithms that all compressed tries share: the descent from the root to a key's value.
+//!
+//! ```text
+//!   descend   at each node: compare the prefix, take the next symbol, follow the child
+//!   ends      Here      at the key's node
+//!             Inside    within a node's prefix, where the key differs
+//!             NoChild   at a node without a child for the next symbol
+//! ```
+//!
+//! Every operation on a key begins with a descent. `set.rs` and `remove.rs` use the trail of
+//! visited records ([`DescentPath`]).
 
 use super::decoded_node::DecodedNode;
 use super::node::{ChildLayout, TrieNode};
@@ -10,7 +20,7 @@ use crate::page::{DiskPageKind, PageId};
 use crate::record::{PageReader, PageRecords, RecordId, WalkResult, change, records};
 use crate::{DiskError, Result};
 
-/// A trie of paths: how they are cut, how nodes keep their children, and where it begins.
+/// A trie of symbols: how keys are cut, how nodes store children, and the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrieCore {
     pub(super) symbols: TrieSymbols,
@@ -18,21 +28,21 @@ pub(crate) struct TrieCore {
     pub(super) root: RecordId,
 }
 
-/// A record on the way, and how many symbols lead to its node.
+/// A visited record, with the number of symbols that lead to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordVisit {
     pub(super) id: RecordId,
     pub(super) depth: usize,
 }
 
-/// A leaf within the record of its parent, and how many symbols lead to it.
+/// A visited leaf in its parent's record, with the number of symbols that lead to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafVisit {
     pub(super) symbol: u8,
     pub(super) depth: usize,
 }
 
-/// The name of a node: its record; with a symbol, the leaf of that symbol there.
+/// The id of a node: its record, or a leaf in the record by its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId {
     pub(super) record: RecordId,
@@ -45,52 +55,50 @@ impl From<RecordId> for NodeId {
     }
 }
 
-/// How a key goes on from a node.
+/// The next step of a descent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DescentStep<'p> {
-    /// Not at all.
+    /// The descent ends at this node.
     End(DescentEnd),
-    /// To a child.
+    /// To a child with a record of its own.
     Child(RecordVisit),
-    /// To a leaf within the node's record, which has these bytes.
+    /// To a leaf in this record, with its bytes.
     Leaf(LeafVisit, &'p [u8]),
 }
 
-/// Where the way along a key ends.
+/// The place where a descent ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DescentEnd {
-    /// With the key.
+    /// At the key's node.
     Here,
-    /// The key has so many symbols of the prefix, and goes another way then.
+    /// Within the prefix: the key has this many of its symbols and differs in the next.
     Inside(usize),
-    /// It goes on to a child that is not there.
+    /// At a node without a child for the key's next symbol.
     NoChild,
 }
 
-/// The way along a key.
+/// The result of a descent: the visited records, and its end.
 #[derive(Debug)]
 pub(super) struct DescentPath {
-    /// Records, the root's first.
+    /// The visited records, the root's first.
     pub(super) trail: Vec<RecordVisit>,
-    /// The leaf in the last one at which it ends, if it does not end at that one's node.
+    /// The leaf in the last record, if the descent ends in a leaf.
     pub(super) leaf: Option<LeafVisit>,
     pub(super) end: DescentEnd,
 }
 
 impl DescentPath {
-    /// The last record.
     pub(super) fn last(&self) -> RecordVisit {
-        // There is always the root's.
+        // The trail always has the root's record.
         self.trail[self.trail.len() - 1]
     }
 
-    /// The symbol of the leaf at which it ends.
+    /// Returns the symbol of the leaf where the descent ends.
     pub(super) fn leaf_symbol(&self) -> Option<u8> {
         self.leaf.map(|leaf| leaf.symbol)
     }
 }
 
-/// A node.
 pub(super) fn node(pages: &mut impl PageReader, id: impl Into<NodeId>) -> WalkResult<TrieNode<'_>> {
     let NodeId { record, leaf } = id.into();
     let node = node_in(&records(pages, record.page)?, record)?;
@@ -100,7 +108,7 @@ pub(super) fn node(pages: &mut impl PageReader, id: impl Into<NodeId>) -> WalkRe
     leaf_of(leaf, record)
 }
 
-/// The leaves of a record's node, and their symbols, in order.
+/// Returns the leaves in a record with their symbols, in order.
 pub(super) fn leaves<'p>(
     record: RecordId,
     node: &TrieNode<'p>,
@@ -108,30 +116,29 @@ pub(super) fn leaves<'p>(
     node.leaves.iter().map(move |leaf| (leaf.0, NodeId { record, leaf: Some(leaf.0) }))
 }
 
-/// The children of a node that have records of their own, and their symbols, in order.
+/// Returns the children with records of their own, with their symbols, in order.
 pub(super) fn children<'p>(node: &TrieNode<'p>) -> impl DoubleEndedIterator<Item = (u8, NodeId)> + use<'p> {
     node.children.iter().map(|child| (child.0, child.1.into()))
 }
 
-/// The node of a record of a page that is at hand.
+/// Returns the node of a record in a page that the caller has.
 #[inline(always)]
 pub(super) fn node_in<'p>(records: &PageRecords<'p>, id: RecordId) -> WalkResult<TrieNode<'p>> {
     records.get(id.slot).and_then(TrieNode::of).map_err(|what| damaged_record(id, what))
 }
 
-/// The leaf of these bytes of a record.
+/// Decodes a leaf from its bytes in a record.
 #[inline(always)]
 pub(super) fn leaf_of(bytes: &[u8], record: RecordId) -> WalkResult<TrieNode<'_>> {
     TrieNode::of_leaf(bytes).map_err(|what| damaged_record(record, what))
 }
 
-/// What is wrong with a record.
 #[cold]
 pub(super) fn damaged_record(id: RecordId, what: impl AsRef<str>) -> WalkStop {
-    WalkStop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
+    WalkStop::Damaged(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
 }
 
-/// Appends a node's value, and gives its version, which may be [`INVALID`].
+/// Appends a node's value to `out` and returns its version, which may be [`INVALID`].
 pub(super) fn read_value(
     pages: &mut impl PageReader,
     id: NodeId,
@@ -141,10 +148,10 @@ pub(super) fn read_value(
     begun.map(|begun| begun.finish(pages, out)).transpose()
 }
 
-/// A value as far as its node has it.
+/// A value as far as it lies in its node.
 struct PartialValue {
     version: u64,
-    /// What is still to be read.
+    /// The overflow pages that are still to be read.
     rest: Option<OverflowChain>,
 }
 
@@ -170,12 +177,12 @@ impl PartialValue {
     }
 }
 
-/// A node's version, which may be [`INVALID`], if it has a value.
+/// Returns the version of a node's value, if it has one; it may be [`INVALID`].
 pub(super) fn read_version(pages: &mut impl PageReader, id: NodeId) -> WalkResult<Option<u64>> {
     Ok(node(pages, id)?.value.map(|value| value.version))
 }
 
-/// Gives the pages of a value that is no more back.
+/// Frees the overflow pages of a removed value.
 pub(super) fn free_value(writer: &mut PageWriter<'_>, value: Option<VersionedValue<'_>>) -> WalkResult<()> {
     match value.map(|value| value.stored) {
         Some(StoredValue::Overflow(chain)) => chain.free(writer),
@@ -183,13 +190,13 @@ pub(super) fn free_value(writer: &mut PageWriter<'_>, value: Option<VersionedVal
     }
 }
 
-/// The version of a key's value, unless the last write to it was interrupted.
+/// Returns the version, or an error if the last write to the key was interrupted.
 pub(super) fn valid(version: u64, key: &[u8]) -> WalkResult<u64> {
     if version == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(version) }
 }
 
 impl TrieCore {
-    /// A new trie, without keys.
+    /// Creates a trie without keys.
     pub(super) fn create(
         writer: &mut PageWriter<'_>,
         symbols: TrieSymbols,
@@ -200,7 +207,7 @@ impl TrieCore {
         Ok(Self { symbols, layout, root: RecordId { page, slot } })
     }
 
-    /// How a key goes on from a node.
+    /// Returns the next step from a node at `depth` symbols of the key.
     #[inline(always)]
     pub(super) fn step<'p>(&self, node: &TrieNode<'p>, key: &[u8], depth: usize) -> DescentStep<'p> {
         let common = self.symbols.common(key, depth, node.prefix, node.symbols);
@@ -220,7 +227,7 @@ impl TrieCore {
             .map_or(DescentStep::End(DescentEnd::NoChild), |id| DescentStep::Child(RecordVisit { id, depth }))
     }
 
-    /// Where the way along a key ends that goes to a leaf.
+    /// Returns the end of a descent that reaches a leaf.
     #[inline(always)]
     pub(super) fn end_in_leaf(&self, leaf: &TrieNode<'_>, key: &[u8], depth: usize) -> DescentEnd {
         match self.step(leaf, key, depth) {
@@ -230,7 +237,8 @@ impl TrieCore {
         }
     }
 
-    /// Goes along a key to the node that it leads to, and gives what is made of that. A page is looked up once for all of the way that lies in it.
+    /// Descends along a key, calls `visit` for each record, and returns the result of `end`. Looks
+    /// each page up once for all its nodes on the path.
     #[inline(always)]
     fn descend<T>(
         &self,
@@ -258,7 +266,7 @@ impl TrieCore {
         }
     }
 
-    /// Appends the value of a key, and gives its version, which may be [`INVALID`].
+    /// Appends the value of a key to `out` and returns its version, which may be [`INVALID`].
     pub(super) fn get(
         &self,
         pages: &mut impl PageReader,
@@ -270,13 +278,13 @@ impl TrieCore {
         begun.map(|begun| begun.finish(pages, out)).transpose()
     }
 
-    /// The version of a key, which may be [`INVALID`].
+    /// Returns the version of a key, which may be [`INVALID`].
     pub(super) fn version(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<u64>> {
         let end = |node: &TrieNode<'_>, _, end| value_at(node, end).map(|value| value.version);
         self.descend(pages, key, |_| (), end)
     }
 
-    /// The way along a key.
+    /// Descends along a key and returns the visited records.
     pub(super) fn find(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<DescentPath> {
         let mut trail = Vec::with_capacity(16);
         let (leaf, end) = self.descend(pages, key, |at| trail.push(at), |_, leaf, end| (leaf, end))?;
@@ -284,21 +292,21 @@ impl TrieCore {
     }
 }
 
-/// The value of a key whose way ends at a node like this.
+/// Returns the value of a key whose descent ends at this node.
 #[inline(always)]
 pub(super) fn value_at<'p>(node: &TrieNode<'p>, end: DescentEnd) -> Option<VersionedValue<'p>> {
     node.value.filter(|_| end == DescentEnd::Here)
 }
 
-/// Adds a record to a page that has room for it.
+/// Adds a record to a page. It must fit.
 pub(super) fn insert(writer: &mut PageWriter<'_>, page: PageId, record: &[u8]) -> Result<u16> {
-    let no_room = || format!("there is no room for {} bytes, and there was to be", record.len());
+    let no_room = || format!("{} bytes do not fit, although room was made", record.len());
     change(writer, page, |records| records.insert(record)?.ok_or_else(no_room))
 }
 
-/// Gives a record other bytes, for which there is room.
+/// Replaces the bytes of a record. They must fit.
 pub(super) fn replace(writer: &mut PageWriter<'_>, id: RecordId, bytes: &[u8]) -> Result<()> {
     let (len, slot) = (bytes.len(), id.slot);
-    let no_room = || format!("there is no room for {len} bytes in slot {slot}, and there was to be");
+    let no_room = || format!("{len} bytes do not fit slot {slot}, although room was made");
     change(writer, id.page, |records| records.replace(slot, bytes)?.then_some(()).ok_or_else(no_room))
 }

@@ -1,22 +1,22 @@
-//! Cursors: keys in their order, one after the other, both ways.
+//! Cursors: step through keys in order, forward and backward.
 //!
-//! A cursor reads ahead, some keys at a walk. What is written meanwhile it may see or not; a key that stays, it sees once.
+//! A cursor reads ahead: each walk returns several keys. It may or may not return keys that are
+//! inserted or removed meanwhile, and it returns every other key exactly once.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use super::visited_records::is_beyond;
+use super::visited_records::exceeds_capacity;
 use super::walk::{ScanEntry, ScanRequest, WalkDirection};
 use super::{DiskTrie, Result};
 use crate::buffer::{BufferManager, FrozenPages};
 
-/// Keys of a walk: of the first one after a seek, and of further ones.
+/// Keys of the first walk after a seek, and of each further walk.
 const FIRST: usize = 8;
 const FURTHER: usize = 100;
-/// A walk reads no further key when those that it has are so long.
+/// A walk reads no further key when its keys and values have this many bytes.
 const AHEAD_BYTES: usize = 1 << 20;
 
-/// Where a cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CursorPosition {
     /// Before the first key.
@@ -26,59 +26,62 @@ enum CursorPosition {
     End,
 }
 
-/// A place in the order of a trie's keys.
+/// A position in the order of a trie's keys.
 #[derive(Debug)]
 pub struct TrieCursor<'b> {
     buffer: &'b BufferManager,
     trie: DiskTrie,
     at: CursorPosition,
-    /// What was read ahead, and which way.
+    /// The keys that were read ahead, in this direction.
     ahead: VecDeque<ScanEntry>,
     direction: WalkDirection,
-    /// Keys that were read that way.
+    /// Keys that were read since the last seek or turn.
     scanned: u64,
 }
 
 impl<'b> TrieCursor<'b> {
-    /// A cursor before the first key.
+    /// Returns a cursor before the first key.
     pub(super) fn new(buffer: &'b BufferManager, trie: DiskTrie) -> Self {
         let (at, ahead, direction) = (CursorPosition::Start, VecDeque::new(), WalkDirection::Forward);
         Self { buffer, trie, at, ahead, direction, scanned: 0 }
     }
 
-    /// Goes to the first key that is not less than this one, and gives it.
+    /// Moves to the first key that is not less than `key`, and returns it. Without such a key,
+    /// moves past the last key and returns `None`.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    /// A page cannot be read or is damaged, or the last write to a key was interrupted. The cursor
+    /// stays where it was.
     pub fn seek(&mut self, key: &[u8]) -> Result<Option<ScanEntry>> {
         self.scanned = 0;
         self.read(Bound::Included(key), WalkDirection::Forward, FIRST)?;
         Ok(self.step())
     }
 
-    /// Goes to the last key that is not greater than this one, and gives it.
+    /// Moves to the last key that is not greater than `key`, and returns it. Without such a key,
+    /// moves before the first key and returns `None`.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    /// As [`seek`](Self::seek).
     pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<ScanEntry>> {
         self.scanned = 0;
         self.read(Bound::Included(key), WalkDirection::Backward, FIRST)?;
         Ok(self.step())
     }
 
-    /// Goes to the next key, and gives it; past the last one if there is none.
+    /// Moves to the next key and returns it. After the last key, returns `None`.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
-    #[expect(clippy::should_implement_trait, reason = "a step may fail, and the other way there is `prev`")]
+    /// As [`seek`](Self::seek).
+    #[expect(clippy::should_implement_trait, reason = "a step may fail, and `prev` is the other direction")]
     pub fn next(&mut self) -> Result<Option<ScanEntry>> {
         self.go(WalkDirection::Forward)
     }
 
-    /// Goes to the key before, and gives it; before the first one if there is none.
+    /// Moves to the previous key and returns it. Before the first key, returns `None`.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    /// As [`seek`](Self::seek).
     pub fn prev(&mut self) -> Result<Option<ScanEntry>> {
         self.go(WalkDirection::Backward)
     }
@@ -113,21 +116,21 @@ impl<'b> TrieCursor<'b> {
             WalkDirection::Forward => (from, Bound::Unbounded),
             WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
+        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
-        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?;
+        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &request))?;
         let before = self.scanned;
         self.scanned += found.entries.len() as u64;
-        if is_beyond(self.buffer.ids(), before, self.scanned) {
+        if exceeds_capacity(self.buffer.ids(), before, self.scanned) {
             let mut writer = self.buffer.write();
-            let mut still = FrozenPages::of(&mut writer);
-            trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+            let mut frozen = FrozenPages::of(&mut writer);
+            trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
         }
         self.ahead = found.entries.into();
         Ok(())
     }
 
-    /// Takes one step in what was read ahead.
+    /// Moves to the next key that was read ahead.
     fn step(&mut self) -> Option<ScanEntry> {
         let entry = self.ahead.pop_front();
         self.at = match (&entry, self.direction) {

@@ -1,4 +1,4 @@
-//! What a node is to be, and the bytes of its record then (`node.rs`).
+//! A node in memory, for changes, and its encoding as a record (`node.rs`).
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use super::node::{
 use super::value::{self, VersionedValue};
 use crate::record::{POINTER, RecordId};
 
-/// Bytes of a leaf at most; a longer one has a record of its own.
+/// The longest leaf in a parent's record. A longer leaf has a record of its own.
 const LEAF_MOST: usize = 256;
 
-/// What a node is to be.
+/// A node in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecodedNode<'v> {
     /// Symbols of the prefix.
     pub(crate) symbols: usize,
     pub(crate) prefix: Vec<u8>,
     pub(crate) value: Option<VersionedValue<'v>>,
-    /// Children within the record, by their symbols, in order: leaves.
+    /// Leaves within the record, by their symbols, in order.
     pub(crate) leaves: Vec<(u8, Cow<'v, [u8]>)>,
     /// The other children, by their symbols, in order.
     pub(crate) children: Vec<(u8, RecordId)>,
@@ -36,17 +36,17 @@ impl<'v> DecodedNode<'v> {
         }
     }
 
-    /// What the bytes of a leaf say.
+    /// Decodes the bytes of a leaf.
     pub(super) fn of_leaf(bytes: &'v [u8]) -> Result<Self> {
         TrieNode::of_leaf(bytes).map(Self::of)
     }
 
-    /// Whether it has neither children nor leaves.
+    /// Returns whether the node has neither children nor leaves.
     pub(super) fn is_childless(&self) -> bool {
         self.children.is_empty() && self.leaves.is_empty()
     }
 
-    /// Adds a child, or gives it another name.
+    /// Adds a child, or changes its id.
     pub(crate) fn set_child(&mut self, symbol: u8, id: RecordId) {
         match self.children.binary_search_by_key(&symbol, |child| child.0) {
             Ok(at) => self.children[at].1 = id,
@@ -54,14 +54,15 @@ impl<'v> DecodedNode<'v> {
         }
     }
 
-    /// Whether a leaf of so many bytes can be within the node, in place of the one that the symbol has, if any.
+    /// Returns whether a leaf of `len` bytes fits the node, replacing the leaf of this symbol if
+    /// there is one.
     pub(super) fn takes_leaf(&self, symbol: u8, len: usize, layout: ChildLayout) -> bool {
         let others = self.leaves.iter().filter(|leaf| leaf.0 != symbol);
         let (count, bytes) = others.fold((1, len), |(count, bytes), leaf| (count + 1, bytes + leaf.1.len()));
         len <= LEAF_MOST && leaves::takes(count, bytes) <= leaves_most(layout)
     }
 
-    /// Adds a leaf, or gives it other bytes.
+    /// Adds or replaces a leaf.
     pub(super) fn set_leaf(&mut self, symbol: u8, leaf: Cow<'v, [u8]>) {
         match self.leaves.binary_search_by_key(&symbol, |leaf| leaf.0) {
             Ok(at) => self.leaves[at].1 = leaf,
@@ -69,19 +70,19 @@ impl<'v> DecodedNode<'v> {
         }
     }
 
-    /// Takes the leaf of a symbol away, and gives its bytes.
+    /// Removes the leaf of a symbol and returns its bytes.
     pub(super) fn take_leaf(&mut self, symbol: u8) -> Option<Cow<'v, [u8]>> {
         let at = self.leaves.binary_search_by_key(&symbol, |leaf| leaf.0).ok()?;
         Some(self.leaves.remove(at).1)
     }
 
-    /// Takes the longest leaf away; none if there is no leaf.
+    /// Removes and returns the longest leaf, or returns `None` if there is no leaf.
     pub(super) fn take_longest_leaf(&mut self) -> Option<(u8, Cow<'v, [u8]>)> {
         let at = (0..self.leaves.len()).max_by_key(|at| self.leaves[*at].1.len())?;
         Some(self.leaves.remove(at))
     }
 
-    /// Bytes that its record has at most.
+    /// Returns an upper bound of the record's length.
     fn most(&self, layout: ChildLayout) -> usize {
         let leaves: usize = self.leaves.iter().map(|leaf| leaf.1.len()).sum();
         let children = match layout {
@@ -92,7 +93,7 @@ impl<'v> DecodedNode<'v> {
         HEAD_MOST + self.prefix.len() + value + leaves::takes(self.leaves.len(), leaves) + children
     }
 
-    /// The bytes of its record.
+    /// Encodes the node as a record.
     pub(crate) fn encode(&self, layout: ChildLayout) -> Vec<u8> {
         let mut record = Vec::with_capacity(self.most(layout));
         record.push(0);

@@ -1,15 +1,16 @@
-//! Forests: the nodes of a page as the trees that they form, and which of them move when the page is split (`placement.rs`).
+//! Forests: the nodes of a page as trees, and the choice of nodes to move when a page is split
+//! (`placement.rs`).
 
 use super::core::node;
 use crate::buffer::WalkStop;
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, SLOT, WalkResult, record, records};
 
-/// A node of a page, and what is below it there.
+/// A node of a page, with the nodes below it in the page.
 #[derive(Debug)]
 pub(super) struct ForestTree {
     pub(super) id: RecordId,
-    /// Bytes of it and of all below.
+    /// Bytes of the node and of all nodes below it.
     weight: usize,
     children: Vec<usize>,
 }
@@ -21,7 +22,8 @@ pub(super) struct PageForest {
     pub(super) roots: Vec<usize>,
 }
 
-/// Siblings next to each other that may move: their parent, none for the page's owner; themselves; their weight.
+/// Adjacent siblings that may move: their parent (`None`: the page's owner), the nodes, their
+/// weight.
 pub(super) struct SiblingRun<'f> {
     pub(super) parent: Option<RecordId>,
     pub(super) trees: &'f [usize],
@@ -49,9 +51,9 @@ impl PageForest {
         }
         if forest.trees.len() != count {
             let found = forest.trees.len();
-            return Err(WalkStop::Wrong(
+            return Err(WalkStop::Damaged(
                 page,
-                format!("it has {count} records, and pointers lead to {found}"),
+                format!("it has {count} records, but pointers lead to {found}"),
             ));
         }
         for at in (0..count).rev() {
@@ -70,7 +72,7 @@ impl PageForest {
         trees.iter().map(|tree| self.trees[*tree].weight).sum()
     }
 
-    /// The siblings that are to move.
+    /// Returns the siblings to move, or `None` if no node can move.
     pub(super) fn choose(&self, has_owner: bool) -> Option<SiblingRun<'_>> {
         let total = self.weight(&self.roots);
         let half = total / 2;
@@ -88,7 +90,7 @@ impl PageForest {
         beside.into_iter().chain(below).min_by_key(|run| run.weight.abs_diff(half))
     }
 
-    /// Of these siblings, those whose weight is closest to a half; so many at most.
+    /// Returns those of the siblings, at most `most`, whose weight is closest to `half`.
     fn best_run<'f>(
         &self,
         parent: Option<RecordId>,
@@ -112,19 +114,19 @@ impl PageForest {
         best
     }
 
-    /// The names of the first and the last of some trees, of which there is one at least.
+    /// Returns the ids of the first and the last of some trees. There must be at least one.
     pub(super) fn ends(&self, trees: &[usize]) -> (RecordId, RecordId) {
         (self.trees[trees[0]].id, self.trees[trees[trees.len() - 1]].id)
     }
 
-    /// The names of trees and of all below them.
-    pub(super) fn names(&self, trees: &[usize]) -> Vec<RecordId> {
-        let mut names = Vec::new();
+    /// Returns the ids of trees and of all nodes below them.
+    pub(super) fn ids(&self, trees: &[usize]) -> Vec<RecordId> {
+        let mut ids = Vec::new();
         let mut stack: Vec<usize> = trees.iter().rev().copied().collect();
         while let Some(at) = stack.pop() {
-            names.push(self.trees[at].id);
+            ids.push(self.trees[at].id);
             stack.extend(self.trees[at].children.iter().rev());
         }
-        names
+        ids
     }
 }

@@ -1,19 +1,21 @@
-//! The hash trie: a classical trie of hashes, whose leaves have the keys.
+//! The hash trie: a classical trie over hashes. Each value stores its key.
 //!
 //! ```text
-//!   key ─► hash, 16 bytes = path          value of the path   │ length of the key 4 │ key │ value of the key │
-//!   another key of that hash              path 0000 0001      the same; then path 0000 0002, ...
+//!   first key of a hash     path: the hash, 16 bytes    value: │ key length 4 │ key │ value │
+//!   second key              path: the hash, 0000 0001   (the same; then 0000 0002, ...)
 //! ```
 //!
 //! # Invariants
-//! 1. Keys of one hash form a chain: the first has the hash as its path, and the others have a number after it, without gaps. So a lookup goes along the chain
-//!    until it finds its key or nothing.
-//! 2. A key is found by its bytes; that hashes are equal says nothing.
+//! 1. Keys with the same hash form a chain. The first key's path is the hash; the paths of the
+//!    others have a number behind the hash, without gaps. So a lookup follows the chain until it
+//!    finds its key or the end.
+//! 2. A key is found by its bytes. Equal hashes prove nothing.
 //!
-//! The hash is SipHash-1-3 with 128 bits and a key of the trie's own, so that nobody can choose keys whose hashes are equal. Such keys are as good as never there
-//! otherwise; that a chain is looked up from the root for each member costs nothing then.
+//! The hash is SipHash-1-3 with 128 bits and a secret of the trie, so nobody can choose keys with
+//! equal hashes. Without an attacker such keys practically never exist, so it costs nothing that a
+//! lookup starts at the root for each member of a chain.
 //!
-//! Source: section 3.3. The paper leaves collisions out.
+//! Source: section 3.3. The paper does not handle collisions.
 
 use std::hash::Hasher;
 use std::ops::Bound;
@@ -30,19 +32,20 @@ use crate::record::{PageReader, WalkResult};
 /// Bytes of a hash.
 pub(super) const HASH: usize = 16;
 const LENGTH: usize = 4;
-/// Keys of one hash at most. Nobody has ever found two; but forged pages may have a key at the end of every path.
+/// The most keys with the same hash. Real keys never have the same hash, but a damaged file may
+/// have a key at the end of every path.
 const CHAIN_MOST: u32 = 1 << 12;
 
-/// How keys are hashed.
+/// The hash function of a trie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyHashing {
     pub(super) key: [u8; 16],
-    /// Bits of a hash that count: tests force equal hashes.
+    /// The bits of a hash that are used. Tests clear bits to force equal hashes.
     #[cfg(test)]
     pub(super) mask: u128,
 }
 
-/// The path of a key that has so many before it in its chain.
+/// The path of the n-th key of a chain.
 struct ChainPath {
     bytes: [u8; HASH + 4],
     len: usize,
@@ -79,7 +82,8 @@ impl KeyHashing {
         ChainPath { bytes, len: if nth == 0 { HASH } else { HASH + 4 } }
     }
 
-    /// Where in its chain a key is, and its version, with its value appended; where it would be, if it is not there.
+    /// Finds a key in its chain. Returns its position and its version, and appends its value to
+    /// `out`. If the key is not there, returns the position behind the chain.
     fn find(
         &self,
         core: &TrieCore,
@@ -127,7 +131,7 @@ impl KeyHashing {
         core.set(writer, self.path(key, nth).bytes(), version, &entry)
     }
 
-    /// Removes a key; the last one of its chain takes its place (invariant 1).
+    /// Removes a key. The last key of its chain takes its position (invariant 1).
     pub(super) fn remove(
         &self,
         core: &TrieCore,
@@ -150,27 +154,28 @@ impl KeyHashing {
         core.remove(writer, self.path(key, last).bytes())
     }
 
-    /// The keys of a portion in the order of their hashes, with what they have.
+    /// Returns the keys of a range in the order of their hashes, with their values and versions.
     pub(super) fn collect(
         &self,
         core: &TrieCore,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let after = after(portion)?.map(|key| self.place(core, pages, key)).transpose()?;
+        let after = after(request)?.map(|key| self.place(core, pages, key)).transpose()?;
         let lower = after.as_ref().map_or(Bound::Unbounded, |path| Bound::Excluded(path.bytes()));
-        let mut found = core.collect(pages, &ScanRequest { lower, values: true, ..*portion })?;
+        let mut found = core.collect(pages, &ScanRequest { lower, values: true, ..*request })?;
         for entry in &mut found.entries {
             let key = key_of(&entry.value)
                 .ok_or_else(|| damaged_record(core.root, "a value below it has no key"))?;
             entry.key = key.to_vec();
-            let end = if portion.values { LENGTH + key.len() } else { entry.value.len() };
+            let end = if request.values { LENGTH + key.len() } else { entry.value.len() };
             entry.value.drain(..end);
         }
         Ok(found)
     }
 
-    /// The path of a key, behind which a walk that had it last goes on. Of a key that is no more, and others have its hash, the end of their chain.
+    /// Returns the path behind which a walk continues after this key. If the key was removed but
+    /// other keys have its hash, this is the end of their chain.
     fn place(&self, core: &TrieCore, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<ChainPath> {
         if core.version(pages, self.path(key, 1).bytes())?.is_none() {
             return Ok(self.path(key, 0));
@@ -179,9 +184,9 @@ impl KeyHashing {
         Ok(self.path(key, found.map_or(u32::MAX, |_| nth)))
     }
 
-    /// The way along the path of a key that has no other before it in its chain.
+    /// Returns the descent along the path of the first key of a chain.
     #[cfg(test)]
-    pub(super) fn way_to(
+    pub(super) fn descent_to(
         &self,
         core: &TrieCore,
         pages: &mut impl PageReader,
@@ -190,7 +195,7 @@ impl KeyHashing {
         core.find(pages, self.path(key, 0).bytes())
     }
 
-    /// Whether each key is where its hash says.
+    /// Checks that each key is at the path of its hash.
     pub(super) fn check(&self, core: &TrieCore, pages: &mut impl PageReader) -> WalkResult<()> {
         let mut walk = TrieWalk::begin(core, pages, Bound::Unbounded, WalkDirection::Forward)?;
         let (mut before, mut entry) = (0, Vec::new());
@@ -212,27 +217,28 @@ impl KeyHashing {
 }
 
 fn too_many(core: &TrieCore) -> WalkStop {
-    damaged_record(core.root, format!("more than {CHAIN_MOST} keys have one hash"))
+    damaged_record(core.root, format!("more than {CHAIN_MOST} keys have the same hash"))
 }
 
-/// The key after whose place a walk over a hash trie goes on; none if it begins.
+/// Returns the key after which a walk over a hash trie continues, or `None` if it starts.
 ///
 /// # Errors
-/// A portion with other bounds, which takes an order of keys.
-pub(super) fn after<'p>(portion: &ScanRequest<'p>) -> crate::Result<Option<&'p [u8]>> {
-    match (portion.lower, portion.upper, portion.direction) {
+/// [`DiskError::NoOrder`] for other bounds: they need an order of keys.
+pub(super) fn after<'p>(request: &ScanRequest<'p>) -> crate::Result<Option<&'p [u8]>> {
+    match (request.lower, request.upper, request.direction) {
         (Bound::Unbounded, Bound::Unbounded, WalkDirection::Forward) => Ok(None),
         (Bound::Excluded(key), Bound::Unbounded, WalkDirection::Forward) => Ok(Some(key)),
         _ => Err(DiskError::NoOrder),
     }
 }
 
-/// The value that a node's bytes are, or, of a hash trie, those after the key if it is this one.
+/// Returns the value in a node's bytes. In a hash trie these bytes contain the key; returns `None`
+/// if it is another one.
 pub(super) fn value_of<'e>(is_hashed: bool, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
     if is_hashed { (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]) } else { Some(bytes) }
 }
 
-/// The key of an entry; none if it is no entry.
+/// Returns the key in a hash trie's value, or `None` if the bytes are too short.
 fn key_of(entry: &[u8]) -> Option<&[u8]> {
     let (length, rest) = entry.split_at_checked(LENGTH)?;
     rest.get(..u32_at(length, 0) as usize)

@@ -1,13 +1,20 @@
-//! Merging for a compact: leaves go to their parents' records, and pages that have little are joined, owner by owner.
+//! Merging for a compaction: leaves move into their parents' records, and sparse pages are joined,
+//! owner by owner.
 //!
 //! ```text
-//!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 10 %      ─►      owner ─► P 50 % │ R 90 %       and S to the owner's page, if it has room
+//!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 10 %
+//!   owner ─► P 50 % │ R 90 %                      S joins the owner's page, if it fits
 //! ```
 //!
-//! Only pages of one owner can be one page (invariant 1 of `placement.rs`), and its own page. A page that has little and cannot go anywhere takes its owner, with all
-//! that is below that in its page: then it is a page of the owner's parent, with others to be merged with. A walk goes backward through the nodes by their paths, so that
-//! it comes to a node after all that is below it, and what is moved there is never still to be visited. It goes in steps, each of which is a write of few pages; the path
-//! of the last node that is done says where the next one begins, whatever was written meanwhile.
+//! Only pages of one owner can be joined, with each other or with the owner's page (invariant 1 of
+//! `placement.rs`). If a sparse page fits nowhere, its owner moves into it, with all nodes below
+//! the owner in its page. Then the page belongs to the owner's parent, which may have other pages
+//! to join it with.
+//!
+//! A walk visits the nodes in descending order of their paths, so it visits a node after all nodes
+//! below it, and never visits a node that was moved. Each step is a write of few pages. The path of
+//! the last finished node tells the next step where to begin, whatever was written between the
+//! steps.
 
 use super::KEY_MOST;
 use super::core::{TrieCore, damaged_record, node, replace};
@@ -21,27 +28,27 @@ use crate::buffer::PageWriter;
 use crate::page::PageId;
 use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
-/// Room that is left in a page that others come to, so that not every write splits it again.
+/// Room that is left in a joined page, so that the next write does not split it again.
 const SPARE: usize = BODY / 16;
-/// A page that has no more has little.
-const LITTLE: usize = BODY / 2;
-/// Pages that a step looks at, at most, besides those on its way; so a write waits for no more.
-const LOOK: usize = 64;
-/// A step ends when it has so much of the cache.
-const SHARE: usize = 4;
+/// A page with no more bytes than this is sparse.
+const SPARSE_MOST: usize = BODY / 2;
+/// The most pages that a step reads besides those on its path. Other writes wait no longer than
+/// that.
+const READS_MOST: usize = 64;
+/// A step ends when it has copied this share of the cache.
+const CACHE_SHARE: usize = 4;
 
-/// What a step did.
 #[derive(Debug)]
 pub(crate) struct MergeStep {
-    /// Pages that were given back.
+    /// Freed pages.
     pub(crate) pages: usize,
-    /// Nodes that were done.
+    /// Finished nodes.
     pub(crate) nodes: usize,
-    /// Whether there is anything to be published.
+    /// Whether the write must be published.
     pub(crate) is_changed: bool,
-    /// The node before which the next step begins; none if no node has been done yet.
+    /// The next step starts before this path. `None` if no node is finished yet.
     pub(crate) before: Option<SymbolPath>,
-    /// Whether all has been done.
+    /// Whether the whole trie is finished.
     pub(crate) is_done: bool,
 }
 
@@ -52,18 +59,20 @@ impl MergeStep {
     }
 }
 
-/// A node on the way, whose children are still to be visited, the last one first.
+/// A node on the path of the walk, with the children that are still to be visited, the last one
+/// first.
 struct MergeFrame {
     id: RecordId,
     /// Symbols of its path.
     depth: usize,
     children: Vec<(u8, RecordId)>,
-    /// An earlier step has done it.
+    /// Whether an earlier step has finished it.
     is_done: bool,
 }
 
 impl TrieCore {
-    /// Does a step: goes on before a node, to the next one and as far as a write should go. It is to be published if anything was changed.
+    /// Performs one step: continues before a path, and stops when the write is large enough or the
+    /// trie is finished. If anything was changed, the caller must publish the write.
     pub(super) fn merge(
         &self,
         writer: &mut PageWriter<'_>,
@@ -72,15 +81,16 @@ impl TrieCore {
         let (mut path, mut stack) = (SymbolPath::new(self.symbols, 0), Vec::new());
         let mut merged = MergeStep { pages: 0, nodes: 0, is_changed: false, before, is_done: false };
         let mut visited = VisitedRecords::default();
-        let mut looked = 0;
+        let mut reads = 0;
         self.enter(writer, self.root, merged.before.as_ref(), &mut path, &mut stack)?;
         while let Some(frame) = stack.last_mut() {
             path.truncate(frame.depth);
             let id = frame.id;
             if let Some((symbol, child)) = frame.children.pop() {
                 path.push(symbol);
-                looked += usize::from(child.page != id.page);
-                // What was moved is not visited any more, so each record that is has the name that it had when the step began.
+                reads += usize::from(child.page != id.page);
+                // Moved nodes are not visited, so each visited record has the id that it had at
+                // the start of the step.
                 visited.note(child)?;
                 self.enter(writer, child, merged.before.as_ref(), &mut path, &mut stack)?;
                 continue;
@@ -94,8 +104,8 @@ impl TrieCore {
                     merged.nodes += 1;
                     merged.before = Some(path.clone());
                 }
-                // What was moved lies below the node, and none of that is still to be visited.
-                if !is_all || is_step_full(writer) || looked > LOOK {
+                // All moved nodes lie below this node, and none of them will be visited.
+                if !is_all || is_step_full(writer) || reads > READS_MOST {
                     return Ok(merged);
                 }
             }
@@ -105,7 +115,7 @@ impl TrieCore {
         Ok(merged)
     }
 
-    /// Goes to a node; of its children, to those that are still to be done.
+    /// Enters a node, with those of its children that are not finished yet.
     fn enter(
         &self,
         writer: &mut PageWriter<'_>,
@@ -129,8 +139,9 @@ impl TrieCore {
         Ok(())
     }
 
-    /// Takes leaves that have records of their own into their parent's, as far as they fit there: it may have had more when they came. False if the write has enough
-    /// before all is done.
+    /// Moves leaves with records of their own into their parent's record while they fit. When they
+    /// were added, the parent may have had less room. Returns false if the write became large
+    /// enough before the end.
     fn take_leaves_in(
         &self,
         writer: &mut PageWriter<'_>,
@@ -172,7 +183,8 @@ impl TrieCore {
         Ok(true)
     }
 
-    /// Merges the pages that a node owns; false if the write has enough before all is done.
+    /// Joins the pages that a node owns. Returns false if the write became large enough before the
+    /// end.
     fn merge_below(
         &self,
         writer: &mut PageWriter<'_>,
@@ -207,8 +219,9 @@ impl TrieCore {
     }
 }
 
-/// Moves a node, with all that is below it in its page, to a page of its own that has little: so that page is its parent's then, who may have others to merge it
-/// with. False if the write has enough before.
+/// Moves a node, with all nodes below it in its page, into a sparse page that it owns. Then this
+/// page belongs to the node's parent, which may have other pages to join it with. Returns false if
+/// the write is already large enough.
 fn move_node_down(
     writer: &mut PageWriter<'_>,
     id: RecordId,
@@ -220,17 +233,17 @@ fn move_node_down(
         writer.release_many_reads();
         let here = records(writer, page)?;
         let (used, room) = (here.used(), here.room().unwrap_or(0));
-        if used > LITTLE {
+        if used > SPARSE_MOST {
             continue;
         }
-        let (names, bytes) = below(writer, id)?;
+        let (ids, bytes) = below(writer, id)?;
         if bytes + SPARE > room {
             continue;
         }
         if is_step_full(writer) {
             return Ok(false);
         }
-        relocate(writer, &names, parent, page)?;
+        relocate(writer, &ids, parent, page)?;
         merged.is_changed = true;
         if records(writer, id.page)?.len() == 0 {
             writer.free(id.page);
@@ -241,26 +254,27 @@ fn move_node_down(
     Ok(true)
 }
 
-/// Records of a page from one on down, and the bytes that they take.
+/// Returns a record and all records below it in its page, with the bytes that they take.
 fn below(pages: &mut impl PageReader, id: RecordId) -> WalkResult<(Vec<RecordId>, usize)> {
-    let (mut names, mut at, mut bytes) = (vec![id], 0, 0);
-    // Pointers in a ring would go on for ever; a page has no more than its bytes.
-    while at < names.len() && bytes <= BODY {
-        bytes += record(pages, names[at])?.len() + SLOT;
-        let children = node(pages, names[at])?.children.iter().map(|child| child.1);
-        names.extend(children.filter(|child| child.page == id.page));
+    let (mut ids, mut at, mut bytes) = (vec![id], 0, 0);
+    // Ends even if pointers form a ring; a page has no more than its bytes.
+    while at < ids.len() && bytes <= BODY {
+        bytes += record(pages, ids[at])?.len() + SLOT;
+        let children = node(pages, ids[at])?.children.iter().map(|child| child.1);
+        ids.extend(children.filter(|child| child.page == id.page));
         at += 1;
     }
-    Ok((names, bytes))
+    Ok((ids, bytes))
 }
 
-/// Where a node is, as a walk backward sees it.
+/// The position of a node relative to the path where a step starts.
 enum MergePosition {
-    /// It and all below it are still to be done.
+    /// The node and all nodes below it are unfinished.
     Before,
-    /// It is on the way to the place: it is to be done, and so are its children up to that of a symbol.
+    /// The node is an ancestor of the start: it is unfinished, and so are its children up to this
+    /// symbol.
     Above(u8),
-    /// It and all below it have been done.
+    /// The node and all nodes below it are finished.
     Done,
 }
 
@@ -274,12 +288,12 @@ fn merge_position(symbols: TrieSymbols, path: &SymbolPath, before: &SymbolPath) 
     }
 }
 
-/// Whether a write is as large as one should be. Something was merged then.
+/// Returns whether the write is large enough. Something was merged then.
 fn is_step_full(writer: &PageWriter<'_>) -> bool {
-    writer.copies() > (writer.cache() / SHARE).min(LOOK)
+    writer.copies() > (writer.cache() / CACHE_SHARE).min(READS_MOST)
 }
 
-/// The pages that a node owns, in the order of its children.
+/// Returns the pages that a node owns, in the order of its children.
 fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkResult<Vec<PageId>> {
     let mut below: Vec<PageId> = Vec::new();
     for (_, child) in node(pages, owner)?.children.iter() {
@@ -290,7 +304,7 @@ fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkResult<Vec<P
     Ok(below)
 }
 
-/// Whether all that a page has fits another one.
+/// Returns whether all records of a page fit another page.
 fn fits(pages: &mut impl PageReader, page: PageId, to: PageId) -> WalkResult<bool> {
     let used = records(pages, page)?.used();
     Ok(records(pages, to)?.room().is_some_and(|room| used + SLOT + SPARE <= room))

@@ -1,25 +1,35 @@
-//! Tries: keys to values with versions, in the records of pages.
+//! Tries that map keys to values with versions. The nodes are records in pages.
 //!
 //! ```text
-//!   classical   key ─ symbols of log2 n bits ─┐          ┌ node: array of n pointers          ┐
-//!   linked      key ─ characters ─────────────┼─► core ──┤ node: list of characters, pointers ├──► records of pages ──► buffer manager
-//!   hash        key ─ hash.rs ─ symbols ──────┘          └ node: array of n pointers          ┘
-//!
-//!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
-//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, leaves.rs, value.rs, overflow.rs, content.rs, symbols.rs   bytes
-//!   many.rs   many paths at once, whose reads of memory overlap
-//!   merge.rs  pages that have little are joined, for a compact                                                    visited.rs   an end to walks over damaged pages
-//!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
+//!   classical  key ─ symbols of log2 n bits ─┐       ┌ node: array of n pointers      ┐
+//!   linked     key ─ characters ─────────────┼► core ┤ node: characters with pointers ├► records
+//!   hash       key ─ hash.rs ─ symbols ──────┘       └ node: array of n pointers      ┘
 //! ```
 //!
+//! Read in this order:
+//!
+//! - Bytes: `symbols.rs` (keys as symbols), `node.rs`, `leaves.rs`, `value.rs`, `overflow.rs`
+//!   (records), `decoded_node.rs` (a node in memory).
+//! - Operations: `core.rs` (descent from the root to a value), `set.rs`, `remove.rs`, `hash.rs`.
+//! - Pages: `placement.rs` and `forest.rs` (which nodes share a page), `merge.rs` (for a
+//!   compaction).
+//! - Many keys: `walk.rs` and `cursor.rs` (in order), `batch_lookup.rs` (overlapping lookups).
+//! - Checks: `check.rs` (all invariants), `visited_records.rs` (bounds on walks over damaged
+//!   pages).
+//! - `fixed/`: the same three tries in the paper's layout, with nodes of one length.
+//!
 //! # Invariants
-//! 1. A key's value is in the node at which its path ends. No node but the root has neither a value nor a child.
-//! 2. What a node has is in one record, and one pointer leads to that. The root's record is always the same. Small leaves lie in the records of their parents.
+//! 1. A key's value is in the node at which the key's path ends. Every node except the root has a
+//!    value or a child.
+//! 2. A node is one record, and exactly one pointer leads to it. The root's record never changes.
+//!    Small leaves lie in the records of their parents.
 //!
-//! Readers walk over a [`View`](crate::buffer::View), and see one moment; the writer changes pages of his own, which a write publishes all at once
-//! (`buffer/`). A write that has failed is to be dropped: half of it may be done in there.
+//! Readers walk over a [`PageView`] and see one version of all pages. The
+//! writer changes private copies of pages, which are published all at once (`buffer/`). A write
+//! that failed must be dropped, because its copies may be half changed.
 //!
-//! Source: section 3. A node of the paper has one symbol, and the same length as all others (`fixed/`); here prefixes stand for nodes of one child each.
+//! Design: `docs/design/disk.md`. Source: section 3. The paper's nodes have one symbol and one
+//! length (`fixed/`). Here a prefix replaces a chain of nodes with one child each.
 
 mod batch_lookup;
 mod check;
@@ -59,12 +69,12 @@ use shape::ShapeLayout;
 pub use shape::TrieShape;
 pub(crate) use symbols::SymbolPath;
 use value::StoredValue;
-pub(crate) use visited_records::{RECORDS_OF_PAGE, is_beyond};
+pub(crate) use visited_records::{RECORDS_OF_PAGE, exceeds_capacity};
 pub use walk::{ScanEntries, ScanEntry, ScanRequest, WalkDirection};
 
-/// Bytes of a key at most.
+/// The longest key, in bytes.
 pub(crate) const KEY_MOST: usize = 65_535;
-/// Bytes of a value at most.
+/// The longest value, in bytes.
 pub(crate) const VALUE_MOST: usize = 512 << 20;
 
 /// A trie of the file.
@@ -74,7 +84,7 @@ pub(crate) struct DiskTrie {
     nodes: TrieLayout,
 }
 
-/// How nodes are laid out, and where the first one is.
+/// The layout of the nodes, with the root.
 #[derive(Clone, Copy, Debug)]
 enum TrieLayout {
     Compressed {
@@ -86,10 +96,11 @@ enum TrieLayout {
 }
 
 impl DiskTrie {
-    /// Makes a trie that has no keys. `secret` is what a hash trie hashes with; it has to be the same when the trie is opened.
+    /// Creates a trie without keys. `secret` is the key of a hash trie's hash function. Each later
+    /// [`open`](Self::open) must pass the same secret.
     ///
     /// # Errors
-    /// Parameters that do not fit; no page is free.
+    /// A parameter of the shape is out of its range, or no page can be allocated.
     pub(crate) fn create(writer: &mut PageWriter<'_>, shape: TrieShape, secret: [u8; 16]) -> Result<Self> {
         let root = match shape.parts()? {
             (symbols, ShapeLayout::Compressed(layout)) => TrieCore::create(writer, symbols, layout)?.root,
@@ -98,7 +109,7 @@ impl DiskTrie {
         Self::open(shape, root, secret)
     }
 
-    /// The trie whose root is there.
+    /// Opens the trie with this root.
     pub(crate) fn open(shape: TrieShape, root: RecordId, secret: [u8; 16]) -> Result<Self> {
         let hashing = (!shape.is_ordered()).then(|| KeyHashing::new(secret));
         let nodes = match shape.parts()? {
@@ -123,7 +134,7 @@ impl DiskTrie {
         }
     }
 
-    /// Bytes of a key at most.
+    /// Returns the length of the longest key.
     fn key_most(&self) -> usize {
         match self.nodes {
             TrieLayout::Compressed { .. } => KEY_MOST,
@@ -131,10 +142,11 @@ impl DiskTrie {
         }
     }
 
-    /// Appends the value of a key, and gives its version.
+    /// Appends the value of a key to `out` and returns its version.
     ///
     /// # Errors
-    /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
+    /// A page is missing or damaged, or the last write to the key was interrupted
+    /// ([`DiskError::Interrupted`]).
     pub(crate) fn get_into(
         &self,
         pages: &mut impl PageReader,
@@ -152,10 +164,11 @@ impl DiskTrie {
         version.map(|version| valid(version, key)).transpose()
     }
 
-    /// Appends the values of keys, in any order; `found` is told the place of each key, its version, and where its value is.
+    /// Looks up many keys. Appends each value to `out`, and calls `found` for each key, in any
+    /// order, with its index, its version and the range of its value.
     ///
     /// # Errors
-    /// As [`get_into`](Self::get_into), and those of `found`.
+    /// As [`get_into`](Self::get_into), and the errors of `found`.
     pub(crate) fn get_many(
         &self,
         view: &PageView<'_>,
@@ -175,9 +188,9 @@ impl DiskTrie {
             }
             return Ok(());
         };
-        let end = |which: usize, came: batch_lookup::LookupEnd<'_>| {
+        let end = |which: usize, result: batch_lookup::LookupEnd<'_>| {
             let (start, key) = (out.len(), keys[which]);
-            let version = match came {
+            let version = match result {
                 batch_lookup::LookupEnd::Absent => None,
                 batch_lookup::LookupEnd::Found(version, StoredValue::Inline(bytes))
                     if let Some(value) = hash::value_of(hashing.is_some(), bytes, key) =>
@@ -185,7 +198,7 @@ impl DiskTrie {
                     out.extend_from_slice(value);
                     Some(version)
                 }
-                // A long value, or a key that shares its hash.
+                // A long value, or another key with the same hash.
                 batch_lookup::LookupEnd::Found(..) => self.get_into(&mut &*view, key, out)?,
             };
             finish(which, start, version, out.len())
@@ -193,7 +206,8 @@ impl DiskTrie {
         batch_lookup::look_up(core, hashing.as_ref(), view, keys, end)
     }
 
-    /// Walks to keys as [`get_many`](Self::get_many) does, so that what is on the way is at hand for who goes there next.
+    /// Looks up keys as [`get_many`](Self::get_many) does, without their values, so that the pages
+    /// on their paths are in memory for the next operation.
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
@@ -206,13 +220,13 @@ impl DiskTrie {
         }
     }
 
-    /// The version of a key.
+    /// Returns the version of a key.
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
     pub(crate) fn version(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<u64>> {
         let TrieLayout::Compressed { core, hashing: None } = &self.nodes else {
-            // Of keys of one hash, only their values tell which is which.
+            // The key is part of the value, so the value must be read to compare it.
             return self.get_into(pages, key, &mut Vec::new());
         };
         if key.len() > self.key_most() {
@@ -221,10 +235,12 @@ impl DiskTrie {
         core.version(pages, key)?.map(|version| valid(version, key)).transpose()
     }
 
-    /// Sets the value of a key, and its version, which is less than `u64::MAX`, and no other write's (`buffer/long.rs`); true if the key had none.
+    /// Sets the value and the version of a key. Returns true if the key had no value. The version
+    /// must be less than `u64::MAX`, and no other write may use it (`buffer/long_values.rs`).
     ///
     /// # Errors
-    /// A key or a value that is too long, or that the trie cannot keep; a file operation that failed. The write is to be given up then.
+    /// The key or the value is too long, the trie cannot keep the value, or a file operation
+    /// failed. The write must be dropped then.
     pub(crate) fn set(
         &self,
         writer: &mut PageWriter<'_>,
@@ -248,10 +264,10 @@ impl DiskTrie {
         set.map_err(|stop| writer.fault(stop))
     }
 
-    /// Removes a key and its value; false if it has none.
+    /// Removes a key and its value. Returns false if it has no value.
     ///
     /// # Errors
-    /// A file operation that failed. The write is to be given up then.
+    /// A file operation failed. The write must be dropped then.
     pub(crate) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
         if key.len() > self.key_most() {
             return Ok(false);
@@ -264,42 +280,45 @@ impl DiskTrie {
         removed.map_err(|stop| writer.fault(stop))
     }
 
-    /// The keys of a portion, in order, with what they have.
+    /// Returns the keys of a range in order, with their values and versions.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get_into`](Self::get_into).
+    /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get_into`](Self::get_into).
     pub(crate) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         self.ordered()?;
         match &self.nodes {
-            TrieLayout::Compressed { core, .. } => core.collect(pages, portion),
-            TrieLayout::Fixed(fixed) => fixed.collect(pages, portion),
+            TrieLayout::Compressed { core, .. } => core.collect(pages, request),
+            TrieLayout::Fixed(fixed) => fixed.collect(pages, request),
         }
     }
 
-    /// The keys of a portion in the trie's own order, with what they have: that of the keys, or of their hashes, which takes no bounds but a lower one that excludes a key.
+    /// Returns the keys of a range in the trie's own order, with their values and versions. The
+    /// order of a hash trie is that of the hashes. Its only allowed bound is a lower one that
+    /// excludes a key.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get_into`](Self::get_into).
+    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as
+    /// [`get_into`](Self::get_into).
     pub(crate) fn walk(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         match &self.nodes {
-            TrieLayout::Compressed { core, hashing: None } => core.collect(pages, portion),
-            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
-            TrieLayout::Fixed(fixed) => fixed.walk(pages, portion),
+            TrieLayout::Compressed { core, hashing: None } => core.collect(pages, request),
+            TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, request),
+            TrieLayout::Fixed(fixed) => fixed.walk(pages, request),
         }
     }
 
-    /// A cursor before the first key.
+    /// Returns a cursor before the first key.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie.
+    /// [`DiskError::NoOrder`] for a hash trie.
     pub(crate) fn cursor<'b>(&self, buffer: &'b BufferManager) -> Result<TrieCursor<'b>> {
         self.ordered()?;
         Ok(TrieCursor::new(buffer, *self))
@@ -309,11 +328,12 @@ impl DiskTrie {
         if self.shape.is_ordered() { Ok(()) } else { Err(DiskError::NoOrder) }
     }
 
-    /// Merges pages that have little, in a step that begins before a node, or at the trie's end. It is to be published if anything was changed. The paper's layout has nothing to
-    /// merge.
+    /// Merges sparse pages, in one step that starts before a node or at the trie's end. If
+    /// `is_changed` is set, the caller must publish the write. Tries in the paper's layout have
+    /// nothing to merge.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged. The write is to be given up then.
+    /// A page cannot be read or is damaged. The write must be dropped then.
     pub(crate) fn merge(&self, writer: &mut PageWriter<'_>, before: Option<SymbolPath>) -> Result<MergeStep> {
         match &self.nodes {
             TrieLayout::Compressed { core, .. } => {
@@ -325,10 +345,10 @@ impl DiskTrie {
         }
     }
 
-    /// Looks at all of the trie, in time that grows with its pages.
+    /// Checks the whole trie, in time proportional to its pages.
     ///
     /// # Errors
-    /// The first thing that is not as it must be.
+    /// The first violation of an invariant.
     pub(crate) fn check(&self, pages: &mut impl PageReader) -> std::result::Result<TrieCensus, WalkStop> {
         match &self.nodes {
             TrieLayout::Compressed { core, hashing } => {

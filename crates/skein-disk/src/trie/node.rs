@@ -1,21 +1,27 @@
-//! Nodes: a record each, of the length that it needs; but small leaves lie in their parent's.
+//! Nodes: one record each, as short as possible. Small leaves lie in the record of their parent.
 //!
 //! ```text
-//!   0       1                       │ if it has a value │ if it has leaves │ if it has other children
-//!   │ flags │ symbols, len │ prefix │ value.rs          │ leaves.rs        │ List:  count - 1 │ characters │ pointers
-//!     1       1, 2 or 4      len                                             Array: n pointers
+//!   0       1                       │ if it has a value │ if it has leaves │ if it has children
+//!   │ flags │ symbols, len │ prefix │ value.rs          │ leaves.rs        │ children
+//!     1       1, 2 or 4      len
+//!
+//!   children, List:   │ count - 1 │ characters │ pointers │          Array:   │ n pointers │
 //! ```
 //!
-//! The value belongs to the key that ends after the prefix. The prefix's bytes are as `symbols.rs` says; one byte says how many symbols and bytes it has if that is
-//! the same and less than 256, two do if both are less. A list has the children that there are, by their characters, in order; an array has a pointer for each
-//! symbol. A child of a symbol is a leaf here, or a record to which a pointer leads, or there is none.
+//! - The value belongs to the key that ends after the prefix.
+//! - The prefix is encoded as in `symbols.rs`. If its numbers of symbols and bytes are equal and
+//!   below 256, one byte holds both. If both are below 256, they take a byte each.
+//! - A list has the existing children by their characters, in order. An array has a pointer for
+//!   each symbol.
+//! - The child of a symbol is either a leaf in this record, or another record with a pointer here.
 //!
 //! # Invariants
-//! 1. A node that has all it can has no more than [`RECORD_MOST`] bytes: so whatever a node becomes, it fits a page of its own. Leaves may have to leave it for that.
+//! 1. A node with the greatest possible content has at most [`RECORD_MOST`] bytes. So every node
+//!    fits a page of its own, if necessary after its leaves were moved out.
 //! 2. A leaf has a value and no children.
 //!
-//! Source: sections 3.1 and 3.2. There a node has one symbol, and the same length as all others; here a prefix stands for the nodes of one child each, and
-//! nothing is kept for what is not there.
+//! Source: sections 3.1 and 3.2. The paper's nodes have one symbol and one length. Here a prefix
+//! replaces a chain of nodes with one child each, and absent parts take no space.
 
 use std::ops::Range;
 
@@ -25,29 +31,30 @@ use super::leaves::NodeLeaves;
 use super::value::{self, TAKES_MOST, VersionedValue};
 use crate::record::{BODY, POINTER, RecordId, SLOT};
 
-/// Bytes of a prefix at most; a longer one goes on in the child.
+/// The longest prefix, in bytes. A longer one continues in the child.
 pub(crate) const PREFIX_MOST: usize = 512;
-/// Bytes of a record at most: a page has as many, besides its directory's head and two slots.
+/// The longest record. It fits an empty page beside the directory's head and two slots.
 pub(crate) const RECORD_MOST: usize = BODY - 4 * SLOT;
 
 pub(super) const VALUE: u8 = 1;
 pub(super) const LIST: u8 = 2;
 pub(super) const ARRAY: u8 = 4;
 pub(super) const LEAVES: u8 = 8;
-/// The prefix has as many bytes as symbols, and one byte says so.
+/// The prefix has as many bytes as symbols; one byte holds the number.
 pub(super) const SAME: u8 = 16;
-/// A byte each says how many symbols and bytes the prefix has.
+/// The numbers of symbols and bytes of the prefix take a byte each.
 pub(super) const NARROW: u8 = 32;
 
-/// Bytes before a prefix at most.
+/// The most bytes before a prefix.
 pub(super) const HEAD_MOST: usize = 5;
 const CHILDREN_MOST: usize = 256;
 
-/// Bytes that leaves take in a node at most: there is room for those of some hundred and fifty short rows. With 1,024, a node of so many took two pages, each half full; with
-/// nearly all of a page, rows of 100 bytes took a tenth more, since what lies in one record cannot be split.
+/// The most bytes of leaves in a node: enough for about 150 short rows. With 1,024 bytes, a node of
+/// that many rows took two pages, each half full. With nearly a whole page, rows of 100 bytes took
+/// a tenth more space, because one record cannot be split.
 pub(super) const LEAVES_MOST: usize = 3072;
 
-/// Bytes of a node's leaves at most: so many that an array of pointers fits besides.
+/// Returns the most bytes of leaves in a node. An array of pointers must fit beside them.
 pub(super) fn leaves_most(layout: ChildLayout) -> usize {
     match layout {
         ChildLayout::List => LEAVES_MOST,
@@ -64,16 +71,15 @@ const _: () =
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// How children are laid out.
+/// The layout of children in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChildLayout {
-    /// Those that there are, with their characters.
+    /// The existing children with their characters.
     List,
-    /// A pointer for each of so many symbols.
+    /// A pointer for each of this many symbols.
     Array(usize),
 }
 
-/// The children of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeChildren<'p> {
     List { characters: &'p [u8], pointers: &'p [u8] },
@@ -91,7 +97,7 @@ impl<'p> NodeChildren<'p> {
         Some(RecordId::of(bytes)).filter(|id| *id != RecordId::NONE)
     }
 
-    /// Which of the pointers is a symbol's; none if the list has no such character.
+    /// Returns the index of a symbol's pointer, or `None` if the list does not have the character.
     #[inline]
     fn position(self, symbol: u8) -> Option<usize> {
         match self {
@@ -100,13 +106,13 @@ impl<'p> NodeChildren<'p> {
         }
     }
 
-    /// The child of a symbol.
+    /// Returns the child of a symbol.
     #[inline]
     pub(crate) fn get(self, symbol: u8) -> Option<RecordId> {
         self.pointer(self.position(symbol)?)
     }
 
-    /// All children and their symbols, in order.
+    /// Returns all children with their symbols, in order.
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = (u8, RecordId)> + use<'p> {
         let count = self.pointers().len() / POINTER;
         (0..count).filter_map(move |at| {
@@ -119,7 +125,7 @@ impl<'p> NodeChildren<'p> {
     }
 }
 
-/// A node, as its record has it.
+/// A node in its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrieNode<'p> {
     /// Symbols of the prefix.
@@ -130,7 +136,7 @@ pub(crate) struct TrieNode<'p> {
     pub(crate) children: NodeChildren<'p>,
 }
 
-/// Bytes of a record that were not read yet.
+/// The bytes of a record that are not decoded yet.
 pub(super) struct UnreadBytes<'p>(&'p [u8]);
 
 impl<'p> UnreadBytes<'p> {
@@ -147,12 +153,12 @@ impl<'p> UnreadBytes<'p> {
 
     #[cold]
     fn short(&self, len: usize) -> String {
-        format!("a node of {} bytes more is to have {len}", self.0.len())
+        format!("a node has {} bytes left, but needs {len}", self.0.len())
     }
 }
 
 impl<'p> TrieNode<'p> {
-    /// The node of a record, or of a leaf's bytes.
+    /// Decodes the node of a record or of a leaf.
     #[inline(always)]
     pub(crate) fn of(record: &'p [u8]) -> Result<Self> {
         let mut rest = UnreadBytes(record);
@@ -165,10 +171,10 @@ impl<'p> TrieNode<'p> {
         Ok(Self { symbols, prefix, value, leaves, children })
     }
 
-    /// The node of a leaf's bytes.
+    /// Decodes a leaf.
     ///
     /// # Errors
-    /// It is none (invariant 2).
+    /// The bytes violate invariant 2.
     #[inline(always)]
     pub(super) fn of_leaf(bytes: &'p [u8]) -> Result<Self> {
         let leaf = Self::of(bytes)?;
@@ -179,7 +185,7 @@ impl<'p> TrieNode<'p> {
     }
 }
 
-/// Symbols and bytes of a prefix.
+/// Returns the numbers of symbols and bytes of a prefix.
 #[inline(always)]
 fn lengths(flags: u8, rest: &mut UnreadBytes<'_>) -> Result<(usize, usize)> {
     if flags & SAME != 0 {
@@ -207,37 +213,40 @@ fn children<'p>(flags: u8, rest: &mut UnreadBytes<'p>) -> Result<NodeChildren<'p
     Ok(NodeChildren::List { characters, pointers: rest.take(POINTER * count)? })
 }
 
-/// Where in a node's record the pointers to its children are.
+/// Returns the range of the child pointers in a node's record.
 fn pointers(record: &[u8]) -> Result<Range<usize>> {
     let len = TrieNode::of(record)?.children.pointers().len();
-    // They are its last bytes, if it is whole.
+    // The pointers are the last bytes of a valid record.
     Ok(record.len() - len..record.len())
 }
 
-/// Gives the children of a node other names, where there is one.
-pub(crate) fn rename_children(record: &mut [u8], name: impl Fn(RecordId) -> Option<RecordId>) -> Result<()> {
+/// Replaces the pointers to those children for which `new_id` returns an id.
+pub(crate) fn replace_pointers(
+    record: &mut [u8],
+    new_id: impl Fn(RecordId) -> Option<RecordId>,
+) -> Result<()> {
     let pointers = pointers(record)?;
     for pointer in record[pointers].chunks_exact_mut(POINTER) {
-        if let Some(id) = name(RecordId::of(pointer)) {
+        if let Some(id) = new_id(RecordId::of(pointer)) {
             pointer.copy_from_slice(&id.bytes());
         }
     }
     Ok(())
 }
 
-/// Sets the pointer to a node's child, for which there is a place.
+/// Sets the pointer to a child. The node must have a place for it.
 pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<()> {
     let position = TrieNode::of(record)?.children.position(symbol);
     let pointers = pointers(record)?;
     let at = position.map(|position| POINTER * position);
     let pointer = at.and_then(|at| record[pointers].get_mut(at..at + POINTER));
-    let pointer =
-        pointer.ok_or_else(|| format!("a node is to have a child {symbol}, and has no place for it"))?;
+    let pointer = pointer.ok_or_else(|| format!("a node has no place for its child {symbol}"))?;
     pointer.copy_from_slice(&id.bytes());
     Ok(())
 }
 
-/// The bytes of a record from its node's value on; with a symbol, from the value of its leaf there. None if there is no such value.
+/// Returns the bytes of a record from the value of its node, or of a leaf, onwards. Returns `None`
+/// if there is no such value.
 fn value_mut(record: &mut [u8], leaf: Option<u8>) -> Result<Option<&mut [u8]>> {
     let mut rest = UnreadBytes(record);
     let flags = rest.take(1)?[0];
@@ -257,14 +266,16 @@ fn value_mut(record: &mut [u8], leaf: Option<u8>) -> Result<Option<&mut [u8]>> {
     value_mut(leaf.ok_or("a leaf lies outside of its record")?, None)
 }
 
-/// Writes a value over a node's, or a leaf's there, if it has the same length (`value.rs`); false, and nothing is changed, if there is none of that length.
+/// Overwrites the value of a node, or of a leaf in its record, if it has the same length
+/// (`value.rs`). Returns false and changes nothing otherwise.
 pub(crate) fn overwrite(record: &mut [u8], leaf: Option<u8>, version: u64, bytes: &[u8]) -> Result<bool> {
     value_mut(record, leaf)?.map_or(Ok(false), |value| value::overwrite(value, version, bytes))
 }
 
-/// Says whether a node's value, or that of a leaf there, is being written (section 5).
+/// Marks the value of a node, or of a leaf in its record, as being written or not (section 5).
 pub(crate) fn set_writing(record: &mut [u8], leaf: Option<u8>, is_writing: bool) -> Result<()> {
-    let value = value_mut(record, leaf)?.ok_or("a node without a value is to have one that is written")?;
+    let value =
+        value_mut(record, leaf)?.ok_or("a node has no value that could be marked as being written")?;
     value::set_writing(value, is_writing);
     Ok(())
 }
@@ -308,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_read_as_they_were_written() {
+    fn nodes_are_decoded_as_encoded() {
         for content in some_nodes() {
             for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let record = content.encode(layout);
@@ -339,7 +350,7 @@ mod tests {
             for layout in [ChildLayout::List, ChildLayout::Array(16)] {
                 let mut record = content.encode(layout);
                 let renamed = |old: RecordId| (old == id(2)).then_some(id(99));
-                rename_children(&mut record, renamed).unwrap();
+                replace_pointers(&mut record, renamed).unwrap();
                 let child = TrieNode::of(&record).unwrap().children.get(2);
                 assert_eq!(child, (content.children.len() > 2).then_some(id(99)));
                 assert_eq!(set_writing(&mut record, None, true).is_ok(), content.value.is_some());
@@ -370,13 +381,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_no_node_gives_an_error_and_no_panic() {
+    fn an_invalid_node_gives_an_error_and_no_panic() {
         for content in some_nodes() {
             let record = content.encode(ChildLayout::List);
             for len in 0..record.len() {
                 let mut cut = record[..len].to_vec();
                 assert!(TrieNode::of(&cut).is_err(), "{len} bytes of {}", record.len());
-                assert!(rename_children(&mut cut, Some).is_err());
+                assert!(replace_pointers(&mut cut, Some).is_err());
             }
             for at in 0..record.len() {
                 let mut other = record.clone();
@@ -386,7 +397,7 @@ mod tests {
                     let leaves = node.leaves.iter().map(|leaf| TrieNode::of_leaf(leaf.1).is_ok());
                     let _ = leaves.count();
                     let _ = DecodedNode::of(node).encode(ChildLayout::List);
-                    let _ = rename_children(&mut other, Some);
+                    let _ = replace_pointers(&mut other, Some);
                     let _ = overwrite(&mut other, Some(4), 1, &[5; 70]);
                     let _ = set_writing(&mut other, Some(4), true);
                 }

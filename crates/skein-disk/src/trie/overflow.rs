@@ -1,24 +1,26 @@
-//! Overflow: a value too long for its node lies in pages of its own, one after the other.
+//! Overflow values: a value that is too long for its node lies in a chain of pages.
 //!
 //! ```text
-//!   node ─► │ next page 4 │ 4,076 bytes │ ─► │ next page 4 │ 4,076 bytes │ ─► │ none │ the rest, zeros │
+//!   node ─► │ next 4 │ 4,076 bytes │ ─► │ next 4 │ 4,076 bytes │ ─► │ none │ the rest, zeros │
 //! ```
+//!
+//! `buffer/long_values.rs` explains how readers load such a value.
 
 use crate::Result;
 use crate::buffer::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE, PageWriter, WalkStop, WantedPages};
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{PageReader, WalkResult};
 
-/// Where a long value begins, and how long it is.
+/// The first page of a long value, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverflowChain {
     pub(crate) first: PageId,
-    /// In bytes.
+    /// The length in bytes.
     pub(crate) len: u32,
 }
 
 impl OverflowChain {
-    /// How many pages it has.
+    /// Returns the number of pages.
     fn count(self) -> usize {
         (self.len as usize).div_ceil(PIECE)
     }
@@ -36,19 +38,20 @@ impl OverflowChain {
         Ok(Self { first: next, len: value.len() as u32 })
     }
 
-    /// Its pages, each with the piece that it has.
+    /// Calls `visit` with each page and its piece of the value.
     fn visit(self, pages: &mut impl PageReader, mut visit: impl FnMut(PageId, &[u8])) -> WalkResult<()> {
         let mut pieces = LongValuePieces::new(self.first, self.len);
         while let Some(id) = pieces.next_page() {
             pages
-                .glance(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
-                .map_err(|what| WalkStop::Wrong(id, what))?;
+                .with_page(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
+                .map_err(|what| WalkStop::Damaged(id, what))?;
         }
         Ok(())
     }
 
-    /// Appends the value, which has this version. Its length is not believed before its pages were seen. A walk that misses one of its pages wants all of them:
-    /// `buffer/long.rs` says why.
+    /// Appends the value of this version to `out`. Allocates only as pages are read, because the
+    /// length may be damaged. If a page is missing, the walk requests the whole value
+    /// (`buffer/long_values.rs`).
     pub(crate) fn read(self, pages: &mut impl PageReader, version: u64, out: &mut Vec<u8>) -> WalkResult<()> {
         let long = LongValueId { version, first: self.first, len: self.len };
         let start = out.len();
@@ -64,14 +67,12 @@ impl OverflowChain {
         read
     }
 
-    /// The ids of its pages.
     pub(crate) fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let mut ids = Vec::with_capacity(self.count().min(1 << 10));
         self.visit(pages, |id, _| ids.push(id))?;
         Ok(ids)
     }
 
-    /// Gives its pages back.
     pub(crate) fn free(self, writer: &mut PageWriter<'_>) -> WalkResult<()> {
         let ids = self.pages(writer)?;
         for id in ids {

@@ -1,49 +1,60 @@
-//! Placement: which nodes share a page, so that a lookup reads few.
+//! Placement: decides which nodes share a page, so that a lookup reads few pages.
 //!
 //! ```text
-//!            page P                          P is full: two ways to split it
-//!   owner ─► ┌ a ┐ ┌ b ┐ ┌ c ┐  roots        beside   b and c, with all below them in P, go to a page Q; the owner points there
-//!             │ │   │     │ │                below    one root is most of P: some of its children, or of theirs, go to Q with all below
-//!             d e   f     g h                         them in P, and their parent points there
+//!            page P                     P is full; two ways to split it:
+//!   owner ─► ┌ a ┐ ┌ b ┐ ┌ c ┐ roots    beside  b and c, with all nodes below them in P, move
+//!             │ │   │     │ │                   to Q; the owner then points to Q
+//!             d e   f     g h           below   if one root fills most of P: siblings below it
+//!                                               move to Q with all nodes below them; their
+//!                                               parent then points to Q
 //! ```
 //!
 //! # Invariants
-//! 1. The nodes of a page whose parents lie in other pages, its roots, have one parent: the page's owner. Only the page of the trie's root has no owner.
-//! 2. So all pointers into a page from outside are in one node, which lies on the way of every operation that comes there.
-//! 3. What moves at once are siblings next to each other, with all that is below them in the page: invariant 1 holds for both pages then.
+//! 1. The roots of a page are its nodes with parents in other pages. They all have the same parent,
+//!    the page's owner. Only the page of the trie's root has no owner.
+//! 2. So all pointers into a page from outside are in one node, which lies on the path of every
+//!    operation that reaches the page.
+//! 3. A move takes adjacent siblings with all nodes below them in the page. So invariant 1 holds
+//!    for both pages afterwards.
 //!
-//! Splitting beside leaves a lookup as many pages as before, as in a B-tree; it is done if what it moves is between a quarter and three quarters of the page,
-//! and if not, the siblings of any node whose weight is closest to a half go below. They go to the page of the sibling next to them, if it has room and would
-//! not be full then, or to a new page. A page that is left with little goes to such a page, or to its owner's, whole.
+//! A split beside leaves the number of pages on a path unchanged, as in a B-tree. It is used if it
+//! moves between a quarter and three quarters of the page. Otherwise those adjacent siblings move,
+//! of any node in the page, whose weight is closest to half of it. The target is the page of a
+//! sibling next to them, if it has room and would not be full afterwards, or a new page. A page
+//! that becomes sparse moves as a whole to such a page or to its owner's.
 //!
-//! The paper does not say where it puts nodes. This is ours; partitions of trees into pages by weight are as old as B-trees (Knuth, volume 3, section 6.2.4).
+//! Design: `docs/design/disk.md`. The paper does not say where it places nodes, so this is ours.
+//! Partitions of trees into pages by weight are as old as B-trees (Knuth, volume 3, section 6.2.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::core::{RecordVisit, TrieCore, insert, node};
 use super::decoded_node::DecodedNode;
 use super::forest::PageForest;
-use super::node::rename_children;
+use super::node::replace_pointers;
 use crate::buffer::PageWriter;
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
-/// Room that is left in a page where others move, so that it need not be split soon; and what a page has at most that is given up.
+/// Room that a move leaves in its target, so that the page is not split soon. A page with no more
+/// bytes than this is sparse, and is given up.
 const SLACK: usize = BODY / 4;
 
-/// The owner of the page of a trail's last node; none for the page of the trie's root.
+/// Returns the owner of the page of the trail's last node, or `None` for the page of the trie's
+/// root.
 pub(super) fn owner(trail: &[RecordVisit]) -> Option<RecordId> {
     let page = trail.last()?.id.page;
     trail.iter().rev().map(|visit| visit.id).find(|id| id.page != page)
 }
 
-/// Bytes that one more record of a page can have.
+/// Returns the greatest length of one more record in a page.
 pub(super) fn room(pages: &mut impl PageReader, page: PageId) -> WalkResult<usize> {
     Ok(records(pages, page)?.room().unwrap_or(0))
 }
 
 impl TrieCore {
-    /// The page for a new child of a trail's last node, which is to be `node` and grows by so many bytes; none if room had to be made, and nodes have moved.
+    /// Returns the page for a new child of the trail's last node, which becomes `node` and grows by
+    /// `growth` bytes. Returns `None` if room had to be made and nodes have moved.
     pub(super) fn place_child(
         &self,
         writer: &mut PageWriter<'_>,
@@ -78,8 +89,8 @@ impl TrieCore {
         Ok(Some(writer.make(DiskPageKind::Records)?))
     }
 
-    /// Moves some of a page's nodes to another page; false if there is nothing that can move. A page that has room already, and is chosen for them, keeps
-    /// `needs` bytes of it.
+    /// Moves some nodes of a page to another page. Returns false if no node can move. If the target
+    /// is an existing page, it keeps `needs` free bytes.
     pub(super) fn split(
         &self,
         writer: &mut PageWriter<'_>,
@@ -92,21 +103,21 @@ impl TrieCore {
             return move_alone(writer, &forest, owner);
         };
         let Some(parent) = run.parent.or(owner) else { return Ok(false) };
-        let names = forest.names(run.trees);
+        let ids = forest.ids(run.trees);
         let ends = forest.ends(run.trees);
         let beside = beside(writer, parent, ends, &[page, parent.page])?;
         let to = match first_with_room(writer, &beside, run.weight + SLOT + needs + SLACK)? {
             Some(page) => page,
             None => writer.make(DiskPageKind::Records)?,
         };
-        relocate(writer, &names, parent, to)?;
-        let moved: BTreeSet<RecordId> = names.into_iter().collect();
-        let left = forest.names(&forest.roots).into_iter().filter(|id| !moved.contains(id));
+        relocate(writer, &ids, parent, to)?;
+        let moved: BTreeSet<RecordId> = ids.into_iter().collect();
+        let left = forest.ids(&forest.roots).into_iter().filter(|id| !moved.contains(id));
         change(writer, page, |records| records.arrange(left.map(|id| id.slot)))?;
         Ok(true)
     }
 
-    /// Gives a page back if it has nothing; moves what it has to another page if that is little.
+    /// Frees a page if it is empty. If it is sparse, moves its nodes to another page and frees it.
     pub(super) fn tidy(
         &self,
         writer: &mut PageWriter<'_>,
@@ -125,13 +136,13 @@ impl TrieCore {
             let mut others = beside(writer, owner, ends, &[page, owner.page])?;
             others.push(owner.page);
             let Some(to) = first_with_room(writer, &others, used + SLOT + SLACK)? else { return Ok(()) };
-            relocate(writer, &forest.names(&forest.roots), owner, to)?;
+            relocate(writer, &forest.ids(&forest.roots), owner, to)?;
         }
         writer.free(page);
         Ok(())
     }
 
-    /// Moves all that a page has to another one that has room for it, and gives the page back.
+    /// Moves all nodes of a page to another page, which must have room, and frees the page.
     pub(super) fn move_all_nodes(
         &self,
         writer: &mut PageWriter<'_>,
@@ -140,7 +151,7 @@ impl TrieCore {
         to: PageId,
     ) -> WalkResult<()> {
         let forest = self.forest(writer, page, Some(owner))?;
-        relocate(writer, &forest.names(&forest.roots), owner, to)?;
+        relocate(writer, &forest.ids(&forest.roots), owner, to)?;
         writer.free(page);
         Ok(())
     }
@@ -162,7 +173,7 @@ impl TrieCore {
     }
 }
 
-/// The pages of the siblings next to those from the first to the last.
+/// Returns the pages of the siblings next to the children from the first to the last.
 fn beside(
     pages: &mut impl PageReader,
     parent: RecordId,
@@ -175,28 +186,30 @@ fn beside(
     Ok(pages_beside(&children, first..last + 1, but))
 }
 
-/// Moves records to a page, and changes the pointers to them: among themselves, and in the parent of those that are no child of another.
+/// Moves records to a page, and updates the pointers to them: those among themselves, and those in
+/// `parent`, which must be the parent of all others.
 pub(super) fn relocate(
     writer: &mut PageWriter<'_>,
-    names: &[RecordId],
+    ids: &[RecordId],
     parent: RecordId,
     to: PageId,
 ) -> WalkResult<()> {
     let mut moved = BTreeMap::new();
-    for id in names {
+    for id in ids {
         let bytes = record(writer, *id)?.to_vec();
         change(writer, id.page, |records| records.remove(id.slot))?;
         let slot = insert(writer, to, &bytes)?;
         moved.insert(*id, RecordId { page: to, slot });
     }
     for id in moved.values().copied().chain([parent]) {
-        let name = |old| moved.get(&old).copied();
-        change(writer, id.page, |records| rename_children(records.get_mut(id.slot)?, name))?;
+        let new_id = |old| moved.get(&old).copied();
+        change(writer, id.page, |records| replace_pointers(records.get_mut(id.slot)?, new_id))?;
     }
     Ok(())
 }
 
-/// Moves the only node of a page to a new one, where it has the first slot, so that no free ones are before it; false if it has that already.
+/// Moves the only node of a page to the first slot of a new page, so that no free slots precede it.
+/// Returns false if it has the first slot already.
 fn move_alone(writer: &mut PageWriter<'_>, forest: &PageForest, owner: Option<RecordId>) -> WalkResult<bool> {
     match (owner, &forest.trees[..]) {
         (Some(owner), [only]) if only.id.slot > 0 => {
@@ -209,7 +222,7 @@ fn move_alone(writer: &mut PageWriter<'_>, forest: &PageForest, owner: Option<Re
     }
 }
 
-/// The pages of the children before and after these.
+/// Returns the pages of the children before and behind `these`.
 fn pages_beside(children: &[(u8, RecordId)], these: std::ops::Range<usize>, but: &[PageId]) -> Vec<PageId> {
     let before = these.start.checked_sub(1).and_then(|at| children.get(at));
     let both = before.into_iter().chain(children.get(these.end)).map(|child| child.1.page);

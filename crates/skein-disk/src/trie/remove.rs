@@ -1,13 +1,14 @@
-//! Removing a value: nodes that nothing needs any more go, and pages that are left with little.
+//! Removes a value, then nodes that are no longer needed and pages that became sparse.
 //!
 //! ```text
-//!   no value, no child       the node goes, and its parent has a child less; then the same there
-//!   no value, one child      "he" ─l─► "lo"  ─►  "hello": the child's content comes to the node, which keeps its name
-//!   a leaf in its parent     its parent's record gets shorter; then as above
+//!   no value, no child     the node is removed from its parent; then the same for the parent
+//!   no value, one child    "he" ─l─► "lo"  ─►  "hello": merged into the node, which keeps its id
+//!   a leaf in its parent   the parent's record gets shorter; then as above
 //! ```
 //!
-//! A node that has one child and no value stays if both do not fit one prefix, or one record, or the child lies in another page and the node's has no room for it: it is no
-//! fault, and takes some bytes. A removal needs no new page. The trie's root stays whatever it has.
+//! A node with one child and no value stays if both do not fit one prefix or one record, or if the
+//! child lies in another page and the node's page has no room. That is valid and costs only a few
+//! bytes. A removal allocates no page. The root always stays.
 
 use super::core::{DescentEnd, NodeId, RecordVisit, TrieCore, damaged_record, free_value, node, replace};
 use super::decoded_node::DecodedNode;
@@ -18,20 +19,21 @@ use crate::buffer::PageWriter;
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult, change, record};
 
-/// Pages that have less than before, each once and with its owner. A page comes before the page of its owner: tidying it may need the owner's name, which changes when the
-/// owner's page is tidied.
+/// Pages that have lost records, each once and with its owner. A page precedes the page of its
+/// owner: tidying a page needs the owner's id, which changes when the owner's page is tidied.
 #[derive(Default)]
 struct ShrunkPages(Vec<(PageId, Option<RecordId>)>);
 
 impl ShrunkPages {
-    /// Notes a page that lies above all that were noted before.
+    /// Adds a page that lies above all pages in the list.
     fn push(&mut self, page: PageId, owner: Option<RecordId>) {
         if !self.has(page) {
             self.0.push((page, owner));
         }
     }
 
-    /// Notes a page that lies below all that were noted before. If it was noted, it keeps its place: what was noted before it is empty, and needs no name.
+    /// Adds a page that lies below all pages in the list. If the page is in the list already, it
+    /// keeps its position: the pages before it are empty then and need no owner's id.
     fn push_below(&mut self, page: PageId, owner: RecordId) {
         if !self.has(page) {
             self.0.insert(0, (page, Some(owner)));
@@ -44,29 +46,31 @@ impl ShrunkPages {
 }
 
 impl TrieCore {
-    /// Removes the value of a key; false if it has none.
+    /// Removes the value of a key. Returns false if it has none.
     pub(super) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
-        let way = self.find(writer, key)?;
-        if way.end != DescentEnd::Here {
+        let descent = self.find(writer, key)?;
+        if descent.end != DescentEnd::Here {
             return Ok(false);
         }
-        let id = way.last().id;
+        let id = descent.last().id;
         let record = record(writer, id)?.to_vec();
         let mut content = DecodedNode::of(TrieNode::of(&record).map_err(|what| damaged_record(id, what))?);
-        let leaf = way.leaf.and_then(|leaf| content.take_leaf(leaf.symbol));
+        let leaf = descent.leaf.and_then(|leaf| content.take_leaf(leaf.symbol));
         let value = match &leaf {
             Some(leaf) => TrieNode::of(leaf).map_err(|what| damaged_record(id, what))?.value,
             None => content.value.take(),
         };
         let Some(value) = value else { return Ok(false) };
         free_value(writer, Some(value))?;
-        for (page, owner) in self.shrink(writer, way.trail, &content)?.0 {
+        for (page, owner) in self.shrink(writer, descent.trail, &content)?.0 {
             self.tidy(writer, page, owner)?;
         }
         Ok(true)
     }
 
-    /// Writes what is left of a trail's last node; takes it away, and what it alone needed above it, if that is nothing. Deeper pages come first in what it gives.
+    /// Writes the remaining content of the trail's last node. If nothing remains, removes the node
+    /// and all ancestors that are not needed any more. Returns the changed pages, deeper ones
+    /// first.
     fn shrink(
         &self,
         writer: &mut PageWriter<'_>,
@@ -93,7 +97,7 @@ impl TrieCore {
         Ok(touched)
     }
 
-    /// What a node is without one of its children.
+    /// Returns the record of a node without one of its children.
     fn without_child(
         &self,
         pages: &mut impl PageReader,
@@ -105,7 +109,8 @@ impl TrieCore {
         Ok(content.encode(self.layout))
     }
 
-    /// Writes a node, together with its child if it has one and no value; gives the child's page if that is another one.
+    /// Writes a node, merged with its child if it has one child and no value. Returns the child's
+    /// page if it is another one.
     fn merge_child(
         &self,
         writer: &mut PageWriter<'_>,
@@ -113,7 +118,7 @@ impl TrieCore {
         content: &DecodedNode<'_>,
     ) -> WalkResult<Option<PageId>> {
         let alone = if at.id == self.root { None } else { only_child(at.id, content) };
-        // What is left is not longer than it was.
+        // The new bytes are not longer than the old ones.
         replace(writer, at.id, &content.encode(self.layout))?;
         let Some((symbol, child)) = alone else { return Ok(None) };
         let Some(both) = self.joined_node(writer, at, content, symbol, child)? else { return Ok(None) };
@@ -129,7 +134,8 @@ impl TrieCore {
         Ok((!is_here).then_some(child.record.page))
     }
 
-    /// The record of a node and its only child together; none if that cannot be one.
+    /// Returns the record of a node merged with its only child, or `None` if they do not fit one
+    /// record.
     fn joined_node(
         &self,
         pages: &mut impl PageReader,
@@ -152,7 +158,7 @@ impl TrieCore {
     }
 }
 
-/// The only thing that a node has, if it is a child, and its symbol.
+/// Returns a node's only child and its symbol, if the node has one child and no value.
 fn only_child(record: RecordId, content: &DecodedNode<'_>) -> Option<(u8, NodeId)> {
     match (&content.value, &content.leaves[..], &content.children[..]) {
         (None, [], [(symbol, child)]) => Some((*symbol, (*child).into())),

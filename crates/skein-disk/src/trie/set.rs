@@ -1,15 +1,21 @@
-//! Setting a value: small steps, each of which leaves a trie; what does not fit is made to, and the way is gone once more.
+//! Inserts or updates a value, in small steps. Each step leaves a valid trie.
 //!
 //! ```text
-//!   the key ends in a node           the node gets the value
-//!   it goes on, without a child      the node gets a child: a leaf with the rest of the key, or with as much of it as a prefix can be
-//!   it differs within the prefix     "hello" ─► "he" ─l─► "lo": the upper half keeps the name, the lower one is a new child with all that the node had
-//!   so it is with a leaf             which leaves its parent's record then, as a node of its own that has children
+//!   key ends at a node       the node gets the value
+//!   no child for the symbol  new child with the rest of the key, at most one prefix of it
+//!   key differs in a prefix  fork: "hello" ─► "he" ─l─► "lo"
+//!                            the upper node keeps its id, the lower one keeps the rest
+//!   key differs in a leaf    the leaf leaves its parent's record and becomes a node with children
 //! ```
 //!
+//! If a step finds no room, it makes room by moving nodes, and the operation restarts from the
+//! root. So no step has to know where nodes have moved.
+//!
 //! # Invariants
-//! 1. A node keeps its name whatever it becomes, except where it is moved and the one pointer to it is changed (`placement.rs`).
-//! 2. A new record is whole before a pointer leads to it. A value that replaces another one is written under an invalid version (section 5).
+//! 1. A node keeps its id when it changes. Only a move changes the id, together with the one
+//!    pointer to it (`placement.rs`).
+//! 2. A new record is complete before a pointer leads to it. While a value is replaced, its version
+//!    is invalid (section 5).
 
 use super::core::{
     DescentEnd, LeafVisit, RecordVisit, TrieCore, damaged_record, free_value, insert, replace,
@@ -22,11 +28,12 @@ use super::value::{INLINE_MOST, StoredValue, VersionedValue};
 use crate::buffer::PageWriter;
 use crate::record::{RecordId, WalkResult, change, record};
 
-/// Steps of a write at most. The longest key takes one for each [`PREFIX_MOST`] bytes, and each of them makes room some times, for as many leaves as a node can have at most.
+/// The maximum number of steps of a write. The longest key takes one for each [`PREFIX_MOST`]
+/// bytes, and each of them may make room several times, as often as a node can have leaves.
 const STEPS_MOST: usize = 1 << 14;
 
 impl TrieCore {
-    /// Sets the value of a key; true if the key had none.
+    /// Sets the value of a key. Returns true if the key had no value.
     pub(super) fn set(
         &self,
         writer: &mut PageWriter<'_>,
@@ -45,23 +52,23 @@ impl TrieCore {
         }
         Err(damaged_record(
             self.root,
-            format!("a key is not set after {STEPS_MOST} steps: pages below say what cannot be"),
+            format!("a key was not set in {STEPS_MOST} steps: the pages below are damaged"),
         ))
     }
 
-    /// One step; none if there are more to do.
+    /// Performs one step. Returns `None` if more steps are needed.
     fn step_to_set(
         &self,
         writer: &mut PageWriter<'_>,
         key: &[u8],
         value: VersionedValue<'_>,
     ) -> WalkResult<Option<bool>> {
-        let way = self.find(writer, key)?;
-        let at = way.last();
-        if way.end == DescentEnd::Here
+        let descent = self.find(writer, key)?;
+        let at = descent.last();
+        if descent.end == DescentEnd::Here
             && let StoredValue::Inline(bytes) = value.stored
             && change(writer, at.id.page, |records| {
-                overwrite(records.get_mut(at.id.slot)?, way.leaf_symbol(), value.version, bytes)
+                overwrite(records.get_mut(at.id.slot)?, descent.leaf_symbol(), value.version, bytes)
             })?
         {
             return Ok(Some(false));
@@ -70,19 +77,19 @@ impl TrieCore {
         let node = TrieNode::of(&record).map_err(|what| damaged_record(at.id, what))?;
         let depth = at.depth + node.symbols;
         let node = DecodedNode::of(node);
-        match (way.leaf, way.end) {
-            (Some(leaf), end) => self.set_in_leaf(writer, &way.trail, node, leaf, end, value),
-            (None, DescentEnd::Here) => self.set_here(writer, &way.trail, node, value),
+        match (descent.leaf, descent.end) {
+            (Some(leaf), end) => self.set_in_leaf(writer, &descent.trail, node, leaf, end, value),
+            (None, DescentEnd::Here) => self.set_here(writer, &descent.trail, node, value),
             (None, DescentEnd::Inside(common)) => {
                 let (upper, symbol, lower) = self.fork(node, at.depth, common);
-                self.attach(writer, &way.trail, upper, symbol, &lower)?;
+                self.attach(writer, &descent.trail, upper, symbol, &lower)?;
                 Ok(None)
             }
-            (None, DescentEnd::NoChild) => self.add_leaf(writer, &way.trail, node, key, depth, value),
+            (None, DescentEnd::NoChild) => self.add_leaf(writer, &descent.trail, node, key, depth, value),
         }
     }
 
-    /// Sets the value of a trail's last node. There is a value there, or room for one.
+    /// Sets the value of the trail's last node.
     fn set_here<'v>(
         &self,
         writer: &mut PageWriter<'_>,
@@ -106,7 +113,8 @@ impl TrieCore {
         Ok(Some(before.is_none()))
     }
 
-    /// Sets the value of a key whose way ends in a leaf of a trail's last node: its own, or one that gets children now.
+    /// Sets the value of a key whose descent ends in a leaf of the trail's last node. Either the
+    /// leaf is the key's node, or it gets a child.
     fn set_in_leaf<'v>(
         &self,
         writer: &mut PageWriter<'_>,
@@ -141,7 +149,8 @@ impl TrieCore {
         }
     }
 
-    /// Gives the last node of a trail other bytes; false if room had to be made, and nodes have moved.
+    /// Replaces the bytes of the trail's last node. Returns false if room had to be made and nodes
+    /// have moved.
     fn rewrite(&self, writer: &mut PageWriter<'_>, trail: &[RecordVisit], bytes: &[u8]) -> WalkResult<bool> {
         let id = trail[trail.len() - 1].id;
         if change(writer, id.page, |records| records.replace(id.slot, bytes))? {
@@ -153,7 +162,9 @@ impl TrieCore {
         Err(damaged_record(id, format!("{} bytes do not fit a page", bytes.len())))
     }
 
-    /// Makes two nodes of one to which `from` symbols lead: the upper one has this much of the prefix, and the lower one is to be its child of the symbol.
+    /// Splits a node within its prefix. `from` symbols lead to the node; the upper half keeps
+    /// `common` symbols of the prefix. Returns the upper node, the symbol of its new child, and
+    /// this child.
     fn fork<'v>(
         &self,
         node: DecodedNode<'v>,
@@ -168,7 +179,7 @@ impl TrieCore {
         (upper, symbol, DecodedNode { symbols, prefix, ..node })
     }
 
-    /// Adds a leaf for a key that goes on after `depth` symbols.
+    /// Adds a leaf for the rest of a key behind `depth` symbols.
     fn add_leaf(
         &self,
         writer: &mut PageWriter<'_>,
@@ -189,8 +200,9 @@ impl TrieCore {
         Ok((done && is_whole).then_some(true))
     }
 
-    /// Gives the last node of a trail a child, within its record if that is a leaf that fits there. The node is to be `node`, which has no other child of this
-    /// symbol. False if room had to be made, and nodes have moved.
+    /// Replaces the trail's last node by `node` with a new child `child` for `symbol`. A small leaf
+    /// is stored in the node's record. `node` must not have another child of this symbol. Returns
+    /// false if room had to be made and nodes have moved.
     fn attach(
         &self,
         writer: &mut PageWriter<'_>,
@@ -219,8 +231,9 @@ impl TrieCore {
         Ok(true)
     }
 
-    /// Gives the last node of a trail a child that has a record of its own. The node is to be `node`, which has no other child of this symbol. False if room had to
-    /// be made, and nodes have moved.
+    /// Replaces the trail's last node by `node` with a new child for `symbol`, as a record of its
+    /// own. `node` must not have another child of this symbol. Returns false if room had to be made
+    /// and nodes have moved.
     fn adopt(
         &self,
         writer: &mut PageWriter<'_>,
@@ -239,7 +252,7 @@ impl TrieCore {
         let Some(page) = self.place_child(writer, trail, &node, symbol, growth, child.len())? else {
             return Ok(false);
         };
-        // First the node, so that the bytes that it gives up are there for the child.
+        // The node first: it may shrink and so leave room for the child.
         replace(writer, id, &grown)?;
         let slot = insert(writer, page, child)?;
         change(writer, id.page, |records| {
@@ -248,8 +261,9 @@ impl TrieCore {
         Ok(true)
     }
 
-    /// Gives the longest leaf of a trail's last node a record of its own, so that the node gets shorter: a pointer in a list is shorter than a leaf, and arrays of
-    /// pointers fit besides leaves. Always false: the operation is to begin again.
+    /// Moves the longest leaf of the trail's last node to a record of its own, so that the node
+    /// gets shorter: a pointer in a list is shorter than a leaf, and arrays have room for all
+    /// pointers beside the leaves. Always returns false: the operation must restart.
     fn move_leaf_out(&self, writer: &mut PageWriter<'_>, trail: &[RecordVisit]) -> WalkResult<bool> {
         let id = trail[trail.len() - 1].id;
         let record = record(writer, id)?.to_vec();

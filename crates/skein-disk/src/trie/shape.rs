@@ -1,4 +1,4 @@
-//! Shapes: which trie, and with what parameters.
+//! Shapes: the structure of a trie and its parameters.
 
 use std::fmt;
 
@@ -7,42 +7,44 @@ use super::node::ChildLayout;
 use super::symbols::TrieSymbols;
 use crate::{DiskError, Result};
 
-/// Which trie it is.
+/// The structure of a trie and its parameters.
 ///
-/// Those called fixed have the paper's layout: nodes of one length, a symbol each. They keep integers of 32 bits alone, in keys of up to 1,024 bytes, take kilobytes a key where
-/// keys share little, and are there for the paper's figures. The others are what to use.
+/// The fixed shapes have the paper's layout: nodes of one length with one symbol each. They keep
+/// only integers of 32 bits, in keys of up to 1,024 bytes, and take kilobytes per key if keys share
+/// little. They exist for comparisons with the paper; use the other shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrieShape {
-    /// An array of `n` pointers in each node that has children (section 3.1).
+    /// Each node with children has an array of `n` pointers (section 3.1).
     Classical {
         /// Pointers of a node: 4, 8, 16, 32, 64, 128 or 256.
         n: u16,
     },
-    /// A list of the children there are, by characters (section 3.2).
+    /// Each node has a list of its children by characters (section 3.2).
     Linked,
-    /// A classical trie of the keys' hashes (section 3.3).
+    /// A classical trie over the keys' hashes (section 3.3).
     Hash {
         /// As for the classical trie.
         n: u16,
     },
-    /// The classical trie as the paper lays it out: `8 + 8n` bytes a node.
+    /// The classical trie in the paper's layout: `8 + 8n` bytes per node.
     FixedClassical {
         /// As for the classical trie.
         n: u16,
     },
-    /// The linked trie as the paper lays it out: `16 + 9k` bytes a node, and one for each character of a key.
+    /// The linked trie in the paper's layout: `16 + 9k` bytes per node, and a node for each
+    /// character of a key.
     FixedLinked {
-        /// Children of a node: 1 to 256; more are in further nodes.
+        /// Children of a node, 1 to 256. Further children are in chained nodes.
         k: u16,
     },
-    /// The hash trie as the paper lays it out, and keys at the ends of its paths.
+    /// The hash trie in the paper's layout, with the keys at the ends of the paths.
     FixedHash {
         /// As for the classical trie.
         n: u16,
     },
 }
 
-/// How children are laid out.
+/// The layout of children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShapeLayout {
     Compressed(ChildLayout),
@@ -63,20 +65,21 @@ impl fmt::Display for TrieShape {
 }
 
 impl TrieShape {
-    /// Whether keys are kept in their order, so that there are scans.
+    /// Returns whether the trie keeps keys in order, so that it supports scans.
     pub fn is_ordered(self) -> bool {
         !matches!(self, Self::Hash { .. } | Self::FixedHash { .. })
     }
 
-    /// Whether it keeps integers of 32 bits, and no other values.
+    /// Returns whether the trie keeps only integers of 32 bits.
     pub fn has_integers_alone(self) -> bool {
         matches!(self, Self::FixedClassical { .. } | Self::FixedLinked { .. } | Self::FixedHash { .. })
     }
 
-    /// How keys are cut, and how children are laid out.
+    /// Returns how keys are cut into symbols, and the layout of children.
     ///
     /// # Errors
-    /// Symbols have a whole number of bits, and a node has to fit a page: `n` is a power of two, 4 to 256, and `k` is 1 to 256.
+    /// `n` is not a power of two from 4 to 256, or `k` is not from 1 to 256. Symbols have a whole
+    /// number of bits, and a node must fit a page.
     pub(super) fn parts(self) -> Result<(TrieSymbols, ShapeLayout)> {
         let characters = TrieSymbols::of_bits(8);
         match self {
@@ -91,15 +94,15 @@ impl TrieShape {
         }
     }
 
-    /// Says if there is no such trie.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// A parameter out of its range.
+    /// A parameter is out of its range.
     pub(crate) fn check(self) -> Result<()> {
         self.parts().map(drop)
     }
 
-    /// Its kind and its parameter, as the catalog has them.
+    /// Returns the kind and the parameter as stored in the catalog.
     pub(crate) fn numbers(self) -> (u8, u16) {
         match self {
             Self::Classical { n } => (1, n),
@@ -111,7 +114,7 @@ impl TrieShape {
         }
     }
 
-    /// The shape of a kind and its parameter; none if there is no such kind.
+    /// Returns the shape for a kind and a parameter, or `None` if there is no such kind.
     pub(crate) fn of_numbers(kind: u8, parameter: u16) -> Option<Self> {
         let (n, k) = (parameter, parameter);
         match kind {
@@ -126,7 +129,7 @@ impl TrieShape {
     }
 }
 
-/// The symbols of nodes that have `n` pointers.
+/// Returns the symbols for nodes with `n` pointers.
 fn symbols(n: u16) -> Result<TrieSymbols> {
     if n.is_power_of_two() && (4..=256).contains(&n) {
         return Ok(TrieSymbols::of_bits(n.ilog2() as u8));
@@ -139,7 +142,7 @@ fn symbols(n: u16) -> Result<TrieSymbols> {
     })
 }
 
-/// Nodes that have `k` pointers and characters.
+/// Returns the layout of nodes with `k` pointers and characters.
 fn list(k: u16) -> Result<FixedLayout> {
     if (1..=256).contains(&k) {
         return Ok(FixedLayout::List(k.into()));
@@ -147,9 +150,9 @@ fn list(k: u16) -> Result<FixedLayout> {
     Err(DiskError::BadOption {
         name: "k",
         value: k.to_string(),
-        why: "a node has 1 to 256 children, one for each character at most".to_owned(),
+        why: "a node has 1 to 256 children, at most one for each character".to_owned(),
     })
 }
 
-// So all nodes that there can be fit a page.
+// So every possible node fits a page.
 const _: () = assert!(fixed::fits(FixedLayout::Array(256)) && fixed::fits(FixedLayout::List(256)));

@@ -1,22 +1,24 @@
-//! Symbols: what a key is cut into, one for each step down a trie.
+//! Symbols: the pieces of a key, one for each step down a trie.
 //!
 //! ```text
 //!   key      0110 1000 0110 1001           "hi"
 //!   b = 4    0110│1000│0110│1001           symbol i is bits i·b to (i + 1)·b
-//!   b = 3    011│010│000│110│100│1..       the last one is filled up with zeros
+//!   b = 3    011│010│000│110│100│1..       the last one is padded with zeros
 //! ```
 //!
 //! # Invariants
-//! 1. A key of more bytes has more symbols, since b is at most 8. So a path, with its length, is the path of one key at most.
-//! 2. The order of paths, a path before those that go on from it, is the order of keys by their bytes.
-//! 3. Bits of a path keep their place in the byte: symbols from `from` on, as bytes, begin with the byte in which symbol `from` begins; bits there that are not
-//!    theirs are 0. So paths are compared, cut and put together by bytes.
+//! 1. A key with more bytes has more symbols, since b is at most 8. So a path and its length
+//!    determine one key at most.
+//! 2. The order of paths is the byte order of the keys; a path precedes its extensions.
+//! 3. The bits of a path keep their position within a byte. The encoding of the symbols from `from`
+//!    onwards begins with the byte in which symbol `from` begins, and foreign bits there are 0. So
+//!    paths are compared, cut and joined by bytes.
 //!
 //! Source: section 3.1 (n children need symbols of log2 n bits); section 3.2 (characters: b is 8).
 
 use std::ops::Range;
 
-/// How keys are cut: bits of a symbol, 2 to 8.
+/// The number of bits of a symbol, 2 to 8. It determines how keys are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TrieSymbols {
     bits: usize,
@@ -27,15 +29,15 @@ impl TrieSymbols {
         Self { bits: bits as usize }
     }
 
-    /// How many symbols there are.
+    /// Returns the number of different symbols.
     pub(crate) fn range(self) -> usize {
         1 << self.bits
     }
 
-    /// Symbols of a key of so many bytes.
+    /// Returns how many symbols a key of `len` bytes has.
     #[inline]
     pub(crate) fn count(self, len: usize) -> usize {
-        // A division takes as long as all else that is done for a node.
+        // A division would take as long as all other work for a node.
         match self.bits {
             8 => len,
             4 => 2 * len,
@@ -43,17 +45,17 @@ impl TrieSymbols {
         }
     }
 
-    /// Bytes of the key of so many symbols (invariant 1).
+    /// Returns the length of the key with this many symbols (invariant 1).
     pub(crate) fn len(self, count: usize) -> usize {
         count * self.bits / 8
     }
 
-    /// A symbol of a key.
+    /// Returns a symbol of a key.
     pub(crate) fn at(self, key: &[u8], index: usize) -> u8 {
         self.at_in(key, 0, index)
     }
 
-    /// A symbol of a path; `path` begins with the byte in which symbol `at` begins.
+    /// Returns a symbol of a path; `path` starts with the byte in which symbol `at` begins.
     pub(crate) fn at_in(self, path: &[u8], at: usize, index: usize) -> u8 {
         let (base, bit) = (at * self.bits / 8, index * self.bits);
         let byte = |at: usize| path.get(at - base).copied().unwrap_or(0);
@@ -61,18 +63,19 @@ impl TrieSymbols {
         ((two << (bit % 8)) >> (16 - self.bits)) as u8
     }
 
-    /// The bytes in which symbols lie (invariant 3).
+    /// Returns the bytes in which symbols lie (invariant 3).
     pub(crate) fn cover(self, symbols: Range<usize>) -> Range<usize> {
         let start = symbols.start * self.bits / 8;
         if symbols.is_empty() { start..start } else { start..(symbols.end * self.bits).div_ceil(8) }
     }
 
-    /// How many symbols from this one on have so many bytes at most.
+    /// Returns how many symbols from `from` onwards fit into this many bytes.
     pub(crate) fn fitting(self, from: usize, bytes: usize) -> usize {
         8 * (from * self.bits / 8 + bytes) / self.bits - from
     }
 
-    /// Some symbols of a path, as bytes; `path` begins with the byte in which symbol `at` begins.
+    /// Returns some symbols of a path as bytes; `path` starts with the byte in which symbol `at`
+    /// begins.
     pub(crate) fn cut(self, path: &[u8], at: usize, symbols: Range<usize>) -> Vec<u8> {
         let base = at * self.bits / 8;
         let cover = self.cover(symbols.clone());
@@ -86,12 +89,13 @@ impl TrieSymbols {
         bytes
     }
 
-    /// The bits of the last byte that belong to symbols before this one.
+    /// Returns a mask for the bits of the last byte that belong to symbols before `end`.
     fn last_bits(self, end: usize) -> u8 {
         0xff << ((8 - end * self.bits % 8) % 8)
     }
 
-    /// How many symbols of a prefix of `count`, which begins at symbol `from`, a key has. The key has as many as `from` at least.
+    /// Returns how many of the `count` symbols of a prefix, which begins at symbol `from`, agree
+    /// with the key. The key must have at least `from` symbols.
     #[inline]
     pub(crate) fn common(self, key: &[u8], from: usize, prefix: &[u8], count: usize) -> usize {
         let Some((first, others)) = prefix.split_first() else { return 0 };
@@ -115,19 +119,19 @@ impl TrieSymbols {
     }
 }
 
-/// A path, or the part of one from some symbol on, that is put together.
+/// A path under construction, or its part from some symbol onwards.
 #[derive(Clone, Debug)]
 pub(crate) struct SymbolPath {
     symbols: TrieSymbols,
-    /// The first byte that is kept.
+    /// The first byte of the part.
     base: usize,
     bytes: Vec<u8>,
-    /// Symbols so far, with those before the part.
+    /// The number of symbols, including those before the part.
     depth: usize,
 }
 
 impl SymbolPath {
-    /// An empty part that begins after `depth` symbols.
+    /// Returns an empty part that begins after `depth` symbols.
     pub(crate) fn new(symbols: TrieSymbols, depth: usize) -> Self {
         Self { symbols, base: depth * symbols.bits / 8, bytes: Vec::new(), depth }
     }
@@ -136,7 +140,8 @@ impl SymbolPath {
         self.depth
     }
 
-    /// Adds symbols as bytes, as [`Symbols::cut`] gives them; an error if they are not so many bytes.
+    /// Appends symbols in the encoding of [`TrieSymbols::cut`]. Errors if the number of bytes is
+    /// wrong.
     pub(crate) fn push_all(&mut self, prefix: &[u8], count: usize) -> Result<(), String> {
         let cover = self.symbols.cover(self.depth..self.depth + count);
         if cover.len() != prefix.len() {
@@ -150,7 +155,7 @@ impl SymbolPath {
         Ok(())
     }
 
-    /// Adds a symbol.
+    /// Appends a symbol.
     pub(crate) fn push(&mut self, symbol: u8) {
         let bit = self.depth * self.symbols.bits;
         let two = (u16::from(symbol) << (16 - self.symbols.bits)) >> (bit % 8);
@@ -161,7 +166,7 @@ impl SymbolPath {
         self.depth += 1;
     }
 
-    /// Forgets symbols, so that there are this many.
+    /// Shortens the path to this many symbols.
     pub(crate) fn truncate(&mut self, depth: usize) {
         self.depth = depth;
         self.bytes.truncate((depth * self.symbols.bits).div_ceil(8) - self.base);
@@ -170,12 +175,12 @@ impl SymbolPath {
         }
     }
 
-    /// The bytes of the part.
+    /// Returns the bytes of the part.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The key whose path this is; none if it is no key's.
+    /// Returns the key of this path, or `None` if no key has it.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         let len = self.symbols.len(self.depth);
         let (key, rest) = self.bytes.split_at_checked(len)?;
@@ -199,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn paths_are_ordered_as_keys_are_and_tell_them_apart(one in keys(), other in keys()) {
+        fn paths_have_the_order_of_their_keys(one in keys(), other in keys()) {
             for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let (a, b) = (symbols_of(symbols, &one), symbols_of(symbols, &other));
                 prop_assert!(a.iter().all(|symbol| usize::from(*symbol) < symbols.range()));
@@ -209,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn paths_are_put_together_from_symbols_and_from_parts(key in keys(), cuts in (any::<usize>(), any::<usize>())) {
+        fn paths_are_joined_from_symbols_and_parts(key in keys(), cuts in (any::<usize>(), any::<usize>())) {
             for symbols in (2..=8).map(TrieSymbols::of_bits) {
                 let all = symbols_of(symbols, &key);
                 let first = cuts.0 % (all.len() + 1);
@@ -247,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_symbols_fit_as_are_said_to() {
+    fn fitting_is_the_most_symbols_that_fit() {
         for symbols in (2..=8).map(TrieSymbols::of_bits) {
             for from in 0..40 {
                 let most = symbols.fitting(from, 5);
@@ -258,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_ends_within_a_byte_is_no_keys() {
+    fn a_path_that_ends_within_a_byte_has_no_key() {
         let mut path = SymbolPath::new(TrieSymbols::of_bits(4), 0);
         path.push(3);
         assert_eq!(path.key(), None);

@@ -1,14 +1,18 @@
-//! Values, as records of nodes have them.
+//! The encoding of values in the records of nodes.
 //!
 //! ```text
 //!   │ head 1 │ version 3, 4, 6 or 8 │ length 1 or 2 │ bytes           in its node
-//!   │ head 1 │ version 3, 4, 6 or 8 │ length 4      │ first page 4    longer than `INLINE_MOST`: in pages of its own (overflow.rs)
+//!   │ head 1 │ version 3, 4, 6 or 8 │ length 4      │ first page 4    longer than `INLINE_MOST`
 //! ```
 //!
-//! # Invariants
-//! 1. Between the moment when a value is changed and the moment when its version is, the head has the bit [`WRITING`], and the version counts as [`INVALID`].
+//! The bytes of a longer value lie in pages of their own (`overflow.rs`).
 //!
-//! Source: section 3.2 (a value has a version), section 5 (the value is changed first, and then the version, which is invalid between).
+//! # Invariants
+//! 1. While a value is changed, before its version is, the head has the bit [`WRITING`], and the
+//!    version counts as [`INVALID`].
+//!
+//! Source: section 3.2 (a value has a version), section 5 (the value is changed before the version,
+//! which is invalid in between).
 
 use super::node::{Result, UnreadBytes};
 use super::overflow::OverflowChain;
@@ -16,10 +20,10 @@ use crate::page::{PageId, u32_at, u64_at};
 
 /// The version of a value that is being written.
 pub(crate) const INVALID: u64 = u64::MAX;
-/// Bytes of a value in its node at most.
+/// The longest value in a node, in bytes.
 pub(crate) const INLINE_MOST: usize = 1024;
 
-/// Bytes of a version, by the lowest two bits of the head.
+/// Bytes of a version, by the two lowest bits of the head.
 const WIDTHS: [usize; 4] = [3, 4, 6, 8];
 const WIDTH: u8 = 3;
 const OVERFLOW: u8 = 4;
@@ -27,24 +31,24 @@ const OVERFLOW: u8 = 4;
 const LONG: u8 = 8;
 const WRITING: u8 = 16;
 
-/// Bytes that a value takes in a record at most.
+/// The most bytes of a value in a record.
 pub(super) const TAKES_MOST: usize = 1 + 8 + 2 + INLINE_MOST;
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredValue<'p> {
     Inline(&'p [u8]),
     Overflow(OverflowChain),
 }
 
-/// A value, and its version.
+/// A value with its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VersionedValue<'p> {
     pub(crate) version: u64,
     pub(crate) stored: StoredValue<'p>,
 }
 
-/// Reads a value and what is before it.
+/// Decodes a value.
 #[inline(always)]
 pub(super) fn take<'p>(rest: &mut UnreadBytes<'p>) -> Result<VersionedValue<'p>> {
     let head = rest.take(1)?[0];
@@ -71,7 +75,7 @@ fn number(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Appends a value and what is before it.
+/// Appends an encoded value.
 pub(super) fn encode(value: &VersionedValue<'_>, record: &mut Vec<u8>) {
     let is_writing = value.version == INVALID;
     let version = if is_writing { 0 } else { value.version };
@@ -99,21 +103,21 @@ pub(super) fn encode(value: &VersionedValue<'_>, record: &mut Vec<u8>) {
     record[at] = head;
 }
 
-/// The least width that has room for a version, as the head says it.
+/// Returns the smallest width that holds a version, as a number for the head.
 fn width_of(version: u64) -> u8 {
     let fits = |width: &usize| *width == 8 || version < 1 << (8 * width);
     WIDTHS.iter().position(fits).unwrap_or(WIDTHS.len() - 1) as u8
 }
 
-/// Says whether a value, with which these bytes begin, is being written.
+/// Marks the value at the start of these bytes as being written or not.
 pub(super) fn set_writing(bytes: &mut [u8], is_writing: bool) {
     if let Some(head) = bytes.first_mut() {
         *head = if is_writing { *head | WRITING } else { *head & !WRITING };
     }
 }
 
-/// Writes a value over one of the same length, with which these bytes begin (invariant 1); false, and nothing is changed, if it has another length, or no
-/// room for the version.
+/// Overwrites the value at the start of these bytes, if the new value has the same length and the
+/// version fits its width (invariant 1). Returns false and changes nothing otherwise.
 pub(super) fn overwrite(bytes: &mut [u8], version: u64, value: &[u8]) -> Result<bool> {
     let StoredValue::Inline(before) = take(&mut UnreadBytes::of(bytes))?.stored else { return Ok(false) };
     let len = before.len();
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_take_the_bytes_that_they_need_and_come_back() {
+    fn versions_are_encoded_in_the_least_bytes() {
         let bounds =
             [(0, 3), ((1 << 24) - 1, 3), (1 << 24, 4), (u32::MAX.into(), 4), (1 << 32, 6), (1 << 48, 8)];
         for (version, width) in bounds.into_iter().chain([(INVALID - 1, 8), (INVALID, 3)]) {

@@ -1,32 +1,34 @@
 //! Bounds on walks over damaged pages.
 //!
 //! ```text
-//!   root ═a,b═► 1 ═a,b═► 2 ═a,b═► ... ═a,b═► 60          61 records, and 2^60 paths to the last one
+//!   root ═a,b═► 1 ═a,b═► 2 ═a,b═► ... ═a,b═► 60        61 records, 2^60 paths to the last one
 //! ```
 //!
-//! In a trie one pointer leads to each record. If two do, in pages whose checksums are right, there are more paths than any
-//! walk ends with, and a walk sees nothing else that is wrong: every node of such a path leads to a key.
+//! In a valid trie one pointer leads to each record. If two pointers lead to a record, in pages
+//! with correct checksums, there may be more paths than any walk can finish. The walk notices
+//! nothing else, because every node on such a path leads to a key.
 //!
-//! A walk over one moment remembers the records that it has come to, and names the one that it meets again. A scan that goes
-//! on portion by portion, while others write, cannot: records move. It counts, and once it has come to more keys than there
-//! can be, `check` looks at all of the trie and names the record.
+//! So a walk over one version of the pages remembers the records that it has visited, and reports
+//! the first that it meets again. A scan in several requests cannot do that, because records move
+//! between the requests. It counts its keys. If it has returned more keys than the pages can hold,
+//! `check` walks over the whole trie and finds the record.
 
 use std::collections::HashSet;
 
 use super::core::damaged_record;
 use crate::record::{BODY, RecordId, SLOT, WalkResult};
 
-/// Records that a walk comes to before it remembers them: a short one costs no memory. One without end meets some record
-/// again, wherever it begins to remember.
+/// Records that a walk visits before it remembers any, so that a short walk needs no memory. An
+/// endless walk meets some record again wherever it starts to remember.
 const FREE: usize = 4_096;
 
-/// Records of a page at most.
+/// The most records of a page.
 pub(crate) const RECORDS_OF_PAGE: usize = BODY / SLOT;
 
-/// Keys of a page at most: a leaf takes 10 bytes.
+/// The most keys of a page: a leaf takes 10 bytes.
 pub(crate) const KEYS_OF_PAGE: usize = BODY / 10;
 
-/// The records that a walk over one moment has come to.
+/// The records that a walk has visited.
 #[derive(Debug, Default)]
 pub(super) struct VisitedRecords {
     count: usize,
@@ -34,10 +36,10 @@ pub(super) struct VisitedRecords {
 }
 
 impl VisitedRecords {
-    /// Notes a record that a pointer leads to.
+    /// Notes a visited record.
     ///
     /// # Errors
-    /// The walk has come to it before.
+    /// The walk has visited it before.
     #[inline]
     pub(super) fn note(&mut self, id: RecordId) -> WalkResult<()> {
         self.count += 1;
@@ -48,9 +50,10 @@ impl VisitedRecords {
     }
 }
 
-/// Whether a scan that had come to `before` keys, and has come to `now`, has passed what `pages` can hold: for the first
-/// time, or twice as much as the last time. So what is done about it costs no more than the scan.
-pub(crate) fn is_beyond(pages: usize, before: u64, now: u64) -> bool {
+/// Returns whether a scan that continues from `before` keys to `now` keys exceeds what `pages` can
+/// hold: for the first time, or twice as much as the last time. So checks cost no more than the
+/// scan.
+pub(crate) fn exceeds_capacity(pages: usize, before: u64, now: u64) -> bool {
     let most = (pages.max(1) * KEYS_OF_PAGE) as u64;
     let times = |keys: u64| (keys / most + 1).ilog2();
     times(now) > times(before)
@@ -61,9 +64,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scan_is_looked_at_each_time_that_it_doubles() {
+    fn a_scan_is_checked_each_time_that_it_doubles() {
         let most = 3 * KEYS_OF_PAGE as u64;
-        let looks = (1..=100).filter(|at| is_beyond(3, (at - 1) * most / 4, at * most / 4));
+        let looks = (1..=100).filter(|at| exceeds_capacity(3, (at - 1) * most / 4, at * most / 4));
         assert_eq!(looks.collect::<Vec<_>>(), [4, 12, 28, 60]);
     }
 }

@@ -1,11 +1,13 @@
-//! Walks over keys in their order, both ways.
+//! Walks over keys in order, forward and backward.
 //!
 //! ```text
 //!   stack    root, at 'h' ─► "e", at 'l' ─► "lo", at its value          path  "hello"
-//!   next     the first of what follows there: the value, then children; if there is none, the same one node up       (backward: the other way round)
+//!   next     forward: the node's value, then its children; after the last one, up to the parent
+//!            backward: the reverse
 //! ```
 //!
-//! A walk sees one moment (`Buffer::read_with`), so it is not kept from one to the next: who goes on begins after the last key that he had.
+//! A walk sees one version of all pages (`BufferManager::read_with`) and does not outlive it. To
+//! continue, a caller starts a new walk after its last key.
 
 use std::ops::Bound;
 
@@ -20,7 +22,7 @@ use super::symbols::SymbolPath;
 use super::visited_records::VisitedRecords;
 use crate::record::{PageReader, RecordId, WalkResult};
 
-/// Which way through the keys.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkDirection {
     /// From lesser keys to greater ones.
@@ -29,25 +31,25 @@ pub enum WalkDirection {
     Backward,
 }
 
-/// Which keys a walk gives: those from one bound to another, and how many of them.
+/// The keys that a walk returns: bounds, direction and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRequest<'p> {
-    /// The least key.
+    /// The lower bound.
     pub lower: Bound<&'p [u8]>,
-    /// The greatest key.
+    /// The upper bound.
     pub upper: Bound<&'p [u8]>,
-    /// From which end.
+    /// The end at which the walk starts.
     pub direction: WalkDirection,
-    /// So many keys at most.
+    /// The maximum number of keys.
     pub keys: usize,
-    /// No further key once keys and values have so many bytes.
+    /// The walk adds no further key when keys and values have this many bytes.
     pub bytes: usize,
-    /// Whether values are read; if not, they are empty.
+    /// Whether values are read. If not, they are empty.
     pub values: bool,
 }
 
 impl ScanRequest<'_> {
-    /// Where the walk begins, and where it ends.
+    /// Returns the bounds at which the walk starts and ends.
     fn ends(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         match self.direction {
             WalkDirection::Forward => (self.lower, self.upper),
@@ -55,12 +57,12 @@ impl ScanRequest<'_> {
         }
     }
 
-    /// Where the walk begins.
+    /// Returns the bound at which the walk starts.
     pub(super) fn near(&self) -> Bound<&[u8]> {
         self.ends().0
     }
 
-    /// Whether a key lies past the far end.
+    /// Returns whether a key lies beyond the bound at which the walk ends.
     fn is_past(&self, key: &[u8]) -> bool {
         match (self.ends().1, self.direction) {
             (Bound::Unbounded, _) => false,
@@ -72,17 +74,17 @@ impl ScanRequest<'_> {
     }
 }
 
-/// What a walk gave.
+/// The result of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScanEntries {
-    /// In the order of the walk.
+    /// The keys in the order of the walk.
     pub entries: Vec<ScanEntry>,
-    /// Whether there may be more keys behind the last of them, within the bounds.
+    /// Whether there may be more keys within the bounds.
     pub more: bool,
 }
 
-/// A key, and what it has.
+/// A key with its value and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanEntry {
     /// The key.
@@ -93,7 +95,8 @@ pub struct ScanEntry {
     pub value: Vec<u8>,
 }
 
-/// Where in a node a walk is: before all, at the value, at the child of a symbol, or past all.
+/// The position of a walk in a node: before everything, at the value, at the child of a symbol, or
+/// past everything.
 type WalkPosition = i16;
 const BEFORE: WalkPosition = -2;
 const VALUE: WalkPosition = -1;
@@ -102,7 +105,7 @@ const PAST: WalkPosition = 256;
 #[derive(Debug)]
 struct TrieWalkFrame {
     id: NodeId,
-    /// Symbols of the path with the node's prefix.
+    /// Symbols of the path, including the node's prefix.
     depth: usize,
     at: WalkPosition,
 }
@@ -117,7 +120,7 @@ pub(super) struct TrieWalk<'c> {
 }
 
 impl<'c> TrieWalk<'c> {
-    /// A walk that begins at, or after, a key.
+    /// Starts a walk at a bound.
     pub(super) fn begin(
         core: &'c TrieCore,
         pages: &mut impl PageReader,
@@ -139,7 +142,7 @@ impl<'c> TrieWalk<'c> {
         Ok(walk)
     }
 
-    /// Where a walk through all of a node begins.
+    /// Returns the position where a walk through a whole node starts.
     fn start(&self) -> WalkPosition {
         match self.direction {
             WalkDirection::Forward => BEFORE,
@@ -158,7 +161,7 @@ impl<'c> TrieWalk<'c> {
                 DescentStep::Child(child) => (child.id.into(), child.depth),
                 DescentStep::Leaf(leaf, _) => (NodeId { leaf: Some(leaf.symbol), ..id }, leaf.depth),
                 DescentStep::End(DescentEnd::Inside(common)) => {
-                    // All that the node has is after the key, or before it.
+                    // The whole node lies after the key, or before it.
                     let fork = depth + common;
                     let is_after = fork == symbols.count(key.len())
                         || symbols.at_in(node.prefix, depth, fork) > symbols.at(key, fork);
@@ -183,19 +186,19 @@ impl<'c> TrieWalk<'c> {
         }
     }
 
-    /// Goes into a node, to which the path leads.
+    /// Enters a node at the end of the path.
     fn enter(&mut self, pages: &mut impl PageReader, id: NodeId, at: WalkPosition) -> WalkResult<()> {
         if id.leaf.is_none() {
             self.visited.note(id.record)?;
         }
         let node = node(pages, id)?;
         push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
-        has_something(id, &node, self.core.root)?;
+        check_not_empty(id, &node, self.core.root)?;
         self.stack.push(TrieWalkFrame { id, depth: self.path.depth(), at });
         Ok(())
     }
 
-    /// The next node that has a value; [`path`](Self::path) is its key's.
+    /// Advances to the next node with a value; [`path`](Self::path) is its key's path then.
     pub(super) fn next(&mut self, pages: &mut impl PageReader) -> WalkResult<Option<NodeId>> {
         while let Some(frame) = self.stack.last_mut() {
             let Some((at, child)) = following(frame.id, &node(pages, frame.id)?, frame.at, self.direction)
@@ -221,8 +224,9 @@ impl<'c> TrieWalk<'c> {
     }
 }
 
-/// Refuses a node that leads to no key. So a walk comes to a key after no more nodes than a path has symbols, whatever pointers lead to whatever node.
-fn has_something(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<()> {
+/// Errors for a node that has neither a value nor a child. So a walk reaches a key within as many
+/// nodes as a path has symbols, even if pointers are damaged.
+fn check_not_empty(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<()> {
     let leads_on = node.value.is_some() || leaves(id.record, node).chain(children(node)).next().is_some();
     if leads_on || id == root.into() {
         return Ok(());
@@ -230,7 +234,8 @@ fn has_something(id: NodeId, node: &TrieNode<'_>, root: RecordId) -> WalkResult<
     Err(damaged_record(id.record, "it has neither a value nor a child"))
 }
 
-/// Adds a node's prefix to the path that leads to it. Paths have an end, so that pointers in a ring are noticed.
+/// Adds a node's prefix to the path. Errors if the path is longer than a key can be, so pointers
+/// that form a ring are noticed.
 pub(super) fn push_prefix(
     path: &mut SymbolPath,
     id: RecordId,
@@ -243,7 +248,7 @@ pub(super) fn push_prefix(
     path.push_all(node.prefix, node.symbols).map_err(|what| damaged_record(id, what))
 }
 
-/// What follows a position: the value, or a child and its symbol.
+/// Returns what follows a position in a node: its value (`None`), or a child with its symbol.
 fn following(
     id: NodeId,
     node: &TrieNode<'_>,
@@ -274,24 +279,24 @@ fn following(
 }
 
 impl TrieCore {
-    /// The keys of a portion, in order, with what they have.
+    /// Returns the keys of a range in order, with their values and versions.
     pub(super) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let mut walk = TrieWalk::begin(self, pages, portion.near(), portion.direction)?;
+        let mut walk = TrieWalk::begin(self, pages, request.near(), request.direction)?;
         let mut gathered = GatheredEntries::default();
         while let Some(id) = walk.next(pages)? {
             let key = walk
                 .path()
                 .key()
-                .ok_or_else(|| damaged_record(id.record, "it has a value, and no key ends there"))?;
-            if !gathered.takes(portion, key) {
+                .ok_or_else(|| damaged_record(id.record, "it has a value, but no key ends there"))?;
+            if !gathered.takes(request, key) {
                 break;
             }
             let mut value = Vec::new();
-            let version = if portion.values {
+            let version = if request.values {
                 gathered.value(read_value(pages, id, &mut value))?
             } else {
                 read_version(pages, id)?
@@ -304,22 +309,22 @@ impl TrieCore {
     }
 }
 
-/// What a walk has of a portion.
+/// The entries that a walk has collected.
 #[derive(Default)]
 pub(super) struct GatheredEntries {
     pub(super) found: ScanEntries,
     bytes: usize,
-    /// Long values that are to be fetched, all at once.
+    /// Long values that must be loaded, all at once.
     missing: MissingPages,
 }
 
 impl GatheredEntries {
-    /// Whether the next key is to be in it, too.
-    pub(super) fn takes(&mut self, portion: &ScanRequest<'_>, key: &[u8]) -> bool {
-        if portion.is_past(key) {
+    /// Returns whether the next key belongs to the result.
+    pub(super) fn takes(&mut self, request: &ScanRequest<'_>, key: &[u8]) -> bool {
+        if request.is_past(key) {
             return false;
         }
-        self.found.more = self.found.entries.len() >= portion.keys || self.bytes >= portion.bytes;
+        self.found.more = self.found.entries.len() >= request.keys || self.bytes >= request.bytes;
         !self.found.more
     }
 
@@ -328,7 +333,8 @@ impl GatheredEntries {
         self.found.entries.push(ScanEntry { key: key.to_vec(), version, value });
     }
 
-    /// A value's version as it was read; 0 for a long one that is to be fetched.
+    /// Adds a value's bytes to the size. Returns its version, or 0 for a long value that must be
+    /// loaded first.
     fn value(&mut self, read: WalkResult<Option<u64>>) -> WalkResult<Option<u64>> {
         let Err(stop) = read else { return read };
         let before = self.missing.bytes;
@@ -337,7 +343,7 @@ impl GatheredEntries {
         Ok(Some(0))
     }
 
-    /// What it has, if nothing is missing.
+    /// Returns the entries if no long value is missing.
     pub(super) fn end(mut self) -> WalkResult<ScanEntries> {
         self.missing.end().map(|()| self.found)
     }

@@ -1,7 +1,8 @@
-//! Writers and readers beside checkpoints and compact.
+//! Writers and readers with concurrent checkpoints and compactions.
 //!
-//! Each writer has groups of keys of its own. A transaction sets all keys of a group to the next number, or removes them all; so a reader who sees two numbers in a group, or a
-//! number less than one that it saw before, has seen no moment that there was.
+//! Each writer has its own groups of keys. A transaction sets all keys of a group to the next
+//! number or removes them all. If a reader sees two numbers in a group, or a number less than an
+//! earlier one, it has not seen a single moment.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -26,20 +27,20 @@ const WRITERS: usize = 2;
 /// Writes of each writer.
 const WRITES: u64 = 1_200;
 
-/// Where a crowd meets.
+/// The storage of a crowd.
 enum CrowdGround {
-    /// A folder, which is gone with this.
+    /// A folder, which is removed on drop.
     Files(tempfile::TempDir),
     Simulated(SimStorage),
 }
 
 struct Crowd {
     store: DiskStore,
-    /// Whether the writers are done.
+    /// Whether the writers have finished.
     has_ended: AtomicBool,
 }
 
-/// The numbers of a writer's groups; 0 for one that has no keys.
+/// The numbers of a writer's groups; 0 for a group without keys.
 type GroupNumbers = [u64; GROUPS];
 
 fn mapping() -> ReadMode {
@@ -90,7 +91,7 @@ impl CrowdGround {
         DiskStore::open_on(storage, folder, options.clone()).unwrap()
     }
 
-    /// Ends a store: by a crash where there can be one.
+    /// Ends a store: by a crash if the storage can simulate one.
     fn leave(&self, store: DiskStore, seed: u64) {
         match self {
             Self::Files(_) => store.close().unwrap(),
@@ -109,11 +110,12 @@ impl CrowdGround {
 }
 
 fn key(writer: usize, group: usize, at: usize) -> Vec<u8> {
-    // Groups lie apart, and so do the keys of one.
+    // Groups lie apart, and so do the keys of a group.
     format!("{}/{writer}/{group}", at * 7 % KEYS).into_bytes()
 }
 
-/// A number, and bytes, so that few values fit a page; one of a group's has pages of its own.
+/// Returns a number with padding, so that few values fit a page. One value of a group has pages of
+/// its own.
 fn value(number: u64, at: usize) -> Vec<u8> {
     let mut value = format!("{number} ").into_bytes();
     value.resize(if at == 2 { 5_000 } else { 500 }, number as u8);
@@ -127,7 +129,7 @@ fn number_of(value: &[u8]) -> u64 {
 }
 
 impl Crowd {
-    /// Lets all of them go; returns what the writers have written.
+    /// Runs all threads. Returns what the writers have written.
     fn meet(&self, readers: usize, draw: &mut SplitMixDraw) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut seeds = || SplitMixDraw(draw.next());
         let written = std::thread::scope(|scope| {
@@ -140,10 +142,10 @@ impl Crowd {
                 .map(|(writer, draw)| scope.spawn(move || self.write(writer, draw)))
                 .collect();
             let written: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-            // Also if one has panicked, so that the others end.
+            // Even if a writer has panicked, so that the others end.
             self.has_ended.store(true, Ordering::Relaxed);
             let others = others.into_iter().chain([maintenance]);
-            others.for_each(|other| other.join().expect("no reader has panicked"));
+            others.for_each(|other| other.join().expect("no reader panicked"));
             written
         });
         let numbers = written.into_iter().map(|numbers| numbers.expect("no writer has panicked"));
@@ -186,7 +188,7 @@ impl Crowd {
         }
     }
 
-    /// Reads groups, each at one moment. Their numbers never fall.
+    /// Reads groups, each at one moment. Their numbers never decrease.
     fn read(&self, mut draw: SplitMixDraw) {
         let mut seen = [[0; GROUPS]; WRITERS];
         while !self.has_ended.load(Ordering::Relaxed) {
@@ -212,7 +214,7 @@ impl Crowd {
         Ok(std::array::from_fn(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))))
     }
 
-    /// The same by a walk over all keys.
+    /// Reads a group by a walk over all keys.
     fn scan(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
         let found = self.store.range(&all())?;
         let of = |wanted: Vec<u8>| found.entries.iter().find(|entry| entry.key == wanted);
@@ -220,7 +222,7 @@ impl Crowd {
     }
 }
 
-/// The number of a value that is whole.
+/// Checks that a value is intact and returns its number.
 fn checked(seen: &[u8], at: usize) -> u64 {
     let number = number_of(seen);
     assert!(seen == value(number, at), "the value of {number} has bytes of another one");

@@ -1,13 +1,17 @@
 //! Random operations on whole stores, against a `BTreeMap`.
 //!
 //! ```text
-//!   seed ─► plan.rs       shape, cache, durability, style of keys, faults
-//!             ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks        oracle.rs   what may be there after a crash
-//!             └─► crowd.rs      writers and readers beside checkpoints and compact, on real files (both ways to read) and on the simulated storage
+//!   seed ─► plan.rs    shape, cache, durability, style of keys, faults
+//!    │
+//!    ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks
+//!    │     oracle.rs   the possible states after a crash
+//!    └─► crowd.rs      writers and readers with checkpoints and compactions, on real files
+//!                      (both read modes) and on the simulated storage
 //! ```
 //!
-//! A slice of the seeds is in the normal tests. `.ci/disk-model [MINUTES]` goes on with others. A failure prints its seed; `SKEIN_SEED=N .ci/disk-model` repeats it: exactly for
-//! a sequence without a background checkpoint, as far as the machine's timing allows for the others.
+//! The normal tests run a slice of the seeds. `.ci/disk-model [MINUTES]` continues with others. A
+//! failure prints its seed, and `SKEIN_SEED=N .ci/disk-model` repeats it: exactly for a sequence
+//! without a background checkpoint, otherwise as far as the timing allows.
 
 mod crowd;
 mod oracle;
@@ -18,15 +22,15 @@ mod sequence;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Seeds of the normal tests, and of each round of the long one.
+/// Seeds of the normal tests, and of each round of the long test.
 const SLICE: u64 = 24;
-/// A crowd takes as long as some sequences.
+/// A crowd takes as long as several sequences.
 const CROWDS: u64 = 6;
 
-/// Crowds in which the count of reasons to keep a place wrapped when it had 8 bits.
+/// Crowds in which the count of reasons to keep a place overflowed when it had 8 bits.
 const WRAPPED: [u64; 2] = [15, 30];
 
-/// Runs a seed; if it fails, says which it was.
+/// Runs a seed. If it fails, prints the seed.
 fn run(name: &str, seed: u64, body: impl FnOnce(u64)) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(seed))) {
         eprintln!("{name}: seed {seed} failed; SKEIN_SEED={seed} .ci/disk-model repeats it");
@@ -34,7 +38,7 @@ fn run(name: &str, seed: u64, body: impl FnOnce(u64)) {
     }
 }
 
-/// The seed that is to be repeated, if one is.
+/// Returns the seed to repeat, if there is one.
 fn repeated() -> Option<u64> {
     let seed = std::env::var("SKEIN_SEED").ok()?;
     Some(seed.parse().expect("SKEIN_SEED is a number"))
@@ -54,12 +58,12 @@ fn a_store_is_a_sorted_map_through_power_cuts_and_errors() {
 }
 
 #[test]
-fn a_crowd_sees_whole_transactions_beside_checkpoints() {
+fn a_crowd_sees_whole_transactions() {
     crowds((0..CROWDS).chain(WRAPPED));
 }
 
 #[test]
-#[ignore = "goes on for SKEIN_MODEL_MINUTES; `.ci/disk-model` runs it"]
+#[ignore = "runs for SKEIN_MODEL_MINUTES; `.ci/disk-model` runs it"]
 fn random_operations_for_minutes() {
     if let Some(seed) = repeated() {
         sequences([seed]);

@@ -1,10 +1,10 @@
-//! What a store must have, and what it may have after a crash.
+//! The contents that a store must have, and those that it may have after a crash.
 
 use std::collections::{BTreeMap, VecDeque};
 
 pub type OracleMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a transaction does to keys, in its order; a removal has no value.
+/// The changes of a transaction in order; `None` for a removal.
 pub type OracleDelta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 pub fn apply(map: &mut OracleMap, delta: &OracleDelta) {
@@ -16,7 +16,7 @@ pub fn apply(map: &mut OracleMap, delta: &OracleDelta) {
     }
 }
 
-/// What was written: `promised` and then all of `since`, one by one, is `now`.
+/// The written states: `promised`, then all of `since` one by one, gives `now`.
 #[derive(Debug, Default)]
 pub struct StoreOracle {
     now: OracleMap,
@@ -29,24 +29,25 @@ impl StoreOracle {
         &self.now
     }
 
-    /// Something was written.
+    /// Notes a write.
     pub fn write(&mut self, delta: OracleDelta) {
         apply(&mut self.now, &delta);
         self.since.push_back(delta);
     }
 
-    /// A write failed, and may be there or not.
+    /// Notes a failed write, which may or may not be there.
     pub fn may_write(&mut self, delta: OracleDelta) {
         self.since.push_back(delta);
     }
 
-    /// All that was written is to be there after a crash.
+    /// Notes that all earlier writes must survive a crash.
     pub fn promise(&mut self) {
         self.promised = self.now.clone();
         self.since.clear();
     }
 
-    /// Takes what was found after a crash: what was promised, and the first of the writes since, as many as there may be.
+    /// Accepts the contents after a crash: the promised ones, and any number of the first later
+    /// writes.
     pub fn recover(&mut self, found: OracleMap) {
         let mut possible = self.promised.clone();
         for delta in &self.since {

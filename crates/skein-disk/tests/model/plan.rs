@@ -1,10 +1,11 @@
-//! What a seed stands for.
+//! The plan of a seed.
 
 use skein_disk::{DiskOptions, Durability, ReplacementPolicy, TrieShape};
 
 use crate::random::{KeyStyle, SPARSE_MOST, SplitMixDraw};
 
-/// The tries, those that are used most more than once; most often the one whose keys have the most nodes, and so the most ways to share pages.
+/// The shapes; common ones appear several times. Most often the one whose keys have the most nodes,
+/// and so the most ways to share pages.
 const SHAPES: [TrieShape; 14] = [
     TrieShape::Classical { n: 4 },
     TrieShape::Classical { n: 4 },
@@ -22,13 +23,13 @@ const SHAPES: [TrieShape; 14] = [
     TrieShape::FixedLinked { k: 1 },
 ];
 
-/// What a sequence does.
+/// The plan of a sequence.
 #[derive(Debug)]
 pub struct SequencePlan {
     pub options: DiskOptions,
     pub keys: KeyStyle,
     pub faults: bool,
-    /// Of 65 writes of one key, so many are removals.
+    /// Of 65 writes of one key, this many are removals.
     pub removals: usize,
     pub steps: usize,
 }
@@ -38,7 +39,7 @@ impl SequencePlan {
         let shape = draw.of(&SHAPES);
         let cache_pages = draw.of(&[16, 17, 20, 32, 64, 300]);
         let longest = match (shape.has_integers_alone(), cache_pages) {
-            // A write has all its pages in memory, and there a node for each symbol.
+            // A write has all its pages in memory, and this layout has a node for each symbol.
             (true, ..300) => 200,
             (true, _) => 1_024,
             (false, ..200) => 3_000,

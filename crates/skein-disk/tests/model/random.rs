@@ -4,26 +4,26 @@
 #[derive(Debug)]
 pub struct SplitMixDraw(pub u64);
 
-/// How keys look in a sequence.
+/// The style of the keys in a sequence.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyStyle {
-    /// A few bytes, of few values.
+    /// A few bytes of few different values.
     Short,
-    /// Numbers behind a common text.
+    /// Numbers behind a common prefix.
     Numbered,
     /// Prefixes of each other, hundreds of bytes long.
     Nested,
-    /// As long as the trie allows, and differing in one byte.
+    /// The longest keys of the trie, which differ in one byte.
     Longest(usize),
-    /// Up to so many bytes, of which every hundredth is one of two.
+    /// Up to this many bytes, of which every hundredth is one of two.
     Sparse(usize),
     /// Two or three bytes of any value.
     Dense,
-    /// All of these, drawn anew for each key.
+    /// A random style for each key.
     Mixed(usize),
 }
 
-/// Bytes of a sparse key at most.
+/// The longest sparse key.
 pub const SPARSE_MOST: usize = 600;
 
 impl SplitMixDraw {
@@ -86,7 +86,8 @@ impl SplitMixDraw {
         }
     }
 
-    /// A value; `pages` is what the longest one may take. Lengths lie around those at which a value changes its place.
+    /// Returns a value; the longest one takes `pages` pages. Lengths lie around those at which a
+    /// value is stored elsewhere.
     pub fn value(&mut self, pages: usize) -> Vec<u8> {
         let len = match self.below(12) {
             0..=4 => self.below(30),
@@ -101,7 +102,7 @@ impl SplitMixDraw {
         (0..len).map(|at| first.wrapping_add((at / 7) as u8)).collect()
     }
 
-    /// What shapes in the paper's layout take for a value.
+    /// Returns a value for shapes in the paper's layout.
     pub fn integer(&mut self) -> Vec<u8> {
         (self.next() as i32).to_string().into_bytes()
     }

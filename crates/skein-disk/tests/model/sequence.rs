@@ -1,4 +1,4 @@
-//! One thread on the simulated storage.
+//! Sequences: one thread on the simulated storage.
 
 use std::ops::Bound;
 
@@ -13,8 +13,8 @@ use crate::plan::SequencePlan;
 use crate::random::SplitMixDraw;
 
 const FOLDER: &str = "/db";
-/// Keys of a portion when all of a store is read.
-const PORTION: usize = 37;
+/// Keys per request when the whole store is read.
+const KEYS_PER_REQUEST: usize = 37;
 
 pub fn run(seed: u64) {
     let mut draw = SplitMixDraw(seed);
@@ -35,12 +35,12 @@ struct Sequence {
     draw: SplitMixDraw,
     plan: SequencePlan,
     storage: SimStorage,
-    /// None only while it is opened again.
+    /// `None` only while it is opened again.
     store: Option<DiskStore>,
     oracle: StoreOracle,
 }
 
-/// How a step ended that failed: its error, and what it may have written.
+/// A failed step: its error, and the changes that it may have made.
 struct FailedStep {
     error: DiskError,
     delta: OracleDelta,
@@ -71,7 +71,7 @@ impl Sequence {
         self.draw.key(self.plan.keys)
     }
 
-    /// A key that is there, or nearly so, as often as one of any kind.
+    /// Returns a key that exists or nearly so, as often as any other key.
     fn known_key(&mut self) -> Vec<u8> {
         let key = self.key();
         let next = self.oracle.now().range(key.clone()..).next().map(|entry| entry.0.clone());
@@ -85,7 +85,7 @@ impl Sequence {
         self.draw.value((self.plan.options.cache_pages / 4).min(12))
     }
 
-    /// Lets some operation of the storage fail soon, now and then.
+    /// Makes a random operation of the storage fail soon, now and then.
     fn arm(&mut self) {
         if !self.plan.faults || !self.draw.one_in(40) {
             return;
@@ -207,8 +207,8 @@ impl Sequence {
                     gone.push(((*key).clone(), None));
                 }
             }
-            assert_eq!(gone.len(), removed.count, "keys that are gone");
-            assert_eq!(removed.rest.is_some(), removed.count < keys.len(), "whether there are more");
+            assert_eq!(gone.len(), removed.count, "removed keys");
+            assert_eq!(removed.rest.is_some(), removed.count < keys.len(), "whether keys remain");
             let ticket = transaction.commit()?;
             if store.durability() == Durability::Sync { store.wait_durable(ticket) } else { Ok(()) }
         })();
@@ -228,7 +228,7 @@ impl Sequence {
             self.store().get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
         for (at, key) in keys.iter().enumerate() {
             let expected = self.oracle.now().get(key).map(|value| &value[..]);
-            assert_eq!(found.get(at).map(|entry| entry.1), expected, "one of many");
+            assert_eq!(found.get(at).map(|entry| entry.1), expected, "one of many keys");
         }
         Ok(())
     }
@@ -260,7 +260,7 @@ impl Sequence {
         }
         let entries: Vec<_> = found.entries.iter().map(|entry| (&entry.key, &entry.value)).collect();
         assert!(entries[..] == expected[..entries.len().min(expected.len())], "range");
-        assert_eq!(found.more, entries.len() < expected.len(), "whether a range has more");
+        assert_eq!(found.more, entries.len() < expected.len(), "whether a range has more keys");
         Ok(())
     }
 
@@ -270,7 +270,7 @@ impl Sequence {
         }
         let mut cursor = self.store().cursor()?;
         for (key, value) in self.oracle.now() {
-            let entry = cursor.next()?.expect("there is one more key");
+            let entry = cursor.next()?.expect("the cursor has one more key");
             assert!((&entry.key, &entry.value) == (key, value), "cursor");
         }
         assert!(cursor.next()?.is_none(), "the cursor has one key more");
@@ -288,21 +288,21 @@ impl Sequence {
         Ok(())
     }
 
-    /// Sees to what a step has left that failed.
+    /// Handles the state after a step, in particular a failed one.
     fn settle(&mut self, done: SequenceStep, context: &str) {
         let Err(FailedStep { error, delta }) = done else { return };
         if is_refusal(&error) {
             return;
         }
         assert!(self.plan.faults, "{context}: {error}");
-        // Before the look: a thread of the store may come to the fault meanwhile.
+        // Before the check, because a thread of the store may meet the fault meanwhile.
         self.storage.no_faults();
         if !self.storage.is_on() {
             self.oracle.may_write(delta);
             self.crash();
             return;
         }
-        // Whatever stops writes, reads go on.
+        // Reads work even if writes are stopped.
         let found = self
             .read_all()
             .unwrap_or_else(|read| panic!("{context}: after \"{error}\" a read fails: {read}"));
@@ -312,14 +312,14 @@ impl Sequence {
         }
     }
 
-    /// A write that failed did nothing, or all of it.
+    /// A failed write has changed nothing or everything.
     fn settle_found(&mut self, found: &OracleMap, delta: OracleDelta, context: &str, error: &DiskError) {
         if found == self.oracle.now() {
             return;
         }
         let mut written = self.oracle.now().clone();
         apply(&mut written, &delta);
-        assert!(*found == written, "{context}: the store is as it was neither before nor after: {error}");
+        assert!(*found == written, "{context}: the store has neither the old nor the new state: {error}");
         self.oracle.write(delta);
     }
 
@@ -328,12 +328,12 @@ impl Sequence {
         loop {
             let lower = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
             let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-            let portion =
-                ScanRequest { lower, upper, direction, keys: PORTION, bytes: 1 << 20, values: true };
-            let found = self.store().walk(&portion)?;
+            let request =
+                ScanRequest { lower, upper, direction, keys: KEYS_PER_REQUEST, bytes: 1 << 20, values: true };
+            let found = self.store().walk(&request)?;
             last = found.entries.last().map(|entry| entry.key.clone());
             for entry in found.entries {
-                assert!(all.insert(entry.key, entry.value).is_none(), "a walk gives a key twice");
+                assert!(all.insert(entry.key, entry.value).is_none(), "a walk returns a key twice");
             }
             if !found.more {
                 return Ok(all);
@@ -341,7 +341,7 @@ impl Sequence {
         }
     }
 
-    /// Cuts the power, now or while the store is closed or opened again.
+    /// Cuts the power now, or while the store is closed or opened again.
     fn crash(&mut self) {
         let at = self.storage.operations() + 1 + self.draw.below(30) as u64;
         self.storage.cut_power_at(at);
@@ -357,13 +357,14 @@ impl Sequence {
         self.reopen();
     }
 
-    /// The last look. The power may have gone in a thread of the store, so that no step has heard of it.
+    /// The last check. The power may have been cut in a thread of the store, so that no step has
+    /// noticed it.
     fn end(&mut self) {
         self.storage.no_faults();
         if self.storage.is_on() { self.reopen() } else { self.crash() }
     }
 
-    /// Opens the store again, with another cache, and sees that nothing is lost.
+    /// Opens the store again, with another cache, and checks that nothing is lost.
     fn reopen(&mut self) {
         self.store = None;
         let seen = inspect(FOLDER, &self.storage).unwrap();
@@ -377,7 +378,7 @@ impl Sequence {
     }
 }
 
-/// Writes in a transaction; false if nothing came of it.
+/// Writes in a transaction. Returns false if it was refused.
 fn write(
     transaction: &mut DiskTransaction<'_>,
     key: &[u8],
@@ -394,7 +395,7 @@ fn write(
     }
 }
 
-/// Whether a write was refused for what it is, and changed nothing.
+/// Returns whether a write was refused as invalid and changed nothing.
 fn is_refusal(error: &DiskError) -> bool {
     use DiskError as E;
     matches!(

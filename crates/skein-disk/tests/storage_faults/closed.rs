@@ -1,4 +1,4 @@
-//! A store that was closed: another process may have the folder.
+//! After a store was closed, another process may use the folder.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,9 +21,9 @@ fn fill(store: &DiskStore, value: &[u8]) -> StorageFaultModel {
     model
 }
 
-/// Incident: `checkpoint` and `compact` of a closed store wrote to a file whose lock was gone. Consequence: what another
-/// process had made durable there meanwhile was lost, all of it. Fix: a closed page file takes no write and gives no
-/// page.
+/// Incident: `checkpoint` and `compact` of a closed store wrote to a file whose lock was released.
+/// Consequence: everything that another process had made durable there meanwhile was lost. Fix: a
+/// closed page file refuses reads and writes.
 #[test]
 fn a_closed_store_leaves_the_folder_to_others() {
     type Use = fn(&DiskStore) -> Result<()>;
@@ -54,9 +54,10 @@ fn a_closed_store_leaves_the_folder_to_others() {
     }
 }
 
-/// Incident: `close` let the folder go while a read of another thread looked at the mapped file. Consequence: another
-/// store could write there, under bytes that the reader's code takes for constant, which is undefined. Fix: the folder of
-/// a store that maps its file is locked until the store is dropped.
+/// Incident: `close` unlocked the folder while another thread read the mapped file. Consequence:
+/// another store could write there, under bytes that the reader's code takes for constant, which is
+/// undefined behaviour. Fix: the folder of a store that maps its file is locked until the store is
+/// dropped.
 #[test]
 fn a_mapped_folder_is_locked_until_the_store_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,9 +79,9 @@ fn a_mapped_folder_is_locked_until_the_store_is_dropped() {
     open(ReadMode::Calls).unwrap();
 }
 
-/// As above, while the closing goes on: what runs beside it ends, and what was acknowledged before is there.
+/// As above, with concurrent operations: they end, and all earlier acknowledged writes are there.
 #[test]
-fn closing_beside_compaction_writes_and_reads_loses_nothing() {
+fn closing_during_other_operations_loses_nothing() {
     for reading in [ReadMode::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {

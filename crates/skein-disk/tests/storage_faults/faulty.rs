@@ -1,4 +1,4 @@
-//! A storage that fails in one chosen way, until it is told not to.
+//! A storage that fails in a selected way until it is told otherwise.
 
 use std::io;
 use std::path::Path;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{DirEntry, Storage, StorageFile, StorageLock};
 
-/// What fails at present.
+/// The current faults.
 #[derive(Debug, Default)]
 pub struct StorageFaults {
     /// No file grows: the disk is full.
     pub full: AtomicBool,
-    /// All files together have so many bytes at most; 0 for any number.
+    /// The most bytes of all files together; 0 for no limit.
     pub quota: AtomicU64,
-    /// The next sync of the page file fails, and the system drops what was written since the last one.
+    /// The next sync of the page file fails, and the system drops all writes since the last one.
     pub sync_of_pages: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ struct FaultyFile {
     inner: Box<dyn StorageFile>,
     storage: FaultyStorage,
     is_pages: bool,
-    /// What was there before each write since the last sync, in their order.
+    /// The previous bytes of each write since the last sync, in order.
     before: Mutex<Vec<(u64, Vec<u8>)>>,
 }
 
@@ -40,7 +40,7 @@ impl FaultyStorage {
         Box::new(FaultyFile { inner, storage: self.clone(), is_pages, before: Mutex::default() })
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     fn used(&self) -> io::Result<u64> {
         let mut used = 0;
         for folder in ["/db", "/db/log"].map(Path::new) {

@@ -1,4 +1,4 @@
-//! Writes cannot go on: reads do.
+//! Reads continue while writes cannot.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::{StorageFaultModel, assert_has, key, options, set};
 
 const KEYS: u32 = 3_000;
 
-/// A store with more pages than its cache has, all of them in the file.
+/// Returns a store with more pages than its cache, all of them in the file.
 fn filled(storage: &FaultyStorage, durability: Durability) -> (DiskStore, StorageFaultModel) {
     let store = DiskStore::open_on(storage.share(), "/db", options(durability)).unwrap();
     let mut model = StorageFaultModel::new();
@@ -22,14 +22,14 @@ fn filled(storage: &FaultyStorage, durability: Durability) -> (DiskStore, Storag
     (store, model)
 }
 
-/// Writes until the cache has nothing but pages that have changed, and more; returns how many writes were refused.
+/// Writes until the cache has only changed pages, and more. Returns how many writes were refused.
 fn write_much(store: &DiskStore, model: &mut StorageFaultModel) -> usize {
     let mut refused = 0;
     for step in 0..600_u32 {
         let key = key(step * 97 % KEYS);
         match store.set(&key, &[step as u8; 600]) {
             Ok(_) => _ = model.insert(key, vec![step as u8; 600]),
-            // The log comes after the pages: the write may have been done.
+            // The log is written after the pages, so the write may have been applied.
             Err(DiskError::Log(_)) => {
                 refused += 1;
                 let found = store.get(&key).unwrap().unwrap();
@@ -52,23 +52,23 @@ fn wait_for_room(store: &DiskStore, model: &mut StorageFaultModel) {
     model.insert(key(0), b"there is room".to_vec());
 }
 
-/// Incident: the disk was full, so pages that had changed could not leave the cache, and a read that needed room failed.
-/// Consequence: 1,728 of 2,000 reads of sound pages answered an error. Fix: a reader for which nothing can leave reads
-/// past the cache.
+/// Incident: the disk was full, so changed pages could not be evicted, and a read that needed room
+/// failed. Consequence: 1,728 of 2,000 reads of intact pages returned an error. Fix: if no page can
+/// be evicted, a reader reads without the cache.
 #[test]
-fn reads_go_on_while_the_disk_is_full() {
+fn reads_continue_while_the_disk_is_full() {
     for durability in [Durability::Sync, Durability::None] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
         storage.faults.full.store(true, SeqCst);
         assert!(write_much(&store, &mut model) > 0);
-        let stopped = store.writes_stopped().expect("a full disk is told").to_string();
+        let stopped = store.writes_stopped().expect("a full disk is reported").to_string();
         assert!(stopped.contains("No space left"), "{stopped}");
         assert_has(&store, &model, "while the disk is full");
         assert_eq!(store.check().unwrap().keys, model.len());
         storage.faults.full.store(false, SeqCst);
         wait_for_room(&store, &mut model);
-        assert_eq!(write_much(&store, &mut model), 0, "writes go on when there is room");
+        assert_eq!(write_much(&store, &mut model), 0, "writes continue when there is room");
         assert!(store.writes_stopped().is_none());
         assert_has(&store, &model, "with room again");
         store.close().unwrap();
@@ -77,13 +77,15 @@ fn reads_go_on_while_the_disk_is_full() {
     }
 }
 
-/// Incident: after a failed sync of the page file reads failed as above, and `writes_stopped` said that all was well. A page
-/// that had been written to leave the cache was read back from what the system still had: Linux may drop such pages after a
-/// failed write-back, and read the bytes of before from the disk. Consequence: an old form of a page, with a checksum that
-/// fits, would have been taken for the present one. Fix: reads go past the cache; what was written since the last sync
-/// is known by its checksum, and another form is told; `writes_stopped` tells of the page file, and writes are refused.
+/// Incident: after a failed sync of the page file reads failed as above, and `writes_stopped`
+/// returned nothing. A page that had been written by an eviction was read back from the system.
+/// Linux may drop such pages after a failed write-back and read the previous bytes from the disk.
+/// Consequence: an old version of a page with a correct checksum would have been taken for the
+/// current one. Fix: reads work without the cache. Pages written since the last sync are known by
+/// their checksums, and another version is an error. `writes_stopped` includes the page file, and
+/// writes are refused.
 #[test]
-fn after_a_failed_sync_reads_go_on_and_none_is_old() {
+fn after_a_failed_sync_reads_return_no_old_page() {
     for durability in [Durability::Sync, Durability::None] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, durability);
@@ -91,11 +93,11 @@ fn after_a_failed_sync_reads_go_on_and_none_is_old() {
         assert_eq!(write_much(&store, &mut model), 0);
         storage.faults.sync_of_pages.store(true, SeqCst);
         assert!(store.checkpoint().unwrap_err().to_string().contains("Input/output error"));
-        let stopped = store.writes_stopped().expect("the page file's failure is told");
+        let stopped = store.writes_stopped().expect("the page file's failure is reported");
         assert!(matches!(stopped, DiskError::Stopped { .. }), "{stopped}");
         let refused = store.set(&key(1), b"lost").unwrap_err();
         assert!(matches!(refused, DiskError::Stopped { .. }), "{refused}");
-        let (mut right, mut told) = (0, 0);
+        let (mut right, mut reported) = (0, 0);
         for (key, value) in &model {
             match store.get(key) {
                 Ok(found) => {
@@ -104,31 +106,34 @@ fn after_a_failed_sync_reads_go_on_and_none_is_old() {
                 }
                 Err(error) => {
                     assert!(error.to_string().contains("a sync of the file failed"), "{error}");
-                    told += 1;
+                    reported += 1;
                 }
             }
         }
-        assert!(right > 10 && told > 10, "{right} right and {told} told");
+        assert!(right > 10 && reported > 10, "{right} right and {reported} reported");
         store.close().unwrap_err();
     }
 }
 
-/// Incident: the log filled the disk. A checkpoint, which would have given its segments back, first waited for the log to be
-/// durable, and that had no room; and pages that had changed had none in a file that could not grow. Consequence:
-/// the store stayed full until somebody made room by hand. Fix: without room in the log a checkpoint says that the log may have later
-/// writes from the last durable epoch on, which it has; and each changed page has a place from when it is published.
+/// Incident: the log filled the disk. A checkpoint, which would have freed segments, first waited
+/// for the log to be durable, which needed room; and changed pages had no place in a file that
+/// could not grow. Consequence: the store stayed full until somebody freed space by hand. Fix:
+/// without room in the log, a checkpoint records the last durable epoch as the first one with later
+/// writes, although it has them; and each changed page has a promised place from its publication
+/// onwards.
 #[test]
-fn a_checkpoint_makes_room_on_a_full_disk() {
+fn a_checkpoint_frees_space_on_a_full_disk() {
     for then_power_fails in [false, true] {
         let storage = FaultyStorage::default();
         let (store, mut model) = filled(&storage, Durability::Sync);
-        // Room for a file of 2,048 pages, which these keys need at most, and for some segments of 64 KiB.
+        // Room for a file of 2,048 pages, which these keys need at most, and for some segments of
+        // 64 KiB.
         storage.faults.quota.store((8 << 20) + (1 << 20), SeqCst);
         let mut refused = 0;
         for step in 0..4_000_u32 {
             let key = key(step * 97 % KEYS);
             refused += usize::from(store.set(&key, &[step as u8; 600]).is_err());
-            // One that was refused by the log may have been done.
+            // A write that the log refused may have been applied.
             let found = store.get(&key).unwrap().unwrap();
             assert!(found == model[&key] || found == [step as u8; 600]);
             model.insert(key, found);
@@ -144,7 +149,7 @@ fn a_checkpoint_makes_room_on_a_full_disk() {
             continue;
         }
         wait_for_room(&store, &mut model);
-        assert_eq!(write_much(&store, &mut model), 0, "writes go on");
+        assert_eq!(write_much(&store, &mut model), 0, "writes continue");
         assert_has(&store, &model, "with room that a checkpoint made");
         storage.inner.reboot(4);
         drop(store);

@@ -8,9 +8,10 @@ use skein_log::storage::sim::SimStorage;
 
 use crate::{StorageFaultModel, assert_has, options, set};
 
-/// Incident: the two headers took turns, so that the state of a file hung on one page. Consequence: one flipped bit in the newer header
-/// gave the state of the checkpoint before, without a word: at `none`, where no log has the rest, and also
-/// after a clean close. Fix: a checkpoint ends when both headers have its state.
+/// Incident: the two headers were written in turn, so the state of a file depended on one page.
+/// Consequence: one flipped bit in the newer header silently restored the previous checkpoint: at
+/// `none`, where no log has the rest, and also after a clean close. Fix: a checkpoint ends when
+/// both headers have its state.
 #[test]
 fn a_damaged_header_loses_nothing() {
     for (durability, is_closed) in
@@ -48,7 +49,7 @@ fn a_damaged_header_loses_nothing() {
 }
 
 #[test]
-fn two_damaged_headers_are_told() {
+fn two_damaged_headers_are_reported() {
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), "/db", options(Durability::None)).unwrap();
     store.close().unwrap();
@@ -56,5 +57,5 @@ fn two_damaged_headers_are_told() {
         storage.damage(Path::new("/db/data.skein"), header + 40, &[1]);
     }
     let error = DiskStore::open_on(storage.share(), "/db", options(Durability::None)).unwrap_err();
-    assert!(error.to_string().contains("the header's checksum does not match it"), "{error}");
+    assert!(error.to_string().contains("the header's checksum does not match its bytes"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! A disk that is full or fails, a damaged header, a store that was closed: reads are right or an error, and what was
-//! promised is there.
+//! A full or failing disk, a damaged header, a closed store: reads are correct or return an error,
+//! and acknowledged writes are there.
 
 mod closed;
 mod faulty;

@@ -186,7 +186,7 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
     let long = vec![b'v'; 200_000];
     let reply = show(&client.call(&[b"SET", b"long", &long]));
     assert!(
-        reply.starts_with("-ERR the write uses 48 pages or more at once, and the cache has 32"),
+        reply.starts_with("-ERR the write uses at least 48 pages at once, but the cache has 32"),
         "{reply}"
     );
     let keys: Vec<String> = (0..8_000).map(key).collect();

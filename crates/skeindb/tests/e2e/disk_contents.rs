@@ -137,7 +137,7 @@ fn each_folder_is_opened_as_what_it_is_and_as_nothing_else() {
     assert_refused(&run(&serve), 1, &words);
     assert!(std::fs::read(&file).unwrap() == before, "a refusal changed the file");
     let error = DiskStore::open(&rows, DiskOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("are rows of a server, and were to be opened as plain bytes"), "{error}");
+    assert!(error.contains("are rows of a server, but were opened as plain bytes"), "{error}");
 }
 
 /// Names and contents of a folder's files.

@@ -53,7 +53,7 @@ fn check_describes_a_sound_folder_and_names_a_damaged_page() {
         damaged[at] ^= 1;
         fs::write(&file, &damaged).unwrap();
         let check = run([Path::new("check"), folder.path()]);
-        let page = format!("damaged in the page at byte {}: its checksum says", at / 4096 * 4096);
+        let page = format!("damaged in the page at byte {}: its checksum is", at / 4096 * 4096);
         assert_refused(&check, 3, &["data.skein", &page]);
         assert!(String::from_utf8_lossy(&check.stdout).contains("1 place is damaged"));
         assert!(fs::read(&file).unwrap() == damaged, "check changed the file");

@@ -1,11 +1,12 @@
-//! Pages in memory beside threads: what is referred to, what waits for walks, and whole writes while pages come and go.
+//! Pages in memory with concurrent threads: references, retired frames, and whole writes while
+//! pages are loaded and evicted.
 
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::buffer::{FetchOutcome, PageReference};
 
-/// Publishes so many pages, each with its number.
+/// Publishes `count` pages, each with its number.
 fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
     let publish = |to| {
         let mut writer = buffer.write();
@@ -19,18 +20,19 @@ fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
 
 fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
     match buffer.fetch(id).unwrap() {
-        FetchOutcome::Here(reference) => Some(reference),
+        FetchOutcome::Loaded(reference) => Some(reference),
         FetchOutcome::NoRoom => None,
-        FetchOutcome::Gone => panic!("page {} is no more", id.0),
+        FetchOutcome::NoPage => panic!("page {} was freed", id.0),
     }
 }
 
-/// Incident: a hundred readers each found room before any of them had taken it, referred to all 16 pages of a cache, and a
-/// writer found none that could leave. Consequence: two thirds of the writes were refused. Fix: a reader takes one of
-/// half as many slots as the cache has pages first, or reads past the cache; and a writer, whose pages are in memory
-/// already, takes room beyond the cache while no page can leave.
+/// Incident: a hundred readers each found room before any had taken it, and referenced all 16 pages
+/// of a cache, so a writer could evict no page. Consequence: two thirds of the writes were refused.
+/// Fix: a reader first takes one of a limited number of slots, half as many as the cache has pages,
+/// or reads without the cache. A writer, whose pages are in memory already, may exceed the cache
+/// while no page can be evicted.
 #[test]
-fn what_is_referred_to_stays_and_a_writer_finds_room() {
+fn referenced_pages_stay_and_a_writer_finds_room() {
     for cache in [16, 17] {
         let storage = SimStorage::new();
         let buffer = open(&storage, cache).unwrap();
@@ -38,7 +40,7 @@ fn what_is_referred_to_stays_and_a_writer_finds_room() {
         let references: Vec<_> = ids.iter().map_while(|id| refer(&buffer, *id)).collect();
         assert_eq!((references.len(), buffer.stats().referred), (8, 8));
         assert!(refer(&buffer, ids[20]).is_none());
-        assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads past the cache");
+        assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads without the cache");
         let mut writer = buffer.write();
         for id in &ids[21..36] {
             set(writer.page_mut(*id).unwrap(), 5);
@@ -52,19 +54,17 @@ fn what_is_referred_to_stays_and_a_writer_finds_room() {
         drop(references);
         assert_eq!(buffer.stats().referred, 0);
         assert!(refer(&buffer, ids[20]).is_some());
-        assert!(
-            buffer.stats().resident <= cache,
-            "whoever makes room next gives back what was beyond the cache"
-        );
+        assert!(buffer.stats().resident <= cache, "the next eviction shrinks the cache to its size");
     }
 }
 
-/// Incident: a write held a guard of the collector from its begin to its end, and a transaction is as long as its caller
-/// likes. Consequence: every page that readers drove out meanwhile stayed in memory (3.4 GB beside a cache of 256 KiB), and so
-/// did its reason to keep its place, of which there could be 255. Fix: a write pins the page that it looks at, and what
-/// waits for walks is counted and bounded.
+/// Incident: a write held a guard of the collector from its start to its end, and a transaction
+/// lasts as long as its caller likes. Consequence: every page that readers evicted meanwhile stayed
+/// in memory (3.4 GB beside a cache of 256 KiB), and kept its reason for its place, of which there
+/// could be 255. Fix: a write pins the page that it reads, and retired frames are counted and
+/// bounded.
 #[test]
-fn pages_that_leave_beside_an_open_write_are_given_back() {
+fn pages_evicted_during_an_open_write_are_freed() {
     let storage = SimStorage::new();
     let buffer = open(&storage, 16).unwrap();
     let ids = pages(&buffer, 40);
@@ -85,9 +85,10 @@ fn pages_that_leave_beside_an_open_write_are_given_back() {
     assert_eq!(number(writer.page(ids[0]).unwrap()), Ok(0));
 }
 
-/// As above: also beside a walk that does not end the pages that wait have a bound, and readers go on.
+/// As above: while a walk does not end, the number of retired frames is bounded, and reads
+/// continue.
 #[test]
-fn pages_that_wait_for_a_walk_without_end_are_bounded() {
+fn retired_frames_are_bounded_during_an_endless_walk() {
     let storage = SimStorage::new();
     let buffer = open(&storage, 16).unwrap();
     let ids = pages(&buffer, 40);
@@ -110,7 +111,7 @@ fn pages_that_wait_for_a_walk_without_end_are_bounded() {
     assert_eq!(read(&buffer, ids[1]).unwrap(), 7);
 }
 
-/// Writers keep the sum of all pages; readers who see another one have seen parts of two moments.
+/// Writers keep the sum of all pages constant. A reader that sees another sum has seen two moments.
 #[test]
 fn readers_see_whole_writes_while_pages_are_evicted() {
     let storage = SimStorage::new();
@@ -130,7 +131,9 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
                     let sum: u64 = buffer
                         .read_with(|view| {
                             ids.iter()
-                                .map(|id| number(view.page(*id)?).map_err(|what| WalkStop::Wrong(*id, what)))
+                                .map(|id| {
+                                    number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
+                                })
                                 .sum()
                         })
                         .unwrap();
@@ -151,7 +154,7 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
             set(writer.page_mut(from).unwrap(), of - 1);
             let of = number(writer.page(to).unwrap()).unwrap();
             set(writer.page_mut(to).unwrap(), of + 1);
-            // Others come and go, so that these leave the cache now and then.
+            // Further pages are made and freed, so that these are evicted now and then.
             let other = writer.make(DiskPageKind::Records).unwrap();
             set(writer.page_mut(other).unwrap(), step);
             writer.publish().unwrap();
@@ -165,10 +168,11 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
     });
 }
 
-/// Incident: the length of the table was read before the lock under which it grows. Consequence: pages that a write made meanwhile, and gave up, were subtracted and never
-/// counted: a count less than the pages there are, or an overflow. Fix: both are read under the lock.
+/// Incident: the length of the table was read before the lock under which it grows. Consequence:
+/// pages that a concurrent write allocated and gave up were subtracted but never counted, so the
+/// result was too small or overflowed. Fix: both are read under the lock.
 #[test]
-fn pages_in_use_are_counted_beside_writes_that_are_given_up() {
+fn pages_in_use_are_counted_during_dropped_writes() {
     for round in 0..200 {
         let storage = SimStorage::new();
         let buffer = open(&storage, 16).unwrap();
@@ -183,7 +187,7 @@ fn pages_in_use_are_counted_beside_writes_that_are_given_up() {
             while !begun.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
-            // So that the count has come to the lock, in some rounds.
+            // So that in some rounds the count has reached the lock.
             (0..round).for_each(|_| std::thread::yield_now());
             (0..20).for_each(|_| _ = writer.make(DiskPageKind::Records).unwrap());
             drop(writer);

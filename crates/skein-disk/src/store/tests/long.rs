@@ -33,7 +33,7 @@ fn value(number: usize, pages: usize) -> Vec<u8> {
     (0..pages * PIECE - 100).map(|at| (at / 9 + number) as u8).collect()
 }
 
-/// A store with so many values of so many pages, all in the file, and few pages in memory.
+/// Returns a store with `values` values of `pages` pages each, all in the file, and a small cache.
 fn cold(storage: &SimStorage, shape: TrieShape, values: usize, pages: usize) -> DiskStore {
     let store = open(storage, shape, 8_000);
     (0..values).for_each(|number| _ = store.set(&key(number), &value(number, pages)).unwrap());
@@ -58,9 +58,11 @@ fn all(bytes: usize) -> ScanRequest<'static> {
     }
 }
 
-/// Incident: a walk that met a page which was not in memory began again at the root, and at the first page of a long value. Consequence: a value of N pages that were not in
-/// memory was read in N²/2 visits of pages, each of which looked through all that had been read past the cache: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk tells the name
-/// of the long value; its pages are read outside of walks, one after the other, and the next walk finds the bytes by the name.
+/// Incident: a walk that met a missing page restarted from the root, and from the first page of a
+/// long value. Consequence: N missing pages of a value caused N²/2 visits, each of which searched
+/// all uncached pages: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk reports the id of the long
+/// value. Its pages are read outside of walks, one after the other, and the next walk finds the
+/// bytes by the id.
 #[test]
 fn an_uncached_long_value_is_read_with_one_visit_per_page() {
     for shape in SHAPES {
@@ -70,7 +72,8 @@ fn an_uncached_long_value_is_read_with_one_visit_per_page() {
             let before = visits(&store);
             assert_eq!(store.get(&key(0)).unwrap(), Some(value(0, 2_000)), "{shape:?}");
             let seen = visits(&store) - before;
-            // The second time, the walk itself finds half of the cache, and then all of it is read.
+            // In the second round the walk itself finds half of the cache, and then the whole value
+            // is read.
             assert!((2_000..2_200).contains(&seen), "{shape:?}, round {round}: {seen} visits");
         }
         let before = visits(&store);
@@ -106,7 +109,7 @@ fn many_uncached_long_values_are_read_with_few_visits() {
         );
         let seen = visits(&store) - before;
         assert!(seen < 3_000, "{shape:?}, a range: {seen} visits");
-        // A portion has as many as its bytes say, also where they are not in memory.
+        // A scan returns as many values as its byte limit allows, even if their pages are missing.
         let found = store.range(&all(1 << 20)).unwrap();
         assert_eq!((found.entries.len(), found.more), (3, true));
         let mut cursor = store.cursor().unwrap();
@@ -119,7 +122,7 @@ fn many_uncached_long_values_are_read_with_few_visits() {
     }
 }
 
-/// Says that threads can stop, also if the test fails.
+/// Tells threads to stop, even if the test fails.
 struct LongValueTestEnd<'d>(&'d AtomicBool);
 
 impl Drop for LongValueTestEnd<'_> {
@@ -128,9 +131,10 @@ impl Drop for LongValueTestEnd<'_> {
     }
 }
 
-/// Pages of a value that goes are another value's soon: who took what he had read of one for the other would see both.
+/// Pages of a removed value are soon reused by another value. A reader that mixes two loads would
+/// see bytes of both.
 #[test]
-fn long_values_that_change_while_they_are_read_are_seen_whole() {
+fn changing_long_values_are_read_whole() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open(&storage, shape, 17);

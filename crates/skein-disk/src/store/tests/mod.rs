@@ -37,11 +37,11 @@ fn open(storage: &SimStorage) -> Result<DiskStore> {
     open_as(storage, TrieShape::Linked, Durability::Sync)
 }
 
-/// Incident: an opening said nothing before it was done, and ended only with its process.
-/// Consequence: nobody knew whether to wait. Fix: it counts the log's records, and asks after each
-/// whether it is to go on; what is given up is there at the next opening.
+/// Incident: opening a store reported nothing before it was done, and only killing the process
+/// ended it. Consequence: nobody knew whether to wait. Fix: it counts the log's records, and after
+/// each it asks whether to continue. A cancelled opening loses nothing.
 #[test]
-fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+fn opening_reports_progress_and_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let open = |progress: OpenProgress| {
         let progress = Arc::new(progress);
@@ -54,7 +54,7 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
         store.set(format!("key:{n}").as_bytes(), b"value").unwrap();
     }
     store.sync().unwrap();
-    // As after a crash: a close would take a checkpoint.
+    // As after a crash, because a close would take a checkpoint.
     let copy = tempfile::tempdir().unwrap();
     std::fs::create_dir(copy.path().join(super::LOG)).unwrap();
     for name in ["", super::LOG] {
@@ -128,7 +128,7 @@ fn steps() -> impl Strategy<Value = Vec<StoreStep>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// Does a step to the store and to the model.
+/// Applies a step to the store and to the model.
 fn step(
     store: &DiskStore,
     model: &mut StoreModel,
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_was_acknowledged_is_there_after_any_crash(steps in steps(), which in 0..SHAPES.len()) {
+    fn acknowledged_writes_survive_any_crash(steps in steps(), which in 0..SHAPES.len()) {
         let storage = SimStorage::new();
         let open = || open_as(&storage, SHAPES[which], Durability::Sync).unwrap();
         let mut store = open();
@@ -210,12 +210,12 @@ proptest! {
     }
 }
 
-/// Writes, a checkpoint in between, and more writes; returns how many were acknowledged.
+/// Writes, takes a checkpoint, and writes more. Returns the number of acknowledged writes.
 fn script(store: &DiskStore) -> std::result::Result<usize, usize> {
     for number in 0..30 {
         store.set(&key(number), &vec![number as u8; 10 + 200 * (number % 9)]).map_err(|_| number)?;
         if number == 12 {
-            // What fails here is no write.
+            // A failed checkpoint is not a failed write.
             _ = store.checkpoint();
         }
     }
@@ -228,7 +228,7 @@ fn assert_prefix(store: &DiskStore, acknowledged: usize, about: &str) {
         let values = (0..len).map(|number| (key(number), vec![number as u8; 10 + 200 * (number % 9)]));
         found == values.collect::<StoreModel>()
     };
-    // The write that was under way may be there.
+    // The write in progress may be there.
     assert!(is_prefix(acknowledged) || is_prefix(acknowledged + 1), "{about}: {} keys", found.len());
 }
 
@@ -247,7 +247,7 @@ fn a_power_cut_loses_no_acknowledged_write() {
         let acknowledged = script(&store).unwrap_or_else(|acknowledged| acknowledged);
         drop(store);
         storage.reboot(cut);
-        // Once more while it recovers.
+        // Once more during recovery.
         storage.cut_power_at(storage.operations() + 1 + cut % 40);
         drop(open(&storage));
         storage.reboot(cut + 1);
@@ -275,7 +275,7 @@ fn an_error_is_reported_and_loses_no_acknowledged_write() {
 }
 
 #[test]
-fn increments_of_many_threads_add_up_and_so_do_compared_ones() {
+fn concurrent_increments_add_up() {
     let storage = SimStorage::new();
     let store = open_as(&storage, TrieShape::Linked, Durability::Buffered).unwrap();
     std::thread::scope(|scope| {
@@ -339,14 +339,13 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     store.close().unwrap();
     let other = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     let refused = DiskStore::open(folder.path(), other).unwrap_err().to_string();
-    assert!(
-        refused.contains("is a linked trie, and was to be opened as a hash trie of 16 children"),
-        "{refused}"
-    );
+    assert!(refused.contains("is a linked trie, but was opened as a hash trie of 16 children"), "{refused}");
 }
 
-/// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
-/// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
+/// Incident: SAVE right after BGSAVE returned while the checkpoint of BGSAVE was still to be taken
+/// or had just begun. Consequence: a following BGREWRITEAOF was refused as if one were in progress,
+/// and there were two checkpoints instead of one. Fix: the next checkpoint to begin fulfils the
+/// request.
 #[test]
 fn a_checkpoint_replaces_a_requested_one() {
     let storage = SimStorage::new();
@@ -360,7 +359,7 @@ fn a_checkpoint_replaces_a_requested_one() {
 }
 
 #[test]
-fn a_damaged_page_is_named_and_what_is_not_below_it_is_there() {
+fn a_damaged_page_is_named_and_other_keys_are_readable() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     for number in 0..2_000_u32 {
@@ -382,7 +381,7 @@ fn a_damaged_page_is_named_and_what_is_not_below_it_is_there() {
                 found += 1;
             }
             Err(error) => {
-                assert!(error.to_string().contains("its checksum says"), "{error}");
+                assert!(error.to_string().contains("its checksum is"), "{error}");
                 lost += 1;
             }
         }

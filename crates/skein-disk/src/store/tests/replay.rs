@@ -1,4 +1,4 @@
-//! Replay: what the log has beyond the file.
+//! Replay of the log's records that are later than the file.
 
 use std::sync::atomic::Ordering;
 
@@ -8,11 +8,12 @@ use super::{FOLDER, open};
 use crate::store::inspect;
 use crate::trie::tests::remove::{SCATTERED, lay_out_scattered};
 
-/// Incident: pages were merged by a compact whose last checkpoint was never taken, a key was removed from the merged pages, and the machine died. Consequence: the removal
-/// was done again in the pages as they lay before, where it failed (`a_page_that_loses_two_nodes_is_tidied_once`), and the store opened no more. Fix: as there; what a
-/// removal does depends on no layout.
+/// Incident: a compaction merged pages but its last checkpoint was never taken, a key was removed
+/// from the merged pages, and the machine died. Consequence: the replayed removal failed in the old
+/// layout (`a_page_that_loses_two_nodes_is_tidied_once`), and the store could not be opened. Fix:
+/// as there; a removal depends on no layout.
 #[test]
-fn a_removal_is_replayed_in_pages_that_lie_otherwise() {
+fn a_removal_is_replayed_in_another_page_layout() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let versions = SCATTERED.map(|key| store.set(key, b"value").unwrap());
@@ -34,20 +35,21 @@ fn a_removal_is_replayed_in_pages_that_lie_otherwise() {
     assert_eq!(store.get(SCATTERED[1]).unwrap().as_deref(), Some(&b"value"[..]));
 }
 
-/// Incident: replay took any write whose number was greater than the last one's. Consequence: where a write was missing in the log, the store opened without it, and without a
-/// word; so did `inspect`. Fix: the number has to be the next one, and the error says in which file and where.
+/// Incident: replay accepted any write with a number greater than the last. Consequence: if a write
+/// was missing in the log, the store opened without it and without a message, and so did `inspect`.
+/// Fix: the number must be the next one, and the error names the file and the offset.
 #[test]
-fn a_gap_in_the_numbers_of_writes_is_damage() {
+fn a_gap_in_write_numbers_is_damage() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let last = store.set(b"first", b"1").unwrap();
-    // The write that is missing.
+    // The missing write.
     store.shared.sequence.fetch_add(1, Ordering::Relaxed);
     store.set(b"third", b"3").unwrap();
     storage.cut_power_at(storage.operations() + 1);
     drop(store);
     storage.reboot(1);
-    let wanted = format!("write {} comes after write {last}, and {} was to come", last + 2, last + 1);
+    let wanted = format!("write {} follows write {last}, but write {} should", last + 2, last + 1);
     let mut errors = vec![open(&storage).unwrap_err().to_string()];
     errors.extend(inspect(FOLDER, &storage).unwrap().damage.iter().map(ToString::to_string));
     assert_eq!(errors.len(), 2, "{errors:?}");

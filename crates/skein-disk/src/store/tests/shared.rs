@@ -1,4 +1,5 @@
-//! Scans and compact over pages in which two pointers lead to one record: paths without end.
+//! Scans and compactions over pages in which two pointers lead to one record, so that paths are
+//! endless.
 
 use std::ops::Bound;
 
@@ -10,11 +11,12 @@ use crate::trie::tests::shared::SharedLayers;
 use crate::trie::{ScanRequest, WalkDirection};
 use crate::{DiskError, Result};
 
-/// Nodes with so many keys.
+/// Nodes with this many keys.
 const LAYERS: usize = 18;
 const KEYS: usize = 1 << LAYERS;
 
-/// Layouts in which nothing can be merged: nodes in one page, in some, and in full ones of their own.
+/// Layouts in which nothing can be merged: nodes in one page, in some, and in full ones of their
+/// own.
 const LAYOUTS: [SharedLayers; 3] = [
     SharedLayers { layers: LAYERS, pages: 1, leaves: 0 },
     SharedLayers { layers: LAYERS, pages: 6, leaves: 5 },
@@ -34,14 +36,14 @@ fn names_the_page(error: &DiskError) {
     assert!(matches!(error, DiskError::Damaged { .. }) && text.contains("two pointers lead to it"), "{text}");
 }
 
-/// Reads all keys, some at a time, as `skein dump` and a server do.
+/// Reads all keys in several requests, as `skein dump` and a server do.
 fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, bool)>) -> Result<u64> {
     let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     loop {
         let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-        let portion = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
-        let (mut keys, more) = read(&portion, seen)?;
+        let request = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+        let (mut keys, more) = read(&request, seen)?;
         seen += keys.len() as u64;
         last = keys.pop();
         if !more {
@@ -51,25 +53,27 @@ fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, boo
 }
 
 fn scan_store(store: &DiskStore) -> Result<u64> {
-    scan(|portion, before| {
-        let found = store.walk(portion)?;
+    scan(|request, before| {
+        let found = store.walk(request)?;
         store.check_scanned(before, before + found.entries.len() as u64)?;
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     })
 }
 
 fn scan_in(transaction: &mut DiskTransaction<'_>) -> Result<u64> {
-    scan(|portion, before| {
-        let found = transaction.range(portion)?;
+    scan(|request, before| {
+        let found = transaction.range(request)?;
         transaction.check_scanned(before, before + found.entries.len() as u64)?;
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     })
 }
 
-/// Incident: `dump` over a file whose checksums are right, and in which two pointers lead from each node to the next, gave 2^n keys of n nodes. Consequence: it filled the disk
-/// and did not end. Fix: a scan of portions that has come to more keys than the pages can hold looks at the whole trie, which names the record.
+/// Incident: in a file with correct checksums, two pointers led from each node to the next, and
+/// `dump` returned 2^n keys from n nodes. Consequence: it filled the disk and did not end. Fix:
+/// when a scan has returned more keys than the pages can hold, it checks the whole trie, which
+/// names the record.
 #[test]
-fn a_scan_in_portions_ends_where_paths_have_no_end() {
+fn a_scan_in_requests_ends_on_endless_paths() {
     for layout in LAYOUTS {
         let store = damaged(layout);
         names_the_page(&scan_store(&store).unwrap_err());
@@ -83,7 +87,7 @@ fn a_scan_in_portions_ends_where_paths_have_no_end() {
 }
 
 #[test]
-fn a_scan_of_a_whole_trie_in_portions_is_not_ended() {
+fn a_valid_scan_in_requests_reaches_its_end() {
     let store = open(&SimStorage::new()).unwrap();
     for key in 0..5_000_u32 {
         store.set(&key.to_be_bytes(), b"").unwrap();
@@ -92,10 +96,11 @@ fn a_scan_of_a_whole_trie_in_portions_is_not_ended() {
     assert_eq!(scan_in(&mut store.begin()).unwrap(), 5_000);
 }
 
-/// Incident: as above, with `compact`, whose walk is one of all paths. Consequence: it did not end, and where the nodes lay in one page it kept writers away as long. Fix: a step
-/// notices a record that it has come to before; a walk that does more than the pages can hold looks at the whole trie.
+/// Incident: as above with `compact`, which walks over all paths. Consequence: it did not end, and
+/// if the nodes lay in one page, it blocked writers all the time. Fix: a step notices a record that
+/// it has visited before. A walk that does more than the pages can hold checks the whole trie.
 #[test]
-fn a_compact_ends_where_paths_have_no_end() {
+fn a_compaction_ends_on_endless_paths() {
     for layout in LAYOUTS {
         let store = damaged(layout);
         names_the_page(&store.compact().unwrap_err());

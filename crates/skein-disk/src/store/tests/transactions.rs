@@ -1,4 +1,4 @@
-//! Transactions: whole or not at all, for readers, after crashes and after failures.
+//! Transactions are atomic for readers, after crashes and after failures.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use crate::store::{DiskOptions, RangeRemoval, UpdateAction, UpdateOutcome};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 use crate::{DiskError, Result};
 
-/// Keys of a group, which one transaction sets, and as many that come and go.
+/// Keys of a group, which one transaction sets. Another key per group is added and removed.
 const GROUP: usize = 5;
 
 fn group_key(at: usize) -> Vec<u8> {
     format!("group/{}", at * 37 % 11).into_bytes()
 }
 
-/// Sets all keys of a group to a number; adds a key and removes the one before.
+/// Sets all keys of a group to a number, adds a key and removes the previous one.
 fn set_group(store: &DiskStore, number: usize) -> Result<()> {
     let key_of = |number: usize| format!("only/{number}").into_bytes();
     store.write(|transaction| {
         for at in 0..GROUP {
-            // Long ones have pages of their own, so that a torn group would show.
+            // Long values have pages of their own, so that a torn group would be noticed.
             let value = number.to_string().repeat(if at == 3 { 600 } else { 1 });
             transaction.set(&group_key(at), value.as_bytes())?;
         }
@@ -36,7 +36,7 @@ fn set_group(store: &DiskStore, number: usize) -> Result<()> {
     })
 }
 
-/// How many groups were set; what each left is there, and nothing else.
+/// Returns how many groups were set. Checks that everything they wrote is there, and nothing else.
 fn groups(store: &DiskStore) -> usize {
     let count =
         store.get(b"groups").unwrap().map_or(0, |sum| String::from_utf8(sum).unwrap().parse().unwrap());
@@ -61,7 +61,7 @@ fn script(store: &DiskStore) -> usize {
             return number;
         }
         if number == 4 {
-            // What fails here is no write.
+            // A failed checkpoint is not a failed write.
             _ = store.checkpoint();
         }
     }
@@ -69,7 +69,7 @@ fn script(store: &DiskStore) -> usize {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_leaves_transactions_whole() {
+fn a_power_cut_leaves_transactions_whole() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Sync).unwrap();
@@ -85,7 +85,7 @@ fn a_power_cut_at_any_operation_leaves_transactions_whole() {
             let acknowledged = script(&store);
             drop(store);
             storage.reboot(cut);
-            // Once more while it recovers.
+            // Once more during recovery.
             storage.cut_power_at(storage.operations() + 1 + cut % 40);
             drop(open());
             storage.reboot(cut + 1);
@@ -99,7 +99,7 @@ fn a_power_cut_at_any_operation_leaves_transactions_whole() {
 }
 
 #[test]
-fn an_error_at_any_operation_leaves_transactions_whole() {
+fn an_error_leaves_transactions_whole() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in 1..80 {
             let storage = SimStorage::new();
@@ -146,7 +146,7 @@ fn readers_see_all_of_a_transaction_or_nothing() {
 }
 
 #[test]
-fn an_error_of_the_caller_or_a_drop_changes_nothing() {
+fn a_callers_error_or_a_drop_changes_nothing() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Sync).unwrap();
@@ -160,8 +160,8 @@ fn an_error_of_the_caller_or_a_drop_changes_nothing() {
         assert!(matches!(refused, Err(DiskError::NotAnInteger { .. })));
         let mut dropped = store.begin();
         dropped.set(b"kept", b"8").unwrap();
-        assert_eq!(dropped.get(b"kept").unwrap(), Some(b"8".to_vec()), "it sees its own");
-        assert_eq!(store.get(b"kept").unwrap(), Some(b"7".to_vec()), "nobody else does");
+        assert_eq!(dropped.get(b"kept").unwrap(), Some(b"8".to_vec()), "it sees its own writes");
+        assert_eq!(store.get(b"kept").unwrap(), Some(b"7".to_vec()), "other readers do not");
         drop(dropped);
         assert_eq!((store.stats().sequence, store.check().unwrap()), before);
         assert_eq!((store.get(b"a").unwrap(), store.len()), (None, 1));
@@ -171,7 +171,8 @@ fn an_error_of_the_caller_or_a_drop_changes_nothing() {
     }
 }
 
-/// What was refused before it began does not keep the rest from being done; what failed on its way does.
+/// A write that was refused before it began does not prevent the rest of the transaction. A write
+/// that failed half-way does.
 #[test]
 fn a_failed_write_breaks_a_transaction_a_refused_one_does_not() {
     let storage = SimStorage::new();
@@ -211,9 +212,9 @@ fn a_failed_write_breaks_a_transaction_a_refused_one_does_not() {
     store.check().unwrap();
 }
 
-/// More than the cache holds is refused whole, with the limit; in parts it can be done.
+/// A transaction larger than the cache is refused as a whole, with the limit; in parts it succeeds.
 #[test]
-fn a_transaction_has_to_fit_the_cache() {
+fn a_transaction_must_fit_the_cache() {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();
     let key = |number: u32| number.wrapping_mul(2_654_435_769).to_be_bytes();
@@ -233,7 +234,7 @@ fn a_transaction_has_to_fit_the_cache() {
     }
     transaction.commit().unwrap();
     assert!(commits > 10 && store.len() == 3_000, "{commits}");
-    // What was written with a large cache is done again with a small one.
+    // Writes made with a large cache are replayed with a small one.
     drop(store);
     let options = |cache_pages| DiskOptions {
         cache_pages,
@@ -255,7 +256,7 @@ fn a_transaction_has_to_fit_the_cache() {
 }
 
 #[test]
-fn an_update_sees_what_there_is_and_decides() {
+fn an_update_sees_the_value_and_decides() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
@@ -274,13 +275,13 @@ fn an_update_sees_what_there_is_and_decides() {
         assert!(removed.changed && removed.existed && removed.version > set.version);
         assert!(
             update(UpdateAction::Set(Vec::new())).unwrap().version > removed.version,
-            "a version never comes back"
+            "a version is never reused"
         );
     }
 }
 
 #[test]
-fn ranges_are_removed_some_keys_at_a_time() {
+fn ranges_are_removed_in_parts() {
     for shape in SHAPES {
         let storage = SimStorage::new();
         let store = open_as(&storage, shape, Durability::Buffered).unwrap();
@@ -312,7 +313,8 @@ fn ranges_are_removed_some_keys_at_a_time() {
     }
 }
 
-/// Reads within a transaction see its writes, also those of keys and counts; nobody else does. What it only reads does not fill its room, however much it is.
+/// Reads within a transaction see its writes, including counts of keys; other readers do not. Its
+/// reads do not use up its room, however many there are.
 #[test]
 fn a_transaction_reads_what_it_wrote() {
     let key_of = |number: usize| format!("key/{number}").into_bytes();
@@ -326,14 +328,14 @@ fn a_transaction_reads_what_it_wrote() {
         assert!(transaction.remove(&key_of(0)).unwrap());
         transaction.set(b"b", b"new").unwrap();
         assert_eq!((transaction.keys(), store.len()), (401, 400));
-        // Several times what the cache has.
+        // Several times the cache.
         for _ in 0..5 {
             for number in 0..400 {
                 assert_eq!(transaction.get(&key_of(number)).unwrap().is_some(), number > 0);
             }
         }
         let (lower, upper) = (Bound::Unbounded, Bound::Excluded(&b"c"[..]));
-        let portion = ScanRequest {
+        let request = ScanRequest {
             lower,
             upper,
             direction: WalkDirection::Forward,
@@ -341,7 +343,7 @@ fn a_transaction_reads_what_it_wrote() {
             bytes: 1 << 20,
             values: true,
         };
-        match transaction.range(&portion) {
+        match transaction.range(&request) {
             Ok(found) => {
                 let found: Vec<_> = found.entries.iter().map(|entry| &entry.key[..]).collect();
                 assert_eq!(found, [&b"a"[..], b"b"]);
@@ -355,7 +357,7 @@ fn a_transaction_reads_what_it_wrote() {
     }
 }
 
-/// A ticket is durable later: the writer does not wait.
+/// A ticket becomes durable later; the writer does not wait.
 #[test]
 fn tickets_are_acknowledged_later() {
     let storage = SimStorage::new();
@@ -374,5 +376,5 @@ fn tickets_are_acknowledged_later() {
     storage.fail_at(storage.operations() + 1, SimError::Io, true);
     assert!(store.set(b"key", b"lost").is_err());
     assert!(store.writes_stopped().is_some());
-    assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads go on");
+    assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads continue");
 }

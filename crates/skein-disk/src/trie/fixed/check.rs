@@ -1,4 +1,5 @@
-//! Whether a trie of nodes of one length is as it must be: every node, every pointer, and those that are free.
+//! Checks all invariants of a trie in the paper's layout: every node, every pointer, and the free
+//! list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +11,12 @@ use crate::buffer::WalkStop;
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 
-/// A node that is to be looked at.
+/// A node that is still to be checked.
 struct UncheckedFixedNode {
     id: RecordId,
-    /// Symbols before the one that leads to it; none for the root.
+    /// The number of symbols before the one that leads to it, and this symbol; `None` for the root.
     from: Option<(usize, u8)>,
-    /// The page of its parent, and pages on the way there.
+    /// The page of its parent, and the number of pages on the path to it.
     above: (PageId, usize),
 }
 
@@ -25,7 +26,7 @@ struct FixedTrieCheck<'c> {
     seen: BTreeSet<RecordId>,
 }
 
-/// Looks at all of a trie.
+/// Checks the whole trie.
 pub(super) fn check(trie: &FixedTrie, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
     let mut check = FixedTrieCheck { trie, census: TrieCensus::default(), seen: BTreeSet::new() };
     check.nodes(pages)?;
@@ -37,7 +38,7 @@ pub(super) fn check(trie: &FixedTrie, pages: &mut impl PageReader) -> WalkResult
 }
 
 impl FixedTrieCheck<'_> {
-    /// Notes a node that a pointer leads to.
+    /// Notes a node that a pointer leads to. Errors if it was noted before.
     fn see(&mut self, id: RecordId) -> WalkResult<()> {
         if self.seen.insert(id) { Ok(()) } else { Err(damaged_record(id, "two pointers lead to it")) }
     }
@@ -70,7 +71,7 @@ impl FixedTrieCheck<'_> {
         Ok(())
     }
 
-    /// A node by itself, with all of its chain; returns its children.
+    /// Checks a node with its whole chain. Returns its children.
     fn node(
         &mut self,
         pages: &mut impl PageReader,
@@ -81,7 +82,7 @@ impl FixedTrieCheck<'_> {
         for part in self.trie.chain(pages, id)? {
             self.see(part)?;
             if part != id && self.trie.node(pages, part)?.version() != 0 {
-                return Err(damaged_record(part, "it goes on from another node, and has a value"));
+                return Err(damaged_record(part, "it continues another node, but has a value"));
             }
         }
         let version = self.trie.node(pages, id)?.version();
@@ -90,22 +91,22 @@ impl FixedTrieCheck<'_> {
             return fail("its children are not in order");
         }
         if children.last().is_some_and(|last| usize::from(last.0) >= self.trie.symbols.range()) {
-            return fail("it has a child of a symbol that there is not");
+            return fail("it has a child for a symbol out of range");
         }
         if path.depth() > self.trie.symbols.count(KEY_MOST) {
             return fail("paths that lead here are longer than keys can be");
         }
-        self.trie.has_something(pages, id, &children)?;
+        self.trie.check_not_empty(pages, id, &children)?;
         if version != 0 {
             if path.key().is_none() || self.trie.hashing.is_some() {
-                return fail("it has a value, and no key ends there");
+                return fail("it has a value, but no key ends there");
             }
             self.census.keys += 1;
         }
         Ok(children)
     }
 
-    /// The keys of a hash.
+    /// Checks the keys of a hash.
     fn keys(&mut self, pages: &mut impl PageReader, first: RecordId, path: &SymbolPath) -> WalkResult<()> {
         let Some(hashing) = &self.trie.hashing else { return Ok(()) };
         let hashed = self.trie.hashed(hashing);
@@ -132,7 +133,7 @@ impl FixedTrieCheck<'_> {
         Ok(())
     }
 
-    /// The list of free nodes.
+    /// Checks the free list.
     fn free(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         let mut next = self.trie.state(pages)?.free;
         while let Some(id) = next {
@@ -142,7 +143,7 @@ impl FixedTrieCheck<'_> {
         Ok(())
     }
 
-    /// Whether all nodes that were made are in use or free.
+    /// Checks that all allocated nodes are in use or free.
     fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
         let state = self.trie.state(pages)?;
         let mut counts: BTreeMap<PageId, usize> = BTreeMap::new();
@@ -153,7 +154,7 @@ impl FixedTrieCheck<'_> {
             let made = if page == state.last { state.made } else { self.trie.capacity(page) };
             if seen != made {
                 let what = format!("it has {made} nodes, and {seen} of them are in use or free");
-                return Err(WalkStop::Wrong(page, what));
+                return Err(WalkStop::Damaged(page, what));
             }
         }
         self.census.pages = counts.len();

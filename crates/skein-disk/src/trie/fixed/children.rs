@@ -1,7 +1,8 @@
-//! Children: one pointer for each symbol, or chains of nodes that have them in the order of their characters.
+//! Children of a node: an array with one pointer per symbol, or a chain of nodes in the order of
+//! their characters.
 //!
 //! ```text
-//!   list, k = 2      node │ next ─┼─► │ next ─┼─► │ none │         all but the last are full
+//!   list, k = 2      node │ next ─┼─► │ next ─┼─► │ none │         all nodes but the last are full
 //!                         │ a c   │   │ d h   │   │ z    │         only the first has a value
 //! ```
 
@@ -11,11 +12,11 @@ use super::node::{self, BODY, FixedLayout, FixedNode};
 use crate::buffer::PageWriter;
 use crate::record::{PageReader, RecordId, WalkResult};
 
-/// Nodes of a chain at most: one for each character.
+/// The most nodes of a chain: one for each character.
 const CHAIN_MOST: usize = 256;
 
 impl FixedTrie {
-    /// The child of a symbol.
+    /// Returns the child of a symbol.
     pub(super) fn child(
         &self,
         pages: &mut impl PageReader,
@@ -25,7 +26,7 @@ impl FixedTrie {
         let FixedLayout::List(k) = self.form else { return Ok(self.node(pages, id)?.in_array(symbol)) };
         let mut found = None;
         self.visit(pages, id, |_, node| {
-            // In order: from the first that is not less there is none.
+            // The characters are in order, so the search ends at the first one that is not less.
             let mut children = node.list(k);
             found = children.find(|child| child.0 >= symbol);
             found.is_none()
@@ -33,7 +34,7 @@ impl FixedTrie {
         Ok(found.filter(|child| child.0 == symbol).map(|child| child.1))
     }
 
-    /// All children and their symbols, in order.
+    /// Returns all children with their symbols, in order.
     pub(super) fn children(
         &self,
         pages: &mut impl PageReader,
@@ -53,8 +54,9 @@ impl FixedTrie {
         Ok(all)
     }
 
-    /// Refuses a node that leads to no key, as `walk.rs` of the other layout does.
-    pub(super) fn has_something(
+    /// Errors for a node that has neither a value nor a child, as `walk.rs` of the other layout
+    /// does.
+    pub(super) fn check_not_empty(
         &self,
         pages: &mut impl PageReader,
         id: RecordId,
@@ -70,7 +72,7 @@ impl FixedTrie {
         Ok(!self.children(pages, id)?.is_empty())
     }
 
-    /// The nodes of a chain.
+    /// Returns the nodes of a chain.
     pub(super) fn chain(&self, pages: &mut impl PageReader, id: RecordId) -> WalkResult<Vec<RecordId>> {
         let mut chain = Vec::new();
         match self.form {
@@ -83,7 +85,7 @@ impl FixedTrie {
         Ok(chain)
     }
 
-    /// The nodes of a list, as long as more are wanted.
+    /// Calls `wants_more` with each node of a chain until it returns false.
     fn visit(
         &self,
         pages: &mut impl PageReader,
@@ -105,7 +107,7 @@ impl FixedTrie {
         Err(damaged_record(id, format!("more than {CHAIN_MOST} nodes have its children")))
     }
 
-    /// Sets the child of a symbol, or takes it away.
+    /// Sets the child of a symbol, or removes it.
     pub(in crate::trie) fn set_child(
         &self,
         writer: &mut PageWriter<'_>,
@@ -124,7 +126,7 @@ impl FixedTrie {
         self.write_chain(writer, id, &children, k)
     }
 
-    /// Writes the children of a list: what is as it was stays untouched, and nodes that it does not need become free.
+    /// Writes the children of a list. Leaves unchanged nodes untouched and frees surplus ones.
     fn write_chain(
         &self,
         writer: &mut PageWriter<'_>,

@@ -1,20 +1,22 @@
-//! The hash trie: a trie of hashes, each of which ends in the nodes of the keys that have it.
+//! The hash trie in the paper's layout. The path of a hash ends in a list of nodes that store the
+//! keys.
 //!
 //! ```text
-//!   hash, 128 bits = path ─► key node ─other─► key node ─other─► none          as many as there are keys of this hash
+//!   hash, 128 bits = path ─► key node ─other─► key node ─other─► none       one for each key
 //!                              └more─► rest of the key ─more─► none
 //!
-//!   key node   │ value 4 │ version 4 │ other 8 │ more 8 │ length 2 │ how the key begins │         where other nodes have n pointers
+//!   key node   │ value 4 │ version 4 │ other 8 │ more 8 │ length 2 │ start of the key │
 //!   rest       │ more 8  │ bytes of the key │
 //! ```
 //!
-//! All paths are of one length, so a node at the end of one has no children, and the bytes of their pointers are the key's.
+//! All paths have the same length, so a node at the end of a path has no children, and the space of
+//! the child pointers holds the key.
 //!
 //! # Invariants
-//! 1. A key is found by its bytes; that hashes are equal says nothing.
-//! 2. A key node has a value. When its key goes, all its nodes do.
+//! 1. A key is found by its bytes. Equal hashes prove nothing.
+//! 2. A key node has a value. If its key is removed, all its nodes are freed.
 //!
-//! Source: section 3.3. The paper has no keys, and takes equal hashes for equal keys.
+//! Source: section 3.3. The paper stores no keys, and takes keys with equal hashes for equal.
 
 use super::super::core::{damaged_record, valid};
 use super::super::hash::{HASH, KeyHashing, after};
@@ -31,7 +33,7 @@ const MORE: usize = OTHER + POINTER;
 const LENGTH: usize = MORE + POINTER;
 const KEY: usize = LENGTH + 2;
 
-/// A trie with the hashes of its keys.
+/// A trie with its hash function.
 #[derive(Clone, Copy)]
 pub(super) struct FixedHashTrie<'t> {
     trie: &'t FixedTrie,
@@ -44,7 +46,7 @@ impl FixedTrie {
     }
 }
 
-/// What a key node says.
+/// The fields of a key node.
 struct KeyNode {
     other: Option<RecordId>,
     more: Option<RecordId>,
@@ -55,9 +57,9 @@ struct KeyNode {
 /// A key that was found.
 struct FoundKey {
     id: RecordId,
-    /// The key node before; none if it is the first of its hash.
+    /// The previous key node; `None` for the first of its hash.
     before: Option<RecordId>,
-    /// The nodes that have the rest of the key.
+    /// The nodes with the rest of the key.
     rest: Vec<RecordId>,
 }
 
@@ -74,13 +76,13 @@ impl FixedHashTrie<'_> {
         let node = self.trie.node(pages, id)?.0;
         let len = usize::from(u16::from_le_bytes([node[LENGTH], node[LENGTH + 1]]));
         if len > KEY_MOST {
-            return Err(damaged_record(id, format!("its key has {len} bytes, and {KEY_MOST} are the most")));
+            return Err(damaged_record(id, format!("its key has {len} bytes, and the limit is {KEY_MOST}")));
         }
         let begin = node[KEY..node.len().min(KEY + len)].to_vec();
         Ok(KeyNode { other: pointer(&node[OTHER..]), more: pointer(&node[MORE..]), len, begin })
     }
 
-    /// The key of a key node, and the nodes that have the rest of it.
+    /// Returns the key of a key node, and the nodes with its rest.
     pub(super) fn key(
         self,
         pages: &mut impl PageReader,
@@ -99,8 +101,9 @@ impl FixedHashTrie<'_> {
         Ok((key, nodes))
     }
 
-    /// The key nodes from one on, each with the one before, as long as more are wanted. Nodes in a ring are noticed (Brent: the node at each power of two is
-    /// remembered).
+    /// Calls `wants_more` with each key node from one onwards, and with the previous one, until it
+    /// returns false. Nodes that form a ring are noticed (Brent: it remembers the node at each
+    /// power of two).
     pub(super) fn visit(
         self,
         pages: &mut impl PageReader,
@@ -111,7 +114,7 @@ impl FixedHashTrie<'_> {
         let mut at = Some(first);
         while let Some(id) = at {
             if remembered == at {
-                return Err(damaged_record(id, "the nodes of a hash lead back to it"));
+                return Err(damaged_record(id, "the nodes of a hash form a ring at it"));
             }
             count += 1;
             if count.is_power_of_two() {
@@ -126,7 +129,7 @@ impl FixedHashTrie<'_> {
         Ok(())
     }
 
-    /// Looks for a key from the first of its hash on.
+    /// Searches a key among those of its hash.
     fn find(self, pages: &mut impl PageReader, first: RecordId, key: &[u8]) -> WalkResult<Option<FoundKey>> {
         let mut found = None;
         self.visit(pages, first, |id, before, its, rest| {
@@ -138,7 +141,7 @@ impl FixedHashTrie<'_> {
         Ok(found)
     }
 
-    /// The node of a key.
+    /// Returns the node of a key.
     pub(super) fn get(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<Option<RecordId>> {
         let Some(first) = self.trie.end_of(pages, &self.hashing.hash(key))? else { return Ok(None) };
         Ok(self.find(pages, first, key)?.map(|found| found.id))
@@ -172,7 +175,7 @@ impl FixedHashTrie<'_> {
         Ok(is_new)
     }
 
-    /// Makes the nodes of a key, to which no pointer leads yet.
+    /// Allocates the nodes of a key, without a pointer to them.
     fn make(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<RecordId> {
         let len = self.trie.form.len();
         let (begin, rest) = key.split_at(key.len().min(len - KEY));
@@ -218,15 +221,16 @@ impl FixedHashTrie<'_> {
         Ok(true)
     }
 
-    /// The keys of a portion in the order of their hashes, with what they have; keys of one hash are of one portion.
+    /// Returns the keys of a range in the order of their hashes, with their values and versions.
+    /// Keys with the same hash are returned together.
     pub(super) fn collect(
         self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        let edge = after(portion)?.map(|key| self.hashing.hash(key));
+        let edge = after(request)?.map(|key| self.hashing.hash(key));
         let mut gathered = GatheredEntries::default();
-        // A node, its depth, and whether it is on the way to where the portion begins.
+        // A node, its depth, and whether it lies on the path to the start of the range.
         let mut stack = vec![(self.trie.root, 0, edge.is_some())];
         let mut visited = VisitedRecords::default();
         while let Some((id, depth, is_edge)) = stack.pop() {
@@ -234,25 +238,25 @@ impl FixedHashTrie<'_> {
             if depth < self.depth() {
                 let least = edge.filter(|_| is_edge).map_or(0, |hash| self.trie.symbols.at(&hash, depth));
                 let children = self.trie.children(pages, id)?;
-                self.trie.has_something(pages, id, &children)?;
+                self.trie.check_not_empty(pages, id, &children)?;
                 let children = children.into_iter().rev().filter(|child| child.0 >= least);
                 stack.extend(children.map(|child| (child.1, depth + 1, is_edge && child.0 == least)));
             } else if !is_edge {
-                if !gathered.takes(portion, &[]) {
+                if !gathered.takes(request, &[]) {
                     break;
                 }
-                self.gather(pages, id, portion, &mut gathered)?;
+                self.gather(pages, id, request, &mut gathered)?;
             }
         }
         Ok(gathered.found)
     }
 
-    /// The keys of one hash, with what they have.
+    /// Collects the keys of one hash, with their values and versions.
     fn gather(
         self,
         pages: &mut impl PageReader,
         first: RecordId,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
         gathered: &mut GatheredEntries,
     ) -> WalkResult<()> {
         let mut keys = Vec::new();
@@ -263,18 +267,18 @@ impl FixedHashTrie<'_> {
         for (id, key) in keys {
             let found = value_of(self.trie.node(pages, id)?);
             let (version, number) = found.ok_or_else(|| damaged_record(id, "it has a key and no value"))?;
-            let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+            let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
             gathered.push(&key, valid(version, &key)?, value);
         }
         Ok(())
     }
 
-    /// Symbols of all paths.
+    /// Returns the number of symbols of every path.
     pub(super) fn depth(self) -> usize {
         self.trie.symbols.count(HASH)
     }
 
-    /// Whether a key is at the end of its path.
+    /// Returns whether a key is at the end of its path.
     pub(super) fn is_at(self, key: &[u8], path: Option<&[u8]>) -> bool {
         path == Some(&self.hashing.hash(key)[..])
     }

@@ -1,26 +1,32 @@
-//! The paper's own layout: nodes of one length, a symbol each, integers as values. An option, for its figures.
+//! The paper's own layout: nodes of one length with one symbol each, and integers as values. It
+//! exists for comparisons with the paper.
 //!
 //! ```text
-//!   first page   │ state of the allocation 24 │ root │ node │ node │ ...        other pages   │ node │ node │ ... one after the other
+//!   first page     │ allocation 24 │ root │ node │ node │ ...
+//!   other pages    │ node │ node │ ... one after the other
 //!
-//!   "HI"         root ─'H'─► node ─'I'─► node with value and version              no prefixes: a node for each symbol of a key
-//!
-//!   node.rs   bytes of a node            nodes.rs   making nodes, and giving them back       children.rs   pointers, and chains of linked nodes
-//!   walk.rs   keys in order              check.rs   all invariants                          hash.rs       the hash trie: keys after hashes
+//!   "HI"           root ─'H'─► node ─'I'─► node with value and version        no prefixes
 //! ```
 //!
+//! Read `node.rs` (bytes of a node), `node_allocation.rs` and `children.rs` (pointers, and chains
+//! of linked nodes) first, then `walk.rs` (keys in order), `hash.rs` (the hash trie) and
+//! `check.rs`.
+//!
 //! # Invariants
-//! 1. Nodes are named by page and index. A node that was made is in use or in the list of free ones, and the next one made takes a free one's place first: so what
-//!    removals leave is used again, by any key. Pages stay the trie's.
-//! 2. No node but the root has neither a value nor a child.
-//! 3. The version is 0 where there is no value, and [`INVALID`](node::INVALID) between the moment when a value is changed and the moment when its version is
+//! 1. Nodes are named by page and index. An allocated node is in use or in the free list, and an
+//!    allocation first takes a node from the free list. So nodes of removed keys are reused for any
+//!    key. Pages are never freed.
+//! 2. Every node except the root has a value or a child.
+//! 3. The version is 0 without a value, and [`INVALID`] while a value is changed
 //!    (section 5).
 //!
-//! Values are integers of 32 bits and versions have 32 bits, as in the paper; keys have [`KEY_MOST`] bytes at most, since a write has all its pages in memory at once.
-//! A value is given and taken as decimal digits, so that `inc` means what it means in every other trie.
+//! Values and versions have 32 bits, as in the paper. Keys have at most [`KEY_MOST`] bytes, because
+//! a write has all its pages in memory at once. The interface takes and returns a value as decimal
+//! digits, so `inc` works as in the other tries.
 //!
-//! Source: sections 3.1 (8 bytes a pointer: page and index), 3.2 (16 + 9k bytes: value 4, version 4, next 8, k pointers, k characters), 3.3. Giving nodes back, the order
-//! of characters in a chain, and stored keys in the hash trie are ours.
+//! Source: sections 3.1 (8 bytes per pointer: page and index), 3.2 (16 + 9k bytes: value 4, version
+//! 4, next 8, k pointers, k characters) and 3.3. The free list, the order of characters in a chain
+//! and the stored keys of the hash trie are ours.
 
 mod check;
 mod children;
@@ -42,12 +48,12 @@ pub(super) use node::FixedLayout;
 use node::INVALID;
 pub(super) use node_allocation::{create, fits};
 
-/// Bytes of a key at most.
+/// The longest key, in bytes.
 pub(crate) const KEY_MOST: usize = 1024;
 /// The greatest version.
 const VERSION_MOST: u64 = INVALID as u64 - 1;
 
-/// A trie of nodes of one length.
+/// A trie with nodes of one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedTrie {
     symbols: TrieSymbols,
@@ -58,7 +64,7 @@ pub(crate) struct FixedTrie {
 }
 
 impl FixedTrie {
-    /// The trie whose root is there.
+    /// Opens the trie with this root.
     pub(super) fn open(
         symbols: TrieSymbols,
         form: FixedLayout,
@@ -72,7 +78,8 @@ impl FixedTrie {
         self.root
     }
 
-    /// Appends the value of a key, which is not longer than [`KEY_MOST`], and gives its version.
+    /// Appends the value of a key to `out` and returns its version. The key must not be longer than
+    /// [`KEY_MOST`].
     pub(super) fn get(
         &self,
         pages: &mut impl PageReader,
@@ -89,7 +96,7 @@ impl FixedTrie {
         Ok(Some(version))
     }
 
-    /// The node at which a path ends.
+    /// Returns the node at which a path ends.
     fn end_of(&self, pages: &mut impl PageReader, path: &[u8]) -> WalkResult<Option<RecordId>> {
         let mut at = self.root;
         for index in 0..self.symbols.count(path.len()) {
@@ -101,7 +108,7 @@ impl FixedTrie {
         Ok(Some(at))
     }
 
-    /// The nodes along a path, the root first, as far as there are any.
+    /// Returns the existing nodes along a path, the root first.
     fn trail(&self, pages: &mut impl PageReader, path: &[u8]) -> WalkResult<Vec<RecordId>> {
         let mut trail = vec![self.root];
         let mut at = self.root;
@@ -113,7 +120,7 @@ impl FixedTrie {
         Ok(trail)
     }
 
-    /// Sets the value of a key; true if it had none.
+    /// Sets the value of a key. Returns true if it had none.
     pub(super) fn set(
         &self,
         writer: &mut PageWriter<'_>,
@@ -135,12 +142,12 @@ impl FixedTrie {
         self.put(writer, end, version, value)
     }
 
-    /// Whether a trail goes to the end of its path.
+    /// Returns whether a trail reaches the end of its path.
     fn is_whole(&self, trail: &[RecordId], path: &[u8]) -> bool {
         trail.len() == 1 + self.symbols.count(path.len())
     }
 
-    /// Makes the nodes between a trail's last one and the node at which the path is to end.
+    /// Allocates the nodes between a trail's last one and the node `end` at which the path ends.
     fn lead_to(
         &self,
         writer: &mut PageWriter<'_>,
@@ -158,7 +165,7 @@ impl FixedTrie {
         self.set_child(writer, trail[last], self.symbols.at(path, last), Some(below))
     }
 
-    /// Writes a value into a node, the version last (section 5); true if there was none.
+    /// Writes a value into a node, the version last (section 5). Returns true if it had none.
     pub(in crate::trie) fn put(
         &self,
         writer: &mut PageWriter<'_>,
@@ -174,7 +181,8 @@ impl FixedTrie {
         Ok(is_new)
     }
 
-    /// Removes a key; false if it has no value. Nodes that nothing needs any more become free.
+    /// Removes a key and frees the nodes that are no longer needed. Returns false if it has no
+    /// value.
     pub(super) fn remove(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         if let Some(hashing) = &self.hashing {
             return self.hashed(hashing).remove(writer, key);
@@ -191,7 +199,7 @@ impl FixedTrie {
         Ok(true)
     }
 
-    /// Gives the nodes at the end of a trail back that have neither a value nor a child.
+    /// Frees the nodes at the end of a trail that have neither a value nor a child.
     fn prune(&self, writer: &mut PageWriter<'_>, trail: &[RecordId], path: &[u8]) -> WalkResult<()> {
         for depth in (1..trail.len()).rev() {
             if self.node(writer, trail[depth])?.version() != 0 || self.has_child(writer, trail[depth])? {
@@ -203,34 +211,34 @@ impl FixedTrie {
         Ok(())
     }
 
-    /// The keys of a portion, in order.
+    /// Returns the keys of a range in order.
     pub(super) fn collect(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
-        walk::collect(self, pages, portion)
+        walk::collect(self, pages, request)
     }
 
-    /// The keys of a portion, in the trie's own order.
+    /// Returns the keys of a range in the trie's own order.
     pub(super) fn walk(
         &self,
         pages: &mut impl PageReader,
-        portion: &ScanRequest<'_>,
+        request: &ScanRequest<'_>,
     ) -> WalkResult<ScanEntries> {
         match &self.hashing {
-            None => self.collect(pages, portion),
-            Some(hashing) => self.hashed(hashing).collect(pages, portion),
+            None => self.collect(pages, request),
+            Some(hashing) => self.hashed(hashing).collect(pages, request),
         }
     }
 
-    /// Looks at all of the trie.
+    /// Checks the whole trie.
     pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
         check::check(self, pages)
     }
 }
 
-/// The version and the value of a node.
+/// Returns the version and the value of a node.
 fn value_of(node: node::FixedNode<'_>) -> Option<(u64, i32)> {
     let version = match node.version() {
         0 => return None,
@@ -240,7 +248,7 @@ fn value_of(node: node::FixedNode<'_>) -> Option<(u64, i32)> {
     Some((version, node.value()))
 }
 
-/// The integer that a value is: as it is written, it is read again.
+/// Parses an integer in the form in which it would be returned.
 fn integer(value: &[u8]) -> Result<i32> {
     let number = str::from_utf8(value).ok().and_then(|text| text.parse::<i32>().ok());
     let number = number.filter(|number| number.to_string().as_bytes() == value);

@@ -1,9 +1,9 @@
-//! Nodes: bytes of one length each.
+//! Nodes of one length.
 //!
 //! ```text
-//!   array of n   │ value 4 │ version 4 │ n pointers                                      8 + 8n bytes
-//!   list of k    │ value 4 │ version 4 │ next 8 │ k pointers │ k characters              16 + 9k bytes
-//!   free         │ next free one 8 │ zeros
+//!   array of n   │ value 4 │ version 4 │ n pointers                                  8 + 8n bytes
+//!   list of k    │ value 4 │ version 4 │ next 8 │ k pointers │ k characters          16 + 9k bytes
+//!   free         │ next free node 8 │ zeros
 //! ```
 //!
 //! Source: sections 3.1 and 3.2.
@@ -15,21 +15,21 @@ use crate::record::{POINTER, RecordId};
 pub(super) const INVALID: u32 = u32::MAX;
 
 const VERSION: usize = 4;
-/// Where an array's pointers begin, or what comes before a list.
+/// The offset of an array's pointers, or of a list's next pointer.
 pub(super) const BODY: usize = 8;
 const LIST: usize = BODY + POINTER;
 
-/// How children are laid out.
+/// The layout of children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FixedLayout {
-    /// So many pointers.
+    /// This many pointers.
     Array(usize),
-    /// So many pointers and characters, and the node in which more of them are.
+    /// This many pointers and characters, and a pointer to the next node of the list.
     List(usize),
 }
 
 impl FixedLayout {
-    /// Bytes of a node.
+    /// Returns the bytes of a node.
     pub(super) const fn len(self) -> usize {
         match self {
             Self::Array(n) => BODY + POINTER * n,
@@ -38,7 +38,7 @@ impl FixedLayout {
     }
 }
 
-/// The bytes of a node, to be read.
+/// Read access to a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FixedNode<'p>(pub(super) &'p [u8]);
 
@@ -47,7 +47,7 @@ impl<'p> FixedNode<'p> {
         u32_at(self.0, 0).cast_signed()
     }
 
-    /// 0 if it has no value.
+    /// Returns the version, or 0 if the node has no value.
     pub(super) fn version(self) -> u32 {
         u32_at(self.0, VERSION)
     }
@@ -56,17 +56,17 @@ impl<'p> FixedNode<'p> {
         Some(RecordId::of(&self.0[at..at + POINTER])).filter(|id| *id != RecordId::NONE)
     }
 
-    /// The pointer of a symbol in an array.
+    /// Returns a symbol's pointer in an array.
     pub(super) fn in_array(self, symbol: u8) -> Option<RecordId> {
         self.pointer_at(BODY + POINTER * usize::from(symbol))
     }
 
-    /// The node in which a list goes on.
+    /// Returns the next node of a list.
     pub(super) fn next(self) -> Option<RecordId> {
         self.pointer_at(BODY)
     }
 
-    /// The children of a list of `k`, in this node.
+    /// Returns the children of a list of `k` that are in this node.
     pub(super) fn list(self, k: usize) -> impl DoubleEndedIterator<Item = (u8, RecordId)> + use<'p> {
         let characters = LIST + POINTER * k;
         (0..k).filter_map(move |at| Some((self.0[characters + at], self.pointer_at(LIST + POINTER * at)?)))
@@ -81,13 +81,13 @@ pub(super) fn set_version(node: &mut [u8], version: u32) {
     node[VERSION..BODY].copy_from_slice(&version.to_le_bytes());
 }
 
-/// Sets the pointer of a symbol in an array.
+/// Sets a symbol's pointer in an array.
 pub(super) fn set_in_array(node: &mut [u8], symbol: u8, child: Option<RecordId>) {
     let at = BODY + POINTER * usize::from(symbol);
     node[at..at + POINTER].copy_from_slice(&child.unwrap_or(RecordId::NONE).bytes());
 }
 
-/// A node without value and children.
+/// Returns a node without value and children.
 pub(super) fn empty(form: FixedLayout) -> Vec<u8> {
     let mut node = vec![0; form.len()];
     node[BODY..].copy_from_slice(&match form {
@@ -97,7 +97,8 @@ pub(super) fn empty(form: FixedLayout) -> Vec<u8> {
     node
 }
 
-/// What a node of a list of `k` has beside value and version: so many children at most, and where the list goes on.
+/// Encodes a list of at most `k` children and the pointer to the next node: all bytes behind value
+/// and version.
 pub(super) fn list_part(children: &[(u8, RecordId)], next: Option<RecordId>, k: usize) -> Vec<u8> {
     let mut part = Vec::with_capacity(FixedLayout::List(k).len() - BODY);
     part.extend(next.unwrap_or(RecordId::NONE).bytes());

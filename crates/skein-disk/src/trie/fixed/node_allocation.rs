@@ -1,7 +1,7 @@
-//! Making nodes, one after the other, and giving them back.
+//! Allocation of nodes, one behind the other, and the free list.
 //!
 //! ```text
-//!   first page, from 0   │ last page 4 │ nodes made there 4 │ first free node 8 │ zeros 8 │
+//!   first page, from 0   │ last page 4 │ nodes allocated there 4 │ first free node 8 │ zeros 8 │
 //! ```
 
 use super::super::core::damaged_record;
@@ -16,12 +16,12 @@ use crate::record::{BODY, POINTER, PageReader, RecordId, WalkResult, body};
 const STATE: usize = 24;
 const FREE: usize = 8;
 
-/// Where the next node is made.
+/// The state of the allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeAllocation {
-    /// The page that was made last.
+    /// The last page.
     pub(super) last: PageId,
-    /// Nodes that were made there.
+    /// Nodes that were allocated there.
     pub(super) made: usize,
     pub(super) free: Option<RecordId>,
 }
@@ -39,7 +39,7 @@ impl NodeAllocation {
     }
 }
 
-/// Makes the first page, with a root that has nothing.
+/// Makes the first page with an empty root.
 pub(crate) fn create(writer: &mut PageWriter<'_>, form: FixedLayout) -> Result<RecordId> {
     let page = writer.make(DiskPageKind::Nodes)?;
     let body = writer.page_mut(page)?.body_mut();
@@ -49,12 +49,12 @@ pub(crate) fn create(writer: &mut PageWriter<'_>, form: FixedLayout) -> Result<R
 }
 
 impl FixedTrie {
-    /// Where a page's nodes begin.
+    /// Returns the offset of a page's first node.
     fn begin(&self, page: PageId) -> usize {
         if page == self.root.page { STATE } else { 0 }
     }
 
-    /// Nodes that a page can have.
+    /// Returns how many nodes fit a page.
     pub(super) fn capacity(&self, page: PageId) -> usize {
         (BODY - self.begin(page)) / self.form.len()
     }
@@ -68,13 +68,13 @@ impl FixedTrie {
         Ok(start..start + self.form.len())
     }
 
-    /// The bytes of a node.
+    /// Returns the bytes of a node.
     pub(super) fn node<'p>(&self, pages: &'p mut impl PageReader, id: RecordId) -> WalkResult<FixedNode<'p>> {
         let range = self.range(id)?;
         Ok(FixedNode(&body(pages, id.page, DiskPageKind::Nodes)?[range]))
     }
 
-    /// The bytes of a node, to be changed.
+    /// Returns the bytes of a node for changing.
     pub(in crate::trie) fn node_mut<'w>(
         &self,
         writer: &'w mut PageWriter<'_>,
@@ -94,7 +94,7 @@ impl FixedTrie {
         Ok(())
     }
 
-    /// A node without value and children: a free one, or the next one of the last page.
+    /// Allocates an empty node: a free one, or the next one of the last page.
     pub(in crate::trie) fn make_node(&self, writer: &mut PageWriter<'_>) -> WalkResult<RecordId> {
         let mut state = self.state(writer)?;
         let id = if let Some(id) = state.free {
@@ -112,7 +112,7 @@ impl FixedTrie {
         Ok(id)
     }
 
-    /// The node after a free one in their list.
+    /// Returns the node behind a free node in the free list.
     pub(super) fn next_free(
         &self,
         pages: &mut impl PageReader,
@@ -122,7 +122,7 @@ impl FixedTrie {
         Ok(Some(RecordId::of(&node.0[..POINTER])).filter(|id| *id != RecordId::NONE))
     }
 
-    /// Gives a node back, to which no pointer leads any more.
+    /// Frees a node. No pointer may lead to it.
     pub(super) fn free_node(&self, writer: &mut PageWriter<'_>, id: RecordId) -> WalkResult<()> {
         if id == self.root {
             return Err(damaged_record(id, "a pointer leads to the root"));
@@ -135,7 +135,7 @@ impl FixedTrie {
     }
 }
 
-/// Whether the first page has room for a root, beside the allocation's state.
+/// Returns whether a root fits the first page beside the allocation's state.
 pub(crate) const fn fits(form: FixedLayout) -> bool {
     STATE + form.len() <= BODY
 }

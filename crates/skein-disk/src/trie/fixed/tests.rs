@@ -1,4 +1,5 @@
-//! What is the paper's layout's own; that these tries are maps, and survive crashes, `trie/tests` shows with the others.
+//! Tests of the paper's layout alone. `trie/tests` checks that these tries are maps and survive
+//! crashes, together with the other tries.
 
 use std::ops::Bound;
 
@@ -23,7 +24,7 @@ fn fixed(store: &TestTrie) -> &FixedTrie {
 }
 
 #[test]
-fn nodes_have_the_papers_length_and_lie_one_after_the_other() {
+fn nodes_have_the_papers_length_without_gaps() {
     for (shape, len) in [
         (TrieShape::FixedClassical { n: 4 }, 40),
         (TrieShape::FixedClassical { n: 16 }, 136),
@@ -44,7 +45,7 @@ fn nodes_have_the_papers_length_and_lie_one_after_the_other() {
     }
 }
 
-/// Figure 3: "HI" leads to value 5 with version 2, by way of two nodes below the root.
+/// Figure 3: "HI" leads to value 5 with version 2, through two nodes below the root.
 #[test]
 fn a_key_has_a_node_for_each_character() {
     let store = store(TrieShape::FixedLinked { k: 4 });
@@ -58,7 +59,7 @@ fn a_key_has_a_node_for_each_character() {
 }
 
 #[test]
-fn more_children_than_a_node_has_are_in_further_nodes_in_order() {
+fn children_continue_in_chained_nodes_in_order() {
     for k in [1, 2, 7, 255, 256] {
         let store = store(TrieShape::FixedLinked { k });
         let characters = || (0..=255_u8).map(|at| at.wrapping_mul(77));
@@ -82,7 +83,7 @@ fn more_children_than_a_node_has_are_in_further_nodes_in_order() {
 }
 
 #[test]
-fn nodes_of_removed_keys_are_used_again() {
+fn nodes_of_removed_keys_are_reused() {
     for shape in ALL {
         let store = store(shape);
         let key = |number: u64, round: u64| format!("n_view_{}", number + 1_000 * round).into_bytes();
@@ -133,7 +134,7 @@ fn values_other_than_small_integers_are_refused() {
 }
 
 #[test]
-fn keys_have_a_limit_that_is_told() {
+fn the_key_limit_is_reported() {
     for shape in ALL {
         let store = store(shape);
         let key = vec![b'k'; KEY_MOST];
@@ -141,7 +142,7 @@ fn keys_have_a_limit_that_is_told() {
         assert_eq!(store.get(&key).unwrap(), Some((1, b"1".to_vec())));
         let longer = vec![b'k'; KEY_MOST + 1];
         let error = store.set(&longer, 2, b"1").unwrap_err().to_string();
-        assert_eq!(error, "a key has 1025 bytes, and 1024 are the most; shorten it, or hash it");
+        assert_eq!(error, "a key has 1025 bytes, and the limit is 1024; shorten it, or hash it");
         assert_eq!((store.get(&longer).unwrap(), store.remove(&longer).unwrap()), (None, false));
         assert_eq!(store.check().keys, 1);
         assert!(store.remove(&key).unwrap());
@@ -152,7 +153,7 @@ fn keys_have_a_limit_that_is_told() {
 #[test]
 fn keys_of_one_hash_are_told_apart_by_their_bytes() {
     for n in [4, 16, 256] {
-        // No bit of a hash counts, so all are equal.
+        // No bit of a hash is used, so all hashes are equal.
         let store = TestTrie::new(TrieShape::FixedHash { n }, 500, 0);
         let key = |number: usize| format!("{number:0len$}", len = 1 + number * 13 % 400).into_bytes();
         for number in 0..60 {
@@ -219,7 +220,7 @@ fn parameters_that_do_not_fit_or_differ_are_refused() {
     }
 }
 
-/// Does something wrong to a trie, and says what its check finds.
+/// Damages a trie and returns what its check reports.
 fn found(store: &TestTrie, damage: impl Fn(&FixedTrie, &mut PageWriter<'_>, &[RecordId])) -> String {
     let mut writer = store.buffer.write();
     let trie = fixed(store);
@@ -227,13 +228,13 @@ fn found(store: &TestTrie, damage: impl Fn(&FixedTrie, &mut PageWriter<'_>, &[Re
     assert_eq!(trail.len(), 6);
     damage(trie, &mut writer, &trail);
     match trie.check(&mut writer).unwrap_err() {
-        WalkStop::Wrong(_, what) => what,
+        WalkStop::Damaged(_, what) => what,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn what_is_not_as_it_must_be_is_found() {
+fn violated_invariants_are_found() {
     let store = store(TrieShape::FixedLinked { k: 2 });
     for key in [&b"goose"[..], b"geese", b"gander", b"h"] {
         store.set(key, 1, b"1").unwrap();

@@ -1,6 +1,6 @@
-//! Keys in their order, both ways.
+//! Walks over keys in order, forward and backward.
 //!
-//! A key comes before those that go on from it, and its children are in the order of their symbols.
+//! A key precedes its extensions, and children are in the order of their symbols.
 
 use std::ops::Bound;
 
@@ -11,13 +11,14 @@ use super::super::walk::{GatheredEntries, ScanEntries, ScanRequest, WalkDirectio
 use super::{FixedTrie, KEY_MOST, value_of};
 use crate::record::{PageReader, RecordId, WalkResult};
 
-/// Where in a node a walk is: at the value, or at the child of a symbol; [`BEFORE`] or [`PAST`] both.
+/// The position of a walk in a node: at the value, or at the child of a symbol. [`BEFORE`] and
+/// [`PAST`] are both.
 type FixedWalkPosition = i16;
 const BEFORE: FixedWalkPosition = -2;
 const VALUE: FixedWalkPosition = -1;
 const PAST: FixedWalkPosition = 256;
 
-/// A node on the way.
+/// A node on the path of the walk.
 struct FixedWalkFrame {
     id: RecordId,
     /// Symbols that lead to it.
@@ -35,7 +36,7 @@ struct FixedTrieWalk<'t> {
 }
 
 impl FixedTrieWalk<'_> {
-    /// Where a walk through all of a node begins.
+    /// Returns the position where a walk through a whole node starts.
     fn start(&self) -> FixedWalkPosition {
         if self.direction == WalkDirection::Forward { BEFORE } else { PAST }
     }
@@ -47,7 +48,7 @@ impl FixedTrieWalk<'_> {
         }
         self.visited.note(id)?;
         let children = self.trie.children(pages, id)?;
-        self.trie.has_something(pages, id, &children)?;
+        self.trie.check_not_empty(pages, id, &children)?;
         self.stack.push(FixedWalkFrame { id, depth, children, at });
         Ok(())
     }
@@ -72,7 +73,7 @@ impl FixedTrieWalk<'_> {
         self.enter(pages, at, end)
     }
 
-    /// The next node at which a key may end; [`Walk::path`] leads there.
+    /// Returns the next node at which a key may end; [`FixedTrieWalk::path`] leads there.
     fn next(&mut self, pages: &mut impl PageReader) -> WalkResult<Option<RecordId>> {
         while let Some(frame) = self.stack.last_mut() {
             self.path.truncate(frame.depth);
@@ -94,7 +95,7 @@ impl FixedTrieWalk<'_> {
     }
 }
 
-/// What follows in a node: its value, or a child.
+/// Returns what follows a position in a node: its value (`None`) or a child.
 fn following(
     frame: &FixedWalkFrame,
     direction: WalkDirection,
@@ -114,15 +115,15 @@ fn following(
     }
 }
 
-/// The keys of a portion, in order.
+/// Returns the keys of a range in order.
 pub(super) fn collect(
     trie: &FixedTrie,
     pages: &mut impl PageReader,
-    portion: &ScanRequest<'_>,
+    request: &ScanRequest<'_>,
 ) -> WalkResult<ScanEntries> {
     let (path, stack, visited) = (SymbolPath::new(trie.symbols, 0), Vec::new(), VisitedRecords::default());
-    let mut walk = FixedTrieWalk { trie, direction: portion.direction, path, stack, visited };
-    match portion.near() {
+    let mut walk = FixedTrieWalk { trie, direction: request.direction, path, stack, visited };
+    match request.near() {
         Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
         Bound::Included(key) => walk.seek(pages, key, true)?,
         Bound::Excluded(key) => walk.seek(pages, key, false)?,
@@ -131,11 +132,11 @@ pub(super) fn collect(
     while let Some(id) = walk.next(pages)? {
         let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
         let key =
-            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, and no key ends there"))?;
-        if !gathered.takes(portion, key) {
+            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, but no key ends there"))?;
+        if !gathered.takes(request, key) {
             break;
         }
-        let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+        let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
         gathered.push(key, valid(version, key)?, value);
     }
     Ok(gathered.found)

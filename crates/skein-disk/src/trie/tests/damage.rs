@@ -10,7 +10,7 @@ fn keys() -> impl Iterator<Item = Vec<u8>> {
     (0..200_u32).map(|at| format!("key/{}/{}", at % 7, at * 37 % 200).into_bytes())
 }
 
-/// Does all that there is with a trie; what it gives does not matter, only that it gives something.
+/// Calls every operation of a trie. Only a panic or an endless loop would fail the test.
 fn use_all(store: &TestTrie) {
     for key in keys().step_by(13) {
         let _ = store.get(&key);
@@ -31,9 +31,10 @@ fn use_all(store: &TestTrie) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Pages whose checksum is right and whose bytes are not: only a fault of this program makes such, and it must not become a worse one.
+    /// Pages with correct checksums and arbitrary bytes. Only a bug of this program could write
+    /// them, and it must not cause worse.
     #[test]
-    fn pages_of_any_bytes_give_errors_and_no_panic(
+    fn pages_of_arbitrary_bytes_give_errors_and_no_panic(
         shape in 0_usize..17,
         damages in prop::collection::vec((any::<u32>(), 0_usize..4_080, any::<u8>()), 1..12),
         in_directory in any::<bool>(),
@@ -68,7 +69,7 @@ fn unreachable_and_shared_records_are_found() {
             crate::record::change(&mut writer, root.page, change).unwrap();
             store.trie.check(&mut writer).unwrap_err()
         };
-        let WalkStop::Wrong(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
+        let WalkStop::Damaged(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
             panic!()
         };
         assert!(page == root.page && what.contains("pointers lead to"), "{what}");
@@ -78,15 +79,15 @@ fn unreachable_and_shared_records_are_found() {
             let below = crate::trie::node::TrieNode::of(records.read().get(child.slot)?)?.children;
             let (_, twice) = below.iter().next().ok_or("its child has no child")?;
             let record = records.get_mut(child.slot)?;
-            crate::trie::node::rename_children(record, |old| (old != twice).then_some(twice))
+            crate::trie::node::replace_pointers(record, |old| (old != twice).then_some(twice))
         });
-        let WalkStop::Wrong(_, what) = found else { panic!() };
+        let WalkStop::Damaged(_, what) = found else { panic!() };
         assert!(what.contains("two pointers lead to it"), "{what}");
     }
 }
 
 #[test]
-fn pages_of_a_value_that_form_a_ring_are_found() {
+fn a_ring_of_value_pages_is_found() {
     let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"key", 1, &vec![5; 20_000]).unwrap();
     let pages: Vec<PageId> = (0..store.buffer.ids_in_use() as u32).map(PageId).collect();
@@ -96,27 +97,28 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
         .filter(|id| writer.page(*id).unwrap().kind() == Some(crate::page::DiskPageKind::Overflow))
         .collect();
     assert_eq!(chain.len(), 5);
-    // Each leads to the first one that was made, which is the last of the value.
+    // Each page leads to the one made first, which is the last of the value.
     for id in &chain {
         writer.page_mut(*id).unwrap().body_mut()[..4].copy_from_slice(&chain[0].0.to_le_bytes());
     }
-    let WalkStop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
-    assert_eq!(what, "the pages of a value lead back to it");
-    // A reader that finds them in memory says so, too, and one that has to read them.
+    let WalkStop::Damaged(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
+    assert_eq!(what, "the pages of a value form a ring at it");
+    // A reader reports the damage whether the pages are in memory or must be read.
     writer.publish().unwrap();
     let get = || store.buffer.read_with(|view| store.trie.get(&mut &*view, b"key")).unwrap_err().to_string();
-    assert!(get().contains("lead back to it"), "{}", get());
+    assert!(get().contains("form a ring at it"), "{}", get());
     store.checkpoint(1);
     for number in 0..200_u32 {
         store.set(&number.to_be_bytes(), 2, &[7; 900]).unwrap();
     }
-    assert!(get().contains("lead back to it"), "{}", get());
+    assert!(get().contains("form a ring at it"), "{}", get());
 }
 
-/// Incident: two values of a damaged file had the same pages, and one write gave both values back. Consequence: each page was given back twice, so that two new pages had one id,
-/// and keys that were whole got the bytes of others. Fix: a page that a write has given back is no page for the rest of it.
+/// Incident: two values of a damaged file had the same pages, and one write freed both values.
+/// Consequence: each page was freed twice, so two new pages had the same id, and intact keys got
+/// the bytes of others. Fix: a write errors if it accesses a page that it has freed.
 #[test]
-fn pages_that_two_values_have_are_given_back_once() {
+fn pages_shared_by_two_values_are_freed_once() {
     let store = TestTrie::new(SHAPES[0], 64, u128::MAX);
     store.set(b"a", 1, &vec![1; 9_000]).unwrap();
     store.set(b"b", 2, &vec![2; 9_000]).unwrap();
@@ -124,7 +126,7 @@ fn pages_that_two_values_have_are_given_back_once() {
     let mut writer = store.buffer.write();
     crate::record::change(&mut writer, root.page, |records| {
         let bytes = records.get_mut(root.slot)?;
-        // Length and first page, which end each of the leaves.
+        // Length and first page, at the end of each leaf.
         let ends: Vec<usize> = bytes
             .windows(4)
             .enumerate()
@@ -140,14 +142,15 @@ fn pages_that_two_values_have_are_given_back_once() {
     let mut writer = store.buffer.write();
     assert!(store.trie.remove(&mut writer, b"a").unwrap());
     let error = store.trie.remove(&mut writer, b"b").unwrap_err().to_string();
-    assert!(error.contains("it was given back, and is referred to"), "{error}");
+    assert!(error.contains("it was freed, but a pointer leads to it"), "{error}");
 }
 
-/// Incident: a walk that met a pointer to a page that is free waited for the page to be read, was told that there is none, took that for a write under way, and began anew.
-/// Consequence: with such a pointer in a page whose checksum is right, each read of a key below it went on for ever. Fix: if nothing was published since the walk began, the
-/// page is missing, and that is damage.
+/// Incident: a walk that met a pointer to a free page waited for the page to be read, was told that
+/// there is none, took that for a concurrent write, and restarted. Consequence: with such a pointer
+/// in a page with a correct checksum, each read of a key below it looped forever. Fix: if nothing
+/// was published since the walk began, the missing page is damage.
 #[test]
-fn a_pointer_to_a_free_page_is_damage_and_no_read_waits_for_it() {
+fn a_pointer_to_a_free_page_is_damage() {
     for shape in SHAPES.into_iter().chain(FIXED) {
         let store = TestTrie::new(shape, 64, u128::MAX);
         for key in keys() {

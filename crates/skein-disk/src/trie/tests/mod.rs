@@ -1,4 +1,5 @@
-//! Tries against a model, with a cache so small that every step evicts, and one by one.
+//! Tries against a model, with a cache so small that every step evicts, and tests of single
+//! operations.
 
 mod damage;
 mod model;
@@ -51,7 +52,7 @@ pub(super) struct TestTrie {
     pub(super) buffer: BufferManager,
     pub(super) catalog: Catalog,
     pub(super) trie: DiskTrie,
-    /// Bits of a hash that count.
+    /// The bits of a hash that are used.
     mask: u128,
 }
 
@@ -67,7 +68,7 @@ fn open(storage: &SimStorage, pages: usize) -> BufferManager {
     .unwrap()
 }
 
-/// A trie of this shape whose values are plain bytes.
+/// Returns the kind for a trie of this shape with plain bytes as values.
 pub(super) fn of_bytes(shape: TrieShape) -> TrieKind {
     TrieKind { shape, values: Values::Bytes }
 }
@@ -110,7 +111,7 @@ impl TestTrie {
         matches!(self.trie.nodes, TrieLayout::Fixed(_))
     }
 
-    /// A value of this length, or, where there are integers alone, one of those.
+    /// Returns a value of this length, or an integer if the trie keeps only integers.
     fn value(&self, version: u64, len: usize) -> Vec<u8> {
         if self.is_fixed() {
             (version as i32).wrapping_mul(i32::from(len as u8) - 100).to_string().into_bytes()
@@ -125,7 +126,7 @@ impl TestTrie {
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
-    /// Cuts the power, and opens the file again.
+    /// Cuts the power and opens the file again.
     fn crash(&mut self, seed: u64) {
         self.storage.reboot(seed);
         self.buffer = open(&self.storage, self.cache);
@@ -140,7 +141,7 @@ impl TestTrie {
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
         let found = self.buffer.read_with(|mut view| self.trie.get(&mut view, key));
         let version = self.buffer.read_with(|mut view| self.trie.version(&mut view, key));
-        // Where a long value is damaged, its version still is not.
+        // If a long value is damaged, its version is still intact.
         if let Ok(found) = &found {
             assert_eq!(version.unwrap(), found.as_ref().map(|found| found.0));
         }
@@ -171,28 +172,28 @@ impl TestTrie {
             WalkDirection::Forward => (from, Bound::Unbounded),
             WalkDirection::Backward => (Bound::Unbounded, from),
         };
-        let portion = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
-        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
+        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &request))?;
         Ok(found.entries)
     }
 
-    /// What keys have, asked for at once.
+    /// Looks up several keys at once.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<TestValue>> {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         self.buffer.read_with(|view| {
             bytes.clear();
             places.clear();
             places.resize(keys.len(), None);
-            self.trie.get_many(view, keys, &mut bytes, |which, came| {
-                assert_eq!(places[which].replace(came), None, "each key is told once");
+            self.trie.get_many(view, keys, &mut bytes, |which, value| {
+                assert_eq!(places[which].replace(value), None, "each key is reported once");
                 Ok(())
             })
         })?;
         let value = |(version, range): (u64, Range<usize>)| (version, bytes[range].to_vec());
-        Ok(places.into_iter().map(|came| came.expect("each key is told").map(value)).collect())
+        Ok(places.into_iter().map(|found| found.expect("each key is reported").map(value)).collect())
     }
 
-    /// All that the trie has; and that no page is in use besides.
+    /// Checks the trie, and that no other page is in use.
     pub(super) fn check(&self) -> TrieCensus {
         let census = self.buffer.read_with(|mut view| self.trie.check(&mut view)).unwrap();
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages + census.overflow_pages, "{census:?}");

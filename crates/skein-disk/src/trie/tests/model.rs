@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<TrieStep>> {
         3 => keys().prop_map(TrieStep::Get),
         3 => (prop::option::of(keys()), any::<bool>(), any::<bool>(), 0_usize..30)
             .prop_map(|(from, incl, back, limit)| TrieStep::Scan(from, incl, back, limit)),
-        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, ways)| TrieStep::Cursor(key, ways)),
+        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, directions)| TrieStep::Cursor(key, directions)),
         1 => Just(TrieStep::Checkpoint),
         1 => any::<u64>().prop_map(TrieStep::Crash),
     ];
@@ -65,22 +65,22 @@ fn expected(model: &TrieModel, from: Bound<&[u8]>, direction: WalkDirection, lim
     }
 }
 
-/// Steps both ways from a key; the model's position is the keys less than it.
-fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], ways: &[bool]) {
+/// Steps in both directions from a key. The model's position is the number of lesser keys.
+fn walk_cursor(cursor: &mut TrieCursor<'_>, model: &TrieModel, key: &[u8], directions: &[bool]) {
     let all: Vec<ScanEntry> = model.iter().map(entry).collect();
     let less = all.iter().filter(|entry| &entry.key[..] < key).count();
     assert_eq!(cursor.seek_back(key).unwrap(), all.iter().rfind(|entry| &entry.key[..] <= key).cloned());
     assert_eq!(cursor.seek(key).unwrap().as_ref(), all.get(less));
     // One more than the index, so that 0 is before the first key.
     let mut at = less + 1;
-    for forward in ways {
+    for forward in directions {
         let found = if *forward { cursor.next().unwrap() } else { cursor.prev().unwrap() };
         at = if *forward { (at + 1).min(all.len() + 1) } else { at.saturating_sub(1) };
         assert_eq!(found.as_ref(), at.checked_sub(1).and_then(|at| all.get(at)));
     }
 }
 
-/// Each key by itself, and all at once beside keys that are not there, some of them twice.
+/// Gets each key by itself, and all keys at once together with missing and repeated ones.
 fn get_all(store: &TestTrie, model: &TrieModel) {
     for (key, value) in model {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
@@ -99,7 +99,8 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
         version += 1;
         match step {
             TrieStep::Set(mut key, len) => {
-                // A write has all its pages in memory, and in the paper's layout a node for each symbol.
+                // A write has all its pages in memory, and the paper's layout has a node for each
+                // symbol.
                 key.truncate(if store.is_fixed() && shape.is_ordered() { 8 } else { usize::MAX });
                 let value = store.value(version, len);
                 let is_new = store.set(&key, version, &value).unwrap();
@@ -122,8 +123,8 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
                 let found = store.collect(from, direction, limit).unwrap();
                 assert_eq!(found, expected(&model, from, direction, limit));
             }
-            TrieStep::Cursor(key, ways) => {
-                walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &ways);
+            TrieStep::Cursor(key, directions) => {
+                walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &directions);
             }
             TrieStep::Checkpoint => {
                 store.checkpoint(version);
@@ -141,7 +142,7 @@ fn run(shape: TrieShape, steps: Vec<TrieStep>, cache: usize, mask: u128) {
         assert!(store.remove(key).unwrap());
     }
     let census = store.check();
-    // In the paper's layout pages stay, for the nodes to come.
+    // In the paper's layout pages are never freed.
     assert_eq!((census.keys, census.nodes, census.pages == 1 || store.is_fixed()), (0, 1, true));
 }
 

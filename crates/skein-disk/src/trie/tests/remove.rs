@@ -6,10 +6,11 @@ use crate::trie::core::{insert, replace};
 use crate::trie::decoded_node::DecodedNode;
 use crate::trie::value::{StoredValue, VersionedValue};
 
-/// The only keys of [`lay_out_scattered`], the one that is to be removed first.
+/// The only keys of [`lay_out_scattered`]; the test removes the first one.
 pub(crate) const SCATTERED: [&[u8]; 2] = [b"adx", b"as"];
 
-/// Gives a linked trie this layout, in which removing `adx` takes two nodes from page D, with a node of page E between them:
+/// Gives a linked trie this layout. Removing `adx` then takes two nodes from page D, with a node of
+/// page E between them:
 ///
 /// ```text
 ///   root ─a─► upper, in the root's page      ─d─► no value, in D  ─x─► value, in E
@@ -39,9 +40,11 @@ pub(crate) fn lay_out_scattered(writer: &mut PageWriter<'_>, trie: &DiskTrie, ve
     replace(writer, core.root, &above(vec![(b'a', upper)]).encode(core.layout)).unwrap();
 }
 
-/// Incident: a removal noted the pages that had lost a node and left out a page only if it was the one noted just before. The page of a node that was joined with its parent
-/// came to the front, also if it was noted already, two places behind. Consequence: it was tidied twice; the first time gave it back, the second time found no such page, and
-/// the removal was answered as damage of the file, each time anew: the key could not be removed. Fix: a page is noted once.
+/// Incident: a removal listed the pages that had lost a node, and skipped a page only if it was the
+/// last in the list. The page of a node that was merged with its parent was put at the front even
+/// if it was listed already, two places behind. Consequence: the page was tidied twice. The first
+/// time freed it; the second time found no such page and reported damage of the file, on each
+/// attempt, so the key could not be removed. Fix: a page is listed once.
 #[test]
 fn a_page_that_loses_two_nodes_is_tidied_once() {
     let store = TestTrie::new(TrieShape::Linked, 64, u128::MAX);

@@ -5,7 +5,7 @@ use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::{TestTrie, TrieShape, WalkDirection};
 
-/// Keys as programs have them, in no order: counters of articles, and paths of files.
+/// Returns realistic keys in random order: counters of articles, and paths of files.
 fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
     (0..count).map(move |at| {
         let id = at * 7_919 % count;
@@ -50,9 +50,10 @@ fn real_keys_take_few_bytes_and_few_pages_each() {
     }
 }
 
-/// Pages that are given up as keys go are few bytes apart: what is left takes no more than a fraction of what there was.
+/// Pages that are freed after removals are nearly empty: the remaining keys take only a fraction of
+/// the pages.
 #[test]
-fn what_is_left_after_most_keys_went_lies_in_few_pages() {
+fn keys_left_after_removals_lie_in_few_pages() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 2_000, u128::MAX);
         for (key, version) in real_keys(20_000).zip(0..) {
@@ -69,9 +70,10 @@ fn what_is_left_after_most_keys_went_lies_in_few_pages() {
     }
 }
 
-/// Random keys with values of up to a kilobyte in nodes, set, made longer and shorter, and removed: pages split and are given up over and over.
+/// Random keys with values of up to a kilobyte in nodes are set, extended, shortened and removed.
+/// Pages split and are freed again and again.
 #[test]
-fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
+fn random_writes_leave_pages_a_third_full() {
     for shape in [
         TrieShape::Linked,
         TrieShape::Classical { n: 256 },
@@ -107,10 +109,12 @@ fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
     }
 }
 
-/// Incident: pages that a write only read were read past the cache, and so did not come there. Consequence: under writes alone the pages on the way to all keys left
-/// the cache for good, and each write read them from the file: here two reads a write and not one. Fix: what a write has read comes to the cache with what it publishes.
+/// Incident: pages that a write only read were read without the cache and never moved there.
+/// Consequence: under writes alone the inner pages left the cache permanently, and each write read
+/// them from the file: here two reads per write instead of one. Fix: the pages that a write has
+/// read move to the cache when it is published.
 #[test]
-fn under_writes_alone_the_way_to_the_leaves_stays_in_the_cache() {
+fn writes_keep_the_path_to_the_leaves_in_the_cache() {
     const WRITES: u64 = 10_000;
     let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
     let store = TestTrie::new(TrieShape::Linked, 48, u128::MAX);
@@ -126,7 +130,7 @@ fn under_writes_alone_the_way_to_the_leaves_stays_in_the_cache() {
     assert!(misses < WRITES + WRITES / 20, "{misses} pages were read for {WRITES} writes");
 }
 
-/// Says that a test's threads can stop, also if it fails.
+/// Tells a test's threads to stop, even if the test fails.
 struct ScaleTestEnd<'d>(&'d AtomicBool);
 
 impl Drop for ScaleTestEnd<'_> {
@@ -141,7 +145,8 @@ fn key_of_group(at: u64) -> Vec<u8> {
     format!("key/{}/{at}", at % 3).into_bytes()
 }
 
-/// Puts a number into all keys of the group, in several pages; other keys come and go, so that nodes move.
+/// Sets all keys of the group, in several pages, to a number. Other keys are added and removed, so
+/// that nodes move.
 fn write_group(store: &TestTrie, number: u64) -> crate::Result<()> {
     let mut writer = store.buffer.write();
     let other = |number: u64| format!("key/{}/other {}", number % 3, number % 40).into_bytes();
@@ -170,7 +175,7 @@ fn read_group(store: &TestTrie) -> u64 {
     number
 }
 
-/// Looks at all keys; those of the group are as new as any.
+/// Scans all keys. Those of the group must have the same number.
 fn scan_group(store: &TestTrie) {
     if matches!(store.trie.shape(), TrieShape::Hash { .. }) {
         store.buffer.read_with(|mut view| store.trie.check(&mut view)).unwrap();

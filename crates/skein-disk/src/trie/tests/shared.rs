@@ -1,4 +1,5 @@
-//! Pages in which two pointers lead to one record, with checksums that are right: paths without end.
+//! Pages with correct checksums in which two pointers lead to one record, so that paths are
+//! endless.
 
 use std::ops::Bound;
 
@@ -17,9 +18,10 @@ use crate::trie::value::{StoredValue, VersionedValue};
 pub(crate) struct SharedLayers {
     /// Nodes below the root, one below the other.
     pub(crate) layers: usize,
-    /// Pages that they lie in, one after the other.
+    /// Pages of the nodes, one after the other.
     pub(crate) pages: usize,
-    /// Leaves of each, of 200 bytes. With more than ten of them a page has no room for another node. The last node has two at least, so that it is no leaf itself.
+    /// Leaves of each node, of 200 bytes. With more than ten, a page has no room for another node.
+    /// The last node has at least two, because otherwise it would be a leaf.
     pub(crate) leaves: u8,
 }
 
@@ -46,14 +48,15 @@ impl SharedLayers {
     }
 }
 
-/// Gives a hash trie, or another one, in the paper's layout two pointers from each layer to the next. The last one has a value, or, in a hash trie, a key without one.
+/// Gives a trie in the paper's layout two pointers from each layer to the next. The last layer has
+/// a value or, in a hash trie, a key without a value.
 fn lay_out_shared_fixed(writer: &mut PageWriter<'_>, trie: &DiskTrie, layers: usize, has_value: bool) {
     let TrieLayout::Fixed(fixed) = &trie.nodes else { panic!("{}", trie.shape()) };
     let last = fixed.make_node(writer).unwrap();
     if has_value {
         fixed.put(writer, last, 1, 5).unwrap();
     } else {
-        // A key of no bytes, and no other one behind it.
+        // An empty key, and no other one behind it.
         fixed.node_mut(writer, last).unwrap()[24..26].fill(0);
     }
     let root = fixed.root();
@@ -71,7 +74,7 @@ fn lead_twice(writer: &mut PageWriter<'_>, fixed: &FixedTrie, node: RecordId, be
     }
 }
 
-/// So few that a walk which takes all paths for keys ends. A hash has as many bytes.
+/// Few enough that a walk over all paths ends. A hash has as many bytes.
 const LAYERS: usize = 16;
 
 fn assert_named(found: crate::Result<Vec<ScanEntry>>) {
@@ -79,10 +82,12 @@ fn assert_named(found: crate::Result<Vec<ScanEntry>>) {
     assert!(error.contains("page ") && error.contains("two pointers lead to it"), "{error}");
 }
 
-/// Incident: a walk over pages in which two pointers lead from each node to the next took all paths for keys: 2^n of n nodes. Consequence: a scan or a dump of a damaged file
-/// went on without end, and a portion without bounds used up the memory. Fix: a walk notices a record that it has come to before, and names it.
+/// Incident: in a file in which two pointers lead from each node to the next, a walk took all paths
+/// for keys: 2^n keys from n nodes. Consequence: a scan or a dump of a damaged file did not end,
+/// and a scan without limits exhausted the memory. Fix: a walk notices a record that it has visited
+/// before, and names it.
 #[test]
-fn a_walk_names_a_record_that_two_pointers_lead_to() {
+fn a_walk_reports_a_shared_record() {
     for (shape, pages) in
         [(TrieShape::Linked, 1), (TrieShape::Linked, 16), (TrieShape::Classical { n: 256 }, 16)]
     {
@@ -91,37 +96,39 @@ fn a_walk_names_a_record_that_two_pointers_lead_to() {
         SharedLayers { layers: LAYERS, pages, leaves: 0 }.lay_out(&mut writer, &store.trie);
         writer.publish().unwrap();
         for direction in [WalkDirection::Forward, WalkDirection::Backward] {
-            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
+            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a request ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
     }
 }
 
 #[test]
-fn so_does_a_walk_in_the_papers_layout() {
+fn a_fixed_walk_reports_a_shared_record() {
     for shape in [TrieShape::FixedLinked { k: 12 }, TrieShape::FixedClassical { n: 256 }] {
         let store = TestTrie::new(shape, 64, u128::MAX);
         let mut writer = store.buffer.write();
         lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, true);
         writer.publish().unwrap();
         for direction in [WalkDirection::Forward, WalkDirection::Backward] {
-            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a portion ends");
+            assert_eq!(store.collect(Bound::Unbounded, direction, 100).unwrap().len(), 100, "a request ends");
             assert_named(store.collect(Bound::Unbounded, direction, usize::MAX));
         }
     }
 }
 
-/// Incident: a walk over a hash trie in the paper's layout skipped keys without a value. Consequence: where two pointers lead from each node to the next and the last one has
-/// a key without value, a portion of one key took all 2^128 paths. Fix: a key without a value is damage, as `check` has it.
+/// Incident: a walk over a hash trie in the paper's layout skipped keys without a value.
+/// Consequence: if two pointers lead from each node to the next and the last one has a key without
+/// a value, a scan for one key followed all 2^128 paths. Fix: a key without a value is damage, as
+/// in `check`.
 #[test]
-fn a_key_of_a_hash_that_has_no_value_is_damage() {
+fn a_hashed_key_without_a_value_is_damage() {
     let store = TestTrie::new(TrieShape::FixedHash { n: 256 }, 64, u128::MAX);
     let mut writer = store.buffer.write();
     lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, false);
     writer.publish().unwrap();
     let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-    let portion =
+    let request =
         super::ScanRequest { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
-    let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &portion)).unwrap_err();
+    let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &request)).unwrap_err();
     assert!(error.to_string().contains("it has a key and no value"), "{error}");
 }

@@ -48,7 +48,7 @@ fn keys_of_any_length_work() {
 }
 
 #[test]
-fn values_of_any_length_work_and_give_their_pages_back() {
+fn values_of_any_length_work_and_free_their_pages() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 8 }, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 64, u128::MAX);
         let value = |len: usize| -> Vec<u8> { (0..len).map(|at| (at * at / 7) as u8).collect() };
@@ -68,7 +68,8 @@ fn values_of_any_length_work_and_give_their_pages_back() {
     }
 }
 
-/// A node with a prefix and a value as long as can be and a child for each symbol, of which some were leaves within its record and had to leave it.
+/// A node with the longest prefix and value and a child for each symbol. Some children were leaves
+/// in its record and had to be moved out.
 #[test]
 fn a_node_that_has_all_that_it_can_fits_a_page() {
     for shape in [
@@ -88,7 +89,8 @@ fn a_node_that_has_all_that_it_can_fits_a_page() {
             model.insert(key, (version, value));
         };
         let at = |symbol: u8, end: &[u8]| [&[b'k'; 512][..], &[symbol], end].concat();
-        // Leaves first, as many as can be within; then what takes their room: the prefix, the value, pointers.
+        // First as many leaves as fit, then the parts that take their room: prefix, value,
+        // pointers.
         (0..40)
             .for_each(|symbol| set(at(symbol * 6, b"x"), symbol.into(), [3, 200, 20][symbol as usize % 3]));
         set(vec![b'k'; 512], 1 << 40, 1_024);
@@ -109,7 +111,7 @@ fn a_node_that_has_all_that_it_can_fits_a_page() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_and_changes_nothing() {
+fn too_long_keys_and_values_are_refused() {
     for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }] {
         let store = TestTrie::new(shape, 16, u128::MAX);
         store.set(b"key", 1, b"value").unwrap();
@@ -117,11 +119,11 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
         let error = store.set(&vec![1; KEY_MOST + 1], 2, b"").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a key has 65536 bytes, and 65535 are the most; shorten it, or hash it"
+            "a key has 65536 bytes, and the limit is 65535; shorten it, or hash it"
         );
         assert_eq!(store.get(&vec![1; KEY_MOST + 1]).unwrap(), None);
         assert!(!store.remove(&vec![1; KEY_MOST + 1]).unwrap());
-        // A write publishes its pages at once, so they have to be in memory together.
+        // A write publishes its pages at once, so they must be in memory together.
         let error = store.set(b"key", 2, &vec![1; 100_000]).unwrap_err();
         assert!(matches!(error, DiskError::WriteTooLarge { cache: 16, .. }), "{error}");
         assert_eq!(store.get(b"key").unwrap(), Some((1, b"value".to_vec())));
@@ -129,7 +131,8 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
     }
 }
 
-/// Section 5: a write that stopped between the value and its version. Pages are published whole, so that only a program of ours can leave one.
+/// Section 5: a write that stopped between the value and its version. Pages are published whole, so
+/// only a bug could leave one.
 #[test]
 fn an_interrupted_set_is_told_and_can_be_done_again() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }] {
@@ -138,13 +141,13 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         store.set(b"key\n", 2, b"value").unwrap();
         let mut writer = store.buffer.write();
         let TrieLayout::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
-        let way = match hashing {
-            Some(hashing) => hashing.way_to(core, &mut writer, b"key\n"),
+        let descent = match hashing {
+            Some(hashing) => hashing.descent_to(core, &mut writer, b"key\n"),
             None => core.find(&mut writer, b"key\n"),
         };
-        let way = way.unwrap();
-        let (id, leaf) = (way.last().id, way.leaf_symbol());
-        assert_eq!(way.end, DescentEnd::Here);
+        let descent = descent.unwrap();
+        let (id, leaf) = (descent.last().id, descent.leaf_symbol());
+        assert_eq!(descent.end, DescentEnd::Here);
         change(&mut writer, id.page, |records| set_writing(records.get_mut(id.slot)?, leaf, true)).unwrap();
         writer.publish().unwrap();
         let error = store.get(b"key\n").unwrap_err();
@@ -162,7 +165,7 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
 
 #[test]
 fn a_walk_in_portions_gives_every_key_once() {
-    // All keys of one hash, of sixteen, and of hashes of their own.
+    // All keys with one hash, with sixteen hashes, and with hashes of their own.
     let masks = [0, 15 << 124, u128::MAX];
     for (shape, mask) in SHAPES.into_iter().chain(FIXED).flat_map(|shape| masks.map(|mask| (shape, mask))) {
         let store = TestTrie::new(shape, 64, mask);
@@ -176,9 +179,9 @@ fn a_walk_in_portions_gives_every_key_once() {
             loop {
                 let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
                 let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-                let portion = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
-                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion)).unwrap();
-                // Keys of one hash may come together.
+                let request = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
+                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request)).unwrap();
+                // Keys with the same hash may be returned together.
                 assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
                 last = found.entries.last().map(|entry| entry.key.clone());
                 for entry in found.entries {
@@ -203,8 +206,8 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
         let store = TestTrie::new(shape, 64, u128::MAX);
         (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
         let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
-            let portion = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
-            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion))
+            let request = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
+            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request))
         };
         let all = Bound::Unbounded;
         let mut left: std::collections::BTreeSet<u8> = (0..50).collect();
@@ -230,7 +233,7 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
 }
 
 #[test]
-fn a_hash_trie_says_that_it_has_no_order() {
+fn a_hash_trie_reports_that_it_has_no_order() {
     let store = TestTrie::new(TrieShape::Hash { n: 16 }, 16, u128::MAX);
     store.set(b"key", 1, b"value").unwrap();
     let scan = store.collect(Bound::Unbounded, WalkDirection::Forward, 9).unwrap_err();
@@ -256,7 +259,7 @@ fn parameters_that_do_not_fit_or_differ_are_refused() {
     for shape in [TrieShape::Linked, TrieShape::Classical { n: 8 }, TrieShape::Hash { n: 16 }] {
         let error = open("it", shape).unwrap_err();
         assert!(error.contains("the trie `it` is a classical trie of 16 children"), "{error}");
-        assert!(error.contains(&format!("to be opened as {shape}")), "{error}");
+        assert!(error.contains(&format!("but was opened as {shape}")), "{error}");
     }
     assert!(open("", TrieShape::Linked).unwrap_err().contains("1 to 255 bytes"));
     assert!(open(&"x".repeat(256), TrieShape::Linked).is_err());
