@@ -8,7 +8,7 @@
 //! ```
 //! use std::ops::Bound;
 //!
-//! use skeindb::{Direction, Durability, Store, StoreOptions};
+//! use skeindb::{ScanDirection, Durability, Store, StoreOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("geese");
@@ -21,10 +21,10 @@
 //! assert_eq!(store.get(b"goose:grey")?, Some(b"Anser anser".to_vec()));
 //!
 //! // In order, from either end.
-//! let geese = store.prefix(b"goose:", Direction::Forward, 10);
+//! let geese = store.prefix(b"goose:", ScanDirection::Forward, 10);
 //! assert_eq!(geese[0].key, b"goose:bean");
 //! let upward = (Bound::Excluded(&b"goose:bean"[..]), Bound::Unbounded);
-//! assert_eq!(store.range(upward, Direction::Forward, 1)[0].key, b"goose:grey");
+//! assert_eq!(store.range(upward, ScanDirection::Forward, 1)[0].key, b"goose:grey");
 //!
 //! // Only if nobody was faster.
 //! let version = store.get_entry(b"goose:grey").expect("it was put").version;
