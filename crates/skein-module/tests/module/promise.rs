@@ -43,7 +43,7 @@ fn connect(nodes: &ModuleCluster) -> Cluster {
     Cluster::connect(&nodes.addresses(), ClusterOptions::default()).expect("a cluster")
 }
 
-fn names(cluster: &Cluster, bounds: RangeBounds<'_>, direction: Direction) -> Vec<Vec<u8>> {
+fn names(cluster: &Cluster, bounds: RangeBounds<'_>, direction: ScanDirection) -> Vec<Vec<u8>> {
     let mut scan = cluster.range(bounds, direction, Projection::Names).expect("a range");
     let mut names = Vec::new();
     while let Some(entry) = scan.next().expect("a range goes on") {
