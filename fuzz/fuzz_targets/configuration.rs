@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/skeindb/src/config/file.rs"]
 mod file;
 
-use file::{Value, parse};
+use file::{ConfigValue, parse};
 
 fuzz_target!(|text: &str| {
     skein_server::fuzzing::configure(text.as_bytes());
@@ -22,9 +22,9 @@ fuzz_target!(|text: &str| {
             let mut anew = String::new();
             for (at, entry) in entries.iter().enumerate() {
                 let value = match &entry.value {
-                    Value::Switch(on) => on.to_string(),
-                    Value::One(text) => quoted(text),
-                    Value::Many(texts) => {
+                    ConfigValue::Switch(on) => on.to_string(),
+                    ConfigValue::One(text) => quoted(text),
+                    ConfigValue::Many(texts) => {
                         format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","))
                     }
                 };
@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
                 assert_eq!(anew.lines().count(), at + 1);
             }
             let again = parse(&anew).expect("what was a file is one");
-            let said = |entries: &[file::Entry]| -> Vec<String> {
+            let said = |entries: &[file::ConfigEntry]| -> Vec<String> {
                 entries.iter().map(|entry| format!("{:?} {:?}", entry.key, entry.value)).collect()
             };
             assert_eq!(said(&entries), said(&again));
@@ -42,8 +42,8 @@ fuzz_target!(|text: &str| {
 
 /// A text as TOML.
 fn quoted(text: &str) -> String {
-    let escaped = text.chars().map(|c| {
-        if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\U{:08X}", u32::from(c)) }
-    });
+    let escaped = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\U{:08X}", u32::from(c)) });
     format!("\"{}\"", escaped.collect::<String>())
 }

@@ -9,9 +9,9 @@ pub const TRANSACTIONS: bool = true;
 
 /// A key or a field: few, so that commands meet, of lengths at which indexes change their ways.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub struct Name(u8);
+pub struct FuzzName(u8);
 
-impl Name {
+impl FuzzName {
     /// Its bytes.
     pub fn bytes(self) -> Vec<u8> {
         match self.0 % 12 {
@@ -30,7 +30,7 @@ impl Name {
 
 /// A value.
 #[derive(Debug, Clone, Arbitrary)]
-pub enum Text {
+pub enum FuzzText {
     /// A number as text.
     Number(i64),
     /// A number near the ends of what there is.
@@ -41,7 +41,7 @@ pub enum Text {
     Long(u16),
 }
 
-impl Text {
+impl FuzzText {
     /// Its bytes.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
@@ -56,7 +56,7 @@ impl Text {
 
 /// When SET sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Arbitrary)]
-pub enum When {
+pub enum SetCondition {
     /// Always.
     Always,
     /// With NX.
@@ -67,7 +67,7 @@ pub enum When {
 
 /// What SET does to the key's expiry.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub enum Until {
+pub enum SetExpiry {
     /// It goes.
     Never,
     /// KEEPTTL.
@@ -78,9 +78,9 @@ pub enum Until {
 
 /// A score, with one digit after the point at most.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub struct Score(i8);
+pub struct FuzzScore(i8);
 
-impl Score {
+impl FuzzScore {
     /// As a number.
     pub fn number(self) -> f64 {
         f64::from(self.0) / 2.0
@@ -90,38 +90,38 @@ impl Score {
 /// A command.
 #[derive(Debug, Clone, Arbitrary)]
 #[allow(missing_docs, reason = "they are the commands' names and arguments")]
-pub enum Call {
-    Set { key: Name, value: Text, when: When, get: bool, until: Until },
-    Get(Name),
-    GetDel(Name),
-    Append(Name, Text),
-    StrLen(Name),
-    IncrBy(Name, i64),
-    MSet((Name, Text), Vec<(Name, Text)>),
-    MGet(Name, Vec<Name>),
-    Del(Name, Vec<Name>),
-    Exists(Name, Vec<Name>),
-    Type(Name),
-    HSet(Name, (Name, Text), Vec<(Name, Text)>),
-    HGet(Name, Name),
-    HDel(Name, Name, Vec<Name>),
-    HIncrBy(Name, Name, i64),
-    HGetAll(Name),
-    HLen(Name),
-    PExpireAt(Name, i8),
-    PExpireTime(Name),
-    Persist(Name),
+pub enum FuzzCommand {
+    Set { key: FuzzName, value: FuzzText, when: SetCondition, get: bool, until: SetExpiry },
+    Get(FuzzName),
+    GetDel(FuzzName),
+    Append(FuzzName, FuzzText),
+    StrLen(FuzzName),
+    IncrBy(FuzzName, i64),
+    MSet((FuzzName, FuzzText), Vec<(FuzzName, FuzzText)>),
+    MGet(FuzzName, Vec<FuzzName>),
+    Del(FuzzName, Vec<FuzzName>),
+    Exists(FuzzName, Vec<FuzzName>),
+    Type(FuzzName),
+    HSet(FuzzName, (FuzzName, FuzzText), Vec<(FuzzName, FuzzText)>),
+    HGet(FuzzName, FuzzName),
+    HDel(FuzzName, FuzzName, Vec<FuzzName>),
+    HIncrBy(FuzzName, FuzzName, i64),
+    HGetAll(FuzzName),
+    HLen(FuzzName),
+    PExpireAt(FuzzName, i8),
+    PExpireTime(FuzzName),
+    Persist(FuzzName),
     DbSize,
-    Keys { above: Name, reverse: bool },
-    ZAdd(Name, (Score, Name), Vec<(Score, Name)>),
-    ZRem(Name, Name),
-    ZScore(Name, Name),
-    ZRank(Name, Name),
-    ZCard(Name),
-    ZRange(Name, i8, i8),
+    Keys { above: FuzzName, reverse: bool },
+    ZAdd(FuzzName, (FuzzScore, FuzzName), Vec<(FuzzScore, FuzzName)>),
+    ZRem(FuzzName, FuzzName),
+    ZScore(FuzzName, FuzzName),
+    ZRank(FuzzName, FuzzName),
+    ZCard(FuzzName),
+    ZRange(FuzzName, i8, i8),
 }
 
-impl Call {
+impl FuzzCommand {
     /// Whether the server has the command.
     pub fn is_there(&self) -> bool {
         let sorted_sets = matches!(
@@ -139,11 +139,11 @@ impl Call {
 
 /// A part of a sequence.
 #[derive(Debug, Clone, Arbitrary)]
-pub enum Step {
+pub enum FuzzStep {
     /// A command. Those that follow each other are sent as one pipeline.
-    Call(Call),
+    Call(FuzzCommand),
     /// Commands between MULTI and EXEC.
-    Atomic(Vec<Call>),
+    Atomic(Vec<FuzzCommand>),
     /// The clock goes on by so many milliseconds.
     Advance(u8),
 }

@@ -4,6 +4,6 @@ mod call;
 mod model;
 mod served;
 
-pub use call::{Call, Step};
-pub use model::Model;
-pub use served::Served;
+pub use call::{FuzzCommand, FuzzStep};
+pub use model::FuzzModel;
+pub use served::CheckedServer;

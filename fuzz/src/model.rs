@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::Call;
-use crate::call::{Name, Score, Text, Until, When};
+use crate::FuzzCommand;
+use crate::call::{FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
 
 /// A command's words.
-pub type Request = Vec<Vec<u8>>;
+pub type FuzzRequest = Vec<Vec<u8>>;
 
 /// What a key holds.
 #[derive(Debug, Clone)]
-enum Held {
+enum FuzzValue {
     Value(Vec<u8>),
     Columns(BTreeMap<Vec<u8>, Vec<u8>>),
     Members(BTreeMap<Vec<u8>, f64>),
@@ -18,15 +18,15 @@ enum Held {
 
 /// A key's row.
 #[derive(Debug, Clone)]
-struct Row {
-    held: Held,
+struct FuzzRow {
+    held: FuzzValue,
     until: Option<u64>,
 }
 
 /// All that a server holds.
 #[derive(Debug, Default)]
-pub struct Model {
-    rows: BTreeMap<Vec<u8>, Row>,
+pub struct FuzzModel {
+    rows: BTreeMap<Vec<u8>, FuzzRow>,
     now: u64,
 }
 
@@ -65,15 +65,15 @@ fn parse(text: &[u8]) -> Option<i64> {
     text.parse::<i64>().ok().filter(|number| number.to_string() == text)
 }
 
-fn words(name: &str, args: &[Vec<u8>]) -> Request {
+fn words(name: &str, args: &[Vec<u8>]) -> FuzzRequest {
     name.split(' ').map(|word| word.as_bytes().to_vec()).chain(args.iter().cloned()).collect()
 }
 
-fn names(first: Name, rest: &[Name]) -> Vec<Vec<u8>> {
-    std::iter::once(first).chain(rest.iter().copied()).map(Name::bytes).collect()
+fn names(first: FuzzName, rest: &[FuzzName]) -> Vec<Vec<u8>> {
+    std::iter::once(first).chain(rest.iter().copied()).map(FuzzName::bytes).collect()
 }
 
-fn pairs(first: &(Name, Text), rest: &[(Name, Text)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn pairs(first: &(FuzzName, FuzzText), rest: &[(FuzzName, FuzzText)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     std::iter::once(first).chain(rest).map(|(name, text)| (name.bytes(), text.bytes())).collect()
 }
 
@@ -82,9 +82,9 @@ fn flat(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
 }
 
 /// What a command answers, or the error.
-type Answer = Result<Vec<u8>, &'static [u8]>;
+type ModelAnswer = Result<Vec<u8>, &'static [u8]>;
 
-impl Model {
+impl FuzzModel {
     /// Nothing is there, and it is `now`.
     pub fn new(now: u64) -> Self {
         Self { rows: BTreeMap::new(), now }
@@ -97,34 +97,34 @@ impl Model {
     }
 
     /// The request, and its reply.
-    pub fn run(&mut self, call: &Call) -> (Request, Vec<u8>) {
+    pub fn run(&mut self, call: &FuzzCommand) -> (FuzzRequest, Vec<u8>) {
         let (request, answer) = self.answer(call);
         (request, answer.unwrap_or_else(<[u8]>::to_vec))
     }
 
-    fn answer(&mut self, call: &Call) -> (Request, Answer) {
+    fn answer(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            Call::Set { key, value, when, get, until } => {
+            FuzzCommand::Set { key, value, when, get, until } => {
                 self.set(key.bytes(), value.bytes(), *when, *get, *until)
             }
-            Call::Get(key) => (words("GET", &[key.bytes()]), self.value(&key.bytes()).map(maybe)),
-            Call::GetDel(key) => {
+            FuzzCommand::Get(key) => (words("GET", &[key.bytes()]), self.value(&key.bytes()).map(maybe)),
+            FuzzCommand::GetDel(key) => {
                 let answer = self.value(&key.bytes()).map(maybe);
                 if answer.is_ok() {
                     self.rows.remove(&key.bytes());
                 }
                 (words("GETDEL", &[key.bytes()]), answer)
             }
-            Call::Append(key, text) => {
+            FuzzCommand::Append(key, text) => {
                 let request = words("APPEND", &[key.bytes(), text.bytes()]);
                 let old = self.value(&key.bytes()).map(|old| old.cloned().unwrap_or_default());
                 (request, old.map(|old| count(self.put(key.bytes(), [old, text.bytes()].concat()))))
             }
-            Call::StrLen(key) => (
+            FuzzCommand::StrLen(key) => (
                 words("STRLEN", &[key.bytes()]),
                 self.value(&key.bytes()).map(|text| count(text.map_or(0, Vec::len))),
             ),
-            Call::IncrBy(key, by) => {
+            FuzzCommand::IncrBy(key, by) => {
                 let request = words("INCRBY", &[key.bytes(), by.to_string().into_bytes()]);
                 let old = self.value(&key.bytes()).map(|old| old.cloned());
                 let sum = old.and_then(|old| add(old.as_ref(), *by, NO_INTEGER));
@@ -136,42 +136,42 @@ impl Model {
                     }),
                 )
             }
-            Call::MSet(first, rest) => {
+            FuzzCommand::MSet(first, rest) => {
                 let pairs = pairs(first, rest);
                 let request = words("MSET", &flat(&pairs));
                 for (key, text) in pairs {
-                    self.rows.insert(key, Row { held: Held::Value(text), until: None });
+                    self.rows.insert(key, FuzzRow { held: FuzzValue::Value(text), until: None });
                 }
                 (request, Ok(OK.to_vec()))
             }
-            Call::MGet(first, rest) => {
+            FuzzCommand::MGet(first, rest) => {
                 let keys = names(*first, rest);
                 let found: Vec<_> =
                     keys.iter().map(|key| self.value(key).map_or(NIL.to_vec(), maybe)).collect();
                 (words("MGET", &keys), Ok(array(&found)))
             }
-            Call::Del(first, rest) => {
+            FuzzCommand::Del(first, rest) => {
                 let keys = names(*first, rest);
                 let removed = keys.iter().filter(|key| self.rows.remove(*key).is_some()).count();
                 (words("DEL", &keys), Ok(count(removed)))
             }
-            Call::Exists(first, rest) => {
+            FuzzCommand::Exists(first, rest) => {
                 let keys = names(*first, rest);
                 (
                     words("EXISTS", &keys),
                     Ok(count(keys.iter().filter(|key| self.rows.contains_key(*key)).count())),
                 )
             }
-            Call::Type(key) => {
+            FuzzCommand::Type(key) => {
                 let kind = match self.rows.get(&key.bytes()).map(|row| &row.held) {
                     None => "none",
-                    Some(Held::Value(_)) => "string",
-                    Some(Held::Columns(_)) => "hash",
-                    Some(Held::Members(_)) => "zset",
+                    Some(FuzzValue::Value(_)) => "string",
+                    Some(FuzzValue::Columns(_)) => "hash",
+                    Some(FuzzValue::Members(_)) => "zset",
                 };
                 (words("TYPE", &[key.bytes()]), Ok(format!("+{kind}\r\n").into_bytes()))
             }
-            Call::PExpireAt(key, after) => {
+            FuzzCommand::PExpireAt(key, after) => {
                 let at = self.now.saturating_add_signed(i64::from(*after));
                 let request = words("PEXPIREAT", &[key.bytes(), at.to_string().into_bytes()]);
                 let there = self.rows.get_mut(&key.bytes()).map(|row| row.until = Some(at)).is_some();
@@ -181,16 +181,16 @@ impl Model {
                 }
                 (request, Ok(count(usize::from(there))))
             }
-            Call::PExpireTime(key) => {
+            FuzzCommand::PExpireTime(key) => {
                 let answer = self.rows.get(&key.bytes()).map_or(-2, |row| row.until.map_or(-1, i128::from));
                 (words("PEXPIRETIME", &[key.bytes()]), Ok(integer(answer)))
             }
-            Call::Persist(key) => {
+            FuzzCommand::Persist(key) => {
                 let until = self.rows.get_mut(&key.bytes()).and_then(|row| row.until.take());
                 (words("PERSIST", &[key.bytes()]), Ok(count(usize::from(until.is_some()))))
             }
-            Call::DbSize => (words("DBSIZE", &[]), Ok(count(self.rows.len()))),
-            Call::Keys { above, reverse } => {
+            FuzzCommand::DbSize => (words("DBSIZE", &[]), Ok(count(self.rows.len()))),
+            FuzzCommand::Keys { above, reverse } => {
                 let above = above.bytes();
                 let mut found: Vec<_> = self.rows.range(above.clone()..).map(|(key, _)| bulk(key)).collect();
                 let bound = [b"[", &above[..]].concat();
@@ -205,9 +205,9 @@ impl Model {
         }
     }
 
-    fn answer_columns(&mut self, call: &Call) -> (Request, Answer) {
+    fn answer_columns(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            Call::HSet(key, first, rest) => {
+            FuzzCommand::HSet(key, first, rest) => {
                 let pairs = pairs(first, rest);
                 let request = words("HSET", &[vec![key.bytes()], flat(&pairs)].concat());
                 let answer = self.columns_to_change(key.bytes()).map(|columns| {
@@ -220,13 +220,13 @@ impl Model {
                 });
                 (request, answer)
             }
-            Call::HGet(key, field) => {
+            FuzzCommand::HGet(key, field) => {
                 let answer = self
                     .columns(&key.bytes())
                     .map(|columns| maybe(columns.and_then(|columns| columns.get(&field.bytes()))));
                 (words("HGET", &[key.bytes(), field.bytes()]), answer)
             }
-            Call::HDel(key, first, rest) => {
+            FuzzCommand::HDel(key, first, rest) => {
                 let fields = names(*first, rest);
                 let request = words("HDEL", &[vec![key.bytes()], fields.clone()].concat());
                 let removed = self.columns_to_change(key.bytes()).map(|columns| {
@@ -235,7 +235,7 @@ impl Model {
                 self.forget_if_empty(&key.bytes());
                 (request, removed)
             }
-            Call::HIncrBy(key, field, by) => {
+            FuzzCommand::HIncrBy(key, field, by) => {
                 let request = words("HINCRBY", &[key.bytes(), field.bytes(), by.to_string().into_bytes()]);
                 let answer = self.columns_to_change(key.bytes()).and_then(|columns| {
                     let sum = add(columns.get(&field.bytes()), *by, NO_HASH_INTEGER)?;
@@ -245,14 +245,14 @@ impl Model {
                 self.forget_if_empty(&key.bytes());
                 (request, answer)
             }
-            Call::HGetAll(key) => {
+            FuzzCommand::HGetAll(key) => {
                 let answer = self.columns(&key.bytes()).map(|columns| {
                     let pairs = columns.into_iter().flatten();
                     array(&pairs.flat_map(|(name, text)| [bulk(name), bulk(text)]).collect::<Vec<_>>())
                 });
                 (words("HGETALL", &[key.bytes()]), answer)
             }
-            Call::HLen(key) => {
+            FuzzCommand::HLen(key) => {
                 let answer =
                     self.columns(&key.bytes()).map(|columns| count(columns.map_or(0, BTreeMap::len)));
                 (words("HLEN", &[key.bytes()]), answer)
@@ -261,9 +261,9 @@ impl Model {
         }
     }
 
-    fn answer_members(&mut self, call: &Call) -> (Request, Answer) {
+    fn answer_members(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            Call::ZAdd(key, first, rest) => {
+            FuzzCommand::ZAdd(key, first, rest) => {
                 let all: Vec<_> =
                     std::iter::once(first).chain(rest).map(|(score, name)| (*score, name.bytes())).collect();
                 let args = all
@@ -279,7 +279,7 @@ impl Model {
                 });
                 (request, answer)
             }
-            Call::ZRem(key, member) => {
+            FuzzCommand::ZRem(key, member) => {
                 let removed =
                     self.members_to_change(key.bytes()).map(|members| members.remove(&member.bytes()));
                 self.forget_if_empty(&key.bytes());
@@ -288,7 +288,7 @@ impl Model {
                     removed.map(|removed| count(usize::from(removed.is_some()))),
                 )
             }
-            Call::ZScore(key, member) => {
+            FuzzCommand::ZScore(key, member) => {
                 let score = self
                     .order(&key.bytes())
                     .map(|order| order.into_iter().find(|(_, name)| *name == member.bytes()));
@@ -298,7 +298,7 @@ impl Model {
                     score.map(|score| score.map_or(NIL.to_vec(), text)),
                 )
             }
-            Call::ZRank(key, member) => {
+            FuzzCommand::ZRank(key, member) => {
                 let rank = self
                     .order(&key.bytes())
                     .map(|order| order.iter().position(|(_, name)| *name == member.bytes()));
@@ -307,10 +307,10 @@ impl Model {
                     rank.map(|rank| rank.map_or(NIL.to_vec(), count)),
                 )
             }
-            Call::ZCard(key) => {
+            FuzzCommand::ZCard(key) => {
                 (words("ZCARD", &[key.bytes()]), self.order(&key.bytes()).map(|order| count(order.len())))
             }
-            Call::ZRange(key, from, to) => {
+            FuzzCommand::ZRange(key, from, to) => {
                 let ends = [from, to].map(|end| end.to_string().into_bytes());
                 let answer = self.order(&key.bytes()).map(|order| {
                     let place =
@@ -340,24 +340,24 @@ impl Model {
         &mut self,
         key: Vec<u8>,
         value: Vec<u8>,
-        when: When,
+        when: SetCondition,
         get: bool,
-        until: Until,
-    ) -> (Request, Answer) {
+        until: SetExpiry,
+    ) -> (FuzzRequest, ModelAnswer) {
         let mut request = words("SET", &[key.clone(), value.clone()]);
         request.extend(match when {
-            When::Always => None,
-            When::Absent => Some(b"NX".to_vec()),
-            When::Present => Some(b"XX".to_vec()),
+            SetCondition::Always => None,
+            SetCondition::Absent => Some(b"NX".to_vec()),
+            SetCondition::Present => Some(b"XX".to_vec()),
         });
         request.extend(get.then(|| b"GET".to_vec()));
         let until = match until {
-            Until::Never => None,
-            Until::Keep => {
+            SetExpiry::Never => None,
+            SetExpiry::Keep => {
                 request.push(b"KEEPTTL".to_vec());
                 self.rows.get(&key).and_then(|row| row.until)
             }
-            Until::After(millis) => {
+            SetExpiry::After(millis) => {
                 let at = self.now + u64::from(millis);
                 request.extend([b"PXAT".to_vec(), at.to_string().into_bytes()]);
                 Some(at)
@@ -369,9 +369,9 @@ impl Model {
             Err(_) => None,
         };
         let there = self.rows.contains_key(&key);
-        let sets = when == When::Always || there == (when == When::Present);
+        let sets = when == SetCondition::Always || there == (when == SetCondition::Present);
         if sets {
-            self.rows.insert(key, Row { held: Held::Value(value), until });
+            self.rows.insert(key, FuzzRow { held: FuzzValue::Value(value), until });
             self.advance_to(self.now);
         }
         let answer = if get {
@@ -388,14 +388,14 @@ impl Model {
     fn put(&mut self, key: Vec<u8>, text: Vec<u8>) -> usize {
         let len = text.len();
         let until = self.rows.get(&key).and_then(|row| row.until);
-        self.rows.insert(key, Row { held: Held::Value(text), until });
+        self.rows.insert(key, FuzzRow { held: FuzzValue::Value(text), until });
         len
     }
 
     fn value(&self, key: &[u8]) -> Result<Option<&Vec<u8>>, &'static [u8]> {
         match self.rows.get(key).map(|row| &row.held) {
             None => Ok(None),
-            Some(Held::Value(text)) => Ok(Some(text)),
+            Some(FuzzValue::Value(text)) => Ok(Some(text)),
             Some(_) => Err(WRONG_TYPE),
         }
     }
@@ -403,34 +403,40 @@ impl Model {
     fn columns(&self, key: &[u8]) -> Result<Option<&BTreeMap<Vec<u8>, Vec<u8>>>, &'static [u8]> {
         match self.rows.get(key).map(|row| &row.held) {
             None => Ok(None),
-            Some(Held::Columns(columns)) => Ok(Some(columns)),
+            Some(FuzzValue::Columns(columns)) => Ok(Some(columns)),
             Some(_) => Err(WRONG_TYPE),
         }
     }
 
     /// The columns of a key, which is made without any; see [`forget_if_empty`](Self::forget_if_empty).
     fn columns_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, Vec<u8>>, &'static [u8]> {
-        let row = self.rows.entry(key).or_insert(Row { held: Held::Columns(BTreeMap::new()), until: None });
+        let row = self
+            .rows
+            .entry(key)
+            .or_insert(FuzzRow { held: FuzzValue::Columns(BTreeMap::new()), until: None });
         match &mut row.held {
-            Held::Columns(columns) => Ok(columns),
+            FuzzValue::Columns(columns) => Ok(columns),
             _ => Err(WRONG_TYPE),
         }
     }
 
     /// Likewise members.
     fn members_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, f64>, &'static [u8]> {
-        let row = self.rows.entry(key).or_insert(Row { held: Held::Members(BTreeMap::new()), until: None });
+        let row = self
+            .rows
+            .entry(key)
+            .or_insert(FuzzRow { held: FuzzValue::Members(BTreeMap::new()), until: None });
         match &mut row.held {
-            Held::Members(members) => Ok(members),
+            FuzzValue::Members(members) => Ok(members),
             _ => Err(WRONG_TYPE),
         }
     }
 
     fn forget_if_empty(&mut self, key: &[u8]) {
         let empty = match self.rows.get(key).map(|row| &row.held) {
-            Some(Held::Columns(columns)) => columns.is_empty(),
-            Some(Held::Members(members)) => members.is_empty(),
-            Some(Held::Value(_)) | None => false,
+            Some(FuzzValue::Columns(columns)) => columns.is_empty(),
+            Some(FuzzValue::Members(members)) => members.is_empty(),
+            Some(FuzzValue::Value(_)) | None => false,
         };
         if empty {
             self.rows.remove(key);
@@ -441,7 +447,7 @@ impl Model {
     fn order(&self, key: &[u8]) -> Result<Vec<(f64, Vec<u8>)>, &'static [u8]> {
         match self.rows.get(key).map(|row| &row.held) {
             None => Ok(Vec::new()),
-            Some(Held::Members(members)) => {
+            Some(FuzzValue::Members(members)) => {
                 let mut order: Vec<_> = members.iter().map(|(name, score)| (*score, name.clone())).collect();
                 order.sort_by(|(score, name), (other, after)| score.total_cmp(other).then(name.cmp(after)));
                 Ok(order)
@@ -452,7 +458,7 @@ impl Model {
 }
 
 /// The score; there is one zero.
-fn positive(score: Score) -> f64 {
+fn positive(score: FuzzScore) -> f64 {
     score.number() + 0.0
 }
 

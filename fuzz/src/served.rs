@@ -5,27 +5,27 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use skein_server::{Server, ServerOptions};
-use skein_store::{Clock, Durability, Store, StoreOptions};
+use skein_store::{Durability, ExpiryClock, Store, StoreOptions};
 
 use crate::call::TRANSACTIONS;
-use crate::model::{Request, array};
-use crate::{Model, Step};
+use crate::model::{FuzzRequest, array};
+use crate::{FuzzModel, FuzzStep};
 
 /// A server that is held to the model.
-pub struct Served {
+pub struct CheckedServer {
     client: TcpStream,
-    clock: Clock,
+    clock: ExpiryClock,
     // Serves until the process ends.
     _server: Server,
 }
 
-impl Served {
+impl CheckedServer {
     /// Starts one.
     ///
     /// # Panics
     /// If it cannot.
     pub fn start() -> Self {
-        let clock = Clock::manual(1_700_000_000_000);
+        let clock = ExpiryClock::manual(1_700_000_000_000);
         // Nothing is logged, so the folder is of no use once the store is open.
         let folder = tempfile::tempdir().expect("a folder");
         let options = StoreOptions {
@@ -48,13 +48,13 @@ impl Served {
     ///
     /// # Panics
     /// If a reply is not the model's.
-    pub fn check(&mut self, steps: &[Step]) {
-        let mut model = Model::new(self.clock.now());
+    pub fn check(&mut self, steps: &[FuzzStep]) {
+        let mut model = FuzzModel::new(self.clock.now());
         let mut pipeline = vec![(vec![b"FLUSHALL".to_vec()], b"+OK\r\n".to_vec())];
         for step in steps {
             match step {
-                Step::Call(call) if call.is_there() => pipeline.push(model.run(call)),
-                Step::Atomic(calls) if TRANSACTIONS => {
+                FuzzStep::Call(call) if call.is_there() => pipeline.push(model.run(call)),
+                FuzzStep::Atomic(calls) if TRANSACTIONS => {
                     let calls: Vec<_> =
                         calls.iter().filter(|call| call.is_there()).map(|call| model.run(call)).collect();
                     pipeline.push((vec![b"MULTI".to_vec()], b"+OK\r\n".to_vec()));
@@ -62,19 +62,19 @@ impl Served {
                     pipeline.extend(calls.into_iter().map(|(request, _)| (request, b"+QUEUED\r\n".to_vec())));
                     pipeline.push((vec![b"EXEC".to_vec()], array(&replies)));
                 }
-                Step::Advance(millis) => {
+                FuzzStep::Advance(millis) => {
                     self.exchange(&std::mem::take(&mut pipeline));
                     self.clock.advance(Duration::from_millis(u64::from(*millis)));
                     model.advance_to(self.clock.now());
                 }
-                Step::Call(_) | Step::Atomic(_) => {}
+                FuzzStep::Call(_) | FuzzStep::Atomic(_) => {}
             }
         }
         self.exchange(&pipeline);
     }
 
     /// Sends the requests at once, and compares what comes back.
-    fn exchange(&mut self, pipeline: &[(Request, Vec<u8>)]) {
+    fn exchange(&mut self, pipeline: &[(FuzzRequest, Vec<u8>)]) {
         let mut sent = Vec::new();
         for (request, _) in pipeline {
             let words: Vec<_> = request.iter().map(|word| crate::model::bulk(word)).collect();
@@ -89,7 +89,7 @@ impl Served {
         self.expect(&vec![b"PING".to_vec()], b"+PONG\r\n");
     }
 
-    fn expect(&mut self, request: &Request, expected: &[u8]) {
+    fn expect(&mut self, request: &FuzzRequest, expected: &[u8]) {
         let mut got = Vec::new();
         while got.len() < expected.len() && expected.starts_with(&got) {
             let mut piece = vec![0; expected.len() - got.len()];

@@ -17,7 +17,7 @@ const PORTION: usize = 64 << 10;
 /// One part of a reply. `T` is the part's text, or the length of that text. An aggregate carries
 /// the number of parts that follow it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Part<T> {
+pub enum ReplyPart<T> {
     Bulk(T),
     /// A simple string: one line of text.
     Status(T),
@@ -32,46 +32,46 @@ pub enum Part<T> {
     Set(usize),
 }
 
-impl<T> Part<T> {
-    fn map<U>(self, text: impl FnOnce(T) -> U) -> Part<U> {
+impl<T> ReplyPart<T> {
+    fn map<U>(self, text: impl FnOnce(T) -> U) -> ReplyPart<U> {
         match self {
-            Self::Bulk(bytes) => Part::Bulk(text(bytes)),
-            Self::Status(line) => Part::Status(text(line)),
-            Self::Error(line) => Part::Error(text(line)),
-            Self::Integer(number) => Part::Integer(number),
-            Self::Double(number) => Part::Double(number),
-            Self::Null => Part::Null,
-            Self::NullArray => Part::NullArray,
-            Self::Array(len) => Part::Array(len),
-            Self::Map(len) => Part::Map(len),
-            Self::Set(len) => Part::Set(len),
+            Self::Bulk(bytes) => ReplyPart::Bulk(text(bytes)),
+            Self::Status(line) => ReplyPart::Status(text(line)),
+            Self::Error(line) => ReplyPart::Error(text(line)),
+            Self::Integer(number) => ReplyPart::Integer(number),
+            Self::Double(number) => ReplyPart::Double(number),
+            Self::Null => ReplyPart::Null,
+            Self::NullArray => ReplyPart::NullArray,
+            Self::Array(len) => ReplyPart::Array(len),
+            Self::Map(len) => ReplyPart::Map(len),
+            Self::Set(len) => ReplyPart::Set(len),
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct Portion {
-    parts: Vec<Part<usize>>,
+struct ReplySlice {
+    parts: Vec<ReplyPart<usize>>,
     /// The texts of all parts, one after the other.
     bytes: Vec<u8>,
 }
 
 /// A collected reply; see the module's head.
 #[derive(Debug, Default)]
-pub struct Answer {
-    portions: VecDeque<Portion>,
+pub struct CollectedReply {
+    portions: VecDeque<ReplySlice>,
     len: usize,
 }
 
-impl Answer {
+impl CollectedReply {
     /// Appends a part.
-    pub fn push(&mut self, part: Part<&[u8]>) {
+    pub fn push(&mut self, part: ReplyPart<&[u8]>) {
         if self
             .portions
             .back()
-            .is_none_or(|last| last.bytes.len() + last.parts.len() * size_of::<Part<usize>>() > PORTION)
+            .is_none_or(|last| last.bytes.len() + last.parts.len() * size_of::<ReplyPart<usize>>() > PORTION)
         {
-            self.portions.push_back(Portion::default());
+            self.portions.push_back(ReplySlice::default());
         }
         let portion = self.portions.back_mut().expect("one was pushed if there was none");
         let begin = portion.bytes.len();
@@ -79,12 +79,12 @@ impl Answer {
             portion.bytes.extend_from_slice(text);
             text.len()
         }));
-        self.len += size_of::<Part<usize>>() + portion.bytes.len() - begin;
+        self.len += size_of::<ReplyPart<usize>>() + portion.bytes.len() - begin;
     }
 
     /// Inserts a part in front of all others.
-    pub fn push_front(&mut self, part: Part<&[u8]>) {
-        let mut front = Answer::default();
+    pub fn push_front(&mut self, part: ReplyPart<&[u8]>) {
+        let mut front = CollectedReply::default();
         front.push(part);
         self.len += front.len;
         self.portions.extend(front.portions.drain(..));
@@ -111,7 +111,7 @@ impl Answer {
     }
 }
 
-impl Portion {
+impl ReplySlice {
     fn give(self, ctx: Ctx<'_>) {
         let (to, mut rest) = (ctx.raw(), &self.bytes[..]);
         let mut take = |len: usize| {
@@ -123,22 +123,22 @@ impl Portion {
             // SAFETY: a live context; a text ends with a zero byte if the server needs one.
             unsafe {
                 match part {
-                    Part::Bulk(len) => {
+                    ReplyPart::Bulk(len) => {
                         server!(RedisModule_ReplyWithStringBuffer(to, take(len).as_ptr().cast(), len))
                     }
-                    Part::Status(len) => {
+                    ReplyPart::Status(len) => {
                         server!(RedisModule_ReplyWithSimpleString(to, ended(take(len)).as_ptr().cast()))
                     }
-                    Part::Error(len) => {
+                    ReplyPart::Error(len) => {
                         server!(RedisModule_ReplyWithError(to, ended(take(len)).as_ptr().cast()))
                     }
-                    Part::Integer(number) => server!(RedisModule_ReplyWithLongLong(to, number)),
-                    Part::Double(number) => server!(RedisModule_ReplyWithDouble(to, number)),
-                    Part::Null => server!(RedisModule_ReplyWithNull(to)),
-                    Part::NullArray => server!(RedisModule_ReplyWithNullArray(to)),
-                    Part::Array(len) => server!(RedisModule_ReplyWithArray(to, count(len))),
-                    Part::Map(len) => server!(RedisModule_ReplyWithMap(to, count(len))),
-                    Part::Set(len) => server!(RedisModule_ReplyWithSet(to, count(len))),
+                    ReplyPart::Integer(number) => server!(RedisModule_ReplyWithLongLong(to, number)),
+                    ReplyPart::Double(number) => server!(RedisModule_ReplyWithDouble(to, number)),
+                    ReplyPart::Null => server!(RedisModule_ReplyWithNull(to)),
+                    ReplyPart::NullArray => server!(RedisModule_ReplyWithNullArray(to)),
+                    ReplyPart::Array(len) => server!(RedisModule_ReplyWithArray(to, count(len))),
+                    ReplyPart::Map(len) => server!(RedisModule_ReplyWithMap(to, count(len))),
+                    ReplyPart::Set(len) => server!(RedisModule_ReplyWithSet(to, count(len))),
                 };
             }
         }

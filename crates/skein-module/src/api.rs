@@ -75,24 +75,24 @@ impl Ctx<'_> {
     }
 
     /// Returns the name of the client's user, or `None` if no client made the request.
-    pub fn user_name(self) -> Option<Name> {
+    pub fn user_name(self) -> Option<ServerString> {
         // SAFETY: a live context; the string is ours to free.
         let name = unsafe { server!(RedisModule_GetCurrentUserName(self.raw)) };
-        (!name.is_null()).then_some(Name(name))
+        (!name.is_null()).then_some(ServerString(name))
     }
 
     /// Opens a key for reading, without an update of its time of use. Returns `None` if the key
     /// does not exist.
-    pub fn open(self, name: &Name) -> Option<Key<'_>> {
+    pub fn open(self, name: &ServerString) -> Option<OpenKey<'_>> {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOTOUCH).cast_signed();
         // SAFETY: a live context and a live string.
         let key = unsafe { server!(RedisModule_OpenKey(self.raw, name.0, mode)) };
-        (!key.is_null()).then_some(Key { raw: key, lives: PhantomData })
+        (!key.is_null()).then_some(OpenKey { raw: key, lives: PhantomData })
     }
 
     /// Calls a write command with these arguments, and replicates it unchanged to replicas and the
     /// AOF. Returns the integer that the command replies, or `None` if it replies something else.
-    pub fn write(self, command: &CStr, arguments: &[Name]) -> Option<i64> {
+    pub fn write(self, command: &CStr, arguments: &[ServerString]) -> Option<i64> {
         let mut strings: Vec<_> = arguments.iter().map(|name| name.0).collect();
         // SAFETY: a live context, and an array of live strings with its length, as the format `v`
         // requires; the reply is freed once.
@@ -154,9 +154,9 @@ pub fn now_usec() -> u64 {
 
 /// A string of the server: the name of a key, a user or a command.
 #[derive(Debug)]
-pub struct Name(*mut raw::RedisModuleString);
+pub struct ServerString(*mut raw::RedisModuleString);
 
-impl Name {
+impl ServerString {
     pub fn new(bytes: &[u8]) -> Self {
         // SAFETY: the slice has as many bytes as its length says; without a context the string is
         // ours to free.
@@ -164,7 +164,7 @@ impl Name {
     }
 }
 
-impl Drop for Name {
+impl Drop for ServerString {
     fn drop(&mut self) {
         // SAFETY: ours, and freed once.
         unsafe { server!(RedisModule_FreeString(null_mut(), self.0)) };
@@ -186,11 +186,11 @@ pub unsafe fn bytes_of<'s>(string: *const raw::RedisModuleString) -> &'s [u8] {
 
 /// A user whose permissions can be checked.
 #[derive(Debug)]
-pub struct User(*mut raw::RedisModuleUser);
+pub struct ServerUser(*mut raw::RedisModuleUser);
 
-impl User {
+impl ServerUser {
     /// Returns the server's user of this name, or `None` if the user does not exist any more.
-    pub fn of(name: &Name) -> Option<Self> {
+    pub fn of(name: &ServerString) -> Option<Self> {
         // SAFETY: a live string.
         let user = unsafe { server!(RedisModule_GetModuleUserFromUserName(name.0)) };
         (!user.is_null()).then_some(Self(user))
@@ -221,27 +221,27 @@ impl User {
         if rules.is_null() {
             return None;
         }
-        let rules = Name(rules);
+        let rules = ServerString(rules);
         // SAFETY: the string lives, and no code changes it meanwhile.
         Some(unsafe { bytes_of(rules.0) }.to_vec())
     }
 
     /// Returns whether any of the user's sets of rules allows this access to a key, no matter which
     /// commands that set allows.
-    pub fn may(&self, what: c_int, name: &Name) -> bool {
+    pub fn may(&self, what: c_int, name: &ServerString) -> bool {
         // SAFETY: a live user and a live string.
         unsafe { server!(RedisModule_ACLCheckKeyPermissions(self.0, name.0, what)) == 0 }
     }
 
     /// Returns whether the user may call a command that has no keys.
-    pub fn may_call(&self, command: &Name) -> bool {
+    pub fn may_call(&self, command: &ServerString) -> bool {
         let mut words = [command.0];
         // SAFETY: a live user, and one live string.
         unsafe { server!(RedisModule_ACLCheckCommandPermissions(self.0, words.as_mut_ptr(), 1)) == 0 }
     }
 }
 
-impl Drop for User {
+impl Drop for ServerUser {
     fn drop(&mut self) {
         // SAFETY: ours, and freed once. (For a user of the server this frees the handle, not the
         // user.)
@@ -251,14 +251,14 @@ impl Drop for User {
 
 /// An open key.
 #[derive(Debug)]
-pub struct Key<'c> {
+pub struct OpenKey<'c> {
     raw: *mut raw::RedisModuleKey,
     lives: PhantomData<&'c ()>,
 }
 
 /// The type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     String,
     List,
     Hash,
@@ -269,17 +269,17 @@ pub enum Kind {
     Other,
 }
 
-impl Key<'_> {
-    pub fn kind(&self) -> Kind {
+impl OpenKey<'_> {
+    pub fn kind(&self) -> ValueType {
         // SAFETY: an open key.
         match unsafe { server!(RedisModule_KeyType(self.raw)) } as isize {
-            raw::REDISMODULE_KEYTYPE_STRING => Kind::String,
-            raw::REDISMODULE_KEYTYPE_LIST => Kind::List,
-            raw::REDISMODULE_KEYTYPE_HASH => Kind::Hash,
-            raw::REDISMODULE_KEYTYPE_SET => Kind::Set,
-            raw::REDISMODULE_KEYTYPE_ZSET => Kind::SortedSet,
-            raw::REDISMODULE_KEYTYPE_STREAM => Kind::Stream,
-            _ => Kind::Other,
+            raw::REDISMODULE_KEYTYPE_STRING => ValueType::String,
+            raw::REDISMODULE_KEYTYPE_LIST => ValueType::List,
+            raw::REDISMODULE_KEYTYPE_HASH => ValueType::Hash,
+            raw::REDISMODULE_KEYTYPE_SET => ValueType::Set,
+            raw::REDISMODULE_KEYTYPE_ZSET => ValueType::SortedSet,
+            raw::REDISMODULE_KEYTYPE_STREAM => ValueType::Stream,
+            _ => ValueType::Other,
         }
     }
 
@@ -347,7 +347,7 @@ impl Key<'_> {
     }
 
     /// Returns the value of a field of a hash, or `None` if the hash lacks the field.
-    pub fn field(&self, field: &Name) -> Option<Vec<u8>> {
+    pub fn field(&self, field: &ServerString) -> Option<Vec<u8>> {
         let mut value: *mut raw::RedisModuleString = null_mut();
         // SAFETY: an open key and a live string; a null ends the list of fields; the value is ours
         // to free.
@@ -363,7 +363,7 @@ impl Key<'_> {
             if value.is_null() {
                 return None;
             }
-            let value = Name(value);
+            let value = ServerString(value);
             Some(bytes_of(value.0).to_vec())
         }
     }
@@ -381,7 +381,7 @@ impl Key<'_> {
                 if member.is_null() {
                     break;
                 }
-                let member = Name(member);
+                let member = ServerString(member);
                 found.push((bytes_of(member.0).to_vec(), score));
                 server!(RedisModule_ZsetRangeNext(self.raw));
             }
@@ -396,14 +396,14 @@ impl Key<'_> {
             // SAFETY: an open key; the element is ours to free.
             unsafe {
                 let element = server!(RedisModule_ListGet(self.raw, index));
-                (!element.is_null()).then(|| bytes_of(Name(element).0).to_vec())
+                (!element.is_null()).then(|| bytes_of(ServerString(element).0).to_vec())
             }
         };
         (0..).map_while(get).collect()
     }
 }
 
-impl Drop for Key<'_> {
+impl Drop for OpenKey<'_> {
     fn drop(&mut self) {
         // SAFETY: open, and closed once.
         unsafe { server!(RedisModule_CloseKey(self.raw)) };

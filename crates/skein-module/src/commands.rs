@@ -7,16 +7,16 @@
 
 use std::ops::Bound;
 
-use skein_index::Direction;
-use skein_syntax::{Range, RangeOptions};
+use skein_index::ScanDirection;
+use skein_syntax::{KeyRange, RangeOptions};
 use valkey_module::{Context, ValkeyError, ValkeyResult, ValkeyString, ValkeyValue};
 
-use crate::answer::{Answer, Part};
+use crate::answer::{CollectedReply, ReplyPart};
 use crate::api::Ctx;
 use crate::database;
 use crate::job;
 use crate::options;
-use crate::work::{Asker, CountWork, OneWork, RangeWork, RemoveWork, Work};
+use crate::work::{CountWork, FirstKeyWork, RangeWork, RemoveWork, Requester, SlicedWork};
 
 pub fn error(text: impl Into<String>) -> ValkeyError {
     ValkeyError::String(text.into())
@@ -44,26 +44,26 @@ pub fn begin<'c>(
     Ok((ctx, args[1..].iter().map(ValkeyString::as_slice).collect()))
 }
 
-fn run(ctx: Ctx<'_>, work: impl Work + 'static) -> ValkeyResult {
+fn run(ctx: Ctx<'_>, work: impl SlicedWork + 'static) -> ValkeyResult {
     job::run(ctx, Box::new(work));
     Ok(ValkeyValue::NoReply)
 }
 
-fn give(ctx: Ctx<'_>, part: Part<&[u8]>) -> ValkeyResult {
-    let mut answer = Answer::default();
+fn give(ctx: Ctx<'_>, part: ReplyPart<&[u8]>) -> ValkeyResult {
+    let mut answer = CollectedReply::default();
     answer.push(part);
     answer.give(ctx);
     Ok(ValkeyValue::NoReply)
 }
 
 /// Converts a mistake in the request to an error reply.
-pub fn mistake(mistake: skein_syntax::Mistake) -> ValkeyError {
+pub fn mistake(mistake: skein_syntax::SyntaxError) -> ValkeyError {
     error(mistake.to_string())
 }
 
-fn over(ctx: Ctx<'_>, command: &str, range: Option<Range>, words: &[&[u8]]) -> ValkeyResult {
+fn over(ctx: Ctx<'_>, command: &str, range: Option<KeyRange>, words: &[&[u8]]) -> ValkeyResult {
     let wanted = range_options(words)?;
-    let Some(range) = range.filter(|_| wanted.limit > 0) else { return give(ctx, Part::Array(0)) };
+    let Some(range) = range.filter(|_| wanted.limit > 0) else { return give(ctx, ReplyPart::Array(0)) };
     run(ctx, range_work(ctx, command, range, wanted))
 }
 
@@ -80,58 +80,68 @@ pub fn range_options(words: &[&[u8]]) -> Result<RangeOptions, ValkeyError> {
 }
 
 /// Returns the work of a range for the requesting client.
-pub fn range_work(ctx: Ctx<'_>, command: &str, range: Range, wanted: RangeOptions) -> RangeWork {
-    let direction = if wanted.reverse { Direction::Backward } else { Direction::Forward };
-    let (asker, left, shown) = (Asker::of(ctx, command), wanted.limit, wanted.shown);
+pub fn range_work(ctx: Ctx<'_>, command: &str, range: KeyRange, wanted: RangeOptions) -> RangeWork {
+    let direction = if wanted.reverse { ScanDirection::Backward } else { ScanDirection::Forward };
+    let (asker, left, shown) = (Requester::of(ctx, command), wanted.limit, wanted.shown);
     RangeWork { asker, range, direction, left, shown, limit: options::max_reply(), elements: 0 }
 }
 
 pub fn range(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 2, usize::MAX)?;
-    over(ctx, "sk.range", Range::parse(args[0], args[1]).map_err(mistake)?, &args[2..])
+    over(ctx, "sk.range", KeyRange::parse(args[0], args[1]).map_err(mistake)?, &args[2..])
 }
 
 pub fn prefix(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 1, usize::MAX)?;
-    over(ctx, "sk.prefix", Some(Range::with_prefix(args[0])), &args[1..])
+    over(ctx, "sk.prefix", Some(KeyRange::with_prefix(args[0])), &args[1..])
 }
 
 pub fn count(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 2, 2)?;
-    match Range::parse(args[0], args[1]).map_err(mistake)? {
-        None => give(ctx, Part::Integer(0)),
-        Some(range) => run(ctx, CountWork { asker: Asker::of(ctx, "sk.count"), range, count: 0 }),
+    match KeyRange::parse(args[0], args[1]).map_err(mistake)? {
+        None => give(ctx, ReplyPart::Integer(0)),
+        Some(range) => run(ctx, CountWork { asker: Requester::of(ctx, "sk.count"), range, count: 0 }),
     }
 }
 
 pub fn del_range(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 2, 2)?;
-    match Range::parse(args[0], args[1]).map_err(mistake)? {
-        None => give(ctx, Part::Integer(0)),
-        Some(range) => run(ctx, RemoveWork { asker: Asker::of(ctx, "sk.delrange"), range, removed: 0 }),
+    match KeyRange::parse(args[0], args[1]).map_err(mistake)? {
+        None => give(ctx, ReplyPart::Integer(0)),
+        Some(range) => run(ctx, RemoveWork { asker: Requester::of(ctx, "sk.delrange"), range, removed: 0 }),
     }
 }
 
-fn one(ctx: Ctx<'_>, command: &str, range: Range, direction: Direction) -> ValkeyResult {
-    run(ctx, OneWork { asker: Asker::of(ctx, command), range, direction })
+fn one(ctx: Ctx<'_>, command: &str, range: KeyRange, direction: ScanDirection) -> ValkeyResult {
+    run(ctx, FirstKeyWork { asker: Requester::of(ctx, command), range, direction })
 }
 
 pub fn first(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
-    one(begin(context, &args, 0, 0)?.0, "sk.first", Range::ALL, Direction::Forward)
+    one(begin(context, &args, 0, 0)?.0, "sk.first", KeyRange::ALL, ScanDirection::Forward)
 }
 
 pub fn last(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
-    one(begin(context, &args, 0, 0)?.0, "sk.last", Range::ALL, Direction::Backward)
+    one(begin(context, &args, 0, 0)?.0, "sk.last", KeyRange::ALL, ScanDirection::Backward)
 }
 
 pub fn next(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 1, 1)?;
-    one(ctx, "sk.next", Range { lower: Bound::Excluded(args[0].to_vec()), ..Range::ALL }, Direction::Forward)
+    one(
+        ctx,
+        "sk.next",
+        KeyRange { lower: Bound::Excluded(args[0].to_vec()), ..KeyRange::ALL },
+        ScanDirection::Forward,
+    )
 }
 
 pub fn prev(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     let (ctx, args) = begin(context, &args, 1, 1)?;
-    one(ctx, "sk.prev", Range { upper: Bound::Excluded(args[0].to_vec()), ..Range::ALL }, Direction::Backward)
+    one(
+        ctx,
+        "sk.prev",
+        KeyRange { upper: Bound::Excluded(args[0].to_vec()), ..KeyRange::ALL },
+        ScanDirection::Backward,
+    )
 }
 
 /// Replies with the memory figures of the selected database, as a map by name.
@@ -156,11 +166,11 @@ pub fn memory(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
         ("reserved_bytes", usage.reserved),
         ("live_bytes_per_key", usage.live().checked_div(keys).unwrap_or(0)),
     ];
-    let mut answer = Answer::default();
-    answer.push(Part::Map(numbers.len()));
+    let mut answer = CollectedReply::default();
+    answer.push(ReplyPart::Map(numbers.len()));
     for (name, number) in numbers {
-        answer.push(Part::Bulk(name.as_bytes()));
-        answer.push(Part::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
+        answer.push(ReplyPart::Bulk(name.as_bytes()));
+        answer.push(ReplyPart::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
     }
     while answer.give(ctx) {}
     Ok(ValkeyValue::NoReply)

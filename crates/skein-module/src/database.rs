@@ -1,24 +1,24 @@
 //! The module's state: the names of every database, the progress of the first sweep, and counters.
 
 use crate::gil::Gil;
-use crate::names::Names;
+use crate::names::DatabaseNames;
 
 /// Upper bound of the number of databases: the maximum of the server's option `databases`.
 const MOST: usize = 1 << 31;
 
 /// The module's state; see the crate's invariants.
 #[derive(Default)]
-pub struct State {
+pub struct ModuleState {
     /// The names of each database, by its number. A database without keys may be missing.
-    databases: Vec<Option<Box<Names>>>,
+    databases: Vec<Option<Box<DatabaseNames>>>,
     /// Progress of the first sweep; `None` once that sweep is complete.
-    pub filling: Option<Filling>,
-    pub counts: Counts,
+    pub filling: Option<FillProgress>,
+    pub counts: ModuleCounters,
 }
 
 /// Progress of the first sweep.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Filling {
+pub struct FillProgress {
     /// The number of keys that the sweep has visited.
     pub met: u64,
     /// The number of keys that existed when the sweep began.
@@ -27,7 +27,7 @@ pub struct Filling {
 
 /// The counters that `INFO skein` shows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
+pub struct ModuleCounters {
     /// Names that were dropped because a lookup did not find their keys.
     pub stale_dropped: u64,
     /// Keys that the sweep visited while their names were missing from the index.
@@ -38,11 +38,11 @@ pub struct Counts {
     pub filled_usec: u64,
 }
 
-static STATE: Gil<Option<State>> = Gil::new(None);
+static STATE: Gil<Option<ModuleState>> = Gil::new(None);
 
 /// Creates an empty state.
 pub fn start() {
-    STATE.with(|state| *state = Some(State::default()));
+    STATE.with(|state| *state = Some(ModuleState::default()));
 }
 
 /// Frees all memory. Later calls of [`with`] return the default.
@@ -52,26 +52,26 @@ pub fn end() {
 
 /// Calls `f` with the state and returns its result, or the default of `R` after the module has
 /// ended. `f` must not call a function of the server that changes keys.
-pub fn with<R: Default>(f: impl FnOnce(&mut State) -> R) -> R {
+pub fn with<R: Default>(f: impl FnOnce(&mut ModuleState) -> R) -> R {
     STATE.with(|state| state.as_mut().map(f).unwrap_or_default())
 }
 
-impl State {
+impl ModuleState {
     /// Returns the names of a database, or `None` if the database has no index.
-    pub fn names(&mut self, database: usize) -> Option<&mut Names> {
+    pub fn names(&mut self, database: usize) -> Option<&mut DatabaseNames> {
         self.databases.get_mut(database)?.as_deref_mut()
     }
 
     /// Returns the names of a database, and creates an empty index if the database lacks one.
-    pub fn names_or_new(&mut self, database: usize) -> &mut Names {
+    pub fn names_or_new(&mut self, database: usize) -> &mut DatabaseNames {
         debug_assert!(database < MOST);
         if database >= self.databases.len() {
             self.databases.resize_with(database + 1, || None);
         }
-        self.databases[database].get_or_insert_with(|| Box::new(Names::new()))
+        self.databases[database].get_or_insert_with(|| Box::new(DatabaseNames::new()))
     }
 
-    /// Removes a name, if it is present. Unlike [`Names::remove`], it returns nothing, and so the
+    /// Removes a name, if it is present. Unlike [`DatabaseNames::remove`], it returns nothing, and so the
     /// removal may wait in a batch.
     pub fn forget(&mut self, database: usize, name: &[u8]) {
         if let Some(names) = self.names(database) {
@@ -104,7 +104,7 @@ impl State {
     }
 
     /// Returns the names of all databases.
-    pub fn all(&mut self) -> impl Iterator<Item = &mut Names> {
+    pub fn all(&mut self) -> impl Iterator<Item = &mut DatabaseNames> {
         self.databases.iter_mut().flatten().map(Box::as_mut)
     }
 }

@@ -17,16 +17,16 @@ use std::ptr::null_mut;
 
 use valkey_module::raw;
 
-use crate::answer::{Answer, Part};
+use crate::answer::{CollectedReply, ReplyPart};
 use crate::api::{Ctx, DENY_BLOCKING, is_quiet, server};
 use crate::gil::Gil;
-use crate::work::{Progress, Work};
+use crate::work::{SlicedWork, WorkProgress};
 
 /// A command with a blocked client.
-struct Job {
+struct SlicedJob {
     /// `None` once the reply is complete.
-    work: Option<Box<dyn Work>>,
-    answer: Answer,
+    work: Option<Box<dyn SlicedWork>>,
+    answer: CollectedReply,
     client: *mut raw::RedisModuleBlockedClient,
     /// The context that receives the reply.
     to: *mut raw::RedisModuleCtx,
@@ -46,8 +46,8 @@ unsafe extern "C" fn on_gone(_: *mut raw::RedisModuleCtx, client: *mut raw::Redi
 }
 
 /// Runs the work, and sends its reply, at once or in slices.
-pub fn run(ctx: Ctx<'_>, mut work: Box<dyn Work>) {
-    let mut answer = Answer::default();
+pub fn run(ctx: Ctx<'_>, mut work: Box<dyn SlicedWork>) {
+    let mut answer = CollectedReply::default();
     let mut more = slice(&mut work, ctx, &mut answer);
     if ctx.has(DENY_BLOCKING) {
         while more {
@@ -64,7 +64,7 @@ pub fn run(ctx: Ctx<'_>, mut work: Box<dyn Work>) {
         let client = server!(RedisModule_BlockClient(ctx.raw(), None, None, None, 0));
         server!(RedisModule_SetDisconnectCallback(client, Some(on_gone)));
         DISCONNECTED.with(|jobs| jobs.insert(client.addr(), false));
-        Job {
+        SlicedJob {
             work: more.then_some(work),
             answer,
             client,
@@ -76,20 +76,20 @@ pub fn run(ctx: Ctx<'_>, mut work: Box<dyn Work>) {
 
 /// Runs one slice. Returns whether there are more. If the slice fails, the error replaces the
 /// reply.
-fn slice(work: &mut Box<dyn Work>, ctx: Ctx<'_>, answer: &mut Answer) -> bool {
+fn slice(work: &mut Box<dyn SlicedWork>, ctx: Ctx<'_>, answer: &mut CollectedReply) -> bool {
     // A panic must not end the server.
     let done = catch_unwind(AssertUnwindSafe(|| work.step(ctx, answer)));
     let fault = match done {
-        Ok(Ok(progress)) => return progress == Progress::More,
+        Ok(Ok(progress)) => return progress == WorkProgress::More,
         Ok(Err(fault)) => fault,
         Err(_) => "ERR a mistake in the module skein; the server's log has it".to_owned(),
     };
-    *answer = Answer::default();
-    answer.push(Part::Error(fault.as_bytes()));
+    *answer = CollectedReply::default();
+    answer.push(ReplyPart::Error(fault.as_bytes()));
     false
 }
 
-fn schedule(ctx: Ctx<'_>, job: Box<Job>) {
+fn schedule(ctx: Ctx<'_>, job: Box<SlicedJob>) {
     let job = Box::into_raw(job).cast();
     // SAFETY: a live context; the function stays, since the server does not unload a module with
     // blocked clients.
@@ -98,13 +98,13 @@ fn schedule(ctx: Ctx<'_>, job: Box<Job>) {
 
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, job: *mut c_void) {
     // SAFETY: a live context, and the job of `schedule`, which the timer returns once.
-    let (ctx, mut job) = unsafe { (Ctx::new(ctx), Box::from_raw(job.cast::<Job>())) };
+    let (ctx, mut job) = unsafe { (Ctx::new(ctx), Box::from_raw(job.cast::<SlicedJob>())) };
     if job.step(ctx) {
         schedule(ctx, job);
     }
 }
 
-impl Job {
+impl SlicedJob {
     /// Runs a slice, or sends a portion of the reply. Returns whether there are more.
     fn step(&mut self, ctx: Ctx<'_>) -> bool {
         if DISCONNECTED.with(|jobs| jobs.get(&self.client.addr()) == Some(&true)) {
@@ -127,7 +127,7 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for SlicedJob {
     fn drop(&mut self) {
         DISCONNECTED.with(|jobs| jobs.remove(&self.client.addr()));
         // SAFETY: `run` created both, and they are freed once. The server sends the reply to the

@@ -29,19 +29,19 @@ mod answer;
 mod api;
 mod commands;
 mod database;
-mod feed;
+mod event_loop;
+mod expiry_knowledge;
 mod gil;
 mod info;
 mod job;
 mod names;
+mod notifications;
 mod options;
 mod page;
 mod pending;
 mod rights;
 mod slots;
-mod standing;
 mod sweep;
-mod turns;
 mod value;
 mod work;
 
@@ -58,7 +58,7 @@ fn init(context: &Context, args: &[ValkeyString]) -> Status {
     // SAFETY: the server's own context, for the duration of this call.
     let ctx = unsafe { Ctx::new(context.ctx) };
     database::start();
-    if !feed::subscribe(ctx) || !sweep::start(ctx) {
+    if !notifications::subscribe(ctx) || !sweep::start(ctx) {
         context.log_warning("skein: the server does not tell modules what becomes of its keys");
         return Status::Err;
     }

@@ -2,9 +2,9 @@
 //!
 //! A Wormhole holds the names, in its variant for one thread. Redis allows longer keys than the
 //! Wormhole accepts, although they are rare. A tree beside the Wormhole holds such names, and a
-//! page merges both. Changes wait in a [`Pending`] batch, which every reader merges first.
+//! page merges both. Changes wait in a [`PendingChanges`] batch, which every reader merges first.
 //!
-//! Each name has a [`Standing`]. It says whether the server notifies the module in time when the
+//! Each name has a [`ExpiryKnowledge`]. It says whether the server notifies the module in time when the
 //! key is removed, or whether the module must look up the key.
 
 use std::collections::BTreeSet;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::memory::Arena;
 use skein_index::wormhole::variant::ALONE;
-use skein_index::{Collector, Direction, Inline, MemoryUsage, OrderedIndex, Wormhole, walk};
+use skein_index::{Collector, Inline, MemoryUsage, OrderedIndex, ScanDirection, Wormhole, walk};
 
-use crate::pending::{Change, Pending};
-pub use crate::standing::Standing;
+pub use crate::expiry_knowledge::ExpiryKnowledge;
+use crate::pending::{KeyNameChange, PendingChanges};
 
 /// Names in a full leaf. A compromise: with 128 the index takes a twentieth less memory, and
 /// inserts take an eighth more time.
 const WIDTH: usize = 112;
 
-type Index = Wormhole<Inline<bool>, { WIDTH | ALONE }>;
+type NameIndex = Wormhole<Inline<bool>, { WIDTH | ALONE }>;
 
-impl Standing {
+impl ExpiryKnowledge {
     fn word(self) -> Inline<bool> {
         Inline(self == Self::Unsure)
     }
@@ -36,12 +36,12 @@ impl Standing {
 }
 
 /// The set of names of one database.
-pub struct Names {
-    index: Index,
+pub struct DatabaseNames {
+    index: NameIndex,
     /// Names of more than [`MAX_KEY_LEN`] bytes. All of them are unsure.
     long: BTreeSet<Box<[u8]>>,
     /// Changes of other names that are not merged into the index yet.
-    pending: Pending,
+    pending: PendingChanges,
 }
 
 /// The reason why the index cannot reject a name.
@@ -49,15 +49,15 @@ const FITS: &str = "there is no budget, and the name is not too long";
 
 /// A page of consecutive names.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct NamePage {
     bytes: Vec<u8>,
     /// The end of each name in `bytes`, and its standing.
-    ends: Vec<(usize, Standing)>,
+    ends: Vec<(usize, ExpiryKnowledge)>,
 }
 
-impl Page {
+impl NamePage {
     /// Returns the names in the requested direction.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Standing)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], ExpiryKnowledge)> {
         (0..self.len()).map(|place| (self.name(place), self.ends[place].1))
     }
 
@@ -74,18 +74,20 @@ impl Page {
         &self.bytes[begin..self.ends[place].0]
     }
 
-    fn push(&mut self, name: &[u8], standing: Standing) {
+    fn push(&mut self, name: &[u8], standing: ExpiryKnowledge) {
         self.bytes.extend_from_slice(name);
         self.ends.push((self.bytes.len(), standing));
     }
 }
 
-impl Names {
+impl DatabaseNames {
     pub fn new() -> Self {
         // SAFETY: `&mut self` of every write, and the server's lock, admit one thread at a time. No
         // cursor is held across a write. No other index uses the arena.
-        let index = unsafe { Index::alone_on(Arena::on_global_allocator(), Arc::new(Collector::new())) };
-        Self { index, long: BTreeSet::new(), pending: Pending::default() }
+        let index = unsafe {
+            NameIndex::single_threaded_in(Arena::on_global_allocator(), Arc::new(Collector::new()))
+        };
+        Self { index, long: BTreeSet::new(), pending: PendingChanges::default() }
     }
 
     pub fn len(&mut self) -> usize {
@@ -104,10 +106,10 @@ impl Names {
     }
 
     /// Inserts a name, or updates its standing. The change waits for the next merge.
-    pub fn note(&mut self, name: &[u8], standing: Standing) {
+    pub fn note(&mut self, name: &[u8], standing: ExpiryKnowledge) {
         if name.len() > MAX_KEY_LEN {
             self.long.insert(name.into());
-        } else if self.pending.note(name, Change::Put(standing)) {
+        } else if self.pending.note(name, KeyNameChange::Put(standing)) {
             self.merge();
         }
     }
@@ -116,7 +118,7 @@ impl Names {
     pub fn forget(&mut self, name: &[u8]) {
         if name.len() > MAX_KEY_LEN {
             self.long.remove(name);
-        } else if self.pending.note(name, Change::Remove) {
+        } else if self.pending.note(name, KeyNameChange::Remove) {
             self.merge();
         }
     }
@@ -128,7 +130,7 @@ impl Names {
         }
         self.merge();
         let guard = self.index.collector().enter();
-        self.index.insert_if_absent(name, Standing::Unsure.word(), &guard).expect(FITS).is_none()
+        self.index.insert_if_absent(name, ExpiryKnowledge::Unsure.word(), &guard).expect(FITS).is_none()
     }
 
     /// Removes a name. Returns whether it was present.
@@ -152,11 +154,11 @@ impl Names {
                 (Vec::with_capacity(changes.len()), Vec::with_capacity(changes.len()), Vec::new());
             for &(name, change) in changes {
                 match change {
-                    Change::Put(standing) => {
+                    KeyNameChange::Put(standing) => {
                         put.push(name);
                         standings.push(standing.word());
                     }
-                    Change::Remove => removed.push(name),
+                    KeyNameChange::Remove => removed.push(name),
                 }
             }
             self.index.put_many(&put, |place| standings[place], &guard).expect(FITS);
@@ -176,41 +178,47 @@ impl Names {
 
     /// Returns at most `most` names within the bounds: the first ones, or the last ones if the
     /// direction is backward.
-    pub fn page(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction, most: usize) -> Page {
+    pub fn page(
+        &mut self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        direction: ScanDirection,
+        most: usize,
+    ) -> NamePage {
         self.merge();
-        let mut page = Page::default();
+        let mut page = NamePage::default();
         let mut long = self.long_within(bounds, direction).peekable();
         let guard = self.index.collector().enter();
-        let comes_first = |other: &&[u8], name: &[u8]| (**other < *name) == (direction == Direction::Forward);
+        let comes_first =
+            |other: &&[u8], name: &[u8]| (**other < *name) == (direction == ScanDirection::Forward);
         let (near, far) = direction.near_and_far(bounds);
         walk(&mut self.index.cursor(&guard), near, far, direction, |name, word| {
             while page.len() < most
                 && let Some(other) = long.next_if(|other| comes_first(other, name))
             {
-                page.push(other, Standing::Unsure);
+                page.push(other, ExpiryKnowledge::Unsure);
             }
             if page.len() == most {
                 return ControlFlow::Break(());
             }
-            page.push(name, Standing::of(word));
+            page.push(name, ExpiryKnowledge::of(word));
             ControlFlow::Continue(())
         });
         let room = most - page.len();
-        long.take(room).for_each(|other| page.push(other, Standing::Unsure));
+        long.take(room).for_each(|other| page.push(other, ExpiryKnowledge::Unsure));
         page
     }
 
     fn long_within<'n>(
         &'n self,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        direction: Direction,
+        direction: ScanDirection,
     ) -> impl Iterator<Item = &'n [u8]> {
         // A tree panics if the bounds cross each other.
         let none = self.long.is_empty() || is_crossed(bounds);
         let mut within = (!none).then(|| self.long.range::<[u8], _>(bounds));
         std::iter::from_fn(move || {
             let within = within.as_mut()?;
-            let name = if direction == Direction::Forward { within.next() } else { within.next_back() };
+            let name = if direction == ScanDirection::Forward { within.next() } else { within.next_back() };
             name.map(|name| &**name)
         })
     }

@@ -20,7 +20,7 @@
 //! 3. **Independent of the index.** This file does not know the index. A reader of the index must
 //!    settle the batch first.
 
-use crate::standing::Standing;
+use crate::expiry_knowledge::ExpiryKnowledge;
 
 /// Number of changes in a full batch. Merging so many new names into ten million takes 0.3 ms.
 pub const CHANGES: usize = 1_024;
@@ -30,54 +30,54 @@ pub const BYTES: usize = 64 << 10;
 
 /// The change of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum KeyNameChange {
     /// Inserts the name or updates its standing.
-    Put(Standing),
+    Put(ExpiryKnowledge),
     Remove,
 }
 
 /// A recorded change: the position of the name in `bytes`, its length, and the change.
 #[derive(Debug, Clone, Copy)]
-struct Noted {
+struct RecordedChange {
     begin: u32,
     len: u16,
-    change: Change,
+    change: KeyNameChange,
 }
 
 /// A batch of waiting changes; see the module's head.
 #[derive(Debug, Default)]
-pub struct Pending {
+pub struct PendingChanges {
     /// The names, one after the other.
     bytes: Vec<u8>,
-    noted: Vec<Noted>,
+    noted: Vec<RecordedChange>,
 }
 
-impl Pending {
+impl PendingChanges {
     pub fn is_empty(&self) -> bool {
         self.noted.is_empty()
     }
 
     /// Returns the bytes of memory that the batch takes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.noted.capacity() * size_of::<Noted>()
+        self.bytes.capacity() + self.noted.capacity() * size_of::<RecordedChange>()
     }
 
     /// Adds a change. Returns whether the batch is full.
     ///
     /// # Panics
     /// Panics if the name is longer than an index accepts.
-    pub fn note(&mut self, name: &[u8], change: Change) -> bool {
+    pub fn note(&mut self, name: &[u8], change: KeyNameChange) -> bool {
         let begin = u32::try_from(self.bytes.len()).expect("a batch that is full is settled");
         let len = u16::try_from(name.len()).expect("an index takes no longer names");
         self.bytes.extend_from_slice(name);
-        self.noted.push(Noted { begin, len, change });
+        self.noted.push(RecordedChange { begin, len, change });
         self.noted.len() >= CHANGES || self.bytes.len() >= BYTES
     }
 
     /// Calls `each` once with all names, sorted, each with its last change. Then empties the batch.
-    pub fn settle(&mut self, each: impl FnOnce(&[(&[u8], Change)])) {
+    pub fn settle(&mut self, each: impl FnOnce(&[(&[u8], KeyNameChange)])) {
         let bytes = &self.bytes;
-        let name_of = |noted: &Noted| &bytes[noted.begin as usize..][..noted.len.into()];
+        let name_of = |noted: &RecordedChange| &bytes[noted.begin as usize..][..noted.len.into()];
         let shared = self.shared_prefix();
         // Integers sort without a branch for each comparison. Each holds the six bytes that follow
         // the shared prefix, and the position of the change.
@@ -91,7 +91,7 @@ impl Pending {
         {
             alike.sort_by(|&one, &other| name_of(noted(one)).cmp(name_of(noted(other))));
         }
-        let mut changes: Vec<(&[u8], Change)> = Vec::with_capacity(order.len());
+        let mut changes: Vec<(&[u8], KeyNameChange)> = Vec::with_capacity(order.len());
         for number in order {
             let (name, change) = (name_of(noted(number)), noted(number).change);
             match changes.last_mut() {

@@ -15,36 +15,36 @@
 
 use std::ffi::c_int;
 
-use crate::api::{Name, User};
+use crate::api::{ServerString, ServerUser};
 
 /// A set of rules that allows the command.
-struct Set {
-    user: User,
+struct AclRuleSet {
+    user: ServerUser,
     /// Whether the set allows all access to every key.
     all_keys: bool,
 }
 
 /// The sets of rules that allow the command. Empty for a user that no longer exists.
-pub struct Rights(Vec<Set>);
+pub struct CommandRights(Vec<AclRuleSet>);
 
 /// The rule that allows all access to every key. The server writes this rule if, and only if, all
 /// keys are allowed. No pattern contains a space.
 const ALL_KEYS: &[u8] = b"~*";
 
-impl Rights {
+impl CommandRights {
     /// Returns the key rights that the user of this name has for a command.
-    pub fn of(user: &Name, command: &Name) -> Self {
-        let Some(user) = User::of(user) else { return Self(Vec::new()) };
+    pub fn of(user: &ServerString, command: &ServerString) -> Self {
+        let Some(user) = ServerUser::of(user) else { return Self(Vec::new()) };
         let rules = user.rules().unwrap_or_default();
         let sets = sets_of_rules(&rules);
         if sets.len() < 2 {
             let all_keys = sets.iter().any(|rules| rules.contains(&ALL_KEYS));
-            return Self(vec![Set { user, all_keys }]);
+            return Self(vec![AclRuleSet { user, all_keys }]);
         }
         let allowed = sets.into_iter().filter_map(|rules| {
             let all_keys = rules.contains(&ALL_KEYS);
-            let user = User::with_rules(rules)?;
-            user.may_call(command).then_some(Set { user, all_keys })
+            let user = ServerUser::with_rules(rules)?;
+            user.may_call(command).then_some(AclRuleSet { user, all_keys })
         });
         Self(allowed.collect())
     }
@@ -55,7 +55,7 @@ impl Rights {
     }
 
     /// Returns whether the command has this access to a key.
-    pub fn allow(&self, what: c_int, name: &Name) -> bool {
+    pub fn allow(&self, what: c_int, name: &ServerString) -> bool {
         self.0.iter().any(|set| set.user.may(what, name))
     }
 }

@@ -16,11 +16,11 @@ use crate::gil::Gil;
 const FRESH_USEC: u64 = 1_000;
 
 /// The slots of the last read, with its time.
-static LAST: Gil<Option<(u64, Arc<Slots>)>> = Gil::new(None);
+static LAST: Gil<Option<(u64, Arc<NodeSlots>)>> = Gil::new(None);
 
 /// The slots of a node at one moment.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Slots {
+pub struct NodeSlots {
     /// The slots that the node owns. For a replica, the slots that its primary owns.
     pub owned: SlotSet,
     /// The slots that are being imported: their keys arrive from another node.
@@ -35,7 +35,7 @@ pub fn end() {
     LAST.with(|last| *last = None);
 }
 
-impl Slots {
+impl NodeSlots {
     /// Returns the slots of this node at this moment, or `None` outside a cluster.
     pub fn now(ctx: Ctx<'_>) -> Option<Arc<Self>> {
         ctx.has(CLUSTER).then(|| {

@@ -17,14 +17,14 @@ use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 use std::ptr::null_mut;
 
-use skein_index::Direction;
+use skein_index::ScanDirection;
 use valkey_module::raw;
 
-use crate::api::{Ctx, Name, REPLICA, bytes_of, now_usec, server};
-use crate::database::{self, Filling};
+use crate::api::{Ctx, REPLICA, ServerString, bytes_of, now_usec, server};
+use crate::database::{self, FillProgress};
+use crate::event_loop::EventLoopHook;
 use crate::gil::Gil;
-use crate::names::{Names, Standing};
-use crate::turns::Turns;
+use crate::names::{DatabaseNames, ExpiryKnowledge};
 
 /// Duration of a slice of the fill in microseconds, in an idle server and in a busy one.
 const FILL_USEC: u64 = 2_000;
@@ -39,60 +39,60 @@ const NAMES: usize = 64;
 const BUCKETS: usize = 16;
 
 /// The progress of the sweep.
-struct Sweep {
+struct KeySweep {
     /// Calls for the slices of a fill, while a fill runs.
-    turns: Option<Turns>,
+    turns: Option<EventLoopHook>,
     /// The fill's timer. It keeps the module loaded, and calls for the slices if there are no
     /// turns.
     timer: Option<raw::RedisModuleTimerID>,
     /// The time at which the last slice of the fill ended.
     rested: u64,
     database: usize,
-    place: Place,
+    place: SweepPosition,
     /// The time at which the fill began.
     began: u64,
 }
 
-enum Place {
+enum SweepPosition {
     /// The sweep visits the server's keys.
-    Keys(Cursor),
+    Keys(KeyCursor),
     /// The sweep visits the module's names, after this name, or from the first name.
     Names(Option<Vec<u8>>),
 }
 
 /// A cursor over a database's keys.
-struct Cursor(*mut raw::RedisModuleScanCursor);
+struct KeyCursor(*mut raw::RedisModuleScanCursor);
 
 // SAFETY: used only under the server's lock, on the thread that holds it.
-unsafe impl Send for Cursor {}
+unsafe impl Send for KeyCursor {}
 
-impl Cursor {
+impl KeyCursor {
     fn new() -> Self {
         // SAFETY: a plain call.
         Self(unsafe { server!(RedisModule_ScanCursorCreate()) })
     }
 }
 
-impl Drop for Cursor {
+impl Drop for KeyCursor {
     fn drop(&mut self) {
         // SAFETY: ours, and destroyed once.
         unsafe { server!(RedisModule_ScanCursorDestroy(self.0)) };
     }
 }
 
-static SWEEP: Gil<Option<Sweep>> = Gil::new(None);
+static SWEEP: Gil<Option<KeySweep>> = Gil::new(None);
 
 /// Starts the sweep when the module starts. If the server has keys, the sweep begins with a fill. A
 /// server that loads its data later notifies the module of each key. Returns false if the server
 /// refuses the subscription.
 pub fn start(ctx: Ctx<'_>) -> bool {
     SWEEP.with(|sweep| {
-        *sweep = Some(Sweep {
+        *sweep = Some(KeySweep {
             turns: None,
             timer: None,
             rested: 0,
             database: 0,
-            place: Place::Keys(Cursor::new()),
+            place: SweepPosition::Keys(KeyCursor::new()),
             began: now_usec(),
         });
     });
@@ -115,9 +115,9 @@ pub fn stop(ctx: Ctx<'_>) {
 /// keys.
 pub fn fill(ctx: Ctx<'_>) {
     let of = keys(ctx);
-    database::with(|state| state.filling = Some(Filling { met: 0, of }));
+    database::with(|state| state.filling = Some(FillProgress { met: 0, of }));
     let Some(mut sweep) = SWEEP.with(Option::take) else { return };
-    (sweep.database, sweep.place, sweep.began) = (0, Place::Keys(Cursor::new()), now_usec());
+    (sweep.database, sweep.place, sweep.began) = (0, SweepPosition::Keys(KeyCursor::new()), now_usec());
     sweep.begin_fill(ctx);
     SWEEP.with(|place| *place = Some(sweep));
 }
@@ -153,7 +153,7 @@ unsafe extern "C" fn on_tick(
     _: *mut c_void,
 ) {
     // The changes in the batches need not wait longer.
-    database::with(|state| state.all().for_each(Names::merge));
+    database::with(|state| state.all().for_each(DatabaseNames::merge));
     if database::with(|state| state.filling.is_none()) {
         // SAFETY: a live context.
         slice(unsafe { Ctx::new(ctx) }, REPAIR_USEC, |_| {});
@@ -161,7 +161,7 @@ unsafe extern "C" fn on_tick(
 }
 
 /// Runs the sweep for one slice, then calls `after`.
-fn slice(ctx: Ctx<'_>, usec: u64, after: impl FnOnce(&mut Sweep)) {
+fn slice(ctx: Ctx<'_>, usec: u64, after: impl FnOnce(&mut KeySweep)) {
     // The sweep is taken out of its place, because a called function may call the module again.
     let Some(mut sweep) = SWEEP.with(Option::take) else { return };
     let (used, end) = (ctx.database(), now_usec() + usec);
@@ -183,11 +183,11 @@ fn keys(ctx: Ctx<'_>) -> u64 {
     all
 }
 
-impl Sweep {
+impl KeySweep {
     /// Starts the turns and the timer that call for the slices of a fill, unless they run already.
     fn begin_fill(&mut self, ctx: Ctx<'_>) {
         if self.turns.is_none() {
-            self.turns = Turns::start(ctx, fill_slice);
+            self.turns = EventLoopHook::start(ctx, fill_slice);
         }
         if self.timer.is_none() {
             let millis = if self.turns.is_some() { 1_000 } else { 0 };
@@ -215,7 +215,7 @@ impl Sweep {
             return self.next_pass();
         }
         match &mut self.place {
-            Place::Keys(cursor) => {
+            SweepPosition::Keys(cursor) => {
                 let on_met =
                     if database::with(|state| state.filling.is_some()) { on_met } else { on_checked };
                 // SAFETY: a live context and cursor, and the function's data is a number.
@@ -225,10 +225,10 @@ impl Sweep {
                 };
                 let more = (0..BUCKETS).all(|_| scan());
                 if !more {
-                    (self.database, self.place) = (self.database + 1, Place::Keys(Cursor::new()));
+                    (self.database, self.place) = (self.database + 1, SweepPosition::Keys(KeyCursor::new()));
                 }
             }
-            Place::Names(after) => {
+            SweepPosition::Names(after) => {
                 let last = check_names(ctx, self.database, after.as_deref());
                 self.database += usize::from(last.is_none());
                 *after = last;
@@ -243,17 +243,17 @@ impl Sweep {
         self.database = 0;
         let filled = now_usec() - self.began;
         match self.place {
-            Place::Keys(_) => {
+            SweepPosition::Keys(_) => {
                 database::with(|state| {
                     if state.filling.take().is_some() {
                         state.counts.filled_usec = filled;
                     }
                 });
-                self.place = Place::Names(None);
+                self.place = SweepPosition::Names(None);
             }
-            Place::Names(_) => {
+            SweepPosition::Names(_) => {
                 database::with(|state| state.counts.sweeps += 1);
-                self.place = Place::Keys(Cursor::new());
+                self.place = SweepPosition::Keys(KeyCursor::new());
             }
         }
         false
@@ -273,7 +273,7 @@ unsafe extern "C" fn on_met(
             !key.is_null() && server!(RedisModule_GetExpire(key)) == i64::from(raw::REDISMODULE_NO_EXPIRE);
         (bytes_of(name), lasts)
     };
-    let standing = if lasts { Standing::Lasting } else { Standing::Unsure };
+    let standing = if lasts { ExpiryKnowledge::Lasting } else { ExpiryKnowledge::Unsure };
     database::with(|state| {
         state.names_or_new(number.addr()).note(name, standing);
         if let Some(filling) = &mut state.filling {
@@ -301,10 +301,10 @@ unsafe extern "C" fn on_checked(
 fn check_names(ctx: Ctx<'_>, number: usize, after: Option<&[u8]>) -> Option<Vec<u8>> {
     let bounds = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
     let page = database::with(|state| {
-        state.names(number).map(|names| names.page(bounds, Direction::Forward, NAMES))
+        state.names(number).map(|names| names.page(bounds, ScanDirection::Forward, NAMES))
     })?;
     for (name, _) in page.iter() {
-        if ctx.open(&Name::new(name)).is_none() {
+        if ctx.open(&ServerString::new(name)).is_none() {
             drop_stale(ctx, number, name);
         }
     }

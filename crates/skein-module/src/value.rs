@@ -1,7 +1,7 @@
 //! The value of a key, as a part of a reply.
 
-use crate::answer::{Answer, Part};
-use crate::api::{Key, Kind, Name};
+use crate::answer::{CollectedReply, ReplyPart};
+use crate::api::{OpenKey, ServerString, ValueType};
 
 /// The texts for values that have no natural reply.
 const STREAM: &[u8] = b"stream: read it by XRANGE; NOVALUES leaves out what keys hold";
@@ -12,53 +12,53 @@ const OTHER: &[u8] =
 /// field. A sorted set is written as a map of members and scores, sorted by score. A set is written
 /// sorted by member, and a list in its order. Any other value is written as a line that names its
 /// type.
-pub fn write(key: &Key<'_>, answer: &mut Answer) {
+pub fn write(key: &OpenKey<'_>, answer: &mut CollectedReply) {
     match key.kind() {
-        Kind::String => answer.push(Part::Bulk(key.string())),
-        Kind::Hash => {
+        ValueType::String => answer.push(ReplyPart::Bulk(key.string())),
+        ValueType::Hash => {
             let fields = key.fields();
-            answer.push(Part::Map(fields.len()));
+            answer.push(ReplyPart::Map(fields.len()));
             for (field, value) in &fields {
-                answer.push(Part::Bulk(field));
-                answer.push(Part::Bulk(value));
+                answer.push(ReplyPart::Bulk(field));
+                answer.push(ReplyPart::Bulk(value));
             }
         }
-        Kind::SortedSet => {
+        ValueType::SortedSet => {
             let members = key.members();
-            answer.push(Part::Map(members.len()));
+            answer.push(ReplyPart::Map(members.len()));
             for (member, score) in &members {
-                answer.push(Part::Bulk(member));
-                answer.push(Part::Double(*score));
+                answer.push(ReplyPart::Bulk(member));
+                answer.push(ReplyPart::Double(*score));
             }
         }
-        Kind::Set => {
+        ValueType::Set => {
             let members = key.fields();
-            answer.push(Part::Set(members.len()));
+            answer.push(ReplyPart::Set(members.len()));
             for (member, _) in &members {
-                answer.push(Part::Bulk(member));
+                answer.push(ReplyPart::Bulk(member));
             }
         }
-        Kind::List => {
+        ValueType::List => {
             let elements = key.elements();
-            answer.push(Part::Array(elements.len()));
+            answer.push(ReplyPart::Array(elements.len()));
             for element in &elements {
-                answer.push(Part::Bulk(element));
+                answer.push(ReplyPart::Bulk(element));
             }
         }
-        Kind::Stream => answer.push(Part::Status(STREAM)),
-        Kind::Other => answer.push(Part::Status(OTHER)),
+        ValueType::Stream => answer.push(ReplyPart::Status(STREAM)),
+        ValueType::Other => answer.push(ReplyPart::Status(OTHER)),
     }
 }
 
 /// Writes the named columns of a hash. Writes null for a missing column, and for every column if
 /// the key is not a hash.
-pub fn write_columns(key: &Key<'_>, columns: &[Vec<u8>], answer: &mut Answer) {
-    answer.push(Part::Array(columns.len()));
-    let is_hash = key.kind() == Kind::Hash;
+pub fn write_columns(key: &OpenKey<'_>, columns: &[Vec<u8>], answer: &mut CollectedReply) {
+    answer.push(ReplyPart::Array(columns.len()));
+    let is_hash = key.kind() == ValueType::Hash;
     for column in columns {
-        match is_hash.then(|| key.field(&Name::new(column))).flatten() {
-            Some(value) => answer.push(Part::Bulk(&value)),
-            None => answer.push(Part::Null),
+        match is_hash.then(|| key.field(&ServerString::new(column))).flatten() {
+            Some(value) => answer.push(ReplyPart::Bulk(&value)),
+            None => answer.push(ReplyPart::Null),
         }
     }
 }

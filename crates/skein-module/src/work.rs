@@ -3,15 +3,15 @@
 use std::ffi::c_int;
 use std::ops::{Bound, ControlFlow};
 
-use skein_index::Direction;
+use skein_index::ScanDirection;
 use skein_syntax::slots::{SlotSet, slot_of_key};
-use skein_syntax::{Range, Shown};
+use skein_syntax::{KeyRange, RangeProjection};
 
-use crate::answer::{Answer, Part};
-use crate::api::{CLUSTER, Ctx, Key, Name, REPLICA, RESP3, TO_DELETE, TO_READ};
-use crate::names::Standing;
-use crate::rights::Rights;
-use crate::slots::Slots;
+use crate::answer::{CollectedReply, ReplyPart};
+use crate::api::{CLUSTER, Ctx, OpenKey, REPLICA, RESP3, ServerString, TO_DELETE, TO_READ};
+use crate::names::ExpiryKnowledge;
+use crate::rights::CommandRights;
+use crate::slots::NodeSlots;
 use crate::{database, sweep, value};
 
 /// The greatest number of names in a slice. Other clients of the server wait for its end.
@@ -23,25 +23,25 @@ const SLICE_BYTES: usize = 256 << 10;
 
 /// Says whether work remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum WorkProgress {
     More,
     Done,
 }
 
 /// The requesting client and its command.
-pub struct Asker {
+pub struct Requester {
     database: usize,
     /// Without a user, everything is allowed.
-    user: Option<Name>,
-    command: Name,
+    user: Option<ServerString>,
+    command: ServerString,
     /// Whether the client uses RESP3.
     pub newer: bool,
 }
 
-impl Asker {
+impl Requester {
     /// Returns the client of this context, which calls this command.
     pub fn of(ctx: Ctx<'_>, command: &str) -> Self {
-        let command = Name::new(command.as_bytes());
+        let command = ServerString::new(command.as_bytes());
         Self { database: ctx.database(), user: ctx.user_name(), command, newer: ctx.has(RESP3) }
     }
 
@@ -57,11 +57,11 @@ impl Asker {
     fn visible(
         &self,
         ctx: Ctx<'_>,
-        page: (&Range, Direction, usize),
-        access: (c_int, Opened),
-        each: impl FnMut(&[u8], Option<&Key<'_>>) -> ControlFlow<()>,
-    ) -> (Option<Vec<u8>>, Progress) {
-        let slots = Slots::lately(ctx);
+        page: (&KeyRange, ScanDirection, usize),
+        access: (c_int, KeysToOpen),
+        each: impl FnMut(&[u8], Option<&OpenKey<'_>>) -> ControlFlow<()>,
+    ) -> (Option<Vec<u8>>, WorkProgress) {
+        let slots = NodeSlots::lately(ctx);
         self.visible_in(slots.as_ref().map(|slots| &slots.owned), ctx, page, access, each)
     }
 
@@ -70,16 +70,16 @@ impl Asker {
         &self,
         slots: Option<&SlotSet>,
         ctx: Ctx<'_>,
-        page: (&Range, Direction, usize),
-        (to, opened): (c_int, Opened),
-        mut each: impl FnMut(&[u8], Option<&Key<'_>>) -> ControlFlow<()>,
-    ) -> (Option<Vec<u8>>, Progress) {
+        page: (&KeyRange, ScanDirection, usize),
+        (to, opened): (c_int, KeysToOpen),
+        mut each: impl FnMut(&[u8], Option<&OpenKey<'_>>) -> ControlFlow<()>,
+    ) -> (Option<Vec<u8>>, WorkProgress) {
         ctx.select(self.database);
         let (range, direction, few) = page;
         // The rights are read anew for each slice: an administrator may revoke rights meanwhile.
-        let rights = self.user.as_ref().map(|user| Rights::of(user, &self.command));
+        let rights = self.user.as_ref().map(|user| CommandRights::of(user, &self.command));
         let rights = rights.filter(|rights| !rights.has_all_keys());
-        let told = slots.is_none() && opened == Opened::IfUnsure;
+        let told = slots.is_none() && opened == KeysToOpen::IfUnsure;
         // If the first names are hidden, the slice continues with further pages. To wait a
         // millisecond for each few names would take long.
         let (mut range, mut last, mut most, mut left) = (range.clone(), None, few, SLICE_NAMES.max(few));
@@ -87,14 +87,14 @@ impl Asker {
             let page = database::with(|state| {
                 state.names(self.database).map(|names| names.page(range.bounds(), direction, most))
             });
-            let Some(page) = page else { return (last, Progress::Done) };
+            let Some(page) = page else { return (last, WorkProgress::Done) };
             for (name, standing) in page.iter() {
                 if slots.is_some_and(|slots| !slots.contains(slot_of_key(name))) {
                     continue;
                 }
-                let is_sure = told && standing == Standing::Lasting;
+                let is_sure = told && standing == ExpiryKnowledge::Lasting;
                 // A string of the server costs an allocation.
-                let string = (rights.is_some() || !is_sure).then(|| Name::new(name));
+                let string = (rights.is_some() || !is_sure).then(|| ServerString::new(name));
                 if let (Some(rights), Some(string)) = (&rights, &string)
                     && !rights.allow(to, string)
                 {
@@ -107,22 +107,22 @@ impl Asker {
                         sweep::drop_stale(ctx, self.database, name);
                         continue;
                     };
-                    if standing == Standing::Unsure && !key.expires() {
+                    if standing == ExpiryKnowledge::Unsure && !key.expires() {
                         database::with(|state| {
-                            state.names_or_new(self.database).note(name, Standing::Lasting);
+                            state.names_or_new(self.database).note(name, ExpiryKnowledge::Lasting);
                         });
                     }
                     Some(key)
                 };
                 if each(name, key.as_ref()).is_break() {
-                    return (Some(name.to_vec()), Progress::More);
+                    return (Some(name.to_vec()), WorkProgress::More);
                 }
             }
             let is_end = page.len() < most;
             last = page.last().map(<[u8]>::to_vec).or(last);
             left -= page.len();
             if is_end || left == 0 {
-                return (last, if is_end { Progress::Done } else { Progress::More });
+                return (last, if is_end { WorkProgress::Done } else { WorkProgress::More });
             }
             rest(&mut range, direction, last.clone());
             most = (most * PAGE_GROWTH).min(left);
@@ -132,14 +132,14 @@ impl Asker {
 
 /// Says which keys are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opened {
+enum KeysToOpen {
     All,
     /// Keys that may end without a notification.
     IfUnsure,
 }
 
 /// A command's work, in slices.
-pub trait Work {
+pub trait SlicedWork {
     /// Returns whether the work changes keys.
     fn writes(&self) -> bool {
         false
@@ -149,26 +149,26 @@ pub trait Work {
     ///
     /// # Errors
     /// Returns the error that replaces the reply.
-    fn step(&mut self, ctx: Ctx<'_>, answer: &mut Answer) -> Result<Progress, String>;
+    fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String>;
 }
 
 /// Shrinks a range to the names after `last`, in this direction.
-fn rest(range: &mut Range, direction: Direction, last: Option<Vec<u8>>) {
+fn rest(range: &mut KeyRange, direction: ScanDirection, last: Option<Vec<u8>>) {
     let Some(last) = last else { return };
     match direction {
-        Direction::Forward => range.lower = Bound::Excluded(last),
-        Direction::Backward => range.upper = Bound::Excluded(last),
+        ScanDirection::Forward => range.lower = Bound::Excluded(last),
+        ScanDirection::Backward => range.upper = Bound::Excluded(last),
     }
 }
 
 /// The work of `SK.RANGE` and `SK.PREFIX`.
 pub struct RangeWork {
-    pub asker: Asker,
-    pub range: Range,
-    pub direction: Direction,
+    pub asker: Requester,
+    pub range: KeyRange,
+    pub direction: ScanDirection,
     /// The number of keys that the client still wants.
     pub left: usize,
-    pub shown: Shown,
+    pub shown: RangeProjection,
     /// The greatest allowed size of the reply in bytes.
     pub limit: usize,
     /// The number of elements in the reply's array.
@@ -185,11 +185,11 @@ impl RangeWork {
         &mut self,
         slots: Option<&SlotSet>,
         ctx: Ctx<'_>,
-        answer: &mut Answer,
-    ) -> Result<(Option<Vec<u8>>, Progress), String> {
+        answer: &mut CollectedReply,
+    ) -> Result<(Option<Vec<u8>>, WorkProgress), String> {
         let Self { asker, range, direction, left, shown, limit, elements } = self;
         let (begin, most) = (answer.len(), (*left).min(SLICE_NAMES));
-        let opened = if *shown == Shown::Keys { Opened::IfUnsure } else { Opened::All };
+        let opened = if *shown == RangeProjection::Keys { KeysToOpen::IfUnsure } else { KeysToOpen::All };
         let page = (&*range, *direction, most);
         let (last, progress) = asker.visible_in(slots, ctx, page, (TO_READ, opened), |name, key| {
             *elements += write_entry(name, key, shown, asker.newer, answer);
@@ -206,31 +206,37 @@ impl RangeWork {
     }
 }
 
-impl Work for RangeWork {
-    fn step(&mut self, ctx: Ctx<'_>, answer: &mut Answer) -> Result<Progress, String> {
-        let slots = Slots::lately(ctx);
+impl SlicedWork for RangeWork {
+    fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String> {
+        let slots = NodeSlots::lately(ctx);
         let (last, progress) = self.slice(slots.as_ref().map(|slots| &slots.owned), ctx, answer)?;
         rest(&mut self.range, self.direction, last);
-        if self.left > 0 && progress == Progress::More {
-            return Ok(Progress::More);
+        if self.left > 0 && progress == WorkProgress::More {
+            return Ok(WorkProgress::More);
         }
-        answer.push_front(Part::Array(self.elements));
-        Ok(Progress::Done)
+        answer.push_front(ReplyPart::Array(self.elements));
+        Ok(WorkProgress::Done)
     }
 }
 
 /// Writes a key in the requested form. Returns how many elements of the outer array it wrote.
-fn write_entry(name: &[u8], key: Option<&Key<'_>>, shown: &Shown, newer: bool, answer: &mut Answer) -> usize {
-    let Some(key) = key.filter(|_| *shown != Shown::Keys) else {
-        answer.push(Part::Bulk(name));
+fn write_entry(
+    name: &[u8],
+    key: Option<&OpenKey<'_>>,
+    shown: &RangeProjection,
+    newer: bool,
+    answer: &mut CollectedReply,
+) -> usize {
+    let Some(key) = key.filter(|_| *shown != RangeProjection::Keys) else {
+        answer.push(ReplyPart::Bulk(name));
         return 1;
     };
     if newer {
-        answer.push(Part::Array(2));
+        answer.push(ReplyPart::Array(2));
     }
-    answer.push(Part::Bulk(name));
+    answer.push(ReplyPart::Bulk(name));
     match shown {
-        Shown::Columns(columns) => value::write_columns(key, columns, answer),
+        RangeProjection::Columns(columns) => value::write_columns(key, columns, answer),
         _ => value::write(key, answer),
     }
     if newer { 1 } else { 2 }
@@ -238,62 +244,62 @@ fn write_entry(name: &[u8], key: Option<&Key<'_>>, shown: &Shown, newer: bool, a
 
 /// The work of `SK.COUNT`.
 pub struct CountWork {
-    pub asker: Asker,
-    pub range: Range,
+    pub asker: Requester,
+    pub range: KeyRange,
     pub count: i64,
 }
 
-impl Work for CountWork {
-    fn step(&mut self, ctx: Ctx<'_>, answer: &mut Answer) -> Result<Progress, String> {
+impl SlicedWork for CountWork {
+    fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String> {
         let Self { asker, range, count } = self;
         let (last, progress) = asker.visible(
             ctx,
-            (range, Direction::Forward, SLICE_NAMES),
-            (TO_READ, Opened::IfUnsure),
+            (range, ScanDirection::Forward, SLICE_NAMES),
+            (TO_READ, KeysToOpen::IfUnsure),
             |_, _| {
                 *count += 1;
                 ControlFlow::Continue(())
             },
         );
-        rest(range, Direction::Forward, last);
-        if progress == Progress::Done {
-            answer.push(Part::Integer(*count));
+        rest(range, ScanDirection::Forward, last);
+        if progress == WorkProgress::Done {
+            answer.push(ReplyPart::Integer(*count));
         }
         Ok(progress)
     }
 }
 
-/// The number of names on the first page of [`OneWork`]. The first name usually suffices; a longer
+/// The number of names on the first page of [`FirstKeyWork`]. The first name usually suffices; a longer
 /// page would copy the others for nothing.
 const FEW: usize = 8;
 
 /// The work of `SK.FIRST` and its like: finds the first key from a bound on.
-pub struct OneWork {
-    pub asker: Asker,
-    pub range: Range,
-    pub direction: Direction,
+pub struct FirstKeyWork {
+    pub asker: Requester,
+    pub range: KeyRange,
+    pub direction: ScanDirection,
 }
 
-impl Work for OneWork {
-    fn step(&mut self, ctx: Ctx<'_>, answer: &mut Answer) -> Result<Progress, String> {
+impl SlicedWork for FirstKeyWork {
+    fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String> {
         let Self { asker, range, direction } = self;
         let mut found = false;
         let (last, progress) =
-            asker.visible(ctx, (range, *direction, FEW), (TO_READ, Opened::All), |name, key| {
+            asker.visible(ctx, (range, *direction, FEW), (TO_READ, KeysToOpen::All), |name, key| {
                 found = true;
-                answer.push(Part::Array(2));
-                answer.push(Part::Bulk(name));
+                answer.push(ReplyPart::Array(2));
+                answer.push(ReplyPart::Bulk(name));
                 if let Some(key) = key {
                     value::write(key, answer);
                 }
                 ControlFlow::Break(())
             });
         if found {
-            return Ok(Progress::Done);
+            return Ok(WorkProgress::Done);
         }
         rest(range, *direction, last);
-        if progress == Progress::Done {
-            answer.push(Part::NullArray);
+        if progress == WorkProgress::Done {
+            answer.push(ReplyPart::NullArray);
         }
         Ok(progress)
     }
@@ -301,17 +307,17 @@ impl Work for OneWork {
 
 /// The work of `SK.DELRANGE`.
 pub struct RemoveWork {
-    pub asker: Asker,
-    pub range: Range,
+    pub asker: Requester,
+    pub range: KeyRange,
     pub removed: i64,
 }
 
-impl Work for RemoveWork {
+impl SlicedWork for RemoveWork {
     fn writes(&self) -> bool {
         true
     }
 
-    fn step(&mut self, ctx: Ctx<'_>, answer: &mut Answer) -> Result<Progress, String> {
+    fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String> {
         let Self { asker, range, removed } = self;
         if ctx.has(REPLICA) {
             return Err(format!("READONLY the server became a replica; {removed} keys were removed before"));
@@ -319,10 +325,10 @@ impl Work for RemoveWork {
         let mut names = Vec::new();
         let (last, progress) = asker.visible(
             ctx,
-            (range, Direction::Forward, SLICE_NAMES),
-            (TO_DELETE, Opened::IfUnsure),
+            (range, ScanDirection::Forward, SLICE_NAMES),
+            (TO_DELETE, KeysToOpen::IfUnsure),
             |name, _| {
-                names.push(Name::new(name));
+                names.push(ServerString::new(name));
                 ControlFlow::Continue(())
             },
         );
@@ -330,9 +336,9 @@ impl Work for RemoveWork {
         // are.
         let at_once = if ctx.has(CLUSTER) { 1 } else { SLICE_NAMES };
         *removed += names.chunks(at_once).filter_map(|some| ctx.write(c"UNLINK", some)).sum::<i64>();
-        rest(range, Direction::Forward, last);
-        if progress == Progress::Done {
-            answer.push(Part::Integer(*removed));
+        rest(range, ScanDirection::Forward, last);
+        if progress == WorkProgress::Done {
+            answer.push(ReplyPart::Integer(*removed));
         }
         Ok(progress)
     }

@@ -1,9 +1,9 @@
 //! What the programs in `fuzz/` reach that users do not. Built for them alone.
 
 use crate::acl;
-use crate::commands::{Resolved, configuration, resolve};
+use crate::commands::{ResolvedTag, configuration, resolve};
 use crate::resp::feed::feed;
-use crate::resp::{Input, ProtocolError, RequestLimits};
+use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 
 /// Small enough that inputs of a few KiB reach them.
 const LIMITS: RequestLimits = RequestLimits { request_bytes: 3000, arg_bytes: 2000, args: 20, pipeline: 5 };
@@ -36,12 +36,12 @@ pub fn configure(text: &[u8]) -> usize {
 /// # Panics
 /// If a user is another one after it was printed and read again.
 pub fn acl(rules: &[u8], requests: &[u8]) {
-    let users = acl::Users::new(None);
+    let users = acl::AclUsers::new(None);
     let words: Vec<&[u8]> = rules.split(|byte| *byte == b'\n').collect();
     let _ = users.set(b"user", &words);
     acl::round_trip::assert_read_back(&users.all());
     acl::round_trip::assert_file_read_back(rules);
-    let mut input = Input::new();
+    let mut input = RequestBuffer::new();
     let requests = &requests[..requests.len().min(LIMITS.request_bytes)];
     input.room(&mut Vec::new())[..requests.len()].copy_from_slice(requests);
     input.filled(requests.len());
@@ -49,7 +49,7 @@ pub fn acl(rules: &[u8], requests: &[u8]) {
     let Some(user) = users.get(b"user") else { return };
     for i in 0..input.queued() {
         let Some(tag) = input.tag(i) else { continue };
-        if let Resolved::Command(_) = Resolved::of(tag) {
+        if let ResolvedTag::Command(_) = ResolvedTag::of(tag) {
             let _ = user.check(tag.into(), &input.args(i));
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   SK.RANGE  min max          [REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]
-//!             └ Range::parse   └ RangeOptions::parse
+//!             └ KeyRange::parse   └ RangeOptions::parse
 //!   SK.PREFIX prefix           ...
-//!             └ Range::with_prefix
+//!             └ KeyRange::with_prefix
 //! ```
 //!
 //! The server and the module for Redis and Valkey read requests by this, so that both take the same words and answer the same errors.

@@ -17,12 +17,12 @@ pub enum RangeProjection {
 /// `[REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]`, in any order, each at most once.
 ///
 /// ```
-/// use skein_syntax::{RangeOptions, Shown};
+/// use skein_syntax::{RangeOptions, RangeProjection};
 ///
 /// let options = RangeOptions::parse([b"LIMIT".as_slice(), b"10", b"novalues"].into_iter())?;
-/// assert_eq!((options.limit, options.shown), (10, Shown::Keys));
+/// assert_eq!((options.limit, options.shown), (10, RangeProjection::Keys));
 /// assert!(!options.reverse && !options.snapshot);
-/// # Ok::<(), skein_syntax::Mistake>(())
+/// # Ok::<(), skein_syntax::SyntaxError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeOptions {
@@ -40,7 +40,7 @@ impl RangeOptions {
     /// Reads the words.
     ///
     /// # Errors
-    /// A [`Mistake`], never that of a bound.
+    /// A [`SyntaxError`], never that of a bound.
     pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, SyntaxError> {
         let (mut reverse, mut limit, mut shown, mut snapshot) = (false, None, None, false);
         while let Some(word) = words.next() {

@@ -7,12 +7,12 @@ use crate::SyntaxError;
 /// A range of keys. Empty ones are told apart here, so that no index sees crossed bounds.
 ///
 /// ```
-/// use skein_syntax::Range;
+/// use skein_syntax::KeyRange;
 ///
-/// let range = Range::parse(b"[goose:", b"(goose;")?;
-/// assert_eq!(range, Some(Range::with_prefix(b"goose:")));
-/// assert_eq!(Range::parse(b"[b", b"[a")?, None);
-/// # Ok::<(), skein_syntax::Mistake>(())
+/// let range = KeyRange::parse(b"[goose:", b"(goose;")?;
+/// assert_eq!(range, Some(KeyRange::with_prefix(b"goose:")));
+/// assert_eq!(KeyRange::parse(b"[b", b"[a")?, None);
+/// # Ok::<(), skein_syntax::SyntaxError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
@@ -57,7 +57,7 @@ impl KeyRange {
     /// The range from `min` to `max`; `None` if no key can lie in it.
     ///
     /// # Errors
-    /// [`Mistake::Bound`].
+    /// [`SyntaxError::Bound`].
     pub fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, SyntaxError> {
         let (min, max) = (WrittenBound::parse(min)?, WrittenBound::parse(max)?);
         let lower = match min {

@@ -59,7 +59,7 @@ const WORDS: usize = SLOTS as usize / 64;
 /// slots.insert(5461);
 /// assert!(slots.contains(7000));
 /// assert_eq!(slots.to_string(), "0-5461 7000");
-/// # Ok::<(), skein_syntax::slots::BadSlots>(())
+/// # Ok::<(), skein_syntax::slots::ParseSlotsError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct SlotSet([u64; WORDS]);

@@ -1,4 +1,5 @@
-//! Bounds of a range of keys, written as for ZRANGEBYLEX: `[k` with, `(k` without, `-` the first, `+` the last.
+//! Bounds of a range of keys, in the notation of ZRANGEBYLEX: `[k` includes the key, `(k` excludes
+//! it, `-` is the first key, `+` the last.
 
 use std::ffi::OsString;
 use std::ops::Bound;
@@ -6,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use skein_store::successor;
 
-/// Two bounds.
+/// The lower and the upper bound.
 pub type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The range between two arguments, or under a prefix.
+/// Returns the range between two arguments, or under a prefix.
 ///
 /// # Errors
-/// A text that says what a bound looks like. `names` are those of the arguments.
+/// Returns a text that says how a bound is written. `names` are the names of the arguments.
 pub fn range(
     names: [&str; 2],
     min: Option<&OsString>,
@@ -43,7 +44,7 @@ fn parse(text: &[u8], open: &[u8]) -> Option<Bound<Vec<u8>>> {
     }
 }
 
-/// All keys that begin with `prefix`.
+/// Returns the range of all keys that begin with `prefix`.
 pub fn under(prefix: &[u8]) -> OwnedBounds {
     (Bound::Included(prefix.to_vec()), successor(prefix).map_or(Bound::Unbounded, Bound::Excluded))
 }

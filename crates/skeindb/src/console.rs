@@ -1,7 +1,8 @@
-//! What is said to people, on standard output and standard error.
+//! Output for people, on standard output and standard error.
 //!
-//! The standard library's printing macros panic when a stream cannot be written, and one that leads to a file on a full
-//! disk cannot. So this crate denies them, and all that is printed goes through here.
+//! The printing macros of the standard library panic if the stream cannot be written, for example
+//! because it leads to a file on a full disk. So this crate denies them and prints through this
+//! module.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -21,7 +22,8 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// How writing an answer went: a reader that has enough, as `head` has, is no failure.
+/// Converts the result of writing an answer. A reader that closes early, as `head` does, is not a
+/// failure.
 pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -31,37 +33,39 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Says something beside the answer, on standard error. If that cannot be written there is nobody left to tell.
+/// Prints a note on standard error, beside the answer. A failure is ignored: there is nobody left
+/// to tell.
 pub fn note(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// How a line of the log is written.
+/// The format of the log's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For programs: an object a line.
+    /// JSON for programs, one object per line.
     Json,
 }
 
-/// What sets the level of the log.
+/// The handle that changes the level of the log.
 #[derive(Debug)]
 struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
 
 impl LogControl for LogLevelHandle {
     fn set_level(&self, level: LevelFilter) {
-        // It fails if the log is gone, and then there is nothing to set.
+        // It fails if the log has ended. Then there is no level to set.
         let _ = self.0.reload(level);
     }
 }
 
-/// Logs to standard error from now on; what cannot be written there is lost. Answers what changes the level.
+/// Logs to standard error from now on. Lines that cannot be written are lost. Returns the control
+/// that changes the level.
 pub fn log(level: impl Into<LevelFilter>, format: LogFormat) -> Arc<dyn LogControl> {
     use std::io::IsTerminal;
 
     let (filter, handle) = reload::Layer::new(level.into());
-    // It would report a failed write by `eprintln`, which panics.
+    // By default the layer reports a failed write with `eprintln`, which panics.
     let lines = fmt::layer().with_writer(io::stderr).with_target(false).log_internal_errors(false);
     let lines = match format {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),

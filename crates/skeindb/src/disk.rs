@@ -1,4 +1,4 @@
-//! Disk stores, as commands open them.
+//! Opens disk stores for commands.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use skein_log::storage::OsStorage;
 use crate::exit::{Exit, Failure};
 use crate::target::{flag, store_failure};
 
-/// Opens the disk store in a folder, or makes it.
+/// Opens the disk store in a folder, or creates it.
 pub fn open(folder: &Path, options: DiskOptions) -> Result<DiskStore, Failure> {
     DiskStore::open(folder, options).map_err(|error| failure(&error))
 }
 
-/// Opens the disk store in a folder as what it was made as.
+/// Opens an existing disk store, with the options that it was created with.
 pub fn open_existing(folder: &Path, durability: Durability) -> Result<DiskStore, Failure> {
     let mut options = DiskOptions { durability, ..DiskOptions::default() };
     if let Some(kind) = kind_of(folder, &OsStorage).map_err(|error| failure(&error))? {
@@ -22,7 +22,7 @@ pub fn open_existing(folder: &Path, durability: Durability) -> Result<DiskStore,
     open(folder, options)
 }
 
-/// A disk store's error as a command's.
+/// Converts a disk store's error into a command's failure.
 pub fn failure(error: &DiskError) -> Failure {
     match error {
         DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },

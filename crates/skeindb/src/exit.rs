@@ -1,21 +1,23 @@
-//! Exit codes, and the error that carries one.
+//! Exit codes, and the error type that carries one.
 
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-/// How a command ended. The numbers are a promise: scripts read them.
+/// The result of a command. The numbers are a promise: scripts read them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
     Ok = 0,
-    /// Not done; the message says why. Also for what the system refused: files, ports, connections.
+    /// Not done; the message says why. Also used if the system refuses a file, a port or a
+    /// connection.
     Failed = 1,
-    /// The command line is wrong; nothing was tried. (The argument parser uses this number too.)
+    /// The command line is wrong; the command did nothing. The argument parser uses this number
+    /// too.
     Usage = 2,
     /// A data folder is damaged.
     Damage = 3,
-    /// Done, but some of the input was refused; each refusal is named or counted.
+    /// Done, but some of the input was rejected. Each rejection is named or counted.
     Partial = 4,
 }
 
@@ -37,29 +39,29 @@ impl From<Exit> for ExitCode {
 /// A command's error: one line for the user, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// What to exit with.
+    /// The exit code.
     pub exit: Exit,
-    /// What went wrong, with the value, the limit and the way out where there is one.
+    /// What went wrong, with the value, the limit and, if there is one, the way out.
     pub message: String,
 }
 
 impl Failure {
-    /// A plain failure.
+    /// Returns a failure with exit code 1.
     pub fn new(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, message: message.into() }
     }
 
-    /// A wrong use that the argument parser cannot see.
+    /// Returns a usage error that the argument parser cannot detect.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
-    /// The same, as a wrong use.
+    /// Turns the failure into a usage error.
     pub fn into_usage(self) -> Self {
         Self { exit: Exit::Usage, ..self }
     }
 
-    /// A failure while doing `what`.
+    /// Returns a failure that happened while doing `what`.
     pub fn during(what: impl Display, error: &io::Error) -> Self {
         Self::new(format!("{what}: {error}"))
     }

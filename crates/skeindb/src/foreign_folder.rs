@@ -1,4 +1,5 @@
-//! Folders of others: a command that makes a data folder makes none among other people's files.
+//! Protects other people's folders: a command that creates a data folder must not do so among
+//! foreign files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,19 +10,19 @@ use skein_store::is_data_folder;
 
 use crate::exit::Failure;
 
-/// What an empty folder may have: what a new file system has, and what a first start leaves that
-/// ended before the folder was a data folder.
+/// Names that an empty folder may contain: one of a new file system, and two that a first start
+/// leaves behind if it ends before the data folder is complete.
 const HARMLESS: [&str; 3] = ["lost+found", "lock", "identity.tmp"];
-/// How many of the files that were found are named.
+/// How many of the found files the message names.
 const NAMED: usize = 3;
 
-/// Refuses a folder that has files and is no data folder of ours. A folder that is not there is
-/// fine, and a file is left to the stores, which have their own words for it.
+/// Rejects a folder that contains files and is not a SkeinDB data folder. A missing folder is fine.
+/// A path that is a file is left to the stores, which report it themselves.
 pub fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     if is_data_folder(folder) || is_disk_folder(folder) {
         return Ok(());
     }
-    // Whoever opens the folder next says why it cannot be read.
+    // The next code that opens the folder reports why it cannot be read.
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     let mut found: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
     found.retain(|name| !HARMLESS.iter().any(|harmless| name == OsStr::new(harmless)));
@@ -37,7 +38,7 @@ pub fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The first names, and how many there are besides.
+/// Returns the first names, and how many more there are.
 fn named(found: &[OsString]) -> String {
     let first: Vec<String> = found.iter().take(NAMED).map(|name| format!("{}", name.display())).collect();
     match found.len().saturating_sub(NAMED) {

@@ -1,14 +1,15 @@
 //! SkeinDB: a durable, ordered key-value store, in memory and in your process.
 //!
-//! Keys are byte strings in byte order; a row is a value, or columns that are put atomically. Many threads use one
-//! [`Store`] through `&self`. What is written is logged and checkpointed, and [`Store::open`] brings it back.
+//! Keys are byte strings in byte order. A row is one value, or columns that are written atomically.
+//! Many threads share one [`Store`] through `&self`. Writes are logged and checkpointed, and
+//! [`Store::open`] restores them.
 //!
 //! # Usage
 //!
 //! ```
 //! use std::ops::Bound;
 //!
-//! use skeindb::{Direction, Durability, Store, StoreOptions};
+//! use skeindb::{ScanDirection, Durability, Store, StoreOptions};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("geese");
@@ -21,10 +22,10 @@
 //! assert_eq!(store.get(b"goose:grey")?, Some(b"Anser anser".to_vec()));
 //!
 //! // In order, from either end.
-//! let geese = store.prefix(b"goose:", Direction::Forward, 10);
+//! let geese = store.prefix(b"goose:", ScanDirection::Forward, 10);
 //! assert_eq!(geese[0].key, b"goose:bean");
 //! let upward = (Bound::Excluded(&b"goose:bean"[..]), Bound::Unbounded);
-//! assert_eq!(store.range(upward, Direction::Forward, 1)[0].key, b"goose:grey");
+//! assert_eq!(store.range(upward, ScanDirection::Forward, 1)[0].key, b"goose:grey");
 //!
 //! // Only if nobody was faster.
 //! let version = store.get_entry(b"goose:grey").expect("it was put").version;
@@ -40,28 +41,34 @@
 //!
 //! # Consistency
 //!
-//! - Reads and writes of one key are linearizable, and so is read-modify-write ([`Store::compare_and_swap`],
-//!   [`Store::increment`]).
-//! - [`Store::apply`] does a [`Batch`] entirely or not at all, on disk and for [`Session::get_many_atomic`].
-//! - [`Store::range`] is not a snapshot: it has every key that is there all the while, in order and once, and may or
-//!   may not have one that comes or goes meanwhile.
-//! - [`Store::snapshot`] is one moment, with batches whole, for as many ranges and lookups as are wanted; with [`IndexKind::SkipList`] alone.
+//! - Reads and writes of one key are linearizable. So is read-modify-write
+//!   ([`Store::compare_and_swap`], [`Store::increment`]).
+//! - [`Store::apply`] applies a [`Batch`] entirely or not at all, on disk and for
+//!   [`Session::get_many_atomic`].
+//! - [`Store::range`] is not a snapshot. It returns every key that is present throughout, in order
+//!   and once. It may or may not return a key that is inserted or removed meanwhile.
+//! - [`Store::snapshot`] is one moment, with whole batches, for any number of ranges and lookups.
+//!   Only [`IndexKind::SkipList`] has it.
 //!
 //! # Durability
 //!
-//! [`Durability`] says what a returned write promises. At `Buffered`, the default, it is on disk within 200 ms, and what
-//! survives a crash is a prefix with no holes; at `Sync` it survives a power cut.
+//! [`Durability`] says what a returned write promises. At `Buffered`, the default, the write is on
+//! disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` the write
+//! survives a power cut.
 //!
 //! # Parts
 //!
-//! - [`Session`] is the way in for servers: batched lookups whose memory reads overlap, rows without copies, one log
-//!   append for several writes.
+//! - [`Session`] is for servers: batched lookups whose memory reads overlap, rows without copies,
+//!   one log append for several writes.
 //! - [`index`] has the ordered in-memory indexes by themselves, without logs.
-//! - [`storage`] is the trait behind all file access; [`inspect`] reads a data folder and changes nothing.
+//! - [`storage`] is the trait behind all file access; [`inspect`] reads a data folder and changes
+//!   nothing.
 //! - [`client`] is a small blocking client for a SkeinDB server.
-//! - [`cluster`] reads ranges over all nodes of a Redis or Valkey cluster that has SkeinDB's module.
+//! - [`cluster`] reads ranges over all nodes of a Redis or Valkey cluster that has SkeinDB's
+//!   module.
 //!
-//! Programs that embed the store turn off the feature `cli`, which only the `skein` command needs.
+//! Programs that embed the store should turn off the feature `cli`, which only the `skein` command
+//! needs.
 
 pub use skein_index as index;
 pub use skein_log::storage;
@@ -75,12 +82,12 @@ pub use skein_store::{
 pub mod client;
 pub mod cluster;
 
-/// The README's Rust example is a test.
+/// Runs the README's Rust example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The Rust example of the page on clusters is a test.
+/// Runs the Rust example of the page on clusters as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/cluster.md")]
 struct ClusterPage;

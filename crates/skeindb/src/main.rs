@@ -27,8 +27,9 @@ mod target;
 mod threads;
 mod units;
 
-/// Many small allocations of many threads are what a store does: mimalloc is measurably faster at them than the
-/// system's allocator, and builds in seconds. This one can count what the bench weighs.
+/// A store makes many small allocations from many threads. mimalloc is measurably faster at them
+/// than the system's allocator, and builds in seconds. This wrapper can count the bytes that the
+/// bench weighs.
 #[global_allocator]
 static ALLOCATOR: skein_bench::counting::LiveByteAllocator = skein_bench::counting::LiveByteAllocator;
 
@@ -141,12 +142,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, with what a configuration file adds to it.
+/// Parses the command line, together with the configuration file that it names.
 fn cli(args: Vec<OsString>) -> Result<Cli, Failure> {
     config::matches(Cli::command(), args).map(parsed)
 }
 
-/// Whether `skein serve --config FILE` would start, as far as can be said without doing it.
+/// Checks whether `skein serve --config FILE` would start, as far as it can without starting.
 fn check_file(file: &Path) -> Result<(), Failure> {
     let args = [OsString::from("skein"), "serve".into(), "--config".into(), file.into()];
     match cli(args.into())?.command {
@@ -155,7 +156,7 @@ fn check_file(file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether a server would start with these arguments and a file of this text.
+/// Checks whether a server would start with these arguments and a file of this text.
 fn check(args: Vec<OsString>, file: &Path, text: &str) -> Result<(), Failure> {
     let matches = Cli::command().try_get_matches_from(&args);
     let matches = matches.map_err(|error| Failure::usage(error.to_string()))?;
@@ -174,13 +175,14 @@ fn parsed((matches, origins): (ArgMatches, OptionOrigins)) -> Cli {
     cli
 }
 
-/// Says why a command failed.
+/// Prints why a command failed, and returns its exit code.
 fn report(failure: &Failure) -> ExitCode {
     console::note(format_args!("skein: {}", failure.message));
     failure.exit.into()
 }
 
-/// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the tests notice it.
+/// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the
+/// tests notice it.
 #[cfg(feature = "planted-bugs")]
 fn plant_bug() {
     use skein_log::planted_bugs::{PlantedBug, set};
@@ -205,8 +207,8 @@ mod tests {
     }
 
     /// Incident: examples were wider than a terminal, and wrapped in the middle of a column.
-    /// Consequence: nobody could tell a command from what it does. Fix: what is indented fits 80
-    /// columns, and comes out as it is written.
+    /// Consequence: a reader could not tell a command from its explanation. Fix: an indented line
+    /// must fit 80 columns, and is printed as written.
     #[test]
     fn help_fits_a_terminal() {
         fn assert_fits(command: &mut clap::Command, path: &str) {

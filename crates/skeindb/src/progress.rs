@@ -1,4 +1,4 @@
-//! The progress bar: only on a terminal, with rate and time left.
+//! Progress bars with rate and remaining time. They appear only on a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,13 +8,13 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::console;
 
-/// How often the bar is brought up to date, at most.
+/// The shortest time between two updates of a bar.
 const STEP: Duration = Duration::from_millis(100);
 
-/// What the bar shows of an input of known size.
+/// The bar's template for an input of known size.
 const KNOWN: &str = "{bar:30} {percent}% · {msg} · {binary_bytes_per_sec} · {eta} left";
 
-/// And of one that ends when it ends.
+/// The template for an input of unknown size.
 const UNKNOWN: &str = "{spinner} {binary_bytes} · {msg} · {binary_bytes_per_sec}";
 
 /// Progress through an input of known or unknown size.
@@ -26,9 +26,9 @@ pub struct InputProgress {
 }
 
 impl InputProgress {
-    /// Starts a bar; `bytes` is the size of the input, if it is known.
+    /// Starts a bar. `bytes` is the size of the input, if known.
     pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
-        // Hidden, too, where standard error is no terminal.
+        // Also hidden if standard error is not a terminal.
         Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, bytes)
     }
 
@@ -38,7 +38,7 @@ impl InputProgress {
         Self { bar, started: Instant::now(), shown: None }
     }
 
-    /// `bytes` of the input and `records` are done.
+    /// Reports that `bytes` of the input and `records` are done.
     pub fn update(&mut self, bytes: u64, records: u64) {
         if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
             return;
@@ -52,19 +52,19 @@ impl InputProgress {
         ));
     }
 
-    /// A handle that prints lines above the bar.
+    /// Returns a handle that prints lines above the bar.
     pub fn printer(&self) -> ProgressPrinter {
         ProgressPrinter(self.bar.clone())
     }
 
-    /// Takes the bar away; returns how long it took.
+    /// Removes the bar. Returns the elapsed time.
     pub fn finish(self) -> Duration {
         self.bar.finish_and_clear();
         self.started.elapsed()
     }
 }
 
-/// What the bar shows of keys of which the number is known, and of others.
+/// The templates for a known and for an unknown number of keys.
 const KEYS_KNOWN: &str = "{bar:30} {percent}% of {human_len} keys · {msg} · {eta} left";
 const KEYS_UNKNOWN: &str = "{spinner} {human_pos} keys · {msg}";
 
@@ -81,7 +81,7 @@ pub struct KeyProgress {
 impl KeyProgress {
     /// Starts a bar.
     pub fn start(total: Option<u64>, quiet: bool) -> Self {
-        // Hidden, too, where standard error is no terminal.
+        // Also hidden if standard error is not a terminal.
         Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, total)
     }
 
@@ -91,19 +91,19 @@ impl KeyProgress {
         Self { bar, started: Instant::now(), shown: None, total, done: 0 }
     }
 
-    /// So many keys more are done, whatever became of them.
+    /// Reports that `keys` more keys are done, whatever their outcome.
     pub fn advance(&mut self, keys: u64) {
         self.done += keys;
         if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
             return;
         }
         self.shown = Some(Instant::now());
-        // Keys may come meanwhile.
+        // Keys may be inserted meanwhile, so `done` may exceed the total.
         self.bar.set_position(self.total.map_or(self.done, |total| self.done.min(total)));
         self.bar.set_message(rate(self.done, self.started.elapsed()));
     }
 
-    /// How far it is, in words: `1,000 of 5,000 keys`.
+    /// Returns the progress in words: `1,000 of 5,000 keys`.
     pub fn words(&self) -> String {
         match self.total {
             Some(total) => format!("{} of {}", grouped(self.done), counted(total, "key")),
@@ -111,29 +111,29 @@ impl KeyProgress {
         }
     }
 
-    /// A handle that prints lines above the bar.
+    /// Returns a handle that prints lines above the bar.
     pub fn printer(&self) -> ProgressPrinter {
         ProgressPrinter(self.bar.clone())
     }
 
-    /// Takes the bar away; returns how long it took.
+    /// Removes the bar. Returns the elapsed time.
     pub fn finish(self) -> Duration {
         self.bar.finish_and_clear();
         self.started.elapsed()
     }
 }
 
-/// Progress through work of which the done part is known.
+/// Progress through work whose finished share is known.
 #[derive(Debug)]
 pub struct PercentProgress(ProgressBar);
 
 impl PercentProgress {
-    /// How finely the bar is divided.
+    /// Steps of the bar.
     const FINE: u32 = 1000;
 
     /// Starts a bar.
     pub fn start() -> Self {
-        // Hidden where standard error is no terminal.
+        // Hidden if standard error is not a terminal.
         Self::on(ProgressDrawTarget::stderr())
     }
 
@@ -143,20 +143,20 @@ impl PercentProgress {
         Self(bar)
     }
 
-    /// This part of the work, 0 to 1, is done, and now comes `doing`.
+    /// Reports that this share of the work, 0 to 1, is done. `doing` names the next step.
     #[expect(clippy::cast_sign_loss, reason = "clamped to 0 and more")]
     pub fn update(&self, doing: &str, done: f64) {
         self.0.set_message(doing.to_owned());
         self.0.set_position((done.clamp(0.0, 1.0) * f64::from(Self::FINE)) as u64);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         self.0.finish_and_clear();
     }
 }
 
-/// Prints to standard error without tearing the bar.
+/// Prints to standard error without breaking the bar.
 #[derive(Debug, Clone)]
 pub struct ProgressPrinter(ProgressBar);
 
@@ -167,24 +167,24 @@ impl ProgressPrinter {
     }
 }
 
-/// A number with its thousands grouped.
+/// Returns a number with its thousands grouped.
 pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// So many of something: `1 key`, `1,234 keys`.
+/// Returns a number with a noun: `1 key`, `1,234 keys`.
 pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Refused keys by type: `3 (2 lists, 1 stream)`.
+/// Returns rejected keys by type: `3 (2 lists, 1 stream)`.
 pub fn by_type(refused: &BTreeMap<String, u64>) -> String {
     let all: u64 = refused.values().sum();
     let types: Vec<String> = refused.iter().map(|(kind, keys)| counted(*keys, kind)).collect();
     if all == 0 { "0".to_owned() } else { format!("{all} ({})", types.join(", ")) }
 }
 
-/// Records per second, for people.
+/// Returns records per second, for people.
 pub fn rate(records: u64, took: Duration) -> String {
     #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "shown rounded; never negative")]
     let per_second = (records as f64 / took.as_secs_f64().max(1e-3)) as u64;
@@ -192,7 +192,8 @@ pub fn rate(records: u64, took: Duration) -> String {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // A template that does not parse is a mistake in this file; the plain style is then better than no load.
+    // A template that does not parse is a mistake in this file. The plain style is then better than
+    // a failed load.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
@@ -205,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that keeps what was written to it.
+    /// A terminal that records its output.
     #[derive(Debug, Clone, Default)]
     struct TestTerminal(Arc<Mutex<String>>);
 
@@ -254,7 +255,7 @@ mod tests {
         }
     }
 
-    /// What a terminal shows when half of a thousand bytes and 20 records are done.
+    /// Returns the terminal's text after half of a thousand bytes and 20 records.
     fn half_way(bytes: Option<u64>) -> String {
         let screen = TestTerminal::default();
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));

@@ -1,4 +1,4 @@
-//! Where a command works: a server (`remote`) or a data folder.
+//! The target of a command: a server (`remote`) or a data folder.
 
 use std::path::{Path, PathBuf};
 
@@ -12,29 +12,30 @@ use crate::exit::{Exit, Failure};
 use crate::foreign_folder::refuse_foreign;
 use crate::remote::{AccessOptions, ServerArgs, ServerTarget};
 
-/// Where `skein serve` listens unless told otherwise.
+/// The address where `skein serve` listens by default.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
-/// The port of that.
+/// The port of `DEFAULT_ADDRESS`.
 pub const DEFAULT_PORT: u16 = 6380;
 
-/// Where a command works, as options: a server, unless a data folder is named.
+/// The target of a command, as options: a server, unless a data folder is named.
 #[derive(clap::Args)]
 pub struct TargetArgs {
-    /// The server, unless a data folder is named: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or
-    /// unix:PATH.
+    /// The server, unless a data folder is named: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT
+    /// for TLS, or unix:PATH.
     #[arg(long = "from", value_name = "SERVER", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
     server: String,
     #[command(flatten)]
     access: ServerArgs,
-    /// A data folder that no server uses, in place of a server.
+    /// A data folder that no server uses, instead of a server.
     #[arg(long, value_name = "DIR", conflicts_with = "ServerArgs")]
     data: Option<PathBuf>,
-    /// A log folder of the data folder, if they were moved; otherwise it knows them. May be given several times.
+    /// A log folder of the data folder, if they were moved; otherwise the data folder remembers
+    /// them. May be given several times.
     #[arg(long, value_name = "DIR", requires = "data")]
     log_dir: Vec<PathBuf>,
 }
 
-/// Where a command works.
+/// The target of a command.
 pub enum DataTarget<'a> {
     /// A running server.
     Server(ServerTarget<'a>),
@@ -48,21 +49,21 @@ pub struct FolderTarget<'a> {
     log_dirs: &'a [PathBuf],
 }
 
-/// What a data folder holds.
+/// The contents of a data folder.
 pub enum FolderContents {
-    /// Rows, as a server keeps them.
+    /// Rows, as a server stores them.
     Rows(Engine),
-    /// Values that are plain bytes, in a disk store.
+    /// Values of plain bytes, in a disk store.
     Bytes(DiskStore),
 }
 
 impl TargetArgs {
-    /// How to get into the server.
+    /// Returns the options for access to the server.
     pub fn access(&self) -> AccessOptions<'_> {
         self.access.access()
     }
 
-    /// What the options say.
+    /// Returns the target that the options name.
     pub fn target(&self) -> DataTarget<'_> {
         match &self.data {
             Some(path) => DataTarget::Folder(FolderTarget { path, log_dirs: &self.log_dir }),
@@ -72,13 +73,14 @@ impl TargetArgs {
 }
 
 impl FolderTarget<'_> {
-    /// Opens the store that is there, as a server would.
+    /// Opens an existing store, as a server would.
     pub fn open_existing(&self) -> Result<Store, Failure> {
         refuse_strange(self.path)?;
         self.open(StoreOptions::default())
     }
 
-    /// Opens the disk store that is there, as the trie that it is; none if the folder is none of the disk engine.
+    /// Opens an existing disk store with the trie it was created with. Returns `None` if the folder
+    /// does not belong to the disk engine.
     pub fn open_disk(&self, durability: Durability) -> Result<Option<DiskStore>, Failure> {
         if !is_disk_folder(self.path) {
             return Ok(None);
@@ -89,7 +91,7 @@ impl FolderTarget<'_> {
         disk::open_existing(self.path, durability).map(Some)
     }
 
-    /// Opens what is there, of either engine; `memory` opens a folder of the one in memory.
+    /// Opens an existing folder of either engine. `memory` opens a folder of the memory engine.
     pub fn open_contents(
         &self,
         durability: Durability,
@@ -106,15 +108,15 @@ impl FolderTarget<'_> {
         Ok(FolderContents::Rows(engine.into()))
     }
 
-    /// Opens the store, or makes it.
+    /// Opens the store, or creates it.
     pub fn open(&self, options: StoreOptions) -> Result<Store, Failure> {
         refuse_foreign(self.path)?;
         open(self.path, StoreOptions { log_folders: self.log_dirs.to_vec(), ..options })
     }
 }
 
-/// Refuses what is no data folder, so that a command that only reads does not make one of it. (A file is left to
-/// the store, which has its own words for it.)
+/// Rejects a path that is not a data folder, so that a command that only reads does not create one.
+/// (A path that is a file is left to the store, which reports it itself.)
 pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
     let name = folder.display();
     if !folder.exists() {
@@ -131,7 +133,7 @@ pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
     open_store(folder, options).map_err(|error| store_failure(&error))
 }
 
-/// Opens or creates the store in a data folder, and says what had to be dropped.
+/// Opens or creates the store in a data folder. Prints what recovery had to drop.
 pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<Store> {
     let store = Store::open(folder, options)?;
     for (file, bytes) in &store.recovery().torn_tails {
@@ -150,7 +152,7 @@ pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<S
     Ok(store)
 }
 
-/// What the libraries call their options, and what the commands do.
+/// The libraries' names of options, and the names on the command line.
 const NAMES: &[(&str, &str)] = &[
     ("log_folders", "--log-dir"),
     ("give_up_log_folders", "--give-up-log-dir"),
@@ -180,12 +182,12 @@ const NAMES: &[(&str, &str)] = &[
     ("output_limit.soft_time", "--output-soft-time"),
 ];
 
-/// An option's name on the command line.
+/// Returns an option's name on the command line.
 pub fn flag(name: &'static str) -> &'static str {
     NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag)
 }
 
-/// A store's error as a command's.
+/// Converts a store's error into a command's failure.
 pub fn store_failure(error: &Error) -> Failure {
     match error {
         Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
@@ -198,7 +200,7 @@ pub fn store_failure(error: &Error) -> Failure {
     }
 }
 
-/// An engine's error as a command's.
+/// Converts an engine's error into a command's failure.
 pub fn engine_failure(error: &EngineError) -> Failure {
     match error {
         EngineError::Rows(error) => store_failure(error),

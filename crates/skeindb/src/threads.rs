@@ -7,7 +7,7 @@ use crate::exit::Failure;
 /// Starts a thread.
 ///
 /// # Errors
-/// The system refuses one more.
+/// Errors if the system refuses another thread.
 pub fn start<R: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> R + Send + 'static,

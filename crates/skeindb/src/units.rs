@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-/// Parses a size in bytes with an optional unit: `512`, `64k`, `64kb`, `64KiB`, `1g`. Units are powers of 1024.
+/// Parses a size in bytes with an optional unit: `512`, `64k`, `64kb`, `64KiB`, `1g`. Units are
+/// powers of 1024.
 ///
 /// # Errors
-/// A text that says what is accepted.
+/// Returns a text that lists the accepted forms.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (number, unit) = split_unit(text);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
@@ -21,10 +22,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "larger than 2^64 bytes".to_owned())
 }
 
-/// Parses a duration: `50us`, `200ms`, `30s`, `10m`, `1h`; a bare number is seconds.
+/// Parses a duration: `50us`, `200ms`, `30s`, `10m`, `1h`. A bare number is seconds.
 ///
 /// # Errors
-/// A text that says what is accepted.
+/// Returns a text that lists the accepted forms.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text);
     let number: u64 =
@@ -44,7 +45,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 /// Parses a file's permissions in octal: `700`.
 ///
 /// # Errors
-/// A text that says what is accepted.
+/// Returns a text that lists the accepted forms.
 pub fn parse_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777 && !text.starts_with('+'));
     mode.ok_or_else(|| "no permissions of a file; use 0 to 777 in octal, as in 770".to_owned())

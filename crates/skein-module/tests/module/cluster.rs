@@ -3,12 +3,12 @@
 
 use skein_syntax::slots::slot_of_key;
 
-use crate::nodes::Nodes;
-use crate::servers::{Server, programs};
+use crate::nodes::ModuleCluster;
+use crate::servers::{ModuleServer, programs};
 
-fn over_each(test: impl Fn(&Nodes)) {
+fn over_each(test: impl Fn(&ModuleCluster)) {
     for program in programs() {
-        test(&Nodes::start(&program, 2, 0));
+        test(&ModuleCluster::start(&program, 2, 0));
     }
 }
 
@@ -110,10 +110,10 @@ fn a_slot_that_is_lost_with_its_keys_leaves_no_name() {
 #[test]
 fn a_replica_and_a_lone_server_give_no_pages() {
     for program in programs() {
-        let lone = Server::start(&program, &[]);
+        let lone = ModuleServer::start(&program, &[]);
         let reply = lone.connect().line("SK.PAGE - +");
         assert_eq!(reply, "-ERR this server is no node of a cluster; ask it by SK.RANGE|");
-        let nodes = Nodes::start(&program, 1, 1);
+        let nodes = ModuleCluster::start(&program, 1, 1);
         let mut replica = nodes.client(1);
         let reply = replica.line("SK.PAGE - +");
         assert_eq!(reply, "-READONLY this node is a replica; ask its primary for the page|");

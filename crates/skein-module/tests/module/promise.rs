@@ -12,15 +12,15 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use skein_syntax::slots::slot_of_key;
-use skeindb::Direction;
+use skeindb::ScanDirection;
 use skeindb::client::Reply;
-use skeindb::cluster::{Bounds, Cluster, Options, Shown};
+use skeindb::cluster::{Cluster, ClusterOptions, Projection, RangeBounds};
 
-use crate::nodes::Nodes;
-use crate::random::Random;
+use crate::nodes::ModuleCluster;
+use crate::random::ModuleRandom;
 use crate::servers::programs;
 
-const ALL: Bounds<'static> = (Bound::Unbounded, Bound::Unbounded);
+const ALL: RangeBounds<'static> = (Bound::Unbounded, Bound::Unbounded);
 
 /// The number of keys that stay. It must suffice for several pages of each primary.
 const STAYING: usize = 12_000;
@@ -39,12 +39,12 @@ fn slots() -> Vec<u16> {
     (0..TAGS).map(|tag| slot_of_key(&name(tag, ""))).collect()
 }
 
-fn connect(nodes: &Nodes) -> Cluster {
-    Cluster::connect(&nodes.addresses(), Options::default()).expect("a cluster")
+fn connect(nodes: &ModuleCluster) -> Cluster {
+    Cluster::connect(&nodes.addresses(), ClusterOptions::default()).expect("a cluster")
 }
 
-fn names(cluster: &Cluster, bounds: Bounds<'_>, direction: Direction) -> Vec<Vec<u8>> {
-    let mut scan = cluster.range(bounds, direction, Shown::Names).expect("a range");
+fn names(cluster: &Cluster, bounds: RangeBounds<'_>, direction: ScanDirection) -> Vec<Vec<u8>> {
+    let mut scan = cluster.range(bounds, direction, Projection::Names).expect("a range");
     let mut names = Vec::new();
     while let Some(entry) = scan.next().expect("a range goes on") {
         names.push(entry.key);
@@ -53,7 +53,7 @@ fn names(cluster: &Cluster, bounds: Bounds<'_>, direction: Direction) -> Vec<Vec
 }
 
 /// Writes the keys that stay, and waits until all replicas have them. Returns their names in order.
-fn fill(nodes: &Nodes, cluster: &mut Cluster) -> Vec<Vec<u8>> {
+fn fill(nodes: &ModuleCluster, cluster: &mut Cluster) -> Vec<Vec<u8>> {
     let mut staying: Vec<_> = (0..STAYING).map(|number| name(number, "")).collect();
     for some in staying.chunks(1_000) {
         let commands: Vec<[&[u8]; 3]> = some.iter().map(|name| [&b"SET"[..], name, b"v"]).collect();
@@ -67,13 +67,13 @@ fn fill(nodes: &Nodes, cluster: &mut Cluster) -> Vec<Vec<u8>> {
 
 /// The state that the readers and writers of a cluster share.
 #[derive(Default)]
-struct Watch {
+struct PromiseWatch {
     end: AtomicBool,
     /// The number of ranges over all keys that were read and checked.
     rounds: AtomicUsize,
 }
 
-impl Watch {
+impl PromiseWatch {
     fn goes_on(&self) -> bool {
         !self.end.load(Ordering::Relaxed)
     }
@@ -91,9 +91,10 @@ impl Watch {
     fn read(&self, cluster: &Cluster, staying: &[Vec<u8>]) {
         while self.goes_on() {
             let round = self.rounds.load(Ordering::Relaxed);
-            let direction = if round.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
+            let direction =
+                if round.is_multiple_of(2) { ScanDirection::Forward } else { ScanDirection::Backward };
             let mut found = names(cluster, ALL, direction);
-            if direction == Direction::Backward {
+            if direction == ScanDirection::Backward {
                 found.reverse();
             }
             assert!(found.is_sorted_by(|one, next| one < next), "not in order, or one twice");
@@ -111,7 +112,7 @@ impl Watch {
 
     /// Writes and removes other keys between the keys that stay.
     fn write(&self, cluster: &mut Cluster) {
-        let mut random = Random(5);
+        let mut random = ModuleRandom(5);
         while self.goes_on() {
             let name = name(random.below(STAYING), ":goes");
             let words: &[&[u8]] =
@@ -124,29 +125,29 @@ impl Watch {
 }
 
 /// Ends the readers and writers, even if a check fails.
-struct End<'w>(&'w Watch);
+struct StopOnDrop<'w>(&'w PromiseWatch);
 
-impl Drop for End<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.end.store(true, Ordering::Relaxed);
     }
 }
 
 /// Reads and writes continuously while `events` runs.
-fn check_during(nodes: &mut Nodes, events: impl FnOnce(&mut Nodes, &Watch)) {
+fn check_during(nodes: &mut ModuleCluster, events: impl FnOnce(&mut ModuleCluster, &PromiseWatch)) {
     let mut cluster = connect(nodes);
-    let (staying, watch) = (fill(nodes, &mut cluster), Watch::default());
+    let (staying, watch) = (fill(nodes, &mut cluster), PromiseWatch::default());
     let (reader, mut writer) = (connect(nodes), connect(nodes));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let _end = End(&watch);
+            let _end = StopOnDrop(&watch);
             watch.read(&reader, &staying);
         });
         scope.spawn(|| {
-            let _end = End(&watch);
+            let _end = StopOnDrop(&watch);
             watch.write(&mut writer);
         });
-        let _end = End(&watch);
+        let _end = StopOnDrop(&watch);
         watch.wait_for_rounds(1);
         events(nodes, &watch);
         watch.wait_for_rounds(2);
@@ -155,10 +156,10 @@ fn check_during(nodes: &mut Nodes, events: impl FnOnce(&mut Nodes, &Watch)) {
 
 /// Moves so many slots by `migrate`, each from its primary to another one.
 fn migrate_some(
-    nodes: &Nodes,
-    random: &mut Random,
+    nodes: &ModuleCluster,
+    random: &mut ModuleRandom,
     count: usize,
-    migrate: impl Fn(&Nodes, u16, usize, usize),
+    migrate: impl Fn(&ModuleCluster, u16, usize, usize),
 ) {
     let slots = slots();
     for _ in 0..count {
@@ -174,9 +175,9 @@ fn migrate_some(
 }
 
 /// Moves slots by `migrate` while twelve ranges are read.
-fn check_while_slots_migrate(program: &Path, migrate: impl Fn(&Nodes, u16, usize, usize)) {
-    check_during(&mut Nodes::start(program, 3, 0), |nodes, watch| {
-        let mut random = Random(11);
+fn check_while_slots_migrate(program: &Path, migrate: impl Fn(&ModuleCluster, u16, usize, usize)) {
+    check_during(&mut ModuleCluster::start(program, 3, 0), |nodes, watch| {
+        let mut random = ModuleRandom(11);
         let begin = watch.rounds.load(Ordering::Relaxed);
         while watch.goes_on() && watch.rounds.load(Ordering::Relaxed) < begin + 12 {
             migrate_some(nodes, &mut random, 5, &migrate);
@@ -185,7 +186,7 @@ fn check_while_slots_migrate(program: &Path, migrate: impl Fn(&Nodes, u16, usize
 }
 
 /// Ends a primary as `kill -9` does, waits until its replica has taken over, and starts it again.
-fn kill_a_primary(nodes: &mut Nodes, watch: &Watch, victim: usize) {
+fn kill_a_primary(nodes: &mut ModuleCluster, watch: &PromiseWatch, victim: usize) {
     nodes.replicated();
     nodes.servers[victim].kill();
     nodes.wait_for_takeover(victim);
@@ -198,7 +199,7 @@ fn kill_a_primary(nodes: &mut Nodes, watch: &Watch, victim: usize) {
 
 /// Stops a primary until its replica has taken over. Then continues it, with its outdated knowledge
 /// of its slots.
-fn stop_a_primary(nodes: &mut Nodes, watch: &Watch, victim: usize) {
+fn stop_a_primary(nodes: &mut ModuleCluster, watch: &PromiseWatch, victim: usize) {
     nodes.replicated();
     nodes.servers[victim].signal("STOP");
     nodes.wait_for_takeover(victim);
@@ -212,25 +213,25 @@ fn stop_a_primary(nodes: &mut Nodes, watch: &Watch, victim: usize) {
 #[test]
 fn all_keys_come_in_order() {
     for program in programs() {
-        let nodes = Nodes::start(&program, 3, 0);
+        let nodes = ModuleCluster::start(&program, 3, 0);
         let mut cluster = connect(&nodes);
         let staying = fill(&nodes, &mut cluster);
         assert_eq!(nodes.scanned(), staying);
-        assert_eq!(names(&cluster, ALL, Direction::Forward), staying);
+        assert_eq!(names(&cluster, ALL, ScanDirection::Forward), staying);
         let (low, high) = (&b"stays:02"[..], &b"stays:077"[..]);
         let bounds = (Bound::Included(low), Bound::Excluded(high));
         let mut within: Vec<_> =
             staying.iter().filter(|name| &name[..] >= low && &name[..] < high).cloned().collect();
         assert_eq!(cluster.count(bounds).expect("a count"), within.len() as u64);
         within.reverse();
-        assert_eq!(names(&cluster, bounds, Direction::Backward), within);
+        assert_eq!(names(&cluster, bounds, ScanDirection::Backward), within);
     }
 }
 
 #[test]
 fn keys_that_stay_come_once_while_slots_migrate() {
     for program in programs() {
-        check_while_slots_migrate(&program, Nodes::migrate);
+        check_while_slots_migrate(&program, ModuleCluster::migrate);
     }
 }
 
@@ -238,7 +239,7 @@ fn keys_that_stay_come_once_while_slots_migrate() {
 #[test]
 fn keys_that_stay_come_once_while_slots_migrate_at_once() {
     for program in programs() {
-        if Nodes::start(&program, 2, 0).migrate_at_once(0, 0, 1) {
+        if ModuleCluster::start(&program, 2, 0).migrate_at_once(0, 0, 1) {
             check_while_slots_migrate(&program, |nodes, slot, from, to| {
                 assert!(nodes.migrate_at_once(slot, from, to));
             });
@@ -249,7 +250,7 @@ fn keys_that_stay_come_once_while_slots_migrate_at_once() {
 #[test]
 fn keys_that_stay_come_once_while_primaries_fail() {
     for program in programs() {
-        check_during(&mut Nodes::start(&program, 3, 1), |nodes, watch| {
+        check_during(&mut ModuleCluster::start(&program, 3, 1), |nodes, watch| {
             kill_a_primary(nodes, watch, 0);
             stop_a_primary(nodes, watch, 1);
         });
@@ -263,8 +264,8 @@ fn keys_that_stay_come_once_while_primaries_fail() {
 fn soak() {
     let minutes = std::env::var("SKEIN_SOAK_MINUTES").map_or(20, |text| text.parse().expect("minutes"));
     for program in programs() {
-        let (mut random, mut events) = (Random(23), [0; 3]);
-        check_during(&mut Nodes::start(&program, 3, 1), |nodes, watch| {
+        let (mut random, mut events) = (ModuleRandom(23), [0; 3]);
+        check_during(&mut ModuleCluster::start(&program, 3, 1), |nodes, watch| {
             let begin = Instant::now();
             while watch.goes_on() && begin.elapsed() < Duration::from_mins(minutes) {
                 let event = random.below(3);
@@ -272,7 +273,7 @@ fn soak() {
                 let primaries = nodes.primaries();
                 let victim = primaries[random.below(primaries.len())];
                 match event {
-                    0 => migrate_some(nodes, &mut random, 20, Nodes::migrate),
+                    0 => migrate_some(nodes, &mut random, 20, ModuleCluster::migrate),
                     1 => kill_a_primary(nodes, watch, victim),
                     _ => stop_a_primary(nodes, watch, victim),
                 }

@@ -1,11 +1,11 @@
 //! Random commands of all types: after them the order must agree with the keys.
 
-use crate::servers::{Client, over_each};
+use crate::servers::{RespConnection, over_each};
 
 /// A small generator. Its numbers differ enough, and the same seed returns the same numbers again.
-pub struct Random(pub u64);
+pub struct ModuleRandom(pub u64);
 
-impl Random {
+impl ModuleRandom {
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
@@ -27,7 +27,7 @@ impl Random {
 }
 
 /// Returns the words of a random command.
-fn command(random: &mut Random) -> Vec<Vec<u8>> {
+fn command(random: &mut ModuleRandom) -> Vec<Vec<u8>> {
     const FORMS: &[&str] = &[
         "SET %s v",
         "SET %s v",
@@ -85,8 +85,8 @@ fn command(random: &mut Random) -> Vec<Vec<u8>> {
     form.split(' ').map(&mut word).collect()
 }
 
-fn run(client: &mut Client, seed: u64, rounds: usize) {
-    let mut random = Random(seed);
+fn run(client: &mut RespConnection, seed: u64, rounds: usize) {
+    let mut random = ModuleRandom(seed);
     for round in 0..rounds {
         let in_transaction = random.below(10) == 0;
         if in_transaction {
@@ -127,7 +127,7 @@ fn the_order_is_that_of_the_keys_after_any_command() {
 #[test]
 fn pages_are_those_of_a_sorted_list() {
     over_each(|server| {
-        let (mut client, mut random) = (server.connect(), Random(7));
+        let (mut client, mut random) = (server.connect(), ModuleRandom(7));
         for _ in 0..600 {
             client.ask(&[b"SET".to_vec(), random.name("s"), b"v".to_vec()]);
         }
@@ -152,7 +152,7 @@ fn pages_are_those_of_a_sorted_list() {
 #[test]
 fn many_changes_between_two_reads_are_merged() {
     over_each(|server| {
-        let (mut client, mut random) = (server.connect(), Random(11));
+        let (mut client, mut random) = (server.connect(), ModuleRandom(11));
         for round in 0..12 {
             let (count, mut requests) = ([1, 700, 3_000][round % 3], Vec::new());
             for _ in 0..count {

@@ -3,10 +3,10 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::servers::{Client, Server, library, programs};
+use crate::servers::{ModuleServer, RespConnection, library, programs};
 
 /// Writes keys of several types. Some of them expire.
-fn fill(server: &Server, keys: usize) {
+fn fill(server: &ModuleServer, keys: usize) {
     let mut client = server.connect();
     for number in 0..keys {
         match number % 4 {
@@ -26,7 +26,7 @@ fn lasting(keys: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 #[test]
 fn data_come_back_in_order() {
     for program in programs() {
-        let server = Server::start(&program, &[]);
+        let server = ModuleServer::start(&program, &[]);
         fill(&server, 2_000);
         let mut client = server.connect();
         client.line("DEBUG RELOAD");
@@ -45,7 +45,7 @@ fn data_come_back_in_order() {
 fn a_log_comes_back_in_order() {
     for program in programs() {
         let options = ["--appendonly", "yes", "--appendfsync", "always"];
-        let server = Server::start(&program, &options);
+        let server = ModuleServer::start(&program, &options);
         fill(&server, 1_000);
         let mut client = server.connect();
         client.line("SK.DELRANGE [s:1 [s:2");
@@ -65,9 +65,9 @@ fn a_log_comes_back_in_order() {
 fn a_replica_has_the_order_and_keeps_it_when_it_is_promoted() {
     for program in programs() {
         for load in ["disabled", "swapdb"] {
-            let primary = Server::start(&program, &[]);
+            let primary = ModuleServer::start(&program, &[]);
             fill(&primary, 2_000);
-            let replica = Server::start(&program, &["--repl-diskless-load", load]);
+            let replica = ModuleServer::start(&program, &["--repl-diskless-load", load]);
             replica.connect().line("SET of before");
             let mut client = replica.connect();
             client.line(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
@@ -93,9 +93,9 @@ fn a_replica_has_the_order_and_keeps_it_when_it_is_promoted() {
 #[test]
 fn a_replica_that_loads_beside_its_data_has_the_order() {
     for program in programs() {
-        let primary = Server::start(&program, &["--repl-backlog-size", "16kb"]);
+        let primary = ModuleServer::start(&program, &["--repl-backlog-size", "16kb"]);
         let options = ["--repl-diskless-load", "swapdb", "--logfile", "log"];
-        let (replica, mut writer) = (Server::start(&program, &options), primary.connect());
+        let (replica, mut writer) = (ModuleServer::start(&program, &options), primary.connect());
         fill(&primary, 2_000);
         writer.line("SET gone v");
         let mut client = replica.connect();
@@ -122,7 +122,8 @@ fn a_replica_that_loads_beside_its_data_has_the_order() {
 #[test]
 fn keys_that_are_evicted_leave_the_order() {
     for program in programs() {
-        let server = Server::start(&program, &["--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random"]);
+        let server =
+            ModuleServer::start(&program, &["--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random"]);
         let mut client = server.connect();
         for number in 0..100_000 {
             client.line(&format!("SET key:{number} 0123456789012345678901234567890123456789"));
@@ -133,14 +134,14 @@ fn keys_that_are_evicted_leave_the_order() {
     }
 }
 
-fn used_memory(client: &mut Client) -> u64 {
+fn used_memory(client: &mut RespConnection) -> u64 {
     let info = client.line("INFO memory");
     let (_, after) = info.split_once("|used_memory:").expect("used_memory");
     after.split_once('|').expect("a line").0.parse().expect("a number")
 }
 
 /// Uses every feature once for which the module takes memory.
-fn use_everything(server: &Server, client: &mut Client) {
+fn use_everything(server: &ModuleServer, client: &mut RespConnection) {
     fill(server, 2_000);
     client.line("DEBUG POPULATE 5000");
     for request in [
@@ -167,7 +168,7 @@ fn use_everything(server: &Server, client: &mut Client) {
 #[test]
 fn rounds_of_use_leave_no_memory() {
     for program in programs() {
-        let server = Server::start(&program, &[]);
+        let server = ModuleServer::start(&program, &[]);
         let mut client = server.connect();
         let rounds = 8;
         let mut used = Vec::new();
@@ -191,7 +192,7 @@ fn rounds_of_use_leave_no_memory() {
 #[test]
 fn memory_is_counted_and_comes_back() {
     for program in programs() {
-        let grown = |server: &Server| {
+        let grown = |server: &ModuleServer| {
             let mut client = server.connect();
             let before = used_memory(&mut client);
             client.line("DEBUG POPULATE 200000");
@@ -200,7 +201,7 @@ fn memory_is_counted_and_comes_back() {
             (full - before, used_memory(&mut client).saturating_sub(before))
         };
         let ((without, left_without), (with, left_with)) =
-            (grown(&Server::start_bare(&program, &[])), grown(&Server::start(&program, &[])));
+            (grown(&ModuleServer::start_bare(&program, &[])), grown(&ModuleServer::start(&program, &[])));
         assert!(with > without + 200_000 * 20, "{with} bytes with the module, {without} without");
         assert!(
             left_with < left_without + (64 << 10),
@@ -212,7 +213,7 @@ fn memory_is_counted_and_comes_back() {
 #[test]
 fn a_module_that_is_loaded_late_finds_all_keys() {
     for program in programs() {
-        let server = Server::start_bare(&program, &[]);
+        let server = ModuleServer::start_bare(&program, &[]);
         let mut client = server.connect();
         client.line("DEBUG POPULATE 300000");
         client.line("SELECT 9");
@@ -242,9 +243,9 @@ fn a_module_that_is_loaded_late_finds_all_keys() {
 /// in the middle of the keys that were swapped in. Consequence: the module reported that it was
 /// ready, and ranges lacked 66,000 of 300,000 keys. Fix: a swap restarts the fill.
 #[test]
-fn databases_that_are_swapped_while_the_order_is_made_lose_no_name() {
+fn swapping_databases_during_the_fill_loses_no_name() {
     for program in programs() {
-        let server = Server::start_bare(&program, &[]);
+        let server = ModuleServer::start_bare(&program, &[]);
         let mut client = server.connect();
         client.line("DEBUG POPULATE 200000");
         client.line("SELECT 1");
@@ -265,7 +266,7 @@ fn databases_that_are_swapped_while_the_order_is_made_lose_no_name() {
 #[test]
 fn a_database_costs_nothing_for_those_before_it() {
     for program in programs() {
-        let server = Server::start(&program, &["--databases", "20000"]);
+        let server = ModuleServer::start(&program, &["--databases", "20000"]);
         let mut client = server.connect();
         let empty = used_memory(&mut client);
         client.line("SELECT 19999");

@@ -1,8 +1,8 @@
 //! Replies that differ from the replies of SkeinDB's server.
 
-use crate::servers::{Client, over_each};
+use crate::servers::{RespConnection, over_each};
 
-fn check(client: &mut Client, script: &[(&str, &str)]) {
+fn check(client: &mut RespConnection, script: &[(&str, &str)]) {
     for (request, expected) in script {
         assert_eq!(client.line(request), *expected, "{request}");
     }
@@ -45,7 +45,7 @@ fn values_of_all_types() {
 /// and `COPY` write to another one. Consequence: names were missing in one database, and another
 /// had names without keys. Fix: the module looks up the database of the key.
 #[test]
-fn a_transaction_that_writes_to_another_database_keeps_both_orders() {
+fn a_transaction_over_two_databases_updates_both_indexes() {
     over_each(|server| {
         let mut client = server.connect();
         client.line("MSET a 0 c 0 e 0");

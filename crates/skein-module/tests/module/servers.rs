@@ -66,14 +66,14 @@ pub fn programs() -> Vec<PathBuf> {
 }
 
 /// Runs a test over each server, with the module loaded.
-pub fn over_each(test: impl Fn(&Server)) {
+pub fn over_each(test: impl Fn(&ModuleServer)) {
     for program in programs() {
-        test(&Server::start(&program, &[]));
+        test(&ModuleServer::start(&program, &[]));
     }
 }
 
 /// A server with a folder of its own. It is killed when it is dropped.
-pub struct Server {
+pub struct ModuleServer {
     program: PathBuf,
     pub folder: tempfile::TempDir,
     pub port: u16,
@@ -96,7 +96,7 @@ fn run(program: &Path, folder: &Path, port: u16, options: &[String]) -> Child {
         .expect("a server that runs")
 }
 
-impl Server {
+impl ModuleServer {
     /// Starts a server that loads the module from the start.
     pub fn start(program: &Path, options: &[&str]) -> Self {
         let library = library().to_str().expect("a path in UTF-8");
@@ -154,30 +154,30 @@ impl Server {
         self.process.id()
     }
 
-    fn try_connect(&self) -> Option<Client> {
+    fn try_connect(&self) -> Option<RespConnection> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        Some(Client { reader: BufReader::new(stream.try_clone().ok()?), stream })
+        Some(RespConnection { reader: BufReader::new(stream.try_clone().ok()?), stream })
     }
 
-    pub fn connect(&self) -> Client {
+    pub fn connect(&self) -> RespConnection {
         self.try_connect().expect("a connection")
     }
 }
 
-impl Drop for Server {
+impl Drop for ModuleServer {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// A connection to a server.
-pub struct Client {
+pub struct RespConnection {
     reader: BufReader<TcpStream>,
     stream: TcpStream,
 }
 
-impl Client {
+impl RespConnection {
     pub fn send(&mut self, words: &[impl AsRef<[u8]>]) {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words.iter().map(AsRef::as_ref) {

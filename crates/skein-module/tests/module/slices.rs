@@ -1,6 +1,6 @@
 //! Long ranges: the server serves other clients in between.
 
-use crate::servers::{Server, over_each, programs};
+use crate::servers::{ModuleServer, over_each, programs};
 
 #[test]
 fn others_are_served_while_a_long_range_is_made() {
@@ -90,7 +90,7 @@ fn a_reply_over_the_limit_says_how_to_go_on() {
 #[test]
 fn a_removal_waits_while_writes_are_paused() {
     for program in programs() {
-        let server = Server::start(&program, &["--appendonly", "yes"]);
+        let server = ModuleServer::start(&program, &["--appendonly", "yes"]);
         let (mut long, mut other) = (server.connect(), server.connect());
         long.line("DEBUG POPULATE 100000");
         long.send(&["SK.DELRANGE", "-", "+"]);

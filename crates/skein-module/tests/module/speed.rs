@@ -23,7 +23,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::servers::{Server, programs, release_library};
+use crate::servers::{ModuleServer, programs, release_library};
 
 /// The connections that are busy at once, and the requests in flight on each.
 const CONNECTIONS: usize = 8;
@@ -65,20 +65,20 @@ fn request(words: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Connections with a pipeline each.
-struct Load(Vec<Lane>);
+struct PipelineLoad(Vec<LoadPipeline>);
 
-struct Lane {
+struct LoadPipeline {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
 }
 
-impl Load {
-    fn on(server: &Server) -> Self {
+impl PipelineLoad {
+    fn on(server: &ModuleServer) -> Self {
         let lane = |_| {
             let stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
             stream.set_nodelay(true).expect("an option of the system");
-            Lane { stream, buffer: vec![0; 1 << 16], filled: 0 }
+            LoadPipeline { stream, buffer: vec![0; 1 << 16], filled: 0 }
         };
         Self((0..CONNECTIONS).map(lane).collect())
     }
@@ -101,7 +101,7 @@ impl Load {
     }
 }
 
-impl Lane {
+impl LoadPipeline {
     /// Reads so many replies: lines, and arrays of bulk strings.
     fn replies(&mut self, count: usize) {
         // The remaining elements, and the position of the next one.
@@ -145,23 +145,23 @@ impl Lane {
 }
 
 /// Returns the microseconds of CPU time that a server has used.
-fn cpu(server: &Server) -> f64 {
+fn cpu(server: &ModuleServer) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{}/schedstat", server.id())).expect("a server that runs");
     stat.split(' ').next().expect("a field").parse::<f64>().expect("nanoseconds") / 1e3
 }
 
 /// Cost of a run per request: microseconds of time, and of the server's CPU time.
 #[derive(Clone, Copy)]
-struct Cost {
+struct RequestCost {
     time: f64,
     cpu: f64,
 }
 
-fn measured(server: &Server, load: &mut Load, requests: &[Vec<u8>]) -> Cost {
+fn measured(server: &ModuleServer, load: &mut PipelineLoad, requests: &[Vec<u8>]) -> RequestCost {
     let before = cpu(server);
     let time = load.run(requests);
     let count = requests.len() as f64;
-    Cost { time: time.as_secs_f64() * 1e6 / count, cpu: (cpu(server) - before) / count }
+    RequestCost { time: time.as_secs_f64() * 1e6 / count, cpu: (cpu(server) - before) / count }
 }
 
 /// Returns the median, the least and the greatest value.
@@ -170,8 +170,8 @@ fn spread(mut values: Vec<f64>) -> (f64, f64, f64) {
     (values[values.len() / 2], values[0], values[values.len() - 1])
 }
 
-fn show(label: &str, rounds: &[(Cost, Cost)], (one, other): (&str, &str)) {
-    let of = |value: fn(&(Cost, Cost)) -> f64| spread(rounds.iter().map(value).collect());
+fn show(label: &str, rounds: &[(RequestCost, RequestCost)], (one, other): (&str, &str)) {
+    let of = |value: fn(&(RequestCost, RequestCost)) -> f64| spread(rounds.iter().map(value).collect());
     let (time, least, most) = of(|(one, other)| other.time / one.time);
     let (cpu, cpu_least, cpu_most) = of(|(one, other)| other.cpu / one.cpu);
     println!(
@@ -192,19 +192,21 @@ fn field(reply: &str, name: &str) -> f64 {
     after.split('|').next().expect("a value").parse().expect("a number")
 }
 
-fn used(server: &Server) -> f64 {
+fn used(server: &ModuleServer) -> f64 {
     field(&server.connect().line("INFO memory"), "|used_memory")
 }
 
-fn writes(program: &Path, names: &[Vec<u8>]) -> Server {
+fn writes(program: &Path, names: &[Vec<u8>]) -> ModuleServer {
     let module = release_library().to_str().expect("a path in UTF-8");
-    let (bare, with) =
-        (Server::start_bare(program, &[]), Server::start_bare(program, &["--loadmodule", module]));
-    let (mut on_bare, mut on_with) = (Load::on(&bare), Load::on(&with));
+    let (bare, with) = (
+        ModuleServer::start_bare(program, &[]),
+        ModuleServer::start_bare(program, &["--loadmodule", module]),
+    );
+    let (mut on_bare, mut on_with) = (PipelineLoad::on(&bare), PipelineLoad::on(&with));
     let mut rounds = Vec::new();
     for (round, names) in names.chunks(names.len().div_ceil(ROUNDS)).enumerate() {
         let requests: Vec<_> = names.iter().map(|name| request(&[b"SET", name, b"v"])).collect();
-        let mut costs = [Cost { time: 0.0, cpu: 0.0 }; 2];
+        let mut costs = [RequestCost { time: 0.0, cpu: 0.0 }; 2];
         for turn in 0..2 {
             if (round + turn) % 2 == 0 {
                 costs[0] = measured(&bare, &mut on_bare, &requests);
@@ -225,7 +227,7 @@ fn writes(program: &Path, names: &[Vec<u8>]) -> Server {
     with
 }
 
-fn ranges(server: &Server, names: &[Vec<u8>]) {
+fn ranges(server: &ModuleServer, names: &[Vec<u8>]) {
     let mut client = server.connect();
     let before = used(server);
     for some in names.chunks(500) {
@@ -254,7 +256,7 @@ fn ranges(server: &Server, names: &[Vec<u8>]) {
         of("reserved_bytes") / set,
         of("reserved_bytes") / set_used,
     );
-    let mut load = Load::on(server);
+    let mut load = PipelineLoad::on(server);
     let limit = NAMES.to_string();
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
@@ -275,7 +277,7 @@ fn ranges(server: &Server, names: &[Vec<u8>]) {
     show("ranges of 100 names", &rounds, ("SK.RANGE", "ZRANGEBYLEX"));
 }
 
-fn fill(server: &Server, names: &[Vec<u8>]) {
+fn fill(server: &ModuleServer, names: &[Vec<u8>]) {
     let module = release_library().to_str().expect("a path in UTF-8");
     let mut client = server.connect();
     client.line("DEL set");

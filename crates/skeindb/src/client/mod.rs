@@ -1,7 +1,7 @@
 //! A small blocking client for SkeinDB, or for any server that speaks RESP.
 //!
-//! It does what the `skein` command and the tests need: calls, pipelines, and a connection split into its two
-//! directions. Applications will rather use the Redis client of their language.
+//! It has what the `skein` command and the tests need: calls, pipelines, and a connection split
+//! into its two directions. Applications should use the Redis client of their language.
 //!
 //! ```no_run
 //! use skeindb::client::{Client, Reply};
@@ -29,8 +29,8 @@ pub use reply::Reply;
 
 use stream::Stream;
 
-/// Writes a bound of a range of keys as the ordered commands take it: `[key` or `(key`, or
-/// `unbounded`, which is `-` for the smallest and `+` for the greatest key.
+/// Writes a bound of a range of keys as the ordered commands expect it: `[key` or `(key`. For an
+/// open bound it writes `unbounded`: `-` for the smallest key, `+` for the greatest.
 ///
 /// ```
 /// use std::ops::Bound;
@@ -59,16 +59,15 @@ impl Client {
     /// Connects to `address`.
     ///
     /// # Errors
-    /// No connection could be made.
+    /// Errors if no connection could be made.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         stream::tcp(address).and_then(|socket| Self::over(Stream::Tcp(socket)))
     }
 
-    /// Connects to `address`, and waits at most `timeout` for each of the addresses that its name
-    /// has.
+    /// Connects to `address`. Waits at most `timeout` for each address that the name resolves to.
     ///
     /// # Errors
-    /// No connection could be made.
+    /// Errors if no connection could be made.
     pub fn connect_within(address: impl ToSocketAddrs, timeout: Duration) -> io::Result<Self> {
         stream::tcp_within(address, timeout).and_then(|socket| Self::over(Stream::Tcp(socket)))
     }
@@ -76,17 +75,19 @@ impl Client {
     /// Connects to a Unix socket.
     ///
     /// # Errors
-    /// No connection could be made.
+    /// Errors if no connection could be made.
     pub fn connect_unix(path: impl AsRef<Path>) -> io::Result<Self> {
         Stream::unix(path.as_ref()).and_then(Self::over)
     }
 
-    /// Connects to `address` by TLS. The server has to show a certificate for `name` that `config` believes.
+    /// Connects to `address` by TLS. The server must show a certificate for `name` that `config`
+    /// trusts.
     ///
     /// # Errors
-    /// No connection could be made; a [`rustls::Error`] within an error says that the handshake failed, and one of the kind
-    /// `WouldBlock` that it was not answered within 10 seconds. That the server did not like our own certificate may
-    /// only show when the first reply is read.
+    /// Errors if no connection could be made. If the handshake failed, the error contains a
+    /// [`rustls::Error`]. If the server did not answer it within 10 seconds, the kind is
+    /// `WouldBlock`. A server that rejects our certificate may only show it when the first reply is
+    /// read.
     #[cfg(feature = "tls")]
     pub fn connect_tls(
         address: impl ToSocketAddrs,
@@ -96,8 +97,8 @@ impl Client {
         Self::over(Stream::Tls(tls::TlsClientStream::handshake(stream::tcp(address)?, name, config)?))
     }
 
-    /// Connects as [`connect_tls`](Self::connect_tls) does, and waits at most `timeout` for each of
-    /// the addresses that the name of the server has.
+    /// Connects as [`connect_tls`](Self::connect_tls) does. Waits at most `timeout` for each
+    /// address that the server's name resolves to.
     ///
     /// # Errors
     /// Those of [`connect_tls`](Self::connect_tls).
@@ -120,10 +121,10 @@ impl Client {
         })
     }
 
-    /// Limits how long a read or a write may wait; `None` waits for ever, which is the default.
+    /// Limits how long a read or a write may wait. `None`, the default, waits without a limit.
     ///
     /// # Errors
-    /// The system refused the time.
+    /// Errors if the system rejects the time.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.sender.stream.set_timeout(timeout)
     }
@@ -131,11 +132,11 @@ impl Client {
     /// Sends a command and reads its reply.
     ///
     /// # Errors
-    /// The connection failed. An error that the server answers is a [`Reply::Error`].
+    /// Errors if the connection failed. An error that the server answers is a [`Reply::Error`].
     pub fn call(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
         self.sender.push(command);
         match self.sender.flush() {
-            // Who closes a connection at once may have said why before.
+            // A server that closes the connection at once may have sent the reason first.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => self
                 .receiver
                 .read()
@@ -144,21 +145,21 @@ impl Client {
         }
     }
 
-    /// Sends all commands at once, then reads all replies. The replies must fit into the buffers of the
-    /// connection; for more, [`split`](Self::split) it.
+    /// Sends all commands at once, then reads all replies. The replies must fit into the buffers of
+    /// the connection. For more, [`split`](Self::split) it.
     ///
     /// # Errors
-    /// The connection failed.
+    /// Errors if the connection failed.
     pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> io::Result<Vec<Reply>> {
         self.send(commands)?;
         commands.iter().map(|_| self.receiver.read()).collect()
     }
 
-    /// Sends commands and does not wait for their replies; [`receive`](Self::receive) reads them,
-    /// one by one.
+    /// Sends commands without waiting for their replies. [`receive`](Self::receive) reads the
+    /// replies one by one.
     ///
     /// # Errors
-    /// The connection failed.
+    /// Errors if the connection failed.
     pub fn send<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> io::Result<()> {
         for command in commands {
             self.sender.push(command.as_ref());
@@ -166,15 +167,15 @@ impl Client {
         self.sender.flush()
     }
 
-    /// Reads the reply to the oldest command that was sent and has none yet.
+    /// Reads the reply to the oldest command that still waits for one.
     ///
     /// # Errors
-    /// The connection failed or ended, or the server sent something that is not RESP.
+    /// Errors if the connection failed or ended, or if the server sent bytes that are not RESP.
     pub fn receive(&mut self) -> io::Result<Reply> {
         self.receiver.read()
     }
 
-    /// The two directions, for two threads.
+    /// Splits the connection into its two directions, for two threads.
     pub fn split(self) -> (Sender, Receiver) {
         (self.sender, self.receiver)
     }
@@ -204,30 +205,30 @@ impl Sender {
         self.buffer.extend_from_slice(b"\r\n");
     }
 
-    /// Adds bytes as they are, well-formed or not.
+    /// Adds bytes unchanged, well-formed or not.
     pub fn push_raw(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes in the buffer.
+    /// Returns the number of bytes in the buffer.
     pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Sends what is in the buffer.
+    /// Sends the buffer's bytes.
     ///
     /// # Errors
-    /// The connection failed.
+    /// Errors if the connection failed.
     pub fn flush(&mut self) -> io::Result<()> {
         let result = self.stream.write_all(&self.buffer);
         self.buffer.clear();
         result
     }
 
-    /// Tells the server that no more will be sent.
+    /// Tells the server that this side sends no more.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// Errors if the connection is closed.
     pub fn close(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)
     }
@@ -243,7 +244,7 @@ impl Receiver {
     /// Reads one reply.
     ///
     /// # Errors
-    /// The connection failed or ended, or what came is not RESP.
+    /// Errors if the connection failed or ended, or if the received bytes are not RESP.
     pub fn read(&mut self) -> io::Result<Reply> {
         reply::read(&mut self.input)
     }

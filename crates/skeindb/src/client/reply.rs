@@ -1,18 +1,18 @@
-//! Replies: RESP2 and RESP3, read from any buffered input.
+//! Replies of RESP2 and RESP3, read from any buffered input.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-/// Nesting beyond this is refused: no server sends it, and reading is recursive.
+/// The deepest nesting that is accepted. No server exceeds it, and the reader is recursive.
 const MAX_DEPTH: usize = 32;
 /// The longest line of a reply, in bytes: an error text or a number.
 const MAX_LINE: u64 = 64 << 10;
 /// The longest string of a reply, in bytes.
 const MAX_BULK: usize = 1 << 30;
-/// How a port that speaks TLS answers what is none.
+/// The first bytes of a TLS alert: a TLS port sends it to a client that does not speak TLS.
 const TLS_ALERT: &[u8] = &[0x15, 0x03];
 
-/// What a server answered.
+/// A server's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// A short text, such as `OK`.
@@ -23,7 +23,7 @@ pub enum Reply {
     Integer(i64),
     /// A byte string.
     Bulk(Vec<u8>),
-    /// Nothing: RESP2's null string or null array, or RESP3's null.
+    /// RESP2's null string or null array, or RESP3's null.
     Null,
     /// A list; also RESP3's pushes.
     Array(Vec<Reply>),
@@ -38,12 +38,12 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The reply `OK`.
+    /// Returns the reply `OK`.
     pub fn ok() -> Self {
         Self::Simple("OK".to_owned())
     }
 
-    /// The bytes of a string.
+    /// Returns the bytes of a string.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Bulk(bytes) => Some(bytes),
@@ -52,7 +52,7 @@ impl Reply {
         }
     }
 
-    /// The items of a list or a set.
+    /// Returns the items of a list or a set.
     pub fn into_array(self) -> Option<Vec<Reply>> {
         match self {
             Self::Array(items) | Self::Set(items) => Some(items),
@@ -60,10 +60,10 @@ impl Reply {
         }
     }
 
-    /// The cursor and the strings of a page, as `SCAN` and its like answer.
+    /// Returns the cursor and the strings of a page, the reply form of `SCAN` and its relatives.
     ///
     /// # Errors
-    /// It is another reply: itself, or what of it is.
+    /// If the reply has another form, returns the reply, or the part of it that differs.
     pub fn into_page(self) -> Result<(Vec<u8>, Vec<Vec<u8>>), Reply> {
         let Self::Array(items) = self else { return Err(self) };
         match <[Self; 2]>::try_from(items).map_err(Self::Array)? {
@@ -76,7 +76,7 @@ impl Reply {
     }
 }
 
-/// As `redis-cli` shows it.
+/// Shows the reply as `redis-cli` does.
 impl fmt::Display for Reply {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         show(self, 0, out)
@@ -110,7 +110,7 @@ fn show(reply: &Reply, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Resu
     }
 }
 
-/// Shows numbered items, with `mark` behind the numbers.
+/// Writes numbered items, with `mark` behind each number.
 fn show_items(items: &[Reply], mark: char, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let width = items.len().to_string().len();
     items.iter().enumerate().try_for_each(|(at, item)| {
@@ -120,12 +120,13 @@ fn show_items(items: &[Reply], mark: char, indent: usize, out: &mut fmt::Formatt
     })
 }
 
-/// The first item of a list stands on the line where the list began.
+/// Indents an item, unless it is the first: that one is on the line where the list began.
 fn line_start(at: usize, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     if at == 0 { Ok(()) } else { write!(out, "\n{:indent$}", "") }
 }
 
-/// Printable ASCII as it is; quotes, backslashes and the rest as `redis-cli` escapes them.
+/// Returns printable ASCII unchanged, and escapes quotes, backslashes and other bytes as
+/// `redis-cli` does.
 fn escape(bytes: &[u8]) -> String {
     use fmt::Write;
 
@@ -150,7 +151,8 @@ fn escape(bytes: &[u8]) -> String {
 /// Reads one reply.
 ///
 /// # Errors
-/// The input failed, ended, or is not RESP; of the kind `Unsupported`: it is TLS.
+/// Errors if the input failed, ended, or is not RESP. The kind is `Unsupported` if the input is
+/// TLS.
 pub fn read(input: &mut impl BufRead) -> io::Result<Reply> {
     read_nested(input, 0)
 }
@@ -195,7 +197,7 @@ fn read_nested(input: &mut impl BufRead, depth: usize) -> io::Result<Reply> {
 }
 
 fn read_items(input: &mut impl BufRead, count: usize, depth: usize) -> io::Result<Vec<Reply>> {
-    // Not reserved by the server's word: a false count must not take memory.
+    // The count is not trusted for the reservation: a false one must not allocate memory.
     let mut items = Vec::with_capacity(count.min(1 << 12));
     for _ in 0..count {
         items.push(read_nested(input, depth + 1)?);
@@ -203,7 +205,8 @@ fn read_items(input: &mut impl BufRead, count: usize, depth: usize) -> io::Resul
     Ok(items)
 }
 
-/// A string's reply: `!` is an error of any length, `=` a text that opens with its kind, `txt:`.
+/// Returns the reply for a string: `!` is an error of any length, `=` is a text that begins with
+/// its kind, such as `txt:`.
 fn bulk(kind: u8, bytes: Vec<u8>) -> Reply {
     match kind {
         b'!' => Reply::Error(String::from_utf8_lossy(&bytes).into_owned()),
@@ -251,7 +254,7 @@ fn number(text: &str) -> io::Result<i64> {
     text.parse().map_err(|_| malformed(format!("{text:?} in place of a number")))
 }
 
-/// A length; -1 is RESP2's null.
+/// Parses a length. -1 is RESP2's null, and returns `None`.
 fn length(text: &str) -> io::Result<Option<usize>> {
     match number(text)? {
         -1 => Ok(None),
@@ -320,8 +323,8 @@ mod tests {
     }
 
     /// Incident: a reply that was cut off within a line was called malformed. Consequence: a
-    /// cluster's client did not wait for the node's failover. Fix: a line without an end is the end
-    /// of the connection.
+    /// cluster's client did not wait for the node's failover. Fix: an unfinished line counts as the
+    /// end of the connection.
     #[test]
     fn a_line_that_is_cut_off_is_the_end_of_the_connection() {
         for case in [&b""[..], b"+O", b"+OK\r", b"$4\r\nab", b"*2\r\n:1\r\n:"] {

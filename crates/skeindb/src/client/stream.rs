@@ -1,4 +1,4 @@
-//! What a connection runs over: a TCP socket, a Unix socket, or TLS.
+//! The transports of a connection: a TCP socket, a Unix socket, or TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -9,7 +9,8 @@ use std::time::Duration;
 #[cfg(feature = "tls")]
 use super::tls::TlsClientStream;
 
-/// One of the two handles of a connection: one thread reads by one of them, and one writes by the other.
+/// One of the two handles of a connection. One thread reads from one handle, another writes to the
+/// other.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp(TcpStream),
@@ -18,7 +19,7 @@ pub(super) enum Stream {
     Tls(TlsClientStream),
 }
 
-/// Does the same with whatever it is.
+/// Runs the same expression for every kind of stream.
 macro_rules! each {
     ($stream:expr, $inner:ident => $does:expr) => {
         match $stream {
@@ -37,7 +38,7 @@ pub(super) fn tcp(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Connects over TCP, with a time limit for each of the addresses that a name has.
+/// Connects over TCP, with a time limit for each address that the name resolves to.
 pub(super) fn tcp_within(address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in address.to_socket_addrs()? {
@@ -54,7 +55,7 @@ impl Stream {
         UnixStream::connect(path).map(Self::Unix)
     }
 
-    /// The other handle.
+    /// Returns the other handle.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
@@ -64,7 +65,7 @@ impl Stream {
         })
     }
 
-    /// Of both handles.
+    /// Sets the timeout of both handles.
     pub(super) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         each!(self, stream => {
             stream.set_read_timeout(timeout)?;

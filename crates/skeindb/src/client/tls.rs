@@ -1,4 +1,4 @@
-//! A connection over TLS, whose directions belong to two threads.
+//! A connection over TLS, whose two directions belong to two threads.
 //!
 //! ```text
 //!   sender     plaintext ─► lock, encrypt ─► ciphertext ─► socket
@@ -6,9 +6,10 @@
 //! ```
 //!
 //! # Invariants
-//! 1. The session is never locked while a thread waits for the socket, so neither direction holds up the other.
-//! 2. After the handshake one thread alone writes to the socket, and writes what it has encrypted before it encrypts more:
-//!    ciphertext goes out in the order of the session.
+//! 1. No thread waits for the socket while it holds the session's lock. So neither direction delays
+//!    the other.
+//! 2. After the handshake only one thread writes to the socket, and it writes its ciphertext before
+//!    it encrypts more. So ciphertext is sent in the order of the session.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -18,9 +19,9 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
-/// How long the handshake may take, and how long the farewell may wait for the server.
+/// The time limit of the handshake, and of the closing message.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Ciphertext that is read at once: the longest record and its head.
+/// The ciphertext read at once: the longest record and its header.
 const READ_BYTES: usize = (16 << 10) + 256;
 
 /// A handle of a connection over TLS.
@@ -28,23 +29,23 @@ const READ_BYTES: usize = (16 << 10) + 256;
 pub(super) struct TlsClientStream {
     socket: TcpStream,
     session: Arc<Mutex<ClientConnection>>,
-    /// What was read from the socket; from `taken` on the session has not seen it.
+    /// Bytes read from the socket. The session has not processed those from `taken` on.
     cipher: Vec<u8>,
     taken: usize,
-    /// What is to be written to the socket.
+    /// Bytes to write to the socket.
     out: Vec<u8>,
-    /// How long the farewell may wait.
+    /// The time limit of the closing message.
     patience: Duration,
 }
 
-/// A socket with one deadline for all that is read and written.
+/// A socket with one deadline for all reads and writes.
 struct DeadlineSocket<'s> {
     socket: &'s TcpStream,
     deadline: Instant,
 }
 
 impl DeadlineSocket<'_> {
-    /// The time that is left; none is an error like that of a socket whose time is over.
+    /// Returns the time that is left. Errors like a socket that timed out if there is no time left.
     fn left(&self) -> io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(ErrorKind::WouldBlock.into()) } else { Ok(left) }
@@ -70,7 +71,7 @@ impl Write for DeadlineSocket<'_> {
 }
 
 impl TlsClientStream {
-    /// Shakes hands with the server at the other end.
+    /// Performs the handshake with the server.
     pub(super) fn handshake(
         socket: TcpStream,
         name: ServerName<'static>,
@@ -99,7 +100,7 @@ impl TlsClientStream {
         Self { socket, session, cipher: Vec::new(), taken: 0, out: Vec::new(), patience }
     }
 
-    /// The other handle; nothing may have been read by this one.
+    /// Returns the other handle. The caller must not have read from this one.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self::over(self.socket.try_clone()?, self.session.clone(), self.patience))
     }
@@ -112,7 +113,8 @@ impl TlsClientStream {
         self.socket.set_write_timeout(timeout)
     }
 
-    /// As of a socket; who will write no more says so by TLS first, if the other end takes that in time.
+    /// Shuts down the socket. Before it closes the writing direction, it sends TLS's closing
+    /// message, if the server accepts that in time.
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut farewell = Vec::new();
         let mut session = lock(&self.session);
@@ -126,7 +128,7 @@ impl TlsClientStream {
         said
     }
 
-    /// Lets the session see more of what came, or that it has ended.
+    /// Passes more of the received bytes to the session, or the end of the input.
     fn feed(&mut self) -> io::Result<()> {
         if self.taken == self.cipher.len() {
             self.cipher.resize(READ_BYTES, 0);
@@ -143,12 +145,13 @@ impl TlsClientStream {
     }
 }
 
-/// A thread that panicked has left the session as it is between two calls.
+/// Locks the session. A thread that panicked left it in the state between two calls, which is
+/// valid.
 fn lock(session: &Mutex<ClientConnection>) -> MutexGuard<'_, ClientConnection> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes what the session has for the socket.
+/// Moves the session's ciphertext to `out`.
 fn take(session: &mut ClientConnection, out: &mut Vec<u8>) -> io::Result<()> {
     while session.wants_write() {
         session.write_tls(out)?;
@@ -161,7 +164,8 @@ impl Read for TlsClientStream {
         loop {
             match lock(&self.session).reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // It ended without a farewell: a reply that is not whole is an error in either case.
+                // The server sent no closing message. An incomplete reply is an error in either
+                // case.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 result => return result,
             }

@@ -21,7 +21,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// Nodes or slots were missing for the whole patience. The same call may succeed later.
     Unavailable,
-    /// [`Options::stop`](super::Options::stop) ended the waiting.
+    /// [`ClusterOptions::stop`](super::ClusterOptions::stop) ended the waiting.
     Stopped,
     /// A node rejected the user, the password or the command.
     Refused,

@@ -4,12 +4,12 @@
 //! ```no_run
 //! use std::ops::Bound;
 //!
-//! use skeindb::Direction;
-//! use skeindb::cluster::{Cluster, Options, Shown};
+//! use skeindb::ScanDirection;
+//! use skeindb::cluster::{Cluster, ClusterOptions, Projection};
 //!
-//! let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+//! let cluster = Cluster::connect(&["127.0.0.1:7000"], ClusterOptions::default())?;
 //! let from = (Bound::Included(&b"goose:"[..]), Bound::Unbounded);
-//! let mut geese = cluster.range(from, Direction::Forward, Shown::Names)?;
+//! let mut geese = cluster.range(from, ScanDirection::Forward, Projection::Names)?;
 //! while let Some(goose) = geese.next()? {
 //!     println!("{}", goose.key.escape_ascii());
 //! }
@@ -29,7 +29,7 @@
 //!   all the time.
 //!
 //! If the nodes cannot prove that a window has every key, the client repeats the window, up to the
-//! patience of the [`Options`]. It then returns an error and never a range with a gap.
+//! patience of the [`ClusterOptions`]. It then returns an error and never a range with a gap.
 //!
 //! # Bounds
 //!
@@ -113,20 +113,20 @@ impl Cluster {
     /// read at once.
     ///
     /// ```no_run
-    /// # use skeindb::cluster::{Cluster, Options, Shown};
+    /// # use skeindb::cluster::{Cluster, ClusterOptions, Projection};
     /// use std::ops::Bound;
     ///
-    /// use skeindb::Direction;
+    /// use skeindb::ScanDirection;
     ///
-    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], ClusterOptions::default())?;
     /// let all = (Bound::Unbounded, Bound::Unbounded);
-    /// let mut first = cluster.range(all, Direction::Forward, Shown::Whole)?.limit(100);
+    /// let mut first = cluster.range(all, ScanDirection::Forward, Projection::Whole)?.limit(100);
     /// while let Some(entry) = first.next()? {
     ///     println!("{} = {:?}", entry.key.escape_ascii(), entry.held);
     /// }
     /// // The next hundred, perhaps in another process.
     /// let after = first.resume_key().map_or(Bound::Unbounded, Bound::Excluded);
-    /// let rest = cluster.range((after, Bound::Unbounded), Direction::Forward, Shown::Names)?.limit(100);
+    /// let rest = cluster.range((after, Bound::Unbounded), ScanDirection::Forward, Projection::Names)?.limit(100);
     /// # Ok::<(), skeindb::cluster::Error>(())
     /// ```
     ///
@@ -159,16 +159,16 @@ impl Cluster {
     /// the promise of a range, and its cost: all names are sent.
     ///
     /// ```no_run
-    /// # use skeindb::cluster::{Cluster, Options};
+    /// # use skeindb::cluster::{Cluster, ClusterOptions};
     /// use std::ops::Bound;
     ///
-    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], ClusterOptions::default())?;
     /// println!("{} keys", cluster.count((Bound::Unbounded, Bound::Unbounded))?);
     /// # Ok::<(), skeindb::cluster::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`range`](Self::range) and [`Scan::next`].
+    /// Those of [`range`](Self::range) and [`ClusterScan::next`].
     pub fn count(&self, bounds: RangeBounds<'_>) -> Result<u64, Error> {
         let mut scan = self.range(bounds, ScanDirection::Forward, Projection::Names)?;
         let mut keys = 0;
@@ -186,8 +186,8 @@ impl Cluster {
     ///
     /// ```no_run
     /// # use skeindb::client::Reply;
-    /// # use skeindb::cluster::{Cluster, Options};
-    /// let mut cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// # use skeindb::cluster::{Cluster, ClusterOptions};
+    /// let mut cluster = Cluster::connect(&["127.0.0.1:7000"], ClusterOptions::default())?;
     /// assert_eq!(cluster.call(b"goose", &[b"SET", b"goose", b"grey"])?, Reply::ok());
     /// # Ok::<(), skeindb::cluster::Error>(())
     /// ```

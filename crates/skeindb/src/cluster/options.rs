@@ -32,10 +32,10 @@ impl fmt::Debug for ClusterLogin {
 /// ```
 /// use std::time::Duration;
 ///
-/// use skeindb::cluster::{Login, Options};
+/// use skeindb::cluster::{ClusterLogin, ClusterOptions};
 ///
-/// let mut options = Options::default();
-/// options.login = Some(Login { user: "reader".to_owned(), password: b"hunter2".to_vec() });
+/// let mut options = ClusterOptions::default();
+/// options.login = Some(ClusterLogin { user: "reader".to_owned(), password: b"hunter2".to_vec() });
 /// options.patience = Duration::from_secs(5);
 /// ```
 #[derive(Clone)]
@@ -90,9 +90,9 @@ impl ClusterOptions {
     ///
     /// ```
     /// use skeindb::client::Client;
-    /// use skeindb::cluster::Options;
+    /// use skeindb::cluster::ClusterOptions;
     ///
-    /// let options = Options::default().connector(|node| Client::connect(node));
+    /// let options = ClusterOptions::default().connector(|node| Client::connect(node));
     /// ```
     #[must_use]
     pub fn connector(self, connector: impl Fn(&str) -> io::Result<Client> + Send + Sync + 'static) -> Self {

@@ -1,4 +1,4 @@
-//! Servers that do not do their part.
+//! Servers that break off or stall.
 
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
@@ -10,10 +10,10 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use super::*;
 
 const SHORT: Duration = Duration::from_millis(200);
-/// How long a server of ours stays, if nobody says that it may go.
+/// The longest life of a test server that nobody ends.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A connection: the client's end, and the server's.
+/// Returns the client's end and the server's end of a connection.
 fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -24,7 +24,7 @@ fn name() -> ServerName<'static> {
     ServerName::try_from("localhost").unwrap()
 }
 
-/// Both sides of a handshake that succeeds.
+/// Returns the configurations of both sides, for a handshake that succeeds.
 fn configs() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -39,14 +39,14 @@ fn configs() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     (Arc::new(client.unwrap().with_root_certificates(roots).with_no_client_auth()), Arc::new(server))
 }
 
-/// Incident: each read had the time that the handshake was to have. Consequence: a server that sent a byte now and then kept its
-/// client for ever. Fix: one deadline for all.
+/// Incident: each read of the handshake had the full time limit. Consequence: a server that sent a
+/// byte now and then blocked its client without end. Fix: one deadline for all reads.
 #[test]
 fn a_server_that_answers_by_single_bytes_has_no_more_time() {
     let (client, mut server) = connection();
     let drips = thread::spawn(move || {
         assert!(server.read(&mut [0; 4096]).unwrap() > 0, "the client's hello");
-        // A record of a handshake that would have 8 KiB.
+        // A handshake record that claims 8 KiB.
         for byte in [22, 3, 3, 32, 0, 2, 0].into_iter().chain([0; 60]) {
             thread::sleep(SHORT / 4);
             if server.write_all(&[byte]).is_err() {
@@ -60,7 +60,8 @@ fn a_server_that_answers_by_single_bytes_has_no_more_time() {
     drips.join().unwrap();
 }
 
-/// Incident: the farewell waited for a server that reads nothing any more. Consequence: the command never ended.
+/// Incident: the closing message waited for a server that had stopped reading. Consequence: the
+/// command never ended. Fix: a time limit.
 #[test]
 fn a_server_that_reads_nothing_does_not_keep_who_says_farewell() {
     let (client, socket) = connection();
@@ -76,11 +77,12 @@ fn a_server_that_reads_nothing_does_not_keep_who_says_farewell() {
     let mut stream = TlsClientStream::handshake(client, name(), ours).expect("a handshake");
     stream.patience = SHORT;
     stream.set_write_timeout(Some(SHORT)).unwrap();
-    // Until the socket takes no more, not even a byte.
+    // Fill the socket until it accepts not even a byte.
     while stream.write_all(&[0; 1 << 14]).is_ok() {}
     while (&stream.socket).write(&[0]).is_ok() {}
     stream.set_write_timeout(None).unwrap();
-    // The system may have found room for so few bytes meanwhile; what counts is that it ends while the server is still there.
+    // The system may have freed room for these few bytes meanwhile. The test requires only that the
+    // call ends while the server still runs.
     let said = stream.shutdown(Shutdown::Write).map_err(|error| error.kind());
     assert!(matches!(said, Ok(()) | Err(ErrorKind::WouldBlock)), "{said:?}");
     may_go.send(()).expect("the server is there");

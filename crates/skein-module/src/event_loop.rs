@@ -14,11 +14,11 @@ use valkey_module::raw;
 
 use crate::api::{Ctx, server};
 
-/// The called function. Its context lives as long as the [`Turns`].
-pub type OnTurn = fn(Ctx<'_>);
+/// The called function. Its context lives as long as the [`EventLoopHook`].
+pub type TurnCallback = fn(Ctx<'_>);
 
 /// Calls a function in each turn of the event loop, until the value is dropped.
-pub struct Turns {
+pub struct EventLoopHook {
     writer: PipeWriter,
     /// Keeps the pipe open. Without a reader a write would fail, and the pipe would be ready
     /// because of that error.
@@ -27,16 +27,16 @@ pub struct Turns {
 }
 
 // SAFETY: used only under the server's lock, on the thread that holds it.
-unsafe impl Send for Turns {}
+unsafe impl Send for EventLoopHook {}
 
 const WRITABLE: c_int = raw::REDISMODULE_EVENTLOOP_WRITABLE.cast_signed();
 
-/// The function and the context of the only `Turns`.
-static ON_TURN: crate::gil::Gil<Option<(OnTurn, usize)>> = crate::gil::Gil::new(None);
+/// The function and the context of the only `EventLoopHook`.
+static ON_TURN: crate::gil::Gil<Option<(TurnCallback, usize)>> = crate::gil::Gil::new(None);
 
-impl Turns {
+impl EventLoopHook {
     /// Starts the calls. Returns `None` if the system provides no pipe, or the server rejects it.
-    pub fn start(ctx: Ctx<'_>, on_turn: OnTurn) -> Option<Self> {
+    pub fn start(ctx: Ctx<'_>, on_turn: TurnCallback) -> Option<Self> {
         let (reader, writer) = pipe().ok()?;
         // SAFETY: a live context, and a function that stays as long as the module is loaded. The
         // context is freed once.
@@ -53,7 +53,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turns {
+impl Drop for EventLoopHook {
     fn drop(&mut self) {
         ON_TURN.with(Option::take);
         // SAFETY: `start` created both, and they are released once.
@@ -66,7 +66,7 @@ impl Drop for Turns {
 
 unsafe extern "C" fn on_ready(_: c_int, _: *mut c_void, _: c_int) {
     if let Some((on_turn, ctx)) = ON_TURN.with(|place| *place) {
-        // SAFETY: the context lives as long as the `Turns`, which `on_turn` may drop as its last
+        // SAFETY: the context lives as long as the `EventLoopHook`, which `on_turn` may drop as its last
         // act.
         on_turn(unsafe { Ctx::new(std::ptr::with_exposed_provenance_mut(ctx)) });
     }

@@ -3,7 +3,7 @@
 /// Says whether the server notifies the module in time when the key ends, or whether the module
 /// must look up the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExpiryKnowledge {
     /// As far as the server reported, the key has no expiry time. It exists until the server
     /// reports its removal.
     Lasting,

@@ -18,8 +18,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use valkey_module::raw;
 
-use crate::api::{Ctx, Name, bytes_of, server};
-use crate::names::Standing;
+use crate::api::{Ctx, ServerString, bytes_of, server};
+use crate::names::ExpiryKnowledge;
 use crate::{database, sweep};
 
 /// The kinds of notification that report inserted and removed keys.
@@ -29,12 +29,12 @@ const KINDS: c_int = raw::REDISMODULE_NOTIFY_NEW
     | raw::REDISMODULE_NOTIFY_EVICTED
     | raw::REDISMODULE_NOTIFY_LOADED;
 
-type OnEvent = unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
+type EventCallback = unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
 
 /// Subscribes to the notifications. Returns false if the server refuses.
 pub fn subscribe(ctx: Ctx<'_>) -> bool {
     let events = [
-        (raw::REDISMODULE_EVENT_FLUSHDB, on_flush as OnEvent),
+        (raw::REDISMODULE_EVENT_FLUSHDB, on_flush as EventCallback),
         (raw::REDISMODULE_EVENT_SWAPDB, on_swap),
         (raw::REDISMODULE_EVENT_REPL_ASYNC_LOAD, on_load_beside),
     ];
@@ -61,19 +61,19 @@ unsafe extern "C" fn on_key(
         database::with(|state| state.names_or_new(number).note(name, standing));
     };
     match event.to_bytes() {
-        b"new" => comes(ctx.database(), Standing::Lasting),
+        b"new" => comes(ctx.database(), ExpiryKnowledge::Lasting),
         // These keys may have an expiry time: the server sends "new" before it sets the time.
-        b"loaded" | b"expire" | b"restore" | b"rename_to" => comes(ctx.database(), Standing::Unsure),
+        b"loaded" | b"expire" | b"restore" | b"rename_to" => comes(ctx.database(), ExpiryKnowledge::Unsure),
         b"copy_to" | b"move_to" => {
             // Within a transaction, Valkey 9 reports the selected database even if the key is in
             // another one. So the module inserts the name in both, and each read of the name looks
             // up the key.
             let told = ctx.database();
-            comes(told, Standing::Unsure);
-            if let Some(number) = ctx.open(&Name::new(name)).map(|key| key.database())
+            comes(told, ExpiryKnowledge::Unsure);
+            if let Some(number) = ctx.open(&ServerString::new(name)).map(|key| key.database())
                 && number != told
             {
-                comes(number, Standing::Unsure);
+                comes(number, ExpiryKnowledge::Unsure);
             }
         }
         b"del" | b"expired" | b"evicted" | b"rename_from" | b"move_from" => {
