@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::kind::Kind;
-use super::{Can, Contender};
+use super::key_repr::KeyRepr;
+use super::{IndexAbilities, IndexContender};
 
 /// What a class in C++ can do; mirrors `CppFunctions` in `index.hh`.
 #[repr(C)]
@@ -30,12 +30,12 @@ type CppVisitFn = unsafe extern "C" fn(*mut c_void, *const u8, usize, u64);
 
 /// A class in C++, and what reports say of it.
 pub trait CppClass: 'static {
-    /// As in [`Contender`].
+    /// As in [`IndexContender`].
     const NAME: &'static str;
-    /// As in [`Contender`].
+    /// As in [`IndexContender`].
     const ABOUT: &'static str;
-    /// As in [`Contender`].
-    const CAN: Can;
+    /// As in [`IndexContender`].
+    const CAN: IndexAbilities;
 
     /// Its functions where all keys have 8 bytes.
     fn words() -> &'static CppFunctions;
@@ -51,15 +51,15 @@ pub trait CppClass: 'static {
 pub unsafe trait ConcurrentCppClass: CppClass {}
 
 /// An index of a class, which holds keys in a certain way.
-pub struct CppIndex<C: CppClass, K: Kind> {
+pub struct CppIndex<C: CppClass, K: KeyRepr> {
     map: NonNull<c_void>,
     class: PhantomData<fn() -> (C, K)>,
 }
 
 // SAFETY: whoever implements `ConcurrentCppClass` says so (invariant 3).
-unsafe impl<C: ConcurrentCppClass, K: Kind> Sync for CppIndex<C, K> {}
+unsafe impl<C: ConcurrentCppClass, K: KeyRepr> Sync for CppIndex<C, K> {}
 
-impl<C: CppClass, K: Kind> CppIndex<C, K> {
+impl<C: CppClass, K: KeyRepr> CppIndex<C, K> {
     #[inline(always)]
     fn functions() -> &'static CppFunctions {
         if K::WORDS { C::words() } else { C::bytes() }
@@ -79,10 +79,10 @@ unsafe extern "C" fn visit<F: FnMut(&[u8], u64)>(each: *mut c_void, key: *const 
     unsafe { (*each.cast::<F>())(std::slice::from_raw_parts(key, len), value) };
 }
 
-impl<C: CppClass, K: Kind> Contender for CppIndex<C, K> {
+impl<C: CppClass, K: KeyRepr> IndexContender for CppIndex<C, K> {
     const NAME: &'static str = C::NAME;
     const ABOUT: &'static str = C::ABOUT;
-    const CAN: Can = C::CAN;
+    const CAN: IndexAbilities = C::CAN;
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 
@@ -122,7 +122,7 @@ impl<C: CppClass, K: Kind> Contender for CppIndex<C, K> {
     }
 }
 
-impl<C: CppClass, K: Kind> Drop for CppIndex<C, K> {
+impl<C: CppClass, K: KeyRepr> Drop for CppIndex<C, K> {
     fn drop(&mut self) {
         // SAFETY: invariant 1.
         unsafe { (Self::functions().destroy)(self.map.as_ptr()) };

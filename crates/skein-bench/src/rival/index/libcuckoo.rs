@@ -3,14 +3,14 @@
 use linkme::distributed_slice;
 
 use super::cpp_index::{ConcurrentCppClass, CppClass, CppFunctions, CppIndex};
-use super::kind::{Boxed, Words};
-use super::{Can, ENTRIES, Entry};
+use super::key_repr::{BoxedKeys, IntegerKeys};
+use super::{IndexAbilities, ENTRIES, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
-static WORDS: Entry = Entry::shared::<CppIndex<Libcuckoo, Words>>(123);
+static WORDS: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, IntegerKeys>>(123);
 
 #[distributed_slice(ENTRIES)]
-static BYTES: Entry = Entry::shared::<CppIndex<Libcuckoo, Boxed>>(123);
+static BYTES: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, BoxedKeys>>(123);
 
 // SAFETY: `cpp/libcuckoo.cc` defines both as constants of this shape.
 unsafe extern "C" {
@@ -26,7 +26,7 @@ unsafe impl ConcurrentCppClass for Libcuckoo {}
 impl CppClass for Libcuckoo {
     const NAME: &'static str = "libcuckoo";
     const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix where keys have 8 bytes, cuckoohash_map<string, uint64_t> under std::hash otherwise, asked by string_view; starts with room for 2^18 keys, as it comes; glibc's malloc";
-    const CAN: Can = Can { remove: true, ..Can::NOTHING };
+    const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
     fn words() -> &'static CppFunctions {
         &skein_libcuckoo_words

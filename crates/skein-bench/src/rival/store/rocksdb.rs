@@ -10,18 +10,18 @@ use std::ptr::{NonNull, null_mut};
 
 use linkme::distributed_slice;
 
-use super::rows::Key;
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
+use super::rows::BenchRowKey;
+use super::{StoreContender, RegisteredStore, DurabilityLevel, StoreResult, StoreRole, BenchRows, STORES, StoreSetup, one_more, text};
 
 /// Bytes of its tables of writes at least.
 const WRITES_LEAST: usize = 8 << 20;
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "rocksdb",
     about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, or half of the cache that is asked for and the rest for writes, 8 MiB at least; a thread per core; without a log or with the log unforced, durable puts with sync",
     rank: 40,
-    part: Part::Both,
+    part: StoreRole::Both,
     durable: true,
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
 };
@@ -84,7 +84,7 @@ struct RocksDb {
 }
 
 /// Runs a call that reports errors as C strings.
-fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Outcome<T> {
+fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> StoreResult<T> {
     let mut error = null_mut();
     let done = call(&raw mut error);
     match NonNull::new(error) {
@@ -101,7 +101,7 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Outcome<T> {
 }
 
 impl RocksDb {
-    fn open(setup: &Setup<'_>) -> Outcome<Self> {
+    fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         let name = CString::new(setup.folder.join("rocksdb").as_os_str().as_bytes()).map_err(text)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // SAFETY: handles are used between their creation and their destruction only, all on this thread;
@@ -120,15 +120,15 @@ impl RocksDb {
             rocksdb_options_destroy(options);
             let db = db?;
             let write = rocksdb_writeoptions_create();
-            rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == Level::Sync));
-            let is_logged = setup.level != Level::None;
+            rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == DurabilityLevel::Sync));
+            let is_logged = setup.level != DurabilityLevel::None;
             rocksdb_writeoptions_disable_WAL(write, c_int::from(!is_logged));
             Ok(Self { db, write, read: rocksdb_readoptions_create(), is_logged })
         }
     }
 
     /// One batch, all or nothing.
-    fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (Key<'k>, Vec<u8>)>) -> Outcome<()> {
+    fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (BenchRowKey<'k>, Vec<u8>)>) -> StoreResult<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
             let batch = rocksdb_writebatch_create();
@@ -142,7 +142,7 @@ impl RocksDb {
     }
 
     /// Shows a key's value to `look`.
-    fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> Outcome<T> {
+    fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> StoreResult<T> {
         let mut len = 0;
         // SAFETY: the database is open; the key lives through the call.
         let value = checked(|error| unsafe {
@@ -160,22 +160,22 @@ impl RocksDb {
     }
 }
 
-impl Contender for RocksDb {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for RocksDb {
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()> {
         self.put_pairs(numbers.map(|n| (rows.key(n), rows.value(n))))
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         let value = self.look_up(&key, one_more)??;
         self.put_pairs(std::iter::once((key, value.into_bytes())))
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         // SAFETY: the database is open; the options live through the call.
         unsafe {
             if self.is_logged {
@@ -190,10 +190,10 @@ impl Contender for RocksDb {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         numbers.iter().try_for_each(|&n| self.look_up(&rows.key(n), |value| found(n, value)))
     }
 }
