@@ -1,4 +1,4 @@
-//! Experiments on indexes that no one paper has: what users ask first.
+//! Experiments on indexes that are from no single paper: the first questions of users.
 
 use linkme::distributed_slice;
 
@@ -24,7 +24,7 @@ fn steps_over_sets(plan: &BenchPlan) -> usize {
     plan.sets_or(&SETS).len() * plan.rounds * Participants::All.count()
 }
 
-/// Who is at least as fast as ours, by measure and point.
+/// Judges whether ours is at least `least` times as fast as a rival, by measure and point.
 fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str) -> Judgement {
     let judged = measures.iter().map(|measure| {
         Judgement::at_least(
@@ -77,7 +77,7 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
     },
 };
 
-/// Scans a hundredth of the keys that lookups ask for, since each reads a hundred.
+/// The loops scan a hundredth of the keys that lookups ask for, since each scan reads a hundred.
 const SCANS: [GridLoop; 8] = [
     scans("scan of 10", false, |asked, count, seed, share| {
         scan::scans(asked, count / 10, 10, false, seed, share)

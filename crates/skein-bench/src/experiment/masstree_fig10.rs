@@ -1,6 +1,7 @@
-//! Masstree's figure 10: whether the rate per core holds up as cores are added (EuroSys 2012).
+//! Masstree's figure 10: whether the rate per core stays the same as cores are added (EuroSys
+//! 2012).
 //!
-//! Beside the paper's question, what all threads of one tree reach of one thread, stands another: what they reach of as many
+//! The paper compares all threads of one tree with one thread. We also compare them with as many
 //! independent processes.
 
 use linkme::distributed_slice;

@@ -1,4 +1,4 @@
-//! Masstree's figure 9, and what section 6.4 says of flexibility (EuroSys 2012).
+//! Masstree's figure 9, and the costs of flexibility in its section 6.4 (EuroSys 2012).
 
 use linkme::distributed_slice;
 
@@ -15,7 +15,7 @@ pub const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, se
     lookup::lookups(asked, count, 1.0, seed, share)
 });
 
-/// Bytes of the common prefix, before the 8 bytes that differ.
+/// The bytes of the common prefix, before the 8 bytes that differ.
 const PREFIXES: [usize; 6] = [0, 8, 16, 24, 32, 40];
 
 fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {

@@ -1,5 +1,5 @@
-//! What indexes hold: by part, as resident size with huge pages off (Wormhole's figure 16), and between two doublings (the
-//! Cuckoo Trie's figure 11).
+//! The memory of indexes: by part, as resident size without huge pages (Wormhole's figure 16), and
+//! between two doublings (the Cuckoo Trie's figure 11).
 
 use linkme::distributed_slice;
 
@@ -15,30 +15,30 @@ use crate::result::AxisPoint;
 use crate::rival::index::RegisteredIndex;
 
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
-/// The paper's baseline beside the indexes.
+/// The paper's baseline for the indexes.
 const PAYLOAD: &str = "keys and values alone";
 const RESIDENT: &str = "resident size";
 const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
 const DOUBLING: &str = "memory in all, over one doubling";
-/// The most over one doubling, of which fewer are better.
+/// The maximum over one doubling; fewer bytes are better.
 pub const MOST: MeasureSpec<'_> = per_key("memory beside keys and values, most over a doubling");
-/// Sizes between two doublings, beside the first.
+/// The number of sizes between two doublings, after the first.
 const STRETCHES: usize = 8;
-/// With fewer keys, what a process has anyhow is no small part of it.
+/// With fewer keys, the memory that a process has anyway is a large part of the figure.
 const ENOUGH: f64 = 50_000.0;
-/// Whom the words on Wormhole are about, by name and in words.
+/// Wormhole, as the claims name it: its name in reports and in sentences.
 const WORM: (&str, &str) = (WORMHOLE, "Wormhole");
-/// Up to so many times the size of another, one is comparable.
+/// Sizes are comparable up to this ratio.
 const COMPARABLE: f64 = 1.25;
-/// Up to this many bytes of key and value a key is very short: the paper's has 8.
+/// A key of at most this many bytes, with its value, counts as very short; the paper's has 8.
 const SHORT: f64 = 16.0;
 
 fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     over_key_sets(plan.sets_or(&SETS), plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]), 0)
 }
 
-/// As a grid, and the keys once more: in the child, or in pieces.
+/// Returns the memory of a grid, plus a second copy of the keys, in the child or in pieces.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let points = points(plan);
     let keys = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
@@ -87,7 +87,7 @@ fn payload(keys: &PackedKeys) -> f64 {
     keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
 }
 
-/// One round of a contender: by the allocators, by its own word, and by the system's.
+/// Measures one round of a contender: by the allocators, by its own counters, and by the system.
 fn weigh(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
@@ -105,7 +105,7 @@ fn weigh(
     bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
 }
 
-/// The keys in the stretches by which an index grows from half of them to all.
+/// Splits the keys into the steps by which an index grows from half of them to all.
 fn stretches(keys: &PackedKeys) -> Vec<PackedKeys> {
     let end = |stretch: usize| keys.len() * (STRETCHES + stretch) / (2 * STRETCHES);
     let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
@@ -114,18 +114,18 @@ fn stretches(keys: &PackedKeys) -> Vec<PackedKeys> {
     all
 }
 
-/// What an index holds at one of its sizes, in bytes per key.
+/// The bytes of an index at one of its sizes.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldBytes {
-    /// How many keys it has.
+    /// The number of keys.
     pub keys: usize,
-    /// All live bytes.
+    /// All live bytes per key.
     pub in_all: f64,
-    /// Without those of keys and values.
+    /// The bytes per key without those of keys and values.
     pub beside: f64,
 }
 
-/// What a contender holds at several sizes from half of the keys to all.
+/// Returns a contender's bytes at several sizes, from half of the keys to all.
 pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldBytes> {
     let mut scales = IndexScales::new(entry, keys.len());
     let mut count = 0;
@@ -137,7 +137,8 @@ pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldByte
     held.collect()
 }
 
-/// The least, the mean and the most of some figures of these sizes: what a user of unknown many keys has to reckon with.
+/// Returns the least, the mean and the greatest figure of these sizes. A user who does not know the
+/// number of keys must expect any of them.
 pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f64; 3] {
     let figures = || held.iter().map(figure);
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
@@ -145,10 +146,10 @@ pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f6
     [figures().fold(f64::INFINITY, f64::min), mean, figures().fold(0.0, f64::max)]
 }
 
-/// The most that an index holds over a doubling to these keys, for a point.
+/// Records the most bytes that an index holds over a doubling to these keys.
 ///
 /// # Errors
-/// If the figure is none.
+/// If the figure is not finite.
 pub fn add_most(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
@@ -176,7 +177,7 @@ fn grow(bench: &mut Bench, keys: &PackedKeys, entries: &[&'static RegisteredInde
     Ok(())
 }
 
-/// Keys in the greatest index.
+/// Returns the number of keys in the greatest index.
 fn most_keys(findings: &Findings) -> f64 {
     let growing = findings.cells.iter().filter(|cell| cell.measure == GROWING);
     growing.filter_map(|cell| cell.at.as_ref()?.value).fold(0.0, f64::max)
@@ -200,7 +201,7 @@ fn judge(findings: &Findings) -> Judgement {
         .beside(comparable(findings, RESIDENT, WORM, "crossbeam-skiplist"))
 }
 
-/// Whether a contender's bytes, with its name in words, are comparable to those of another on most key sets.
+/// Judges whether a contender's bytes are comparable to another's on most key sets.
 pub fn comparable(
     findings: &Findings,
     measure: &str,
@@ -234,7 +235,8 @@ mod tests {
         }
     }
 
-    /// Resident bytes per key of ours on two key sets, beside 40 and 100 of the `BTreeMap`.
+    /// Returns findings with our resident bytes per key on two key sets; the `BTreeMap` has 40 and
+    /// 100.
     fn found(keys: f64, ours: [f64; 2]) -> Findings {
         let mut findings = Findings::default();
         findings.add(per_key(GROWING), OURS, Some(&AxisPoint::number("keys", keys)), 1.0);

@@ -1,4 +1,4 @@
-//! Who takes part in an experiment and in which of its loops, and what a report says of those who do not.
+//! The contenders of an experiment and of its loops, and the notes on those that are left out.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,26 @@ pub use crate::rival::index::{
     CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, SKIP_LIST, WORMHOLE,
 };
 
-/// Whom an experiment compares.
+/// The contenders that an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Participants {
     /// All contenders.
     All,
-    /// Those with an order.
+    /// Contenders with an order.
     Ordered,
-    /// Those for several threads.
+    /// Contenders for several threads.
     ForThreads,
-    /// One of ours, and the steps that lead to it.
+    /// One of our indexes, and the steps that lead to it.
     Steps(&'static str),
-    /// Ours, and the same under another name.
+    /// Our index, and the same index under a second name.
     Twins,
-    /// Those of these names, steps among them.
+    /// The contenders and steps with these names.
     Named(&'static [&'static str]),
 }
 
 impl Participants {
-    /// Whether an entry is one of those who might take part; nobody else is missed.
+    /// Returns whether the experiment concerns this entry. Reports name a missing contender only if
+    /// the experiment concerns it.
     pub fn concern(self, entry: &RegisteredIndex) -> bool {
         match self {
             Self::Steps(whole) => entry.role == IndexRole::Step(whole) || entry.name == whole,
@@ -40,7 +41,7 @@ impl Participants {
         }
     }
 
-    /// Why an entry whom this concerns does not take part even so; nothing if it does.
+    /// Returns why a concerned entry cannot take part; `None` if it can.
     pub fn without(self, entry: &RegisteredIndex) -> Option<&'static str> {
         match self {
             Self::Ordered if !entry.can.scan => Some("has no order"),
@@ -49,12 +50,12 @@ impl Participants {
         }
     }
 
-    /// Whether an entry takes part.
+    /// Returns whether the entry takes part.
     pub fn admit(self, entry: &RegisteredIndex) -> bool {
         self.concern(entry) && self.without(entry).is_none()
     }
 
-    /// How many there are at most, for progress bars: each name once.
+    /// Returns the number of contenders at most, counting each name once, for progress bars.
     pub fn count(self) -> usize {
         let mut names: Vec<_> =
             index::all().into_iter().filter(|entry| self.admit(entry)).map(|entry| entry.name).collect();
@@ -63,7 +64,8 @@ impl Participants {
     }
 }
 
-/// What a contender cannot, where a loop on these keys needs it; nothing if it takes part.
+/// Returns the ability that the contender lacks and a loop on these keys needs; `None` if it lacks
+/// nothing.
 pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -> Option<String> {
     let lacks = |part: fn(IndexAbilities) -> bool| part(each.needs) && !part(entry.can);
     let reasons = [
@@ -88,7 +90,8 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
     })
 }
 
-/// Notes who is left out of which loops and why: a note for each reason, with all whom it concerns.
+/// Notes which contenders are left out of which loops: one note per reason, with all its
+/// contenders.
 pub fn note_left_out(
     findings: &mut Findings,
     loops: &[GridLoop],

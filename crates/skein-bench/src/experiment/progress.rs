@@ -1,17 +1,17 @@
-//! The progress bar of a run: on a terminal only, with the time left.
+//! The progress bar of a run, with the time left. It shows on terminals only.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Progress through a number of steps.
+/// The progress through a number of steps.
 #[derive(Debug)]
 pub struct RunProgress(ProgressBar);
 
 impl RunProgress {
-    /// A bar of so many steps for an experiment; hidden if nobody looks.
+    /// Creates a bar of `steps` steps; hidden if `quiet`, or if the output is not a terminal.
     ///
-    /// It draws itself when a step begins and never between, so that no thread runs beside what is measured.
+    /// The bar draws itself only when a step begins, so that no thread runs during a measurement.
     pub fn new(experiment: &str, steps: usize, quiet: bool) -> Self {
         if quiet {
             return Self(ProgressBar::hidden());
@@ -25,14 +25,14 @@ impl RunProgress {
         Self(bar)
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub fn step(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.inc(1);
         self.0.tick();
     }
 
-    /// Takes the bar away; returns how long it was there.
+    /// Removes the bar; returns the time since it was created.
     pub fn finish(&self) -> Duration {
         let took = self.0.elapsed();
         self.0.finish_and_clear();

@@ -1,10 +1,11 @@
-//! Resident size of a filled index, in a process of its own: in this one it would lie on pages that others have taken and given back.
+//! Measures the resident size of a filled index, in a child process. In this process the index
+//! would reuse pages that other contenders have freed.
 //!
 //! ```text
-//!   bench                      child: `skein bench weigh NAME`, huge pages off from its first moment
-//!     keys ──── pipe ────────► the keys into two allocations of just their size
+//!   bench                      child: `skein bench weigh NAME`, without huge pages from its start
+//!     keys ──── pipe ────────► the keys, in two allocations of exactly their size
 //!                              resident ─► an empty index ─► all keys ─► resident
-//!     figures ◄─ one line ───  what has come, and the most there was meanwhile
+//!     figures ◄─ one line ───  the bytes added, and the peak in between
 //! ```
 
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -19,22 +20,22 @@ use crate::rival::index::{self, RegisteredIndex};
 use crate::sys::{LoopClock, this_program};
 use crate::{Error, Result};
 
-/// The words that make this program the child; the name of a contender follows.
+/// The arguments that make this program the child; the name of a contender follows.
 const CHILD: [&str; 2] = ["bench", "weigh"];
 
-/// What an index added to its process.
+/// The bytes that an index added to its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResidentGrowth {
-    /// Resident bytes when all keys were in it.
+    /// Resident bytes with all keys inserted.
     pub bytes: u64,
-    /// The most that were resident meanwhile.
+    /// The peak of resident bytes in between.
     pub peak_bytes: u64,
 }
 
-/// Measures a contender in a child.
+/// Measures a contender in a child process.
 ///
 /// # Errors
-/// If the child cannot be started, or fails; its own words are in the error.
+/// If the child cannot be started or fails; the error holds the child's own message.
 pub fn in_own_process(entry: &RegisteredIndex, keys: &PackedKeys) -> Result<ResidentGrowth> {
     let failed = |what: String| Error::Failed(format!("weighing {} in its own process: {what}", entry.name));
     let child = start(entry).map_err(|error| failed(error.to_string()))?;
@@ -47,7 +48,8 @@ pub fn in_own_process(entry: &RegisteredIndex, keys: &PackedKeys) -> Result<Resi
     serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its figures are none: {error}")))
 }
 
-/// The child inherits the switch. Thrown in the child itself it would come too late: its allocator has a huge page by then, and room in it.
+/// Starts the child, which inherits the setting of huge pages. The child itself could not switch
+/// them off in time: its allocator already has a huge page, with room in it.
 fn start(entry: &RegisteredIndex) -> std::io::Result<Child> {
     let program = this_program().ok_or(std::io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
@@ -60,7 +62,8 @@ fn start(entry: &RegisteredIndex) -> std::io::Result<Child> {
     child
 }
 
-/// Sends the keys and waits for the end. A child that fails early takes no more keys; what it says is worth more then.
+/// Sends the keys and waits for the child to end. If the child fails early, it reads no more keys;
+/// then its own message is more useful than the write error.
 fn talk(mut child: Child, keys: &PackedKeys) -> std::io::Result<(std::io::Result<()>, std::process::Output)> {
     let sent = match child.stdin.take() {
         Some(input) => {
@@ -72,12 +75,15 @@ fn talk(mut child: Child, keys: &PackedKeys) -> std::io::Result<(std::io::Result
     Ok((sent, child.wait_with_output()?))
 }
 
-/// What the child does: reads keys, fills the contender of this name, and returns the line of figures.
+/// Runs in the child: reads the keys, fills the contender of this name, and returns the line of
+/// figures.
 ///
 /// # Errors
-/// If there is no such contender for these keys, the process has huge pages, or the system refuses something.
+/// If there is no such contender for these keys, if the process has huge pages, or if a system call
+/// fails.
 pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
-    // A small buffer, and no copy of what it reads, so that nothing is given back that the index could lie on.
+    // A small buffer and no temporary copy of the keys, so that there are no freed pages which the
+    // index could reuse.
     let keys = PackedKeys::read_from(&mut BufReader::new(keys));
     let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to weigh: {error}")))?;
     let entry = made_for(name, &keys)?;
@@ -94,7 +100,7 @@ pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
     serde_json::to_string(&added).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// The contender of this name that is made for keys of these lengths.
+/// Returns the contender of this name that is made for keys of these lengths.
 fn made_for(name: &str, keys: &PackedKeys) -> Result<&'static RegisteredIndex> {
     let lengths = || keys.iter().map(<[u8]>::len);
     let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));

@@ -1,8 +1,10 @@
-//! The bench measures itself: one index under two names, in turn as all contenders are. What is found to differ is the bench's fault.
+//! The bench measures itself: one index under two names, in turn like all contenders. Any
+//! difference found is the bench's fault.
 //!
-//! Rounds scatter, so two medians of the same thing differ. They must not differ by more than the rounds of either do. With three rounds
-//! that happens by chance to every sixteenth pair of figures, with seven to one of four thousand (figures that scatter as a normal
-//! distribution does); so there are seven at least.
+//! Rounds scatter, so two medians of the same index differ. They must not differ by more than the
+//! width of either's rounds. With three rounds that happens by chance to one in sixteen pairs of
+//! figures; with seven, to one in four thousand (for a normal distribution). So the experiment runs
+//! at least seven rounds.
 
 use linkme::distributed_slice;
 
@@ -17,7 +19,8 @@ use crate::workload::{lookup, scan};
 
 const AGAIN: &str = "skein-masstree, again";
 const ROUNDS: usize = 7;
-/// Smaller steps are not to be seen in a table: memory is weighed once, to the byte, and has no spread.
+/// Differences below this fraction are not visible in a table. Memory is measured once, to the
+/// byte, and has no spread.
 const PRINTED: f64 = 1e-3;
 const SETS: [&str; 2] = ["rand-8", "url"];
 
@@ -73,7 +76,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     grid::run(bench, &grid(&bench.plan))
 }
 
-/// Whether all medians of two contenders differ by no more than their rounds do.
+/// Judges whether the medians of two contenders differ by no more than their rounds do.
 fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
     let (mut compared, mut apart) = (0, Vec::new());
     for cell in findings.cells.iter().filter(|cell| cell.contender == one) {
@@ -108,13 +111,14 @@ mod tests {
     use super::*;
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
-    /// Three rounds of a measure for both names: the second's are so many times the first's.
+    /// Returns three rounds of each measure for both names; the second's are the given multiples of
+    /// the first's.
     fn findings(measures: &[(&str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (measure, times) in measures {
             let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
             let at = AxisPoint::name("key set", "rand-8");
-            // 2 % from the least to the greatest.
+            // A width of 2 %.
             for figure in [0.99, 1.0, 1.01] {
                 findings.add(place, OURS, Some(&at), figure);
                 findings.add(place, AGAIN, Some(&at), times * figure);

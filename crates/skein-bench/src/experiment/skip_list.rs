@@ -1,8 +1,8 @@
-//! The skip list's cursor, which reads ahead, beside one that does not: section 3 of the paper on MlpIndex, with its table 1, and what this project wants
-//! of the list.
+//! The skip list's cursor, which reads ahead, compared with one that does not: section 3 of the
+//! paper on MlpIndex, with its table 1, and this project's aims for the list.
 //!
-//! The paper measures a bare list, whose nodes are keys alone, and a versioned one in a database. Ours is versioned; a variant of it whose nodes have a
-//! value and no versions stands for the bare one.
+//! The paper measures a bare list, whose nodes are keys only, and a versioned list in a database.
+//! Ours is versioned. A variant whose nodes have a value and no versions stands for the bare list.
 
 use linkme::distributed_slice;
 
@@ -18,10 +18,10 @@ use crate::workload::scan;
 
 const CROSSBEAM: &str = "crossbeam-skiplist";
 
-/// Keys read for each operation that other loops would have.
+/// The number of keys read per operation of other loops.
 const KEYS_READ: usize = 4;
 
-/// Ranges of so many keys from random ones on.
+/// Returns scans of `LENGTH` keys from random keys on.
 const fn ranges<const LENGTH: u16>(measure: &'static str) -> GridLoop {
     scans(measure, false, |asked, count, seed, share| {
         let ranges = (KEYS_READ * count / LENGTH as usize).max(1);
@@ -44,14 +44,15 @@ const LOOPS: [GridLoop; 9] = [
     TOGETHER,
 ];
 
-/// Those from which on the paper's is ahead.
+/// The ranges from which on the paper's cursor is faster.
 const LONG_ENOUGH: [&str; 4] = ["scan of 20", "scan of 50", "scan of 100", LONG.measure];
 const POINT: [&str; 3] = [INSERT, LOOKUP.measure, DEPENDENT.measure];
 
-/// The paper's gain on a versioned list is 1.92 on one thread; and on two that have a core each, by its table 1, 1.54.
+/// The paper's gain on a versioned list is 1.92 on one thread, and 1.54 on two threads with a core
+/// each (its table 1).
 const VERSIONED: f64 = 2.0;
 const TWO_THREADS: f64 = 1.54;
-/// About 4 in the paper, of keys alone.
+/// The paper has about 4, for keys only.
 const WITHOUT_VERSIONS: f64 = 3.0;
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
@@ -91,7 +92,7 @@ fn judge(findings: &Findings) -> Judgement {
         .beside(list(1.2, &POINT, CROSSBEAM))
 }
 
-/// A list, called by a word, beside another in some measures, on all key sets.
+/// Judges one list against another in some measures, on all key sets.
 fn beside(
     findings: &Findings,
     least: f64,
@@ -111,7 +112,8 @@ mod tests {
     use super::*;
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
-    /// Of the list, of its plain cursor, with and without versions, and of the crate.
+    /// Returns findings with the rates of the list, of its plain cursor, with and without versions,
+    /// and of the crate.
     fn found(rates: impl Fn(&str) -> [f64; 3], bare: f64) -> Findings {
         let mut findings = Findings::default();
         let at = AxisPoint::name("key set", "rand-8");

@@ -1,15 +1,15 @@
-//! What making a key set takes, before it is made.
+//! Estimates the memory for making a key set, before it is made.
 
 use super::family::SourceOrder;
 use super::name::ParsedKeySet;
 use super::seen_keys::SeenKeys;
 use crate::{Error, Result, machine};
 
-/// Keys that are drawn to see how long they are.
+/// The number of keys drawn to estimate their length.
 const SAMPLE: u64 = 1000;
 
-/// Bytes that [`make`](super::make) takes while it works on `count` keys, absent ones included: the keys, where they end,
-/// and what finds duplicates.
+/// Returns the bytes that [`make`](super::make) takes for `count` keys, absent ones included: the
+/// keys, their ends, and the table that detects duplicates.
 ///
 /// # Errors
 /// If there is no such key set, or if its file cannot be read.
@@ -33,7 +33,7 @@ fn estimate(named: &ParsedKeySet, count: usize) -> Result<u64> {
     })
 }
 
-/// The mean length of a source's first keys, rounded up.
+/// Returns the mean length of a source's first keys, rounded up.
 pub fn sampled_mean(named: &ParsedKeySet) -> Result<u64> {
     let mut source = named.open()?;
     let (mut key, mut keys, mut bytes) = (Vec::new(), 0, 0);
@@ -45,7 +45,7 @@ pub fn sampled_mean(named: &ParsedKeySet) -> Result<u64> {
     Ok(bytes.div_ceil(keys.max(1)))
 }
 
-/// Refuses what does not fit in the memory that is free now.
+/// Returns an error if the set does not fit in the memory that is free now.
 pub fn check(named: &ParsedKeySet, count: usize) -> Result<()> {
     let Ok(free) = machine::free_memory() else { return Ok(()) };
     refuse_beyond(free, estimate(named, count)?, named, count)

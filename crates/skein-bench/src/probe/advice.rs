@@ -1,4 +1,4 @@
-//! What follows from the figures for whoever runs SkeinDB on this machine.
+//! Advice from the probe's figures, for the operator of SkeinDB on this machine.
 
 use serde::{Deserialize, Serialize};
 use skein_index::cuckoo_trie::PREFETCH_DEPTH;
@@ -9,21 +9,22 @@ use super::report::{NeighbourCosts, PageKindReport, ProbeReport};
 use super::text::size;
 use crate::machine::{CpuCache, HugePages};
 
-/// One consequence.
+/// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
-    /// What it is about.
+    /// The subject.
     pub about: String,
-    /// What follows, with the figures that it rests on.
+    /// The advice, with the figures that it rests on.
     pub text: String,
-    /// The command that does something about it, if something should be done.
+    /// The command to run, if something should be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// From this share on an array counts as lying on huge pages: its ends need not.
+/// The share of an array from which it counts as lying on huge pages; its ends may lie on small
+/// ones.
 const GIVEN: f64 = 0.95;
-/// A machine is noisy if half of the times were so much longer than the least.
+/// A machine is noisy if half of the times exceed the least by this fraction.
 const NOISY: f64 = 0.15;
 
 const ENABLE: &str = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
@@ -36,7 +37,7 @@ impl Advice {
     }
 }
 
-/// Everything that follows.
+/// Returns all advice.
 pub(super) fn advise(report: &ProbeReport, setting: &HugePages, caches: &[CpuCache]) -> Vec<Advice> {
     let huge = report.on(PageKind::Huge);
     let all = [
@@ -80,7 +81,7 @@ fn huge_pages(on: &PageKindReport, small: Option<&PageKindReport>, setting: &Hug
     )
 }
 
-/// What huge pages spare, in the greatest footprint.
+/// Returns the time that huge pages save, in the greatest footprint.
 fn gain(on: &PageKindReport, small: &PageKindReport) -> Option<String> {
     let (&(bytes, huge_ns), &(_, small_ns)) = (on.read_ns.last()?, small.read_ns.last()?);
     Some(format!(
@@ -89,7 +90,8 @@ fn gain(on: &PageKindReport, small: &PageKindReport) -> Option<String> {
     ))
 }
 
-/// Whether SkeinDB, which asks for huge pages with `madvise`, is given them; what to do if not.
+/// Returns whether SkeinDB, which asks for huge pages with `madvise`, gets them; if not, how to
+/// change that.
 fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     let part = format!("the system put {:.0} % of the array on them", 100.0 * share);
     let Some(enabled) = setting.enabled.as_deref() else {
@@ -128,7 +130,7 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
     if !(neighbour.is_finite() && across.is_finite()) {
         return None;
     }
-    // Not beside a random read: lines of one page also spare a miss of the TLB.
+    // The comparison is not with a random read: lines of one page also save a TLB miss.
     let text = if neighbour < 0.6 * across {
         format!(
             "The processor fetches lines in pairs of 128 bytes: the second costs {neighbour:.2} of a random read, the line on the other \
@@ -230,7 +232,7 @@ mod tests {
                 huge_pages(&on(PageKind::Huge, 30, 0.1), Some(&on(PageKind::Small, 0, 0.2)), &setting);
             assert_eq!(advice.command.as_deref(), command, "{setting:?}");
             assert!(advice.text.contains(words), "{}", advice.text);
-            // Times on pages that were not given say nothing of them.
+            // Times on pages that were not huge must not be used.
             assert!(!advice.text.contains("160 ns"), "{}", advice.text);
         }
     }

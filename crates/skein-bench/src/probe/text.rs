@@ -1,4 +1,4 @@
-//! The report for people: tables with bars, and what follows.
+//! The probe's report as text: tables with bars, and the advice.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use super::array::PageKind;
 use super::fit::{normalized, real};
 use super::report::{PageKindReport, ProbeReport, ReadGroups};
 
-/// Columns of the longest bar.
+/// The columns of the longest bar.
 const BAR: usize = 40;
-/// Groups that the chart shows, of all that were measured.
+/// The groups that the chart shows.
 const SHOWN: [usize; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 80, 96, 120];
-/// Columns of a paragraph.
+/// The columns of a paragraph.
 const WIDTH: usize = 100;
 
-/// A size that is a power of two or half-way to the next: `48 KiB`.
+/// Formats a size that is a power of two or half-way to the next: `48 KiB`.
 pub(crate) fn size(bytes: u64) -> String {
     let (shift, unit) = match bytes.checked_ilog2() {
         None | Some(..20) => (10, "KiB"),
@@ -27,7 +27,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A bar for two figures: solid up to the smaller one, light from there to the greater one.
+/// Draws a bar for two figures: solid up to the smaller one, light from there to the greater one.
 fn bar(one: f64, other: f64, full: f64) -> String {
     #[expect(clippy::cast_sign_loss, reason = "clamped to 0 and more")]
     let columns = |part: f64| ((part / full).clamp(0.0, 1.0) * real(BAR)).round() as usize;
@@ -69,7 +69,7 @@ fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKind
         "{:>10} {:>11} {:>12}   (bars: logarithm of the time; █ the quicker, ░ the slower)",
         "", "huge pages", "small pages"
     )?;
-    // From the quickest read's half, so that the first cache has a bar too.
+    // The bars start at half of the quickest read, so that the first cache has a bar too.
     let least =
         huge.read_ns.iter().chain(&small.read_ns).map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min) / 2.0;
     let most = huge.read_ns.iter().chain(&small.read_ns).map(|(_, ns)| *ns).fold(0.0, f64::max);
@@ -151,7 +151,7 @@ impl ProbeReport {
     }
 }
 
-/// A paragraph with a heading, broken into lines.
+/// Writes a paragraph with a heading, broken into lines.
 fn paragraph(out: &mut fmt::Formatter<'_>, heading: &str, text: &str) -> fmt::Result {
     write!(out, "  {heading}:")?;
     let mut column = heading.len() + 3;

@@ -1,11 +1,12 @@
-//! The chart for a README: how many times the rate of each rival ours has, as one standalone SVG.
+//! The chart for a README: our rate as a multiple of each rival's, in one standalone SVG.
 //!
 //! ```text
-//!   results of `server` and `store` ──► rows of bars: ours / rival, the median of all rounds ──► SVG, light or dark
+//!   results of `server` and `store` ──► bars: ours / rival, medians of all rounds ──► SVG
 //! ```
 //!
-//! Every bar begins at 0 and a line marks 1, the rival's own rate, so a shorter bar shows a loss. The page's
-//! charts (`html/chart`) take their colours from the page; this drawing stands alone and carries its own.
+//! Every bar starts at 0, and a line marks 1, the rival's own rate. So a shorter bar shows a loss.
+//! The charts of the page (`html/chart`) take their colours from the page; this drawing has its
+//! own, light or dark.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -13,18 +14,18 @@ use super::figures::Figures;
 use super::view::{MeasureView, ResultsView, RunView};
 use crate::result::ResultLine;
 
-/// Width of the drawing, in its own units.
+/// The width of the drawing, in its own units.
 const WIDTH: u32 = 860;
-/// Where the bars begin: the labels of rows and bars stand before.
+/// The left end of the bars; the labels of rows and bars are left of it.
 const LEFT: u32 = 330;
-/// Space for a bar's figure behind the longest bar.
+/// The space for a bar's figure, right of the longest bar.
 const RIGHT: u32 = 70;
-/// Height of a bar with the gap to the next, of the gap between rows, and of a panel's heading.
+/// The height of a bar with the gap below it, of the gap between rows, and of a panel's heading.
 const BAR: u32 = 20;
 const GAP: u32 = 10;
 const HEADING: u32 = 40;
 
-/// Background, letters, lines, and the colour of each rival's bars.
+/// The colours of the background, the text, the lines, and each rival's bars.
 struct OverviewColours {
     page: &'static str,
     letters: &'static str,
@@ -37,11 +38,11 @@ const LIGHT: OverviewColours =
 const DARK: OverviewColours =
     OverviewColours { page: "#0d1117", letters: "#e6edf3", quiet: "#7d8590", bars: ["#378dff", "#1f4f8f"] };
 
-/// A part of the chart: one experiment's measures beside some rivals.
+/// A part of the chart: one experiment's measures, compared with some rivals.
 struct OverviewPanel {
     heading: &'static str,
     experiment: &'static str,
-    /// Contender of the results, and its name in the chart.
+    /// The contender in the results, and its name in the chart.
     rivals: [(&'static str, &'static str); 2],
     rows: &'static [OverviewRow],
 }
@@ -77,16 +78,17 @@ const PANELS: [OverviewPanel; 2] = [
     },
 ];
 
-/// Ours in the results of both experiments.
+/// The name of ours in the results of both experiments.
 const OURS: &str = crate::rival::server::OURS;
 
-/// A bar: whose it is, and how many times the rival's rate ours is.
+/// A bar: the rival, and our rate as a multiple of its rate.
 struct RateRatio {
     rival: usize,
     ratio: f64,
 }
 
-/// The chart as a standalone SVG, or `None` if the results have neither a run of `server` nor one of `store`.
+/// Returns the chart as a standalone SVG, or `None` if the results have neither a run of `server`
+/// nor one of `store`.
 pub fn overview(lines: &[ResultLine], dark: bool) -> Option<String> {
     let view = ResultsView::of(lines);
     let panels: Vec<(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)> = PANELS
@@ -102,7 +104,7 @@ pub fn overview(lines: &[ResultLine], dark: bool) -> Option<String> {
     (!panels.is_empty()).then(|| draw(&panels, greatest, if dark { &DARK } else { &LIGHT }))
 }
 
-/// The bars of a row, or `None` if no rival was measured.
+/// Returns the bars of a row, or `None` if no rival was measured.
 fn bars_of<'p>(
     panel: &OverviewPanel,
     row: &'p OverviewRow,
@@ -183,7 +185,7 @@ fn panel_at(
     }
 }
 
-/// The rival's own rate.
+/// Draws the line at the rival's own rate.
 fn line_at_one(x: &str, from: u32, to: u32, colours: &OverviewColours) -> Markup {
     let line = format!(
         "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 3\"/>",

@@ -1,11 +1,11 @@
-//! The probe's result in words.
+//! The probe's figures in sentences.
 
 use crate::probe::size;
 use crate::result::ProbeSummary;
 
 use super::figures::{number, percent};
 
-/// What the probe says of reads that wait for each other: the ends of what it measured.
+/// Describes dependent reads: the least and the greatest footprint measured.
 pub(super) fn reads(probe: &ProbeSummary) -> String {
     let one = |&(bytes, ns): &(u64, f64)| format!("{} ns in {}", number(ns), size(bytes));
     let by_size = |one: &&(u64, f64), other: &&(u64, f64)| one.0.cmp(&other.0);
@@ -18,7 +18,7 @@ pub(super) fn reads(probe: &ProbeSummary) -> String {
     }
 }
 
-/// What the probe says of reads that do not wait for each other.
+/// Describes independent reads.
 pub(super) fn groups(probe: &ProbeSummary) -> String {
     format!(
         "K random reads at once take 1 + c (K - 1) times as long as one; c = {} on huge pages, {} on pages of 4 KiB; \

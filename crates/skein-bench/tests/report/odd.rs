@@ -1,4 +1,5 @@
-//! Results files that no run writes: nothing panics, nothing leaks into the page as markup or steers the terminal.
+//! Odd results files, which no run writes: no report panics, and no text leaks into the page as
+//! markup or controls the terminal.
 
 use proptest::prelude::*;
 use skein_bench::report;
@@ -30,7 +31,7 @@ fn odd_cell(measure: &str, contender: &str, at: Option<AxisPoint>, rounds: Vec<f
     }
 }
 
-/// All that reads results.
+/// Runs every report on the lines.
 fn everything(lines: &[ResultLine]) {
     HtmlDocument::parse(&report::html(lines));
     let table = report::table(lines);

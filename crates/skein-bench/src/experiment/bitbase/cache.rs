@@ -1,4 +1,4 @@
-//! Figure 8: throughput over the size of the cache. And, our own question: how pages are read, and which leave.
+//! Figure 8: throughput over the size of the cache.
 
 use linkme::distributed_slice;
 
@@ -10,11 +10,12 @@ use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Jud
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
-/// Keys, of which the figure does not tell: those of the one before.
+/// The keys; the paper does not name them, so they are those of the figure before.
 const KEYS: &str = "intkey(2147483648)";
-/// Pages of the cache, as powers of two.
+/// The pages of the cache, as powers of two.
 const POWERS: [u32; 7] = [6, 8, 10, 11, 12, 14, 16];
-/// Where the linked trie's curve becomes flat in the paper, and what that is taken for.
+/// The point from which the linked trie's curve is flat in the paper, and the fraction that counts
+/// as flat.
 const FLAT_FROM: u32 = 11;
 const FLAT: f64 = 0.9;
 
@@ -66,7 +67,7 @@ fn judge(findings: &Findings) -> Judgement {
         .beside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
 }
 
-/// The three claims, of the three tries in one layout.
+/// Judges the three claims, for the three tries in one layout.
 fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let linked = tries[0].words;
     let gain = |trie: &DiskTrieSetup| {

@@ -1,6 +1,7 @@
-//! Figures 4, 5 and 6: requests over the length of keys, where one key is much like the one before (`editstr`), and where it is not (`randstr`).
+//! Figures 4, 5 and 6: requests over the length of keys. In `editstr` each key resembles the one
+//! before; in `randstr` it does not.
 //!
-//! The lengths and the size of the alphabet are ours: the figures' text gives none.
+//! The lengths and the alphabet's size are ours, since the paper's text gives none.
 
 use linkme::distributed_slice;
 
@@ -15,18 +16,18 @@ use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Jud
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
-/// Bytes of a key.
+/// The bytes of a key.
 const LENGTHS: [u32; 5] = [4, 8, 16, 32, 64];
 const GENERATORS: [&str; 2] = ["editstr", "randstr"];
 
-/// What "does not sensitive" is taken for: within a fifth.
+/// "Not sensitive" means within a fifth.
 const ALIKE: f64 = 0.8;
 
 fn name(generator: &str, length: u32) -> String {
     format!("{generator}({length},26)")
 }
 
-/// A line of the figure.
+/// Returns the name of a line of the figure.
 fn line(trie: &DiskTrieSetup, generator: &str) -> String {
     format!("{}, {generator}", trie.words)
 }
@@ -40,7 +41,7 @@ fn steps(plan: &BenchPlan, tries: usize) -> usize {
     plan.rounds * LENGTHS.len() * GENERATORS.len() * tries
 }
 
-/// All lines over all lengths.
+/// Runs all lines over all lengths.
 fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
     let (groups, scratch) = (wanted(bench, tries)?, bench.scratch()?);
     bench.set("cache pages", cache_pages(&bench.plan));
@@ -55,7 +56,7 @@ fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
     Ok(())
 }
 
-/// All rounds of some tries on the keys of a generator and a length.
+/// Runs all rounds of some tries on the keys of one generator and length.
 fn on_point(
     bench: &mut Bench,
     scratch: &Scratch,
@@ -116,7 +117,8 @@ static FIG6: Experiment = Experiment {
     judge: |findings| judge_insensitive(findings, HASH).beside(judge_insensitive(findings, PAPER_HASH)),
 };
 
-/// That keys which share prefixes are set faster, got faster, and make the file grow less.
+/// Judges that keys which share prefixes are set faster, are read faster, and make the file grow
+/// less.
 fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let [edited, random] = GENERATORS.map(|generator| line(trie, generator));
     let words = |what: &str| format!("{what}, {edited} / {random}");
@@ -131,7 +133,7 @@ fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     ))
 }
 
-/// That the classical trie keeps more of its rate than the linked trie.
+/// Judges that the classical trie keeps more of its rate than the linked trie.
 fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTrieSetup) -> Judgement {
     let tries = [classical, linked];
     let judged = GENERATORS.into_iter().filter_map(|generator| {
@@ -150,7 +152,7 @@ fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTr
     Judgement::each_of(judged, "both tries have to be measured")
 }
 
-/// That neither the length nor the generator matters to the hash trie.
+/// Judges that neither the length nor the generator affects the hash trie.
 fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let lines = GENERATORS.map(|generator| line(trie, generator));
     let alike = |(label, ratio): (String, f64)| (label, ratio.min(1.0 / ratio));

@@ -1,4 +1,4 @@
-//! Bytes on disk of a key, by kind of keys: our three tries, LMDB and redb.
+//! Bytes on disk per key, by kind of keys: our three tries, LMDB and redb.
 
 use linkme::distributed_slice;
 
@@ -10,7 +10,8 @@ use crate::result::AxisPoint;
 use crate::rival::store::{BenchRows, DISK_LINKED, INTEGER_BYTES, StoreRole, TRIES};
 use crate::{Error, Result};
 
-/// The key sets, if the user names none: random bytes, numbers that lie in crowds, and words of three kinds.
+/// The key sets, unless the user names others: random bytes, clustered integers, and words of three
+/// kinds.
 const SETS: [&str; 5] = ["rand-8", "osm", "az1", "reddit", "ycsb"];
 
 fn count(plan: &BenchPlan) -> usize {
@@ -38,7 +39,7 @@ static SPACE_OF_SETS: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    // What cannot be opened again has no file to look at.
+    // Engines that cannot be opened again have no file to measure.
     let entries: Vec<_> =
         contenders(bench, StoreRole::Pages)?.into_iter().filter(|entry| entry.durable).collect();
     if entries.is_empty() {

@@ -26,7 +26,7 @@ fn tiny(name: &str, count: usize) -> (Vec<ResultCell>, Vec<ClaimVerdict>) {
     (cells, verdicts)
 }
 
-/// How many cells a measure has.
+/// Returns the number of cells of a measure.
 fn of(cells: &[ResultCell], measure: &str) -> usize {
     cells.iter().filter(|cell| cell.measure == measure).count()
 }

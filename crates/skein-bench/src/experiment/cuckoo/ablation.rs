@@ -1,4 +1,5 @@
-//! What asking for buckets ahead is worth; and note 10 of the paper, on its trie without a list of leaves, which ours never had.
+//! The gain by prefetching buckets; and note 10 of the paper, on its trie without a list of leaves,
+//! which ours never had.
 
 use linkme::distributed_slice;
 

@@ -1,4 +1,5 @@
-//! Figure 11: bytes per key beside keys and values; and, for the paper's bar of a table that is resized, the mean and the most over one doubling.
+//! Figure 11: bytes per key without keys and values. For the paper's bar of a resized table: the
+//! mean and the maximum over one doubling.
 
 use linkme::distributed_slice;
 
@@ -12,7 +13,7 @@ use super::{ART, SETS, TREE, count};
 use crate::Result;
 
 const MEAN: MeasureSpec<'_> = per_key("memory beside keys and values, mean over a doubling");
-/// By how much the paper's has more than the leanest trees at most.
+/// The greatest ratio of the paper's bytes to those of the leanest trees.
 const ABOVE_TREES: f64 = 2.56;
 
 fn points(plan: &BenchPlan) -> Vec<GridPoint> {
@@ -26,7 +27,7 @@ static FIG11: Experiment = Experiment {
     title: "bytes per key beside keys and values; and their mean and most while an index grows to twice its size",
     source: "Cuckoo Trie (SOSP 2021), figure 11 and section 6.5",
     claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and Wormhole on most key sets, at most 1.25 times here",
-    // In pieces the keys are there once more.
+    // The steps hold a second copy of the keys.
     memory: |plan| Ok(2 * grid::memory(&points(plan), 0, 0)?),
     steps: |plan| points(plan).len() * Participants::Ordered.count(),
     run,

@@ -1,9 +1,10 @@
-//! Figure 2: where the time of a lookup goes.
+//! Figure 2: the parts of a lookup's time.
 //!
-//! The paper splits a lookup's cycles, by the processor's counters, into those in which something is executed and those that wait for
-//! memory. Virtual machines mostly have no such counters, so here the same lookups run once more on a few keys of the same index, whose lines
-//! stay in the caches: what that takes is execution, and the rest is waiting. It is a little less than that: branches that are guessed
-//! rightly for a few keys are not so for all.
+//! The paper uses the processor's counters to split a lookup's cycles into executing and waiting
+//! for memory. Most virtual machines have no such counters. So the same lookups run once more on a
+//! few keys of the same index, whose lines stay in the caches: that time is execution, and the rest
+//! is waiting. It is slightly too low, because branches are predicted better for a few keys than
+//! for all.
 
 use linkme::distributed_slice;
 
@@ -20,7 +21,7 @@ use crate::result::Better;
 use crate::workload::lookup;
 use crate::workload::run::LoopStyle;
 
-/// So few keys that what lookups of them read fits in the first caches.
+/// The number of keys so small that all lines of their lookups fit the first caches.
 const FEW: usize = 32;
 
 const CACHED: GridLoop =

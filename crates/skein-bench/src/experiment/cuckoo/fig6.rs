@@ -1,4 +1,5 @@
-//! Figure 6: from one thread to all cores; and, our own question, what threads lack of independent processes.
+//! Figure 6: from one thread to all cores. Our own addition: the difference from independent
+//! processes.
 
 use linkme::distributed_slice;
 
@@ -15,7 +16,7 @@ const SCALING: Scaling = Scaling {
     most_operations: 2_000_000,
 };
 
-/// What "almost linearly" is taken for.
+/// The fraction that counts as "almost linearly".
 const LINEAR: f64 = 0.9;
 
 #[distributed_slice(EXPERIMENTS)]

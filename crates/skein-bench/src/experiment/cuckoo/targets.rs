@@ -1,5 +1,5 @@
-//! What this project wants of the Cuckoo Trie, target by target, each with a verdict of its own. What it wants of threads is in `fig6.rs`, of
-//! its growth in `resize.rs`.
+//! This project's targets for the Cuckoo Trie, each with a verdict of its own. The targets for
+//! threads are in `fig6.rs`, those for growth in `resize.rs`.
 
 use linkme::distributed_slice;
 
@@ -24,12 +24,12 @@ const HUNDRED: &str = SCAN.measure;
 const IN_READS: MeasureSpec<'_> =
     MeasureSpec { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
 
-/// Kinds of key sets, by how their names begin.
+/// The kinds of key sets, by the prefix of their names.
 const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
-/// A dependent lookup takes as long as so many reads of memory at most, on the first kind.
+/// A dependent lookup may take at most as long as this many memory reads, on the first kind.
 const READS: f64 = 3.0;
 
-/// What is wanted on all kinds.
+/// Returns the same target for all kinds.
 const fn all(least: f64) -> [Option<f64>; 6] {
     [Some(least); 6]
 }
@@ -89,7 +89,8 @@ static TARGETS: Experiment = Experiment {
     judge,
 };
 
-/// A read of memory beside the lookups of each round; and, once, what the index holds while it grows to these keys.
+/// Measures a memory read beside the lookups of each round; and, once, the bytes of the index while
+/// it grows to these keys.
 fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
@@ -113,7 +114,8 @@ mod tests {
     use super::*;
     use crate::result::ClaimAnswer;
 
-    /// The Cuckoo Trie does twice what all others do, `get_many` five times that, and has 28 bytes for a key, 41 while it grows.
+    /// The Cuckoo Trie has twice the rate of all others, `get_many` five times, and 28 bytes per
+    /// key, 41 while it grows.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {

@@ -1,4 +1,4 @@
-//! Table 2: how many reads of memory, one after the other, an operation takes as long as.
+//! Table 2: the time of an operation as a number of dependent memory reads.
 
 use linkme::distributed_slice;
 
@@ -20,7 +20,8 @@ const fn in_reads(measure: &'static str) -> MeasureSpec<'static> {
     MeasureSpec { measure, unit: "reads", better: Better::Less }
 }
 
-/// A row of the table: the measure that is timed, where its time in reads stands, and the paper's on distributions A and B.
+/// A row of the table: the timed measure, the measure in memory reads, and the paper's figures on
+/// distributions A and B.
 struct Table2Row {
     timed: &'static str,
     place: MeasureSpec<'static>,
@@ -59,7 +60,7 @@ static TABLE2: Experiment = Experiment {
     judge,
 };
 
-/// A read of memory beside the operations of each round.
+/// Measures a memory read beside the operations of each round.
 fn beside(bench: &mut Bench, point: &GridPoint, _set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     ROWS.iter().try_for_each(|row| memory_read::add_in_reads(bench, row.timed, point, row.place, read))

@@ -10,7 +10,7 @@ use crate::rival::server::{COLUMNS, DialectRequest, NOOP, RowColumns};
 use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform_of};
 use crate::workload::{RankedKeySet, ThreadShare};
 
-/// A server as it should be, which notes requests that it would have answered otherwise.
+/// A model of a correct server. It records requests whose expected reply differs from its own.
 #[derive(Default)]
 struct ServerModel {
     values: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -129,7 +129,7 @@ fn what_is_expected_of_values_is_what_a_server_has() {
     assert_eq!(before, model.values, "what is put again does not change");
 }
 
-/// Runs `server` with these contenders; returns the lines that it wrote, and how it ended.
+/// Runs `server` with these contenders; returns the lines that it wrote, and its result.
 fn tiny(only: &str) -> (Vec<ResultLine>, crate::Result<()>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let servers = folder.path().join("servers");

@@ -22,7 +22,7 @@ fn tiny(name: &str) -> Vec<ResultLine> {
     read(&results).expect("readable")
 }
 
-/// Each measure has a figure for each round, all greater than 0.
+/// Checks that each measure has a positive figure for each round.
 fn assert_measures(lines: &[ResultLine], measures: &[&str]) {
     let cells: Vec<_> = lines
         .iter()

@@ -1,4 +1,5 @@
-//! Figure 9: lookups from one thread to all cores; and, our own question, what threads lack of independent processes.
+//! Figure 9: lookups from one thread to all cores. Our own addition: the difference from
+//! independent processes.
 
 use linkme::distributed_slice;
 
@@ -28,9 +29,9 @@ static FIG9: Experiment = Experiment {
     judge,
 };
 
-/// The paper's rivals for several threads, of those that there are.
+/// The paper's rivals for several threads that are available.
 const RIVALS: [&str; 2] = [OURS, "crossbeam-skiplist"];
-/// How many times the lookups of the next index the paper's has on one thread.
+/// The paper's ratio to the lookups of the next index on one thread.
 const ON_ONE: f64 = 1.52;
 
 fn judge(findings: &Findings) -> Judgement {

@@ -1,10 +1,11 @@
-//! Wormhole's figures 9 to 18 (EuroSys 2019), but for figure 12, which is a server's, and 16, which is the experiment `memory`.
+//! Wormhole's figures 9 to 18 (EuroSys 2019). Figure 12 needs a server
+//! (`server/wormhole_fig12.rs`); figure 16 is the experiment `memory`.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
 //! | `fig9.rs` | `wormhole-fig9` | threads, and processes beside them |
 //! | here | `wormhole-fig10` to `-fig18` | one thread, over key sets |
-//! | `targets.rs` | `wormhole-targets` | what this project wants of it |
+//! | `targets.rs` | `wormhole-targets` | this project's targets |
 
 mod fig9;
 mod targets;
@@ -25,12 +26,13 @@ const SOURCE_15: &str = "Wormhole (EuroSys 2019), figure 15 and section 4.3";
 const SOURCE_17: &str = "Wormhole (EuroSys 2019), figure 17 and section 4.3";
 const SOURCE_18: &str = "Wormhole (EuroSys 2019), figure 18 and section 4.3";
 
-/// The paper's key sets (its table 1), models where they are not ours to ship.
+/// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
-/// Those of the ablation, whose shapes differ most.
+/// The key sets of the ablation, whose shapes differ most.
 const FEW_SETS: [&str; 3] = ["az1", "url", "K3"];
 
-/// The paper has from 10 to 500 million keys; those of a kilobyte are the fewest.
+/// Returns the number of keys. The paper has 10 to 500 million; sets of a kilobyte per key are the
+/// smallest.
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
@@ -39,7 +41,7 @@ fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
-/// Enough of them that leaves put in order by their first scan do not count for much.
+/// The scans are so many that leaves which their first scan sorts hardly count.
 pub const SCAN: GridLoop = scans("scan of 100", false, |asked, count, seed, share| {
     scan::scans(asked, count / 5, 100, false, seed, share)
 });
@@ -56,7 +58,7 @@ const MIXES: [GridLoop; 3] = [
     }),
 ];
 
-/// A grid over key sets on one thread.
+/// Returns a grid over key sets on one thread.
 fn over_sets(
     plan: &BenchPlan,
     sets: &[&str],
@@ -78,10 +80,11 @@ fn over_sets(
 /// The paper's B+-tree and skip list; here std's and crossbeam's.
 const TREE: &str = "btreemap";
 const LIST: &str = "crossbeam-skiplist";
-/// The paper's other ordered indexes, of those that there are; its ART, `congee`, takes keys of 8 bytes alone.
+/// The paper's other ordered indexes that are available. Its ART, `congee`, accepts keys of 8 bytes
+/// only.
 const RIVALS: [&str; 4] = [TREE, LIST, OURS, "congee"];
 
-/// Wormhole's ratios to another in a measure, on those key sets that `of` admits.
+/// Returns Wormhole's ratios to another index in a measure, on the key sets that `of` admits.
 fn ratios(findings: &Findings, measure: &str, other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
     findings.ratios(measure, WORMHOLE, other).into_iter().filter(|(set, _)| of(set)).collect()
 }
@@ -106,7 +109,7 @@ static FIG10: Experiment = Experiment {
     },
 };
 
-/// From the plainest on, each with what the one before lacks.
+/// The steps; each adds a feature to the one before.
 const STEPS: [&str; 5] = [
     "wormhole, base",
     "wormhole + tags",
@@ -170,7 +173,7 @@ static FIG13: Experiment = Experiment {
     },
 };
 
-/// Lengths of keys, for both kinds.
+/// The lengths of keys, for both kinds.
 const LENGTHS: [usize; 5] = [8, 32, 64, 256, 512];
 
 fn fig14_points(plan: &BenchPlan) -> Vec<GridPoint> {
@@ -195,7 +198,8 @@ static FIG14: Experiment = Experiment {
     judge: judge_prefixes,
 };
 
-/// What a cuckoo hash table leaves of Wormhole's lead at 512 bytes, and what prefixes cost both.
+/// Judges Wormhole's rate against a cuckoo hash table's at 512 bytes, and the cost of prefixes for
+/// both.
 fn judge_prefixes(findings: &Findings) -> Judgement {
     let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
     let short = ratios(findings, "lookup", CUCKOO_HASH, |set| set == "Kshort(512)");
@@ -233,8 +237,8 @@ static FIG15: Experiment = Experiment {
     judge: judge_inserts,
 };
 
-/// Judges what the paper says of inserts: comparable to a list's on most key sets, faster on short keys, slower
-/// on long ones.
+/// Judges the paper's claims on inserts: comparable to a list's on most key sets, faster on short
+/// keys, slower on long ones.
 fn judge_inserts(findings: &Findings) -> Judgement {
     let comparable = findings.ratios("insert", WORMHOLE, LIST);
     let within = comparable.iter().filter(|(_, ratio)| (CLOSE..=1.0 / CLOSE).contains(ratio)).count();

@@ -1,4 +1,5 @@
-//! What this project wants of Wormhole, target by target, each with a verdict of its own. What it wants of threads is in `fig9.rs`.
+//! This project's targets for Wormhole, each with a verdict of its own. The targets for threads are
+//! in `fig9.rs`.
 
 use linkme::distributed_slice;
 
@@ -23,7 +24,7 @@ const HUNDRED: &str = SCAN.measure;
 const RATES: [Rate<3>; 7] = [
     rate(ALONE, (ALONE, TREE), [Some(2.0), Some(2.0), Some(1.8)]),
     rate(INDEPENDENT, (INDEPENDENT, TREE), [Some(4.0), Some(3.5), Some(2.7)]),
-    // Keys of these sets share long prefixes with their neighbours.
+    // Neighbouring keys of these sets share long prefixes.
     rate(INDEPENDENT, (INDEPENDENT, OURS), [None, Some(1.2), Some(1.2)]),
     rate(MANY, (ALONE, WORMHOLE), [Some(3.0); 3]),
     rate(HUNDRED, (HUNDRED, OURS), [Some(0.8), Some(2.0), Some(2.0)]),
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
     use crate::result::{Better, ClaimAnswer};
 
-    /// Wormhole does twice what all others do, `get_many` five times that, and has 24 bytes for a key.
+    /// Wormhole has twice the rate of all others, `get_many` five times, and 24 bytes per key.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {

@@ -1,4 +1,4 @@
-//! `BitBase`'s `editstr(n,m)`: each key is the key before with one character written anew.
+//! `BitBase`'s `editstr(n,m)`: each key is the previous key with one character drawn again.
 
 use linkme::distributed_slice;
 
@@ -65,7 +65,7 @@ mod tests {
             }
             before = key;
         }
-        // One of 5 characters is the one that was there.
+        // One draw in 5 returns the old character.
         assert!((150..250).contains(&same), "{same}");
     }
 

@@ -1,4 +1,4 @@
-//! A user's own keys, from a file: lines as they are, or hexadecimal digits.
+//! Keys from the user's file: lines as they are, or hexadecimal digits.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -16,7 +16,7 @@ const HEX: &str = "keys of any bytes, written in a file as hexadecimal digits, o
 
 const EMPTY: &str = "is empty; each line is a key, so take it out (sed -i '/^$/d')";
 
-/// The longest line: far more than any contender's keys, and far less than memory.
+/// The greatest length of a line: far more than any contender's keys, and far less than the memory.
 const LONGEST: u64 = 1 << 20;
 
 #[distributed_slice(FAMILIES)]
@@ -29,10 +29,10 @@ static HEX_FILE: KeyFamily = KeyFamily::new(91, "hex", HEX, |request| open(reque
     .taking(NameSuffix::Path, "hex:keys.hex")
     .order(SourceOrder::Drawn);
 
-/// Writes the key that a line stands for, or says what is wrong with the line.
+/// Decodes a line into a key, or returns the error in the line.
 type LineDecoder = fn(&[u8], &mut Vec<u8>) -> std::result::Result<(), String>;
 
-/// `per_byte` is how many characters of the file make a byte of a key.
+/// Opens the file. `per_byte` is the number of characters in the file per byte of a key.
 fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<dyn KeySource>> {
     let path = request.path.clone();
     let failed = |error| Error::io("read", &path, error);
@@ -58,12 +58,12 @@ fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<
 
 struct KeyFileLines {
     path: PathBuf,
-    /// The bytes of all keys, about.
+    /// The bytes of all keys, roughly.
     bytes: u64,
     reader: BufReader<File>,
     decode: LineDecoder,
     line: Vec<u8>,
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     number: u64,
 }
 
@@ -130,7 +130,7 @@ fn from_hex(line: &[u8], key: &mut Vec<u8>) -> std::result::Result<(), String> {
 mod tests {
     use crate::keyset::{PackedKeys, estimated_bytes, make};
 
-    /// A file with this content, and its name as a key set of this family.
+    /// Creates a file with this content; returns it and its name as a key set of this family.
     fn with(family: &str, content: &[u8]) -> (tempfile::NamedTempFile, String) {
         let file = tempfile::NamedTempFile::new().expect("the temporary folder takes files");
         std::fs::write(file.path(), content).expect("just made");
@@ -144,7 +144,7 @@ mod tests {
         all
     }
 
-    /// A thousand lines.
+    /// Returns a thousand lines.
     fn lines(line: impl Fn(usize) -> String) -> String {
         (0..1000).map(line).collect::<Vec<_>>().join("\n")
     }
@@ -214,7 +214,7 @@ mod tests {
         let content: String = lines(|n| format!("{n:08}"));
         let (_file, name) = with("file", content.as_bytes());
         let estimate = estimated_bytes(&name, 10).expect("readable");
-        // 1,000 keys of 8 bytes and as many ends, and what finds duplicates.
+        // 1,000 keys of 8 bytes, as many ends, and the table that detects duplicates.
         assert!((16_000..64_000).contains(&estimate), "{estimate}");
     }
 }

@@ -45,7 +45,7 @@ fn open(request: &KeyRequest, sizes: [u64; 8]) -> Box<dyn KeySource> {
     })
 }
 
-/// So many different bytes.
+/// Returns `size` different bytes.
 fn candidates(random: &mut SeededRandom, size: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
     random.shuffle(&mut bytes);

@@ -1,4 +1,4 @@
-//! Masstree's decimal keys behind a common prefix (its Figure 9).
+//! Masstree's decimal keys behind a common prefix (its figure 9).
 
 use linkme::distributed_slice;
 

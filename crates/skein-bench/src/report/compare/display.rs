@@ -1,4 +1,4 @@
-//! A comparison for the terminal.
+//! Formats a comparison for the terminal.
 
 use std::fmt;
 

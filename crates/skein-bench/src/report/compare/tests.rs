@@ -1,4 +1,4 @@
-//! What counts as moved.
+//! The conditions under which a cell counts as moved.
 
 use super::*;
 use crate::result::{AxisPoint, ContenderRecord, Machine, RunRecord, SCHEMA};
@@ -34,7 +34,7 @@ fn cell(run: &str, measure: &str, better: Better, at: Option<AxisPoint>, rounds:
     })
 }
 
-/// One cell before and after.
+/// Returns the kind of change of one cell, before and after.
 fn moved(better: Better, before: &[f64], after: &[f64]) -> ChangeKind {
     let file =
         |name: &str, rounds| vec![ResultLine::Run(run("e", name)), cell(name, "m", better, None, rounds)];

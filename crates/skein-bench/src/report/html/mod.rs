@@ -1,6 +1,8 @@
-//! The page: one HTML file that needs no other, no network and no script. A browser's wish for dark or light is followed by CSS alone.
+//! The page: one HTML file without other files, network or scripts. It follows the browser's
+//! preference for dark or light by CSS alone.
 //!
-//! Everything that comes from the results goes through `maud`, which escapes it, and through [`harmless`](super::text::harmless).
+//! All text from the results passes through `maud`, which escapes it, and through
+//! [`harmless`](super::text::harmless).
 
 mod chart;
 mod machine;
@@ -17,13 +19,13 @@ use super::text::{date, harmless};
 use super::view::{ResultsView, RunView};
 use crate::result::{ClaimAnswer, ResultLine};
 
-/// What all parts of a page need.
+/// The state that all parts of a page share.
 struct HtmlPage<'a> {
     palette: Palette,
     machines: Machines<'a>,
 }
 
-/// A results file as a page of HTML.
+/// Formats a results file as an HTML page.
 pub fn html(lines: &[ResultLine]) -> String {
     let view = ResultsView::of(lines);
     let names = view.runs.iter().flat_map(|run| &run.measures).flat_map(|measure| &measure.contenders);
@@ -55,7 +57,7 @@ pub fn html(lines: &[ResultLine]) -> String {
     harmless(&markup.into_string())
 }
 
-/// The name by which links find a run.
+/// Returns the anchor of a run, for links.
 fn run_id(number: usize) -> String {
     format!("run-{}", number + 1)
 }
@@ -101,7 +103,7 @@ fn contents(view: &ResultsView<'_>) -> Markup {
     }
 }
 
-/// The answers to a run's claim.
+/// Returns the badges with the answers to a run's claims.
 fn badges(run: &RunView<'_>) -> Markup {
     html! {
         @for given in [ClaimAnswer::Holds, ClaimAnswer::DoesNotHold, ClaimAnswer::CannotBeTested] {

@@ -1,4 +1,4 @@
-//! `hashbrown`: a hash table for one thread. It has no order; it is the bound on lookups.
+//! `hashbrown`: a hash table for one thread. It has no order; it is the upper bound of lookups.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,5 @@
-//! `papaya`: a concurrent hash table for many readers. It has no order; it is the bound on lookups of several threads.
+//! `papaya`: a concurrent hash table for many readers. It has no order; it is the upper bound of
+//! lookups on several threads.
 
 use hashbrown::DefaultHashBuilder;
 use linkme::distributed_slice;

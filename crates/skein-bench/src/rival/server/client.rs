@@ -1,18 +1,22 @@
 //! A pipelining client on one thread that checks every reply, byte by byte.
 //!
 //! ```text
-//!   ask(lane, request) ──►  lane: requests put together, and what must answer them
-//!                             │ so many as a pipeline is deep
-//!                             ▼
-//!                           read the replies of the lane's pipeline before, and check them; send
+//!   ask(connection, request) ──►  its buffer: requests, and the replies that must answer them
+//!                                   │ when it holds as many as a pipeline is deep
+//!                                   ▼
+//!                                 read and check the replies of the pipeline before; send
 //! ```
 //!
-//! A lane is a connection. All lanes have a pipeline under way, and the client reads the replies of one before it sends its next, so the
-//! server always finds many connections ready, as it would under load. Requests of one lane take effect in their order; who
-//! asks for a key on one lane alone knows what the replies must be while keys change.
+//! Every connection has a pipeline in flight. The client reads the replies of one pipeline before
+//! it sends the next on that connection. So the server always finds many connections ready, as it
+//! would under load.
 //!
-//! A pipeline's latency is from before it is sent until its last reply is read. Replies that came while the client was with other lanes
-//! have waited for it, so what is compared are servers under this client.
+//! Requests of one connection take effect in order. So a caller that uses a key on one connection
+//! only knows the correct replies even while keys change.
+//!
+//! A pipeline's latency is the time from before the send until its last reply is read. Replies may
+//! wait while the client serves other connections, so latencies compare servers under this client
+//! only.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,13 +27,14 @@ use hdrhistogram::Histogram;
 use super::{Dialect, DialectRequest};
 use crate::{Error, Result};
 
-/// A reply that takes longer is an error.
+/// The time limit of a reply; a slower one is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes read at a time.
+/// The greatest number of bytes per read.
 const READ_BYTES: usize = 1 << 20;
 
-/// Bytes of a wrong reply that an error shows, and how many of them lie before the first wrong one.
+/// The bytes of a wrong reply that an error shows, and how many of them precede the first wrong
+/// one.
 const SHOWN: usize = 80;
 const SHOWN_BEFORE: usize = 24;
 
@@ -37,19 +42,19 @@ const SHOWN_BEFORE: usize = 24;
 #[derive(Debug)]
 struct PipelineConnection {
     socket: TcpStream,
-    /// What the replies under way must be.
+    /// The expected replies of the pipeline in flight.
     under_way: Vec<u8>,
-    /// Requests being put together.
+    /// The requests of the next pipeline.
     out: Vec<u8>,
-    /// What must answer them.
+    /// The expected replies of the next pipeline.
     expected: Vec<u8>,
-    /// How many they are.
+    /// The number of requests in the next pipeline.
     asked: usize,
-    /// When the pipeline under way was sent.
+    /// The time when the pipeline in flight was sent.
     sent: Instant,
 }
 
-/// The client, with its connections.
+/// The client and its connections.
 #[derive(Debug)]
 pub struct BenchClient {
     server: &'static str,
@@ -58,7 +63,7 @@ pub struct BenchClient {
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
-    /// Of pipelines, in nanoseconds.
+    /// The latencies of pipelines, in nanoseconds.
     latencies: Histogram<u64>,
 }
 
@@ -66,7 +71,7 @@ impl BenchClient {
     /// Connects to the server of this name.
     ///
     /// # Errors
-    /// If it takes no connection.
+    /// If a connection fails.
     pub fn connect(
         server: &'static str,
         dialect: &'static dyn Dialect,
@@ -84,35 +89,37 @@ impl BenchClient {
         let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
         let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
         let buffer = vec![0; READ_BYTES];
-        // In nanoseconds, as far as anyone waits.
+        // The histogram counts nanoseconds, up to the time limit of a reply.
         let longest = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
         let latencies =
             Histogram::new_with_max(longest, 3).map_err(|error| Error::Failed(error.to_string()))?;
         Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1, latencies })
     }
 
-    /// How many lanes there are.
+    /// Returns the number of connections.
     pub fn lanes(&self) -> usize {
         self.lanes.len()
     }
 
-    /// What follows is this measure, with so many requests in a pipeline.
+    /// Starts a measure, with this many requests in a pipeline.
     pub fn begin(&mut self, measure: &str, pipeline: usize) {
         measure.clone_into(&mut self.measure);
         self.pipeline = pipeline.max(1);
         self.latencies.reset();
     }
 
-    /// The time in which 99 of 100 pipelines were answered since [`begin`](Self::begin), in microseconds.
+    /// Returns the time within which 99 of 100 pipelines were answered since
+    /// [`begin`](Self::begin), in microseconds.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn p99_us(&self) -> f64 {
         self.latencies.value_at_quantile(0.99) as f64 / 1e3
     }
 
-    /// Asks on a lane, which is below [`lanes`](Self::lanes): at once if that fills its pipeline, else later.
+    /// Adds a request to a connection, whose number must be below [`lanes`](Self::lanes). Sends the
+    /// pipeline if it is full.
     ///
     /// # Errors
-    /// If the connection fails, or a reply of the pipeline before is wrong.
+    /// If the connection fails, or if a reply of the pipeline before is wrong.
     pub fn ask(&mut self, lane: usize, request: DialectRequest<'_>) -> Result<()> {
         let into = &mut self.lanes[lane];
         self.dialect.ask(request, &mut into.out, &mut into.expected);
@@ -120,16 +127,16 @@ impl BenchClient {
         if into.asked >= self.pipeline { self.turn(lane) } else { Ok(()) }
     }
 
-    /// Sends what is left, and waits for all replies.
+    /// Sends the remaining requests and waits for all replies.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn finish(&mut self) -> Result<()> {
-        // Twice: what is left, and then its replies.
+        // The first pass sends the remaining requests; the second reads their replies.
         (0..2).try_for_each(|_| (0..self.lanes.len()).try_for_each(|lane| self.turn(lane)))
     }
 
-    /// Reads a lane's replies under way, and sends its next requests.
+    /// Reads a connection's replies in flight and sends its next requests.
     fn turn(&mut self, lane: usize) -> Result<()> {
         self.receive(lane)?;
         let lane = &mut self.lanes[lane];
@@ -143,7 +150,7 @@ impl BenchClient {
         Ok(())
     }
 
-    /// Reads all replies under way, and checks them.
+    /// Reads and checks all replies in flight.
     fn receive(&mut self, lane: usize) -> Result<()> {
         let lane = &mut self.lanes[lane];
         let mut done = 0;
@@ -171,7 +178,7 @@ impl BenchClient {
     }
 }
 
-/// The error for a reply that is not the expected one: both, from a little before they part.
+/// Returns the error for a wrong reply. It shows both replies, from a little before they differ.
 pub(super) fn wrong(server: &str, measure: &str, got: &[u8], expected: &[u8]) -> Error {
     let part = got.iter().zip(expected).take_while(|(got, expected)| got == expected).count();
     let from = part.saturating_sub(SHOWN_BEFORE);

@@ -1,6 +1,7 @@
 //! The crate `bf-tree` over a file, without a log.
 //!
-//! A tree is read back from a snapshot alone, so it is measured where it was filled, and not opened again.
+//! A tree is restored from snapshots only. So it is measured where it was filled, and never
+//! reopened.
 
 use std::ops::Range;
 
@@ -22,7 +23,7 @@ static ENTRY: RegisteredStore = RegisteredStore {
     open: |setup| Ok(Box::new(BfTreeStore::open(setup)?)),
 };
 
-/// Bytes of the longest value.
+/// The bytes of the longest value.
 const VALUE_MOST: usize = 1024;
 
 /// A tree with its file.
@@ -75,7 +76,7 @@ impl StoreContender for BfTreeStore {
         self.insert(&key, value.as_bytes())
     }
 
-    /// There is nothing that forces it but a snapshot, which is another file.
+    /// Does nothing. Only a snapshot forces data to disk, and that is another file.
     fn force(&mut self) -> StoreResult<()> {
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! The crate `fjall`. Relaxed is its default: the journal is written to the system, not forced.
+//! The crate `fjall`. `Relaxed` is its default: it writes its journal to the system and does not
+//! force it to disk.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! The crate `redb`. None and relaxed are `Durability::None`, with one immediate commit at the end.
+//! The crate `redb`. `None` and `Relaxed` are `Durability::None`, with one immediate commit at the
+//! end.
 
 use std::ops::Range;
 
@@ -38,7 +39,7 @@ struct Redb {
 }
 
 impl Redb {
-    /// A transaction on the table.
+    /// Runs one transaction on the table.
     fn write(&self, change: impl FnOnce(&mut Table<'_, &[u8], &[u8]>) -> StoreResult<()>) -> StoreResult<()> {
         let mut transaction = self.database.begin_write().map_err(text)?;
         transaction.set_durability(self.durability).map_err(text)?;

@@ -1,7 +1,9 @@
-//! `RocksDB`, through the C interface of the system's library (Debian: `librocksdb-dev`), so that the bench does not
-//! have to compile it. None is without a log, so that forcing is a flush of its tables; relaxed is its default: the log is written to the
-//! system, not forced. Of a cache that is asked for, half is for its tables of writes, 8 MiB at least: with less it makes so many
-//! files that it delays every write.
+//! `RocksDB`, through the C interface of the system's library (Debian: `librocksdb-dev`), so that
+//! the bench does not have to compile it.
+//!
+//! `None` runs without a log, so a force flushes the memtables. `Relaxed` is its default: it writes
+//! the log to the system and does not force it. If a cache size is given, half of it is for the
+//! memtables, at least 8 MiB: with less, RocksDB creates so many files that it delays every write.
 
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::ops::Range;
@@ -10,25 +12,28 @@ use std::ptr::{NonNull, null_mut};
 
 use linkme::distributed_slice;
 
-use super::rows::Key;
-use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
+use super::rows::BenchRowKey;
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
+    one_more, text,
+};
 
-/// Bytes of its tables of writes at least.
+/// The least bytes of its memtables.
 const WRITES_LEAST: usize = 8 << 20;
 
 #[distributed_slice(STORES)]
-static ENTRY: Entry = Entry {
+static ENTRY: RegisteredStore = RegisteredStore {
     name: "rocksdb",
     about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, or half of the cache that is asked for and the rest for writes, 8 MiB at least; a thread per core; without a log or with the log unforced, durable puts with sync",
     rank: 40,
-    part: Part::Both,
+    part: StoreRole::Both,
     durable: true,
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
 };
 
 type RocksDbPointer = *mut c_void;
 
-// From `rocksdb/c.h`, which promises to stay compatible.
+// Declarations from `rocksdb/c.h`, which promises to stay compatible.
 #[link(name = "rocksdb")]
 unsafe extern "C" {
     fn rocksdb_options_create() -> RocksDbPointer;
@@ -83,14 +88,15 @@ struct RocksDb {
     is_logged: bool,
 }
 
-/// Runs a call that reports errors as C strings.
-fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Outcome<T> {
+/// Runs a call that reports errors as C strings, and returns its error as text.
+fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> StoreResult<T> {
     let mut error = null_mut();
     let done = call(&raw mut error);
     match NonNull::new(error) {
         None => Ok(done),
         Some(error) => {
-            // SAFETY: on failure the library stores a C string of its own making, to be freed by us.
+            // SAFETY: on failure the library stores a C string that it allocated and that the
+            // caller must free.
             unsafe {
                 let text = std::ffi::CStr::from_ptr(error.as_ptr()).to_string_lossy().into_owned();
                 rocksdb_free(error.as_ptr().cast());
@@ -101,11 +107,11 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Outcome<T> {
 }
 
 impl RocksDb {
-    fn open(setup: &Setup<'_>) -> Outcome<Self> {
+    fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         let name = CString::new(setup.folder.join("rocksdb").as_os_str().as_bytes()).map_err(text)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // SAFETY: handles are used between their creation and their destruction only, all on this thread;
-        // `name` lives through the call.
+        // SAFETY: handles are used only between their creation and their destruction, all on this
+        // thread; `name` lives through the call.
         unsafe {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
@@ -120,15 +126,15 @@ impl RocksDb {
             rocksdb_options_destroy(options);
             let db = db?;
             let write = rocksdb_writeoptions_create();
-            rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == Level::Sync));
-            let is_logged = setup.level != Level::None;
+            rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == DurabilityLevel::Sync));
+            let is_logged = setup.level != DurabilityLevel::None;
             rocksdb_writeoptions_disable_WAL(write, c_int::from(!is_logged));
             Ok(Self { db, write, read: rocksdb_readoptions_create(), is_logged })
         }
     }
 
-    /// One batch, all or nothing.
-    fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (Key<'k>, Vec<u8>)>) -> Outcome<()> {
+    /// Writes one batch; all or nothing.
+    fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (BenchRowKey<'k>, Vec<u8>)>) -> StoreResult<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
             let batch = rocksdb_writebatch_create();
@@ -141,8 +147,8 @@ impl RocksDb {
         }
     }
 
-    /// Shows a key's value to `look`.
-    fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> Outcome<T> {
+    /// Calls `look` with a key's value.
+    fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> StoreResult<T> {
         let mut len = 0;
         // SAFETY: the database is open; the key lives through the call.
         let value = checked(|error| unsafe {
@@ -151,7 +157,7 @@ impl RocksDb {
         if value.is_null() {
             return Ok(look(None));
         }
-        // SAFETY: the library gave `len` bytes, ours to free.
+        // SAFETY: the library returned `len` bytes, which the caller must free.
         unsafe {
             let seen = look(Some(std::slice::from_raw_parts(value, len)));
             rocksdb_free(value.cast());
@@ -160,22 +166,22 @@ impl RocksDb {
     }
 }
 
-impl Contender for RocksDb {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl StoreContender for RocksDb {
+    fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()> {
         self.put_pairs(numbers.map(|n| (rows.key(n), rows.value(n))))
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+    fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         let value = self.look_up(&key, one_more)??;
         self.put_pairs(std::iter::once((key, value.into_bytes())))
     }
 
-    fn force(&mut self) -> Outcome<()> {
+    fn force(&mut self) -> StoreResult<()> {
         // SAFETY: the database is open; the options live through the call.
         unsafe {
             if self.is_logged {
@@ -190,17 +196,17 @@ impl Contender for RocksDb {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
+        rows: &BenchRows,
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> Outcome<()> {
+    ) -> StoreResult<()> {
         numbers.iter().try_for_each(|&n| self.look_up(&rows.key(n), |value| found(n, value)))
     }
 }
 
 impl Drop for RocksDb {
     fn drop(&mut self) {
-        // SAFETY: all three were made in `open` and are used no more.
+        // SAFETY: all three were made in `open`, and nothing uses them afterwards.
         unsafe {
             rocksdb_readoptions_destroy(self.read);
             rocksdb_writeoptions_destroy(self.write);
