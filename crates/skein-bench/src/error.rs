@@ -14,7 +14,7 @@ pub enum Error {
     Failed(String),
     /// A contender returned wrong answers, so its figures mean nothing.
     #[error(
-        "{contender} gave {wrong} wrong answers in '{measure}'; its figures are worth nothing, so the run ends"
+        "{contender} returned {wrong} wrong answers in '{measure}'; the run stops, because its figures mean nothing"
     )]
     Wrong {
         /// The contender's name.
@@ -26,8 +26,7 @@ pub enum Error {
     },
     /// A server sent a reply with wrong bytes.
     #[error(
-        "{contender} gave a wrong reply in '{measure}': \"{got}\" where \"{expected}\" was due; its figures are worth nothing, so the \
-         run ends"
+        "{contender} sent a wrong reply in '{measure}': \"{got}\" instead of \"{expected}\"; the run stops, because its figures mean nothing"
     )]
     WrongReply {
         /// The server's name.

@@ -67,7 +67,7 @@ fn one_that_panics_ends_the_call() {
     };
     let refused = in_processes(PROCESSES, 1, |number| number, work).expect_err("one panics");
     let _ = std::panic::take_hook();
-    assert!(refused.to_string().contains("ended before it had its figures"), "{refused}");
+    assert!(refused.to_string().contains("ended before it sent its figures"), "{refused}");
     assert_no_children();
 }
 

@@ -65,7 +65,10 @@ impl<const KINDS: usize> Aims<KINDS> {
             let growing = growing.map(|(most, times)| self.judge_growing(findings, set, times * most));
             rates.chain(bytes).chain(growing)
         });
-        Judgement::each_of(judged, &format!("aims are for key sets called {}", self.kinds.join(", ")))
+        Judgement::each_of(
+            judged,
+            &format!("there are aims only for key sets named {}", self.kinds.join(", ")),
+        )
     }
 
     /// Measures, once at a point, the most bytes that the index takes while it grows to these keys.

@@ -49,7 +49,10 @@ impl Bench {
         figure: f64,
     ) -> Result<()> {
         if !figure.is_finite() {
-            return Err(Error::Failed(format!("{contender}, {}: the figure is {figure}", place.measure)));
+            return Err(Error::Failed(format!(
+                "{contender}, {}: the figure is {figure}, which is not a finite number",
+                place.measure
+            )));
         }
         self.findings.add(place, contender, at, figure);
         Ok(())
@@ -183,7 +186,7 @@ fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "shown rounded")]
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
-        "it needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",
+        "the experiment needs about {:.1} GiB of memory at this size, but {:.1} GiB are available; {}",
         gib(needed),
         gib(available),
         what_fits(experiment, plan, available)
@@ -197,5 +200,5 @@ fn what_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> Strin
         (experiment.memory)(&smaller).is_ok_and(|needed| needed <= available)
     };
     let count = (10..36).rev().map(|power| 1 << power).find(|&count| fits(count));
-    count.map_or("nothing smaller fits either".to_owned(), |count| format!("--count {count} would fit"))
+    count.map_or("no smaller --count fits either".to_owned(), |count| format!("--count {count} would fit"))
 }

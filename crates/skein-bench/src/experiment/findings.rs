@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_the_last_points_part_of_the_first() {
+    fn kept_is_the_ratio_of_the_last_point_to_the_first() {
         let mut findings = Findings::default();
         for (keys, rate) in [(1.0, 8.0), (4.0, 5.0), (16.0, 2.0)] {
             findings.add(RATE, "a", Some(&AxisPoint::number("keys", keys)), rate);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_keeps_its_answer() {
+    fn further_judgements_keep_their_answers() {
         let (p, q, r) = (Judgement::of(true, "p"), Judgement::of(false, "q"), Judgement::of(true, "r"));
         let all = p.and(r.clone().beside(q.clone())).beside(r.clone()).each();
         assert_eq!(all, [Judgement::of(true, "p; r"), q.clone(), r.clone()]);

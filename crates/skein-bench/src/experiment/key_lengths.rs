@@ -57,7 +57,7 @@ pub fn takes_keys(entry: &RegisteredIndex, set: &KeySet) -> Result<(), String> {
     }
     let bounds = in_words(entry.key_bytes);
     Err(format!(
-        "takes keys of {bounds} only, and those of {} have {} to {}",
+        "accepts keys of {bounds} only, but those of {} have {} to {} bytes",
         set.name, set.shortest, set.longest
     ))
 }
@@ -153,7 +153,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_few_keys_that_one_does_not_take_are_left_out_for_all() {
+    fn a_few_unsupported_keys_are_left_out_for_all() {
         let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
         let mut set = set(10);
         let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
@@ -173,11 +173,11 @@ pub mod tests {
         assert_eq!(leave_out_few(&mut set, &[&any, &eight]), None);
         assert_eq!(set.keys.len() + set.absent.len(), 1001);
         let why = takes_keys(&eight, &set).expect_err("it does not take keys of 9 bytes");
-        assert_eq!(why, "takes keys of 8 bytes only, and those of test have 8 to 9");
+        assert_eq!(why, "accepts keys of 8 bytes only, but those of test have 8 to 9 bytes");
     }
 
     #[test]
-    fn what_two_leave_out_together_is_few_too() {
+    fn the_keys_left_out_for_two_are_few_in_total() {
         let (long, short) = (taking("long", 1, (0, 8)), taking("short", 2, (8, 9)));
         let mut set = set(6);
         // Six keys of 9 bytes, and six empty keys.

@@ -98,7 +98,8 @@ fn measure(
     // Every core gets requests to all partitions, in their proportions.
     let mixed: Vec<Script> =
         parts.iter().map(|_| requests(keys, total / parts.len(), None, delta, &mut random)).collect();
-    let threads = shared.threads().ok_or_else(|| Error::Failed(format!("{OURS} takes one thread only")))?;
+    let threads =
+        shared.threads().ok_or_else(|| Error::Failed(format!("{OURS} supports one thread only")))?;
     let together = threads.run_together(&mixed, how)?;
     bench.add(RATE, SHARED, Some(&at), rate(SHARED, &together)?)?;
 

@@ -81,9 +81,9 @@ fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
 static FLEXIBILITY: Experiment = Experiment {
     name: "masstree-sec6.4",
     rank: 114,
-    title: "what order costs: gets and puts beside hash tables",
+    title: "the cost of order: gets and puts beside hash tables",
     source: "Masstree (EuroSys 2012), section 6.4",
-    claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is what costs; keys of any length cost 1 %, concurrency 13 %",
+    claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is the main cost; keys of any length cost 1 %, concurrency 13 %",
     memory: |plan| {
         let grid = flexibility_grid(plan);
         grid::memory(&grid.points, 1, grid.operations)

@@ -50,7 +50,7 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
 static MEMORY: Experiment = Experiment {
     name: "memory",
     rank: 5,
-    title: "what indexes hold: by part, resident with huge pages off, and between two doublings",
+    title: "the memory of indexes: by part, as resident size without huge pages, and between two doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
     claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 times, here",
     memory,
@@ -185,7 +185,9 @@ fn most_keys(findings: &Findings) -> f64 {
 
 fn judge(findings: &Findings) -> Judgement {
     if most_keys(findings) < ENOUGH {
-        return Judgement::untested(format!("resident sizes of fewer than {ENOUGH} keys say little"));
+        return Judgement::untested(format!(
+            "resident sizes of fewer than {ENOUGH} keys tell little; measure more keys (--count)"
+        ));
     }
     let ratios = findings.ratios(RESIDENT, OURS, "btreemap");
     let judged = ratios.into_iter().map(|(label, ratio)| {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn wormhole_is_judged_on_most_sets_beside_each_other() {
+    fn wormhole_is_judged_on_most_sets_per_rival() {
         let judged = |sizes: [f64; 3]| {
             let mut findings = found(1e6, [33.0, 200.0]);
             for ((set, theirs), ours) in

@@ -72,7 +72,7 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
         (lacks(|can| can.batches), "no batched lookup of its own"),
         (lacks(|can| can.scan), "no scans upward"),
         (lacks(|can| can.scan_back), "no scans downward"),
-        (lacks(|can| can.lower_bound), "no scans that start at what is no key"),
+        (lacks(|can| can.lower_bound), "no scans that start between keys"),
         (lacks(|can| can.remove), "no removal"),
         (each.threads > 1 && !entry.threads, "one thread only"),
     ];
@@ -82,7 +82,7 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
     let scans = each.needs.scan || each.needs.scan_back;
     (scans && !set.within(entry.scan_key_bytes)).then(|| {
         format!(
-            "scans on keys of {} only, and those of {} have {}",
+            "scans on keys of {} only, but those of {} have {}",
             in_words(entry.scan_key_bytes),
             set.name,
             in_words((set.shortest, set.longest))
@@ -132,7 +132,7 @@ mod tests {
     ];
 
     #[test]
-    fn who_is_left_out_is_noted_with_the_reason_once() {
+    fn contenders_left_out_are_noted_once_per_reason() {
         let mut scans = taking("scans", 1, (0, usize::MAX));
         scans.can = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
         let mut eight = taking("eight", 2, (0, usize::MAX));
@@ -147,15 +147,15 @@ mod tests {
             findings.notes,
             [
                 "left out of 'churn': map, other (no removal)",
-                "left out of 'lower bound': scans (no scans that start at what is no key)",
+                "left out of 'lower bound': scans (no scans that start between keys)",
                 "left out of 'scan', 'lower bound': map, other (no scans upward)",
-                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, and those of test have 8 to 9 bytes)",
+                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, but those of test have 8 to 9 bytes)",
             ]
         );
     }
 
     #[test]
-    fn loops_on_several_threads_need_one_that_takes_them() {
+    fn loops_on_threads_need_a_concurrent_contender() {
         let entry = taking("map", 1, (0, usize::MAX));
         assert_eq!(missing_ability(&entry, &LOOPS[2], &set(1)), None);
         let two = GridLoop { threads: 2, ..LOOPS[2] };

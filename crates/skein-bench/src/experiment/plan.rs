@@ -117,7 +117,7 @@ mod tests {
     use crate::rival::index::{CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM, MASSTREE};
 
     #[test]
-    fn a_step_comes_along_with_what_it_is_a_step_of() {
+    fn a_step_is_measured_with_its_parent() {
         let plan = |only: &[&str], without: &[&str]| BenchPlan {
             only: only.iter().map(ToString::to_string).collect(),
             without: without.iter().map(ToString::to_string).collect(),

@@ -17,7 +17,7 @@ impl RunProgress {
             return Self(ProgressBar::hidden());
         }
         let style = ProgressStyle::with_template(
-            "{prefix}: {bar:24} {pos}/{len}, {elapsed} gone, {eta} left · {wide_msg}",
+            "{prefix}: {bar:24} {pos}/{len}, {elapsed} elapsed, {eta} left · {wide_msg}",
         );
         let bar = ProgressBar::new(steps as u64)
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -37,15 +37,16 @@ pub struct ResidentGrowth {
 /// # Errors
 /// If the child cannot be started or fails; the error holds the child's own message.
 pub fn in_own_process(entry: &RegisteredIndex, keys: &PackedKeys) -> Result<ResidentGrowth> {
-    let failed = |what: String| Error::Failed(format!("weighing {} in its own process: {what}", entry.name));
+    let failed = |what: String| Error::Failed(format!("measuring {} in its own process: {what}", entry.name));
     let child = start(entry).map_err(|error| failed(error.to_string()))?;
     let (sent, output) = talk(child, keys).map_err(|error| failed(error.to_string()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(failed(format!("it ended ({}): {}", output.status, said.trim())));
     }
-    sent.map_err(|error| failed(format!("it does not take the keys: {error}")))?;
-    serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("its figures are none: {error}")))
+    sent.map_err(|error| failed(format!("cannot send it the keys: {error}")))?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| failed(format!("cannot parse its figures: {error}")))
 }
 
 /// Starts the child, which inherits the setting of huge pages. The child itself could not switch
@@ -85,14 +86,14 @@ pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
     // A small buffer and no temporary copy of the keys, so that there are no freed pages which the
     // index could reuse.
     let keys = PackedKeys::read_from(&mut BufReader::new(keys));
-    let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to weigh: {error}")))?;
+    let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to measure: {error}")))?;
     let entry = made_for(name, &keys)?;
     let (before, peak) = (ResidentBytes::now()?, PeakResident::begin()?);
     let index = (entry.make)(keys.len());
     index.fill(&keys, 0, 1, LoopClock::Wall);
     let after = ResidentBytes::now()?;
     if after.huge_bytes > 0 {
-        let text = "this process has huge pages, which blur its resident size; `skein bench run memory` starts it without";
+        let text = "this process has huge pages, which distort its resident size; run `skein bench run memory`, which starts it without them";
         return Err(Error::Failed(text.to_owned()));
     }
     let bytes = after.bytes.saturating_sub(before.bytes);
@@ -110,7 +111,7 @@ fn made_for(name: &str, keys: &PackedKeys) -> Result<&'static RegisteredIndex> {
     index::keep_most_specialised(&mut entries);
     entries.first().copied().ok_or_else(|| {
         Error::Input(format!(
-            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; there are: {}",
+            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; choose from: {}",
             index::names().join(", ")
         ))
     })
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_none_are_refused() {
+    fn malformed_keys_are_rejected() {
         let error = weigh_here("btreemap", &mut &b"12345678"[..]).expect_err("too short").to_string();
         assert!(error.contains("cannot read the keys"), "{error}");
     }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_stays() {
+    fn the_folder_is_removed() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let scratch = Scratch::new(parent.path()).expect("made");
         let place = scratch.fresh("store").expect("made");

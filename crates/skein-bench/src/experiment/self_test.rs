@@ -60,7 +60,7 @@ static SELF_TEST: Experiment = Experiment {
     rank: 6,
     title: "the bench itself: one index under two names, seven rounds at least",
     source: "SkeinDB's own targets",
-    claim: "what is the same is found to be the same: no two medians differ by more than the spread of their rounds",
+    claim: "one index under two names shows no difference: no two medians differ by more than the spread of their rounds",
     memory: |plan| {
         let grid = grid(plan);
         grid::memory(&grid.points, LOOPS.len(), grid.operations)
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_holds() {
+    fn equal_figures_hold() {
         let judged = no_difference(&findings(&[("get", 1.0), ("insert", 1.015)]), OURS, AGAIN);
         assert_eq!(
             (judged.answer, &*judged.why),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_beyond_the_spread_does_not_hold_and_is_named() {
+    fn a_difference_beyond_the_spread_is_named() {
         for times in [0.8, 1.2] {
             let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
             assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);

@@ -135,7 +135,7 @@ impl BenchSettings {
             let (setting, number) = parse(text)?;
             if !setting.experiments.iter().any(|name| experiments.contains(name)) {
                 return Err(Error::Input(format!(
-                    "'{}' is a setting of {}, and none of these is to be run",
+                    "'{}' is a setting of {}, but this command runs none of them",
                     setting.name,
                     setting.experiments.join(", ")
                 )));
@@ -156,13 +156,13 @@ fn parse(text: &str) -> Result<(&'static BenchSetting, usize)> {
     let Some(setting) = ALL.into_iter().find(|setting| setting.name == name) else {
         let known: Vec<_> =
             ALL.iter().map(|setting| format!("{} ({})", setting.name, setting.about)).collect();
-        return Err(Error::Input(format!("there is no setting '{name}'; there are: {}", known.join(", "))));
+        return Err(Error::Input(format!("there is no setting '{name}'; choose from: {}", known.join(", "))));
     };
     let number = text.split_once('=').and_then(|(_, number)| number.parse().ok());
     match number {
         Some(number) if (setting.least..=setting.most).contains(&number) => Ok((setting, number)),
         _ => Err(Error::Input(format!(
-            "'{text}' is no setting: write {name}=N, with N from {} to {}",
+            "'{text}' is not valid: write {name}=N, with N from {} to {}",
             setting.least, setting.most
         ))),
     }
@@ -177,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_found() {
+    fn a_setting_is_found() {
         let settings = parsed("connections=7").expect("a good setting");
         assert_eq!((settings.get(&CONNECTIONS), settings.get(&PIPELINE)), (Some(7), None));
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_rejected() {
         for (text, part) in [
             ("geese=7", "value-bytes (bytes of a value)"),
             ("batch=7", "a setting of store"),

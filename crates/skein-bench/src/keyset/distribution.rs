@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_come_as_often_as_the_formula_says() {
+    fn ranks_have_the_frequencies_of_the_formula() {
         for theta in [0.0, 0.5, 0.99, 1.0, 1.3] {
             for items in [1, 2, 10, 100] {
                 let (zipf, mut random) = (Zipf::new(items, theta), SeededRandom::new(11));

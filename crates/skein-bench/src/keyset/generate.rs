@@ -62,7 +62,7 @@ pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet>
 fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
     let name = named.name();
     if count == 0 {
-        return Err(Error::Input(format!("0 keys of {name} make no key set; ask for 1 or more")));
+        return Err(Error::Input(format!("0 keys of {name} are too few for a key set; ask for 1 or more")));
     }
     if total > MOST {
         return Err(Error::Input(format!(
@@ -105,7 +105,7 @@ fn draw(source: &mut dyn KeySource, named: &ParsedKeySet, want: usize) -> Result
         }
         if in_a_row > PATIENCE.saturating_mul(want).max(1_000_000) {
             return Err(Error::Input(format!(
-                "{} gave {} different keys of the {want} asked for, and then only known ones, {in_a_row} in a row; ask for fewer",
+                "{} returned {} different keys of the {want} asked for, then {in_a_row} duplicates in a row; ask for fewer",
                 named.name(),
                 keys.len()
             )));

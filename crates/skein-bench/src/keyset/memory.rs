@@ -76,7 +76,7 @@ mod tests {
     use crate::keyset::make;
 
     #[test]
-    fn estimates_are_near_what_is_held() {
+    fn estimates_are_near_the_actual_size() {
         for name in ["rand-8", "K10", "az1", "url", "decimal", "Klong(100)"] {
             let set = make(name, 20_000, 0, 0).expect("a good name");
             let estimate = estimated_bytes(name, 20_000).expect("a good name");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_size_that_would() {
+    fn a_set_too_large_is_rejected_with_the_size_that_fits() {
         let named = ParsedKeySet::parse("K10", 1, 1).expect("a good name");
         assert!(refuse_beyond(1000, 1000, &named, 10).is_ok());
         let error = refuse_beyond(1 << 30, 4 << 30, &named, 4_000_000).expect_err("too much").to_string();

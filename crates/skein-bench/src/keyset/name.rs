@@ -32,7 +32,7 @@ impl ParsedKeySet {
             let names: Vec<_> = family::all().into_iter().map(|family| family.name).collect();
             let usages: Vec<_> = family::all().into_iter().map(KeyFamily::usage).collect();
             return Err(Error::Input(format!(
-                "there is no key set '{name}'{}; there are {}",
+                "there is no key set '{name}'{}; choose from {}",
                 did_you_mean(word, &names),
                 usages.join(", ")
             )));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_what_there_is() {
+    fn an_unknown_name_lists_the_known_ones() {
         for name in ["rand-9", "", "OSM", "(5)", ":x"] {
             let text = error(name);
             assert!(text.contains("rand-8, ") && text.contains("file:PATH"), "{text}");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_is_a_good_name_and_every_name_is_there_once() {
+    fn every_example_is_valid_and_every_name_is_unique() {
         let all = family::all();
         for family in &all {
             let named = ParsedKeySet::parse(family.example, 1, 1).expect("the example");

@@ -84,7 +84,9 @@ impl PackedKeys {
             from.read_exact(&mut bytes)?;
             Ok(u64::from_le_bytes(bytes) as usize)
         };
-        let bad = || io::Error::new(io::ErrorKind::InvalidData, "these are no keys as the bench writes them");
+        let bad = || {
+            io::Error::new(io::ErrorKind::InvalidData, "the data is not a key list as the bench writes it")
+        };
         let (count, length) = (number()?, number()?);
         let (mut ends, mut bytes) = (Vec::new(), Vec::new());
         ends.try_reserve_exact(count)?;
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_data_is_read_back() {
         for all in [vec![], vec![&b"one"[..], b"", b"three"]] {
             let keys: PackedKeys = all.into_iter().collect();
             let mut written = Vec::new();
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_so_is_refused() {
+    fn malformed_input_is_rejected() {
         let of = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
         for numbers in [&[u64::MAX, 0][..], &[1, u64::MAX, 4], &[2, 8, 9, 8, 0], &[1, 8, 7, 0], &[0, 8, 0]] {
             assert!(PackedKeys::read_from(&mut &of(numbers)[..]).is_err(), "{numbers:?}");

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_once() {
+    fn every_number_occurs_once() {
         for items in [1, 2, 3, 7, 8, 100, 1000, 4096, 65_537] {
             let mut seen: Vec<u64> = {
                 let permutation = NumberPermutation::new(items, 7);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_out_as_their_bytes_compare() {
+    fn keys_are_sorted_by_their_bytes() {
         let mut random = SeededRandom::new(4);
         for (longest, letters) in [(3, 256), (12, 2), (40, 2), (40, 256), (9, 1)] {
             let mut string = || {

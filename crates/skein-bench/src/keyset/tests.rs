@@ -28,7 +28,7 @@ fn the_seed_decides_every_key() {
 }
 
 #[test]
-fn no_key_comes_twice_and_absent_keys_are_absent() {
+fn keys_are_distinct_and_absent_keys_are_absent() {
     for name in generated() {
         let set = set(name, 3000, 700, 5);
         assert_eq!((set.keys.len(), set.absent.len()), (3000, 700), "{name}");
@@ -40,7 +40,7 @@ fn no_key_comes_twice_and_absent_keys_are_absent() {
 }
 
 #[test]
-fn keys_come_in_no_order() {
+fn keys_are_in_random_order() {
     for name in generated() {
         let set = set(name, 3000, 0, 5);
         let rising = (1..3000).filter(|&n| set.keys.get(n - 1) < set.keys.get(n)).count();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_leaves_its_limit_less_what_is_used() {
+    fn a_group_has_its_limit_minus_its_usage_left() {
         let files = |pairs: &'static [(&str, &str)]| {
             move |path: &str| {
                 pairs

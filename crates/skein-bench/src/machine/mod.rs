@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_named_where_the_system_names_them() {
+    fn processors_have_the_systems_name() {
         let x86 =
             "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2 GHz\nstepping\t: 7\n";
         assert_eq!(processor(x86), "Some CPU @ 2 GHz (family 6, model 85)");

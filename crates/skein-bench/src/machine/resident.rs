@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_touched_is_resident_and_what_was_is_in_the_peak() {
+    fn touched_memory_is_resident_and_freed_memory_in_the_peak() {
         const SIZE: usize = 64 << 20;
         let (before, peak) = (ResidentBytes::now().expect("Linux"), PeakResident::begin().expect("Linux"));
         let block = std::hint::black_box(vec![1_u8; SIZE]);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_there_is_named() {
+    fn a_missing_line_is_named() {
         let error = named("Rss: 1 kB\n", "Pss:", "/proc/x").expect_err("no such line").to_string();
         assert!(error.contains("/proc/x") && error.contains("Pss:"), "{error}");
     }

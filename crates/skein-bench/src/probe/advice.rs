@@ -60,10 +60,10 @@ fn depth(on: &PageKindReport) -> Option<Advice> {
         format!("which reach {:.0} % of it", 100.0 * reached)
     };
     let text = format!(
-        "About {:.1} random reads are under way at once in large groups; groups of {} reach nine tenths of that. SkeinDB looks up batches \
+        "About {:.1} random reads are in flight at once in large groups; groups of {} reach nine tenths of that. SkeinDB looks up batches \
          (pipelines, MGET, get_many) in groups of {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after \
          the other. So ask for many keys at a time where you can. A search in the Cuckoo Trie asks for {PREFETCH_DEPTH} nodes ahead, two reads each; \
-         half of what is under way is {:.0} here (CuckooTrie::with_prefetch_depth).",
+         half of the reads in flight is {:.0} here (CuckooTrie::with_prefetch_depth).",
         fit.at_once,
         fit.depth,
         fit.at_once / 2.0
@@ -101,8 +101,7 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
         );
     };
     if setting.denied {
-        let text = "They are switched off for this process by whoever started it (THP_enabled is 0 in /proc/self/status): start \
-                    SkeinDB from another shell or service.";
+        let text = "The parent of this process has switched them off for it (THP_enabled is 0 in /proc/self/status): start SkeinDB from another shell or service.";
         return (text.to_owned(), None);
     }
     if enabled == "never" {
@@ -115,13 +114,13 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     }
     let (way, command) = if matches!(setting.defrag.as_deref(), Some("never" | "defer")) {
         (
-            "the system makes no room when a program asks. The command lets it, until the next boot.",
+            "the system does not compact memory on request. The command enables that until the next boot.",
             DEFRAGMENT,
         )
     } else {
-        ("the command gathers what is free. Start the server after it.", COMPACT)
+        ("the command compacts the free memory. Start the server after it.", COMPACT)
     };
-    (format!("The setting ({enabled}) suffices, but {part}: memory is in pieces, and {way}"), Some(command))
+    (format!("The setting ({enabled}) suffices, but {part}: memory is fragmented, and {way}"), Some(command))
 }
 
 fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
@@ -139,8 +138,7 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
     } else {
         format!(
             "The processor does not fetch lines in pairs: the other line of 128 bytes costs {neighbour:.2} of a random read, \
-             the line on its other side {across:.2}. What is \
-             larger than 64 bytes has to be prefetched line by line, as SkeinDB does with nodes."
+             the line on its other side {across:.2}. Data larger than 64 bytes must be prefetched line by line, as SkeinDB does with nodes."
         )
     };
     Some(Advice::new("neighbouring lines", text, None))
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_that_are_given_need_no_command() {
+    fn granted_huge_pages_need_no_command() {
         for enabled in ["always", "madvise"] {
             let advice = huge_pages(
                 &on(PageKind::Huge, 100, 0.1),
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_that_are_not_given_have_a_reason_and_a_way_out() {
+    fn denied_huge_pages_have_a_reason_and_a_remedy() {
         let none = HugePages::default();
         let denied = HugePages { denied: true, ..setting("madvise", "madvise") };
         for (setting, command, words) in [

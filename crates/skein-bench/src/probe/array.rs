@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_refused_is_an_error() {
+    fn refused_memory_is_an_error() {
         let error = Array::map(1 << 50, PageKind::Huge).expect_err("no machine has it").to_string();
         assert!(error.contains("1073741824 MiB") && error.contains("smaller footprint"), "{error}");
     }

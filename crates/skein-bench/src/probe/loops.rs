@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_as_many_steps_as_it_says() {
+    fn a_walk_reports_its_number_of_steps() {
         let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(100 * 64);
         let mut walk = LinkWalk::new(array.lines());

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_measures_what_the_plan_says() {
+    fn a_run_follows_its_plan() {
         let (plan, mut last) = (small(), 0.0);
         let watch = &mut |_: &str, done: f64| {
             assert!(done >= last && done <= 1.0, "{done} after {last}");

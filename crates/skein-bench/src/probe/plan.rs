@@ -83,7 +83,7 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
             Ok(footprint)
         } else {
             Err(Error::Failed(format!(
-                "{} of memory are free, and the probe needs {}, of which it takes a quarter; stop something else first",
+                "{} of memory are free, but the probe needs {} to be free, of which it takes a quarter; stop other programs first",
                 mebibytes(free),
                 mebibytes(8 * LEAST)
             )))
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_footprint_that_is_asked_for_is_taken_or_refused() {
+    fn a_requested_footprint_is_used_or_rejected() {
         let plan = ProbePlan::full(Some(3 * GIB), 16 * GIB).expect("it fits");
         assert_eq!((plan.footprint(), plan.arrays.last()), (3 * GIB, Some(&(2 * GIB))));
         let error = ProbePlan::full(Some(5 * GIB), 16 * GIB).expect_err("too large").to_string();

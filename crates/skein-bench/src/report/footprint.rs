@@ -101,7 +101,7 @@ fn remark(latency: &Latency, measure: &MeasureView<'_>, point: Option<&AxisPoint
 /// Judges whether these footprints, smallest first, fit caches.
 fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
     let Some(memory) = latency.memory else {
-        return "the probe did not leave the caches, so nothing here says what memory costs".to_owned();
+        return "the probe did not exceed the caches, so the cost of memory is unknown".to_owned();
     };
     let of_caches: Vec<&str> = sizes
         .iter()
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_in_a_cache_is_said_to_be() {
+    fn an_index_in_a_cache_is_reported() {
         let said = said(machine(), &[("ours", 8.0), ("theirs", 24.0)]);
         assert_eq!(
             said,
@@ -239,15 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_stayed_in_the_caches_says_nothing_of_memory() {
+    fn a_probe_within_the_caches_does_not_judge_memory() {
         let mut small = machine();
         small.caches.push("L4 4194304K".into());
         let said = said(small, &[("ours", 300.0)]);
-        assert!(said[0].contains("did not leave the caches"), "{said:?}");
+        assert!(said[0].contains("did not exceed the caches"), "{said:?}");
     }
 
     #[test]
-    fn without_a_probe_or_with_an_odd_one_nothing_is_said() {
+    fn without_a_usable_probe_there_is_no_remark() {
         assert_eq!(said(Machine { probe: None, ..machine() }, &[("ours", 8.0)]), [""; 0]);
         let odd = ProbeSummary {
             read_ns_by_footprint: vec![(0, 1.0), (1 << 20, f64::NAN)],

@@ -46,7 +46,7 @@ fn head(out: &mut String, view: &RunView<'_>) {
         named(out, "verdict", &format!("{}: {}", answer(verdict.answer), verdict.why));
     }
     if view.verdicts.is_empty() {
-        named(out, "verdict", "none: the run did not come to its end");
+        named(out, "verdict", "none: the run did not finish");
     }
     named(out, "machine", &run.machine.to_string());
     if let Some(probed) = &run.machine.probe {

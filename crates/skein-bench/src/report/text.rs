@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_a_terminal() {
+    fn control_characters_are_replaced() {
         assert_eq!(harmless("a\u{1b}[31m\nb\u{202e}"), "a\u{fffd}[31m\nb\u{fffd}");
         assert_eq!(one_line(" a\n\n b\u{7}"), "a b\u{fffd}");
     }

@@ -75,7 +75,7 @@ mod tests {
     use crate::result::{AxisPoint, Better, ResultCell, ResultNote};
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_data_is_read_back() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("deeper/results.jsonl");
         let lines = [

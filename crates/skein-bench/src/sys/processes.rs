@@ -38,7 +38,7 @@ pub fn one_thread() -> Result<()> {
         std::thread::sleep(Duration::from_millis(10));
     }
     Err(Error::Failed(format!(
-        "this process has {threads} threads, and one with more than one thread cannot be copied; measure it in a command of its own"
+        "this process has {threads} threads, but only a process with one thread can be forked; measure this in a command of its own"
     )))
 }
 
@@ -148,7 +148,7 @@ fn failed(error: std::io::Error) -> Error {
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 fn ended(error: std::io::Error) -> Error {
-    Error::Failed(format!("a process that was measured ended before it had its figures: {error}"))
+    Error::Failed(format!("a measured process ended before it sent its figures: {error}"))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn right_answers_pass_in_every_workload() {
 }
 
 #[test]
-fn a_missing_key_is_noticed_by_every_workload_that_reads() {
+fn every_reading_workload_detects_a_missing_key() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     for (name, script) in scripts(&asked, OPS) {
@@ -148,7 +148,7 @@ fn proportions_are_as_stated() {
 }
 
 #[test]
-fn removal_leaves_what_it_says_and_churn_keeps_the_size() {
+fn removal_leaves_its_share_and_churn_keeps_the_size() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     let after = |script: &Script| {
@@ -175,7 +175,7 @@ fn removal_leaves_what_it_says_and_churn_keeps_the_size() {
 }
 
 #[test]
-fn what_warms_up_reads_what_is_there_and_leaves_it() {
+fn a_warm_up_reads_present_keys_and_changes_nothing() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     for (name, script) in scripts(&asked, OPS) {
@@ -226,7 +226,7 @@ fn distributions_are_as_stated() {
 }
 
 #[test]
-fn scans_expect_what_a_map_has() {
+fn scans_expect_the_answers_of_a_map() {
     let set = keyset::make("decimal", 2_000, 500, 4).expect("a good name");
     let asked = RankedKeySet::new(&set);
     let map: BTreeMap<&[u8], u64> = set.keys.iter().enumerate().map(|(n, key)| (key, value_of(n))).collect();

@@ -74,7 +74,7 @@ fn a_table_has_a_row_per_cell_with_the_ratio_to_the_first() {
 }
 
 #[test]
-fn nothing_measured_is_said() {
+fn empty_results_are_reported() {
     assert!(report::table(&[]).contains("no run"));
     let page = report::html(&[]);
     HtmlDocument::parse(&page);

@@ -76,7 +76,7 @@ fn text_stays_text() {
 }
 
 #[test]
-fn figures_that_are_none_or_extreme() {
+fn missing_and_extreme_figures() {
     let mut lines = vec![ResultLine::Run(odd_run("r"))];
     let figures = [
         vec![],
@@ -111,7 +111,7 @@ fn figures_that_are_none_or_extreme() {
 }
 
 #[test]
-fn doubled_and_stray_lines_are_said() {
+fn doubled_and_stray_lines_are_reported() {
     let run = || ResultLine::Run(odd_run("r"));
     let cell = || ResultLine::Cell(odd_cell("m", "c", None, vec![1.0]));
     let lines = [

@@ -41,7 +41,7 @@ static GROWTH: Experiment = Experiment {
     rank: 266,
     title: "requests for new keys as the file grows to ten times the cache and more",
     source: "Xie (BitBase), section 4 (no figure)",
-    claim: "throughput stays stable as the data file grows: here, from the moment at which the file exceeds the cache to that at which it has ten times its size, at least half of it is kept",
+    claim: "throughput stays stable as the data file grows; here: at least half of it remains while the file grows from the size of the cache to ten times that",
     memory: |plan| memory(plan, [KEYS], pages(plan)),
     steps: |plan| plan.rounds * TRIES.len(),
     run,
@@ -99,7 +99,7 @@ fn judge_trie(findings: &Findings, line: &str) -> Judgement {
             Judgement::at_least(STABLE, what, &Vec::from_iter(kept))
         }
         _ => Judgement::untested(format!(
-            "{line}: the file has not grown to ten times the cache; ask for more"
+            "{line}: the file has not grown to ten times the cache; set a greater --count"
         )),
     }
 }

@@ -149,7 +149,7 @@ fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTr
         );
         Some(Judgement::of(classical > linked, why))
     });
-    Judgement::each_of(judged, "both tries have to be measured")
+    Judgement::each_of(judged, "both tries must be measured")
 }
 
 /// Judges that neither the length nor the generator affects the hash trie.

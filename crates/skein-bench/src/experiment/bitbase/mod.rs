@@ -80,7 +80,7 @@ fn wanted(
     bench.set("requests", counts.join(", "));
     if groups.is_empty() {
         let names: Vec<_> = TRIES.iter().map(|trie| trie.name).collect();
-        return Err(Error::Input(format!("no trie is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no trie is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(groups.into_iter().rev().collect())
 }

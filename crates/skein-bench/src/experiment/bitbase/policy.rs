@@ -65,7 +65,7 @@ static CACHE: Experiment = Experiment {
     rank: 267,
     title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, skewed, with scans",
     source: "this project's aims; Xie (BitBase), sections 2.1 and 2.2",
-    claim: "S3-FIFO reads no more pages than LRU where reads are skewed and scans go by; the defaults, S3-FIFO and pread, have at least 0.9 of the rate of the best way",
+    claim: "S3-FIFO reads no more pages than LRU if reads are skewed, with scans in between; the defaults, S3-FIFO and pread, reach at least 0.9 of the best variant's rate",
     memory: |plan| memory(plan, [KEYS], count(plan) * 100 / PAGE),
     steps: |plan| plan.rounds * ACCESSES.len() * WAYS.len() + 1,
     run,

@@ -39,7 +39,7 @@ impl KeyRequests {
     /// If there is no such generator, if a file has too few keys, or if `count` exceeds 2^32 - 1.
     pub fn new(name: &str, count: usize, seed: u64) -> Result<Self> {
         if count > MOST {
-            return Err(Error::Input(format!("{count} requests are too many: there are at most {MOST}")));
+            return Err(Error::Input(format!("{count} requests are too many; the most is {MOST}")));
         }
         let keys = draw(name, count, seed)?;
         // Of requests with the same key, the last one remains.
@@ -89,7 +89,7 @@ fn draw(name: &str, count: usize, seed: u64) -> Result<PackedKeys> {
             fresh.extend(space.map(|_| number as u32));
         } else {
             return Err(Error::Input(format!(
-                "{name} has {number} keys, and {count} are asked for; ask for fewer"
+                "{name} has {number} keys, but {count} were asked for; ask for fewer (--count)"
             )));
         }
         keys.push(&key);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_come_as_they_are_made() {
+    fn edits_keep_the_order_of_the_generator() {
         let requests = KeyRequests::new("editstr(16,26)", 500, 7).expect("a good name");
         let differ = |n: usize| {
             let (a, b) = (requests.keys.get(n - 1), requests.keys.get(n));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_request_of_a_key_says_what_it_has() {
+    fn the_last_request_of_a_key_decides_its_value() {
         let requests = KeyRequests::new("intkey(10)", 100, 7).expect("a good name");
         for number in 0..100 {
             let same = (0..100).filter(|&other| requests.keys.get(other) == requests.keys.get(number));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides_and_what_is_no_generator_is_refused() {
+    fn the_seed_decides_and_unknown_names_are_rejected() {
         let of = |seed| KeyRequests::new("randstr(3,4)", 100, seed).expect("a good name").keys;
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));

@@ -117,7 +117,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     bench.set("operations of a loop", operations(&plan));
     bench.set("durable sets", durable_sets(&plan));
     bench.findings.note(format!(
-        "a cache of a tenth is one of the bytes of keys and values, of {} MiB at least; the system caches files besides",
+        "a cache of a tenth holds a tenth of the bytes of keys and values, but at least {} MiB; the system caches files too",
         CACHE_LEAST >> 20
     ));
     let scratch = bench.scratch()?;

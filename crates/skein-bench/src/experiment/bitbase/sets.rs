@@ -24,7 +24,7 @@ static SPACE_OF_SETS: Experiment = Experiment {
     rank: 267,
     title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and hash trie, LMDB, redb",
     source: "this project's aims",
-    claim: "of our tries the linked one takes least on every kind of keys",
+    claim: "of our tries, the linked one takes the fewest bytes on every kind of keys",
     memory: |plan| {
         let keys = plan
             .sets_or(&SETS)
@@ -84,7 +84,7 @@ mod tests {
     use crate::result::ClaimAnswer::{DoesNotHold, Holds};
 
     #[test]
-    fn the_linked_trie_is_judged_beside_our_others_alone() {
+    fn the_linked_trie_is_judged_against_our_tries_only() {
         let judged = |classical: f64| {
             let mut findings = Findings::default();
             for (name, bytes) in [(DISK_LINKED, 60.0), (TRIES[1].name, classical), ("lmdb", 1.0)] {

@@ -49,7 +49,7 @@ fn points() -> impl Iterator<Item = (String, MeasureSpec<'static>, AxisPoint)> {
 static FIG9: Experiment = Experiment {
     name: "bitbase-fig9",
     rank: 265,
-    title: "what the file takes for a request, over the length of keys and over their space",
+    title: "file bytes per request, by length of keys and by size of the key space",
     source: "Xie (BitBase), figure 9 and section 4.4",
     claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the smallest in the beginning, the hash trie's does not change with them",
     memory: |plan| {
@@ -92,15 +92,17 @@ fn judge(findings: &Findings) -> Judgement {
 fn judge_axis(findings: &Findings, measure: &str, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let [Some(classical), Some(linked), Some(hash)] = tries.map(|trie| findings.kept(measure, trie.words))
     else {
-        return Judgement::untested(format!("{measure}: all three tries have to be measured"));
+        return Judgement::untested(format!("{measure}: all three tries must be measured"));
     };
     let times = format!(
         "{measure}, last / first: {} {classical:.2}, {} {linked:.2}, {} {hash:.2}",
         tries[0].words, tries[1].words, tries[2].words
     );
-    let fastest =
-        Judgement::of(classical > linked && classical > hash, format!("{times}; classical is to be most"));
-    let unchanged = Judgement::of((hash - 1.0).abs() <= SAME, format!("{times}; hash is to be 1"));
+    let fastest = Judgement::of(
+        classical > linked && classical > hash,
+        format!("{times}; classical must be the greatest"),
+    );
+    let unchanged = Judgement::of((hash - 1.0).abs() <= SAME, format!("{times}; hash must be 1"));
     let first = findings.labels(measure).first().copied().flatten();
     let linked = tries[1].words;
     let smallest = [tries[0], tries[2]].map(|trie| {

@@ -68,7 +68,7 @@ mod tests {
     use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
-    fn it_is_between_trees_of_bytes_and_trees_of_keys() {
+    fn bytes_are_judged_against_both_kinds_of_trees() {
         let mut findings = Findings::default();
         for (set, [ours, art, tree]) in [("rand-8", [25.0, 30.0, 20.0]), ("osm", [31.0, 30.0, 10.0])] {
             let at = AxisPoint::name("key set", set);

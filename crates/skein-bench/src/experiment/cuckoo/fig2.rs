@@ -59,9 +59,9 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static FIG2: Experiment = Experiment {
     name: "cuckoo-fig2",
     rank: 242,
-    title: "where the time of a lookup goes: executing, or waiting for memory; beside one read of memory",
+    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory read",
     source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
-    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits for memory, although it reads more lines. Here: waiting is what a lookup takes longer than one whose lines are in the caches",
+    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits for memory, although it reads more lines. Here: waiting is the additional time over a lookup whose lines are in the caches",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(count(plan))),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -103,7 +103,7 @@ mod tests {
     use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
-    fn a_lookup_is_beside_what_others_wait() {
+    fn a_lookup_is_compared_with_the_others_waiting() {
         let mut findings = Findings::default();
         assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
         let at = AxisPoint::name("key set", "rand-8");

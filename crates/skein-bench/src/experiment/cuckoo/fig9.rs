@@ -53,7 +53,11 @@ fn slower(findings: &Findings, name: &str) -> Option<f64> {
 
 fn judge(findings: &Findings) -> Judgement {
     let slows = slower(findings, CUCKOO).map_or_else(
-        || Judgement::untested(format!("there are no two sizes of {ENOUGH} keys or more: take more keys")),
+        || {
+            Judgement::untested(format!(
+                "there are no two sizes of {ENOUGH} keys or more; set a greater --count"
+            ))
+        },
         |ours| judge_slowing(findings, ours),
     );
     let large = |keys: &str| keys.parse().is_ok_and(|keys: f64| keys >= ENOUGH);
@@ -78,7 +82,7 @@ mod tests {
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
     #[test]
-    fn it_slows_down_little_and_less_than_trees() {
+    fn slowdown_is_judged_alone_and_beside_trees() {
         let mut findings = Findings::default();
         assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
         let place = MeasureSpec { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };

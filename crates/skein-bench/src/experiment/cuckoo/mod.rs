@@ -164,7 +164,7 @@ static FIG8: Experiment = Experiment {
     rank: 248,
     title: "the same on all cores, in one index",
     source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
-    claim: "as on one thread: what figure 7 says of indexes for threads extrapolates to 28 cores",
+    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 cores",
     memory: |plan| fig8(plan).memory(),
     steps: |plan| fig8(plan).steps(plan),
     run: |bench| {
@@ -189,7 +189,7 @@ static FIG10: Experiment = Experiment {
     rank: 250,
     title: "YCSB E (95 % scans of up to 100 keys), on one thread and on all cores",
     source: "Cuckoo Trie (SOSP 2021), figure 10 and section 6.4",
-    claim: "scans that do nothing with what they read are slower than those of the other indexes. Here, our own aim beside it: at least half of Wormhole's",
+    claim: "scans that do nothing with the keys they read are slower than those of the other indexes. Our own aim: at least half of Wormhole's rate",
     memory: |plan| fig10(plan).memory(),
     steps: |plan| fig10(plan).steps(plan),
     run: run_scans,

@@ -1,8 +1,8 @@
 //! Growth under load: the latency of single operations while an index grows to twice its size.
 //!
 //! ```text
-//!   growing       N keys ── N inserts, each timed ──► 2N keys           the table grows
-//!   not growing   N keys ── the same inserts      ──► 2N keys           its table had room at first
+//!   growing       N keys ── N inserts, each timed ──► 2N keys         the table grows
+//!   not growing   N keys ── the same inserts      ──► 2N keys         its table had room before
 //! ```
 //!
 //! The two differ only in the growth: same keys, same order, records in new memory in both.

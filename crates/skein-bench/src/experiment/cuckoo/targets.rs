@@ -77,7 +77,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "cuckoo-targets",
     rank: 255,
-    title: "what is wanted of the Cuckoo Trie on random keys, osm, reddit, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    title: "our targets for the Cuckoo Trie on random keys, osm, reddit, az1 and files of real keys (--keys file:PATH), each with a verdict",
     source: "SkeinDB's own targets",
     claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, 30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 times that at most while it grows",
     memory: |plan| {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(judge(&findings(&["url"])).answer, ClaimAnswer::CannotBeTested);
         let mut alone = findings(&["osm"]);
         alone.cells.retain(|cell| cell.contender == CUCKOO);

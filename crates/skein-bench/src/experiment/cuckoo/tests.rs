@@ -59,7 +59,7 @@ fn the_paper_expects_slower_scans_and_we_want_half_the_rate() {
 }
 
 #[test]
-fn every_figure_is_there_and_says_what_it_needs() {
+fn every_figure_is_registered_with_its_memory() {
     let plan = BenchPlan { count: Some(1_000), ..BenchPlan::of_a_test() };
     let figures = [2, 6, 7, 8, 9, 10, 11, 12].map(|number| format!("cuckoo-fig{number}"));
     let others = ["cuckoo-ablation", "cuckoo-resize", "cuckoo-targets"].map(str::to_owned);

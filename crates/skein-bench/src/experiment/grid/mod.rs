@@ -235,7 +235,7 @@ impl GridTurn<'_> {
         };
         let index = make();
         let Some(threads) = index.threads() else {
-            return Err(Error::Failed(format!("{} takes one thread only", self.entry.name)));
+            return Err(Error::Failed(format!("{} supports one thread only", self.entry.name)));
         };
         let outcomes = threads.fill_together(keys, number)?;
         #[expect(clippy::cast_precision_loss, reason = "a few threads")]

@@ -75,9 +75,9 @@ fn memory(plan: &BenchPlan) -> u64 {
 static FIG1: Experiment = Experiment {
     name: "mlpindex-fig1",
     rank: 121,
-    title: "the time of K random reads that do not need each other, on huge pages (--count: lines of the greatest array)",
+    title: "the time of K independent random reads, on huge pages (--count: lines of the greatest array)",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and section 2.2",
-    claim: "it grows by a line, T = 1 + c (K - 1) times that of one read, for all sizes of the array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
+    claim: "it grows linearly, T = 1 + c (K - 1) times that of one read, for all sizes of the array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
     memory: |plan| Ok(memory(plan)),
     steps: |plan| plan.rounds,
     run: |bench| run(bench, |on, groups| on.pages == PageKind::Huge && groups.bytes > 0),
@@ -188,12 +188,12 @@ fn why_not(findings: &Findings, least: f64) -> Option<Judgement> {
     let given = past(findings, GIVEN, HUGE, least);
     let Some((label, share)) = given.last() else {
         return Some(Judgement::untested(format!(
-            "no array is past the caches: that takes {least:.0} MiB here, twice the last cache"
+            "no array exceeds the caches: that takes {least:.0} MiB here, twice the last cache"
         )));
     };
     (*share < ENOUGH).then(|| {
         Judgement::untested(format!(
-            "the system put {share:.0} % of {label} on huge pages; `skein probe` says what to do"
+            "the system put {share:.0} % of {label} on huge pages; `skein probe` shows how to change that"
         ))
     })
 }
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn without_huge_pages_nothing_is_said() {
+    fn without_huge_pages_there_is_no_judgement() {
         for judge in [judge_line, judge_pages] {
             let judged = judge(&found(PAPER, [6.0, 5.0, 4.0], 30.0), 64.0);
             assert_eq!(judged.answer, ClaimAnswer::CannotBeTested);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_array_is_a_power_of_two_that_the_count_holds() {
+    fn the_greatest_array_is_a_power_of_two_within_the_count() {
         let plan = |count| BenchPlan { count, ..BenchPlan::of_a_test() };
         assert_eq!(greatest(&plan(None)), 1 << 30);
         assert_eq!(greatest(&plan(Some(100_000))), 4 << 20);

@@ -69,7 +69,7 @@ static FIG9: Experiment = Experiment {
     rank: 129,
     title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both loops",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, table 3 and section 4.4",
-    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and what asking ahead is worth",
+    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by prefetching",
     memory: |plan| grid(plan, A).memory(),
     steps: |plan| grid(plan, A).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, A)),
@@ -82,7 +82,7 @@ static FIG10: Experiment = Experiment {
     rank: 130,
     title: "the same on distribution B, whose tries have more nodes",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, table 3 and section 4.4",
-    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and what asking ahead is worth",
+    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by prefetching",
     memory: |plan| grid(plan, B).memory(),
     steps: |plan| grid(plan, B).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, B)),
@@ -110,7 +110,7 @@ fn judge(findings: &Findings, half: &Half) -> Judgement {
     let none = format!("beside a hash table, ART and std::set on {}: not measured", half.set);
     Judgement::each_of(table, &none)
         .beside(judge_overlap(findings, half.set))
-        .beside(judge_ahead(findings, half.set, SERIAL, "with / without asking ahead"))
+        .beside(judge_ahead(findings, half.set, SERIAL, "with / without prefetching"))
         .beside(judge_ahead(findings, half.set, LEVELS, "levels that matter / all levels, as in the paper"))
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn table_3_says_nothing_of_other_keys() {
+    fn other_keys_are_not_judged_by_table_3() {
         let judged = judge(&paper(&OF_A), &OF_B).each();
         assert_eq!(judged.len(), 4);
         assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::CannotBeTested), "{judged:?}");

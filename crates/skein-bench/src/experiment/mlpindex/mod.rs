@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_and_table_is_there_and_says_what_it_needs() {
+    fn every_figure_and_table_is_registered_with_its_memory() {
         let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
         for name in
             ["mlpindex-fig9", "mlpindex-fig10", "mlpindex-table2", "mlpindex-targets", "skiplist-iterator"]

@@ -67,7 +67,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "mlpindex-targets",
     rank: 132,
-    title: "what is wanted of MlpIndex on both distributions, random keys and osm, a verdict for each",
+    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a verdict",
     source: "SkeinDB's own targets",
     claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
     // The steps of the growth hold a second copy of the keys.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(AIMS.judge(&findings(&["ints"]), FREE).each().len(), 1, "nothing is wanted of other keys");
         let mut alone = findings(&[A]);
         alone.cells.retain(|cell| cell.contender == MLP);

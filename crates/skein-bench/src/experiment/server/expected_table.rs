@@ -84,17 +84,17 @@ impl<'a> ExpectedTable<'a> {
         self
     }
 
-    /// Prepares the table for a client that uses each key on one of `lanes` connections only, by
+    /// Prepares the table for a client that uses each key on one of `connections` connections only, by
     /// its number. The keys of one request then belong to one connection, and are far from each
     /// other.
     ///
     /// REQUIRES: the number of keys is a multiple of the number of connections.
     #[must_use]
-    pub fn on_lanes(mut self, lanes: usize) -> Self {
+    pub fn on_connections(mut self, connections: usize) -> Self {
         // A prime, so that no key occurs twice in a request.
         const FAR: usize = 9973;
-        assert!(self.keys.len().is_multiple_of(lanes), "keys of all lanes alike");
-        self.stride = FAR * lanes;
+        assert!(self.keys.len().is_multiple_of(connections), "keys of all connections alike");
+        self.stride = FAR * connections;
         self
     }
 

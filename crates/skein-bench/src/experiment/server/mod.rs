@@ -130,10 +130,10 @@ const fn cpu(measure: &str) -> MeasureSpec<'_> {
 /// Returns the number of keys, the same on each connection.
 fn count(plan: &BenchPlan) -> usize {
     let keys = plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000]);
-    keys.next_multiple_of(lanes(plan))
+    keys.next_multiple_of(connections(plan))
 }
 
-fn lanes(plan: &BenchPlan) -> usize {
+fn connections(plan: &BenchPlan) -> usize {
     plan.setting(&CONNECTIONS, MANY_CONNECTIONS)
 }
 
@@ -155,7 +155,7 @@ const KEY_BYTES: u64 = 16 + 16;
 static SERVER: Experiment = Experiment {
     name: "server",
     rank: 310,
-    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and one that does nothing",
+    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and the no-op server",
     source: "this project's aims",
     claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU time where the client is the limit; no p99 is longer; two workers take at most 1.15 times the CPU time of one; a key takes at most 0.7 times the memory",
     memory: |plan| {
@@ -184,8 +184,8 @@ fn run(bench: &mut Bench) -> Result<()> {
         logs: false,
         also: &[TWO_WORKERS, EVERYSEC],
     };
-    let table =
-        ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan))).on_lanes(lanes(&bench.plan));
+    let table = ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan)))
+        .on_connections(connections(&bench.plan));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;

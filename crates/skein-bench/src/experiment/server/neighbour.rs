@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   client, many connections ── GET ──► one worker ◄── SK.RANGE - +, HGETALL, … ── the neighbour
-//!   on its own core                                            on the client's core, lowest priority
+//!   on its own core                                         on the client's core, lowest priority
 //! ```
 //!
 //! The neighbour discards the replies. It has to run somewhere: it runs on the client's core at the
@@ -72,7 +72,7 @@ const ANSWERS: MeasureSpec<'_> =
 static NEIGHBOUR: Experiment = Experiment {
     name: "server-neighbour",
     rank: 313,
-    title: "Small reads beside a client of the same worker that asks for everything again and again",
+    title: "Small reads beside a client of the same worker that reads everything again and again",
     source: "this project's aims",
     claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all columns of a key is at most 3 times that without it",
     memory: |plan| {
@@ -172,7 +172,7 @@ fn ask(socket: &mut TcpStream, request: &str, buffer: &mut [u8]) -> Result<()> {
     match first.map_err(|error| failed(&error))? {
         b'-' => {
             let shown: String = request.chars().take(40).collect();
-            Err(Error::Failed(format!("a server refused '{shown}', which its neighbour asks")))
+            Err(Error::Failed(format!("a server rejected the neighbour's request '{shown}'")))
         }
         _ => Ok(()),
     }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_with_its_end_however_it_is_cut() {
+    fn the_end_of_an_answer_is_found_across_reads() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut near = connect(listener.local_addr().expect("an address")).expect("a connection");
         let (mut far, _) = listener.accept().expect("the same");

@@ -88,7 +88,10 @@ fn run(bench: &mut Bench) -> Result<()> {
         }
     }
     if targets.is_empty() {
-        return Err(Error::Input(format!("no server is left to measure; there are: {}", SERVERS.join(", "))));
+        return Err(Error::Input(format!(
+            "no server is left to measure; choose from: {}",
+            SERVERS.join(", ")
+        )));
     }
     for round in 0..bench.plan.rounds {
         for pipeline in pipelines(&bench.plan, &DEPTHS) {

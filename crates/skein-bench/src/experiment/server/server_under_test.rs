@@ -52,7 +52,7 @@ pub struct ServerSelection<'a> {
 
 impl ServerSelection<'_> {
     /// Returns the number of connections.
-    fn lanes(&self, plan: &BenchPlan) -> usize {
+    fn connections(&self, plan: &BenchPlan) -> usize {
         plan.setting(&CONNECTIONS, self.connections)
     }
 
@@ -96,8 +96,8 @@ pub fn start<'a>(
     wanted: &ServerSelection<'_>,
     table: &ExpectedTable<'a>,
 ) -> Result<Vec<ServerUnderTest<'a>>> {
-    let lanes = wanted.lanes(&bench.plan);
-    bench.set("connections", lanes);
+    let connections = wanted.connections(&bench.plan);
+    bench.set("connections", connections);
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         bench.findings.note("there is one core, so client and servers share it".to_owned());
     }
@@ -118,11 +118,11 @@ pub fn start<'a>(
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn RunningServer> = Box::new(Noop::start(SERVER_CORE)?);
         let can = ServerAbilities { values: true, ping: true, many: true, ..ServerAbilities::NOTHING };
-        targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
+        targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, connections)?);
     }
     if targets.is_empty() {
         let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
-        return Err(Error::Input(format!("no server is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no server is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(targets)
 }
@@ -135,7 +135,7 @@ fn start_one<'a>(
     table: &ExpectedTable<'a>,
 ) -> Result<Option<ServerUnderTest<'a>>> {
     if let Some(which) = table.keys.iter().find_map(|key| (entry.takes_key)(key).err()) {
-        bench.findings.note(format!("left out of {}: {} (it takes {which})", wanted.keys, entry.name));
+        bench.findings.note(format!("left out of {}: {} (it accepts {which})", wanted.keys, entry.name));
         return Ok(None);
     }
     let folder = scratch.fresh(entry.name)?;
@@ -148,8 +148,9 @@ fn start_one<'a>(
         index: entry.index,
     };
     let Some(process) = launch(bench, entry, &start)? else { return Ok(None) };
-    let lanes = wanted.lanes(&bench.plan);
-    ServerUnderTest::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
+    let connections = wanted.connections(&bench.plan);
+    ServerUnderTest::new(entry.name, entry.can, Box::new(process), entry.dialect, table, connections)
+        .map(Some)
 }
 
 /// Starts a server on the servers' core, or on all cores if it has several workers. Records it as a
@@ -187,9 +188,9 @@ impl<'a> ServerUnderTest<'a> {
         server: Box<dyn RunningServer>,
         dialect: &'static dyn Dialect,
         table: &ExpectedTable<'a>,
-        lanes: usize,
+        connections: usize,
     ) -> Result<Self> {
-        let client = BenchClient::connect(name, dialect, server.address(), lanes)?;
+        let client = BenchClient::connect(name, dialect, server.address(), connections)?;
         let (table, alike) = (table.clone(), name == NOOP);
         Ok(Self { name, can, client, server, dialect, table, alike, loaded_bytes: None })
     }
@@ -207,11 +208,11 @@ impl<'a> ServerUnderTest<'a> {
     /// Adds all keys.
     fn load(&mut self) -> Result<()> {
         self.client.begin("load", LOAD_PIPELINE);
-        let lanes = self.client.lanes();
+        let connections = self.client.connections();
         let mut load = || {
             for number in 0..self.table.loaded() {
                 let mut done = Ok(());
-                self.table.add(number, |request| done = self.client.ask(number % lanes, request));
+                self.table.add(number, |request| done = self.client.ask(number % connections, request));
                 done?;
             }
             self.client.finish()
@@ -225,11 +226,12 @@ impl<'a> ServerUnderTest<'a> {
     /// ranges uses one connection.
     fn ask(&mut self, asked: &[ScriptRequest]) -> Result<()> {
         let ranges = asked.iter().any(|asking| asking.ask == RequestOp::Keys);
-        let lanes = if ranges { 1 } else { self.client.lanes() };
+        let connections = if ranges { 1 } else { self.client.connections() };
         for (position, &asking) in asked.iter().enumerate() {
             let by_key = !self.alike && asking.ask != RequestOp::Ping;
-            let lane = if by_key { asking.number as usize % lanes } else { position % lanes };
-            self.table.request(asking, |request| self.client.ask(lane, request))?;
+            let connection =
+                if by_key { asking.number as usize % connections } else { position % connections };
+            self.table.request(asking, |request| self.client.ask(connection, request))?;
         }
         self.client.finish()
     }

@@ -130,7 +130,7 @@ pub fn contenders(bench: &mut Bench, part: StoreRole) -> Result<Vec<&'static Reg
     }
     if entries.is_empty() {
         let names: Vec<_> = concerned().map(|entry| entry.name).collect();
-        return Err(Error::Input(format!("no store is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no store is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(entries)
 }

@@ -72,7 +72,7 @@ fn recovery_finds_every_row() {
 }
 
 #[test]
-fn a_store_that_forgets_ends_the_run() {
+fn a_store_that_loses_rows_ends_the_run() {
     let rows = BenchRows::new(100, 20, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = own_store::open(folder.path(), skein_store::Durability::None).expect("it opens");

@@ -126,7 +126,7 @@ fn fig11(plan: &BenchPlan) -> Grid<'static> {
 static FIG11: Experiment = Experiment {
     name: "wormhole-fig11",
     rank: 211,
-    title: "lookups as the optimizations are applied one after the other, and with what we add",
+    title: "lookups as the optimizations are applied one after the other, and with our additions",
     source: SOURCE_11,
     claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, direct positions in leaves",
     memory: |plan| fig11(plan).memory(),
@@ -211,9 +211,7 @@ fn judge_prefixes(findings: &Findings) -> Judgement {
     let lost = match (kept(WORMHOLE), kept(CUCKOO_HASH)) {
         (Some(ours), Some(theirs)) => Judgement::of(
             ours <= theirs && theirs >= CLOSE,
-            format!(
-                "of the rate at Kshort(512) is left at Klong(512): Wormhole {ours:.2}, {CUCKOO_HASH} {theirs:.2}"
-            ),
+            format!("rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} {theirs:.2}"),
         ),
         _ => Judgement::untested(format!("{CUCKOO_HASH} was not measured")),
     };
@@ -375,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_judged_beside_a_hash_table() {
+    fn prefixes_are_judged_against_a_hash_table() {
         let judged = |short, long| {
             let [a, b] = ["Kshort(512)", "Klong(512)"];
             let rates =

@@ -63,7 +63,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS_OF_WORMHOLE: Experiment = Experiment {
     name: "wormhole-targets",
     rank: 220,
-    title: "what is wanted of Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    title: "our targets for Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), each with a verdict",
     source: "SkeinDB's own targets",
     claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most 22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant for one thread",
     memory: |plan| grid(plan).memory(),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(judge(&findings(&["url"])).each(), [judge(&Findings::default())]);
         let mut alone = findings(&["az1"]);
         alone.cells.retain(|cell| cell.contender == WORMHOLE);

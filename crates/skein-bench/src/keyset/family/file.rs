@@ -39,9 +39,9 @@ fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<
     let file = File::open(&path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
+        let what = if metadata.is_dir() { "a folder" } else { "not a regular file" };
         return Err(Error::Input(format!(
-            "{} is {what}; name a file with one key per line (it is read twice, so a pipe will not do)",
+            "{} is {what}; name a regular file with one key per line (it is read twice, so a pipe does not work)",
             path.display()
         )));
     }
@@ -110,7 +110,11 @@ fn from_hex(line: &[u8], key: &mut Vec<u8>) -> std::result::Result<(), String> {
     let digit = |at: usize| {
         let digit = char::from(line[at]).to_digit(16);
         digit.ok_or_else(|| {
-            format!("has '{}' at column {}, which is no hexadecimal digit", line[at].escape_ascii(), at + 1)
+            format!(
+                "has '{}' at column {}, which is not a hexadecimal digit",
+                line[at].escape_ascii(),
+                at + 1
+            )
         })
     };
     for at in (0..line.len()).step_by(2) {
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         assert!(error("file", b"a\n\nb\n").contains("line 2 is empty"));
         assert!(error("hex", b"00\n01\n \n").contains("line 3 is empty"));
         assert!(error("hex", b"00\n0x\n").contains("line 2 has 'x' at column 2"));
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_said_by_name() {
+    fn other_than_regular_files_are_rejected_by_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display();
         let of = |name: String| make(&name, 1, 0, 1).expect_err("no file").to_string();
@@ -206,7 +210,7 @@ mod tests {
             of(format!("hex:{path}/none")).contains("cannot read")
                 && of(format!("hex:{path}/none")).contains("none")
         );
-        assert!(of("file:/dev/null".to_owned()).contains("is no ordinary file"));
+        assert!(of("file:/dev/null".to_owned()).contains("is not a regular file"));
     }
 
     #[test]

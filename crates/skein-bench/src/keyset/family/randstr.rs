@@ -70,7 +70,7 @@ mod tests {
     use crate::keyset::make;
 
     #[test]
-    fn all_strings_of_a_small_space_come_once() {
+    fn all_strings_of_a_small_space_occur_once() {
         let set = make("randstr(3,4)", 64, 0, 1).expect("as many as there are");
         let mut strings: Vec<_> = set.keys.iter().collect();
         strings.sort_unstable();

@@ -33,11 +33,11 @@ impl<'a> Machines<'a> {
                     @if let Some(probe) = &machine.probe {
                         p { "Probe: " (reads(probe)) "; " (groups(probe)) "." }
                         div class="charts" { div class="measure" {
-                            h3 { "A random read that waits for the one before, on huge pages" }
+                            h3 { "A dependent random read, on huge pages" }
                             (chart::probe(probe))
                         } }
                     } @else {
-                        p class="quiet" { "It was not probed: " code { "skein probe" } " says what memory costs on it." }
+                        p class="quiet" { "Not probed. Run " code { "skein probe" } " to measure the cost of its memory." }
                     }
                 }
             }

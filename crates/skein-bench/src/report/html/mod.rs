@@ -40,7 +40,7 @@ pub fn html(lines: &[ResultLine]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "SkeinDB: what was measured" }
+                title { "SkeinDB: bench results" }
                 style { (style::css()) }
             }
             body {
@@ -65,7 +65,7 @@ fn run_id(number: usize) -> String {
 fn head(view: &ResultsView<'_>) -> Markup {
     let started = || view.runs.iter().map(|run| run.run.started_unix_s);
     html! {
-        h1 { "SkeinDB: what was measured" }
+        h1 { "SkeinDB: bench results" }
         @if let (Some(first), Some(last)) = (started().min(), started().max()) {
             p class="quiet" {
                 (view.runs.len()) @if view.runs.len() == 1 { " run, " } @else { " runs, " }
@@ -80,10 +80,11 @@ fn head(view: &ResultsView<'_>) -> Markup {
         details {
             summary { "How to read this" }
             p {
-                "Contenders take turns for several rounds, so what counts is the ratio within one chart. A bar or a point is the "
-                "median of the rounds, a thin line with caps goes from the least to the greatest of them, and the spread is the "
-                "distance between those two as a part of the median. Curves show which part of the operations took no longer "
-                "than a time. A contender looks the same on every chart; the figures are below each, and a pointer over a mark shows its own."
+                "Contenders take turns for several rounds, so compare the ratios within one chart. A bar or a point is "
+                "the median of the rounds. A thin line with caps spans the rounds from the least to the greatest. The "
+                "spread is the distance between those two as a fraction of the median. Curves show the fraction of the "
+                "operations that took no longer than a time. A contender looks the same on every chart. The figures "
+                "are below each chart; point at a mark to see its figure."
             }
         }
     }

@@ -18,7 +18,7 @@ impl HtmlPage<'_> {
                     dt { "Source" } dd { (run.source) }
                     dt { "Claim" } dd { (run.claim) }
                     @for verdict in &view.verdicts { dt { "Verdict" } dd { (reasons(verdict)) } }
-                    @if view.verdicts.is_empty() { dt { "Verdict" } dd { "none: the run did not come to its end" } }
+                    @if view.verdicts.is_empty() { dt { "Verdict" } dd { "none: the run did not finish" } }
                     dt { "Measured" } dd { (date(run.started_unix_s)) " by SkeinDB " (run.version) }
                     dt { "On" } dd { (self.machines.link(&run.machine)) }
                     @for remark in view.remarks() { dt { "Note" } dd { (remark) } }

@@ -126,12 +126,12 @@ pub trait IndexContender: Sized + 'static {
 
     /// Removes the key; returns whether it was present.
     fn remove<'a>(&'a self, _pin: &Self::Pin<'a>, _key: &[u8]) -> bool {
-        unreachable!("{} does not remove, says its CAN", Self::NAME)
+        unreachable!("{} does not remove keys; see its CAN", Self::NAME)
     }
 
     /// Visits the first `count` keys at or after `from`, upward.
     fn scan<'a>(&'a self, _pin: &Self::Pin<'a>, _from: &[u8], _count: usize, _each: impl FnMut(&[u8], u64)) {
-        unreachable!("{} does not scan, says its CAN", Self::NAME)
+        unreachable!("{} does not scan; see its CAN", Self::NAME)
     }
 
     /// Visits the first `count` keys at or before `from`, downward.
@@ -142,7 +142,7 @@ pub trait IndexContender: Sized + 'static {
         _count: usize,
         _each: impl FnMut(&[u8], u64),
     ) {
-        unreachable!("{} does not scan downward, says its CAN", Self::NAME)
+        unreachable!("{} does not scan downward; see its CAN", Self::NAME)
     }
 
     /// Returns, by part, the live bytes that it did not take from the counted allocators.

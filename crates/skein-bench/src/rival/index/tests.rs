@@ -202,7 +202,7 @@ impl<'s> IndexOracle<'s> {
 }
 
 #[test]
-fn every_contender_does_what_a_btreemap_does() {
+fn every_contender_answers_as_a_btreemap_does() {
     let mut wrong = Vec::new();
     for set in sets() {
         for entry in all() {
@@ -221,7 +221,7 @@ fn every_contender_does_what_a_btreemap_does() {
 }
 
 #[test]
-fn every_contender_for_threads_takes_them() {
+fn every_concurrent_contender_runs_on_threads() {
     let mut wrong = Vec::new();
     for set in sets() {
         for entry in all().into_iter().filter(|entry| entry.threads) {

@@ -59,7 +59,7 @@ struct PipelineConnection {
 pub struct BenchClient {
     server: &'static str,
     dialect: &'static dyn Dialect,
-    lanes: Vec<PipelineConnection>,
+    connections: Vec<PipelineConnection>,
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
@@ -76,7 +76,7 @@ impl BenchClient {
         server: &'static str,
         dialect: &'static dyn Dialect,
         address: SocketAddr,
-        lanes: usize,
+        connections: usize,
     ) -> Result<Self> {
         let connect = || {
             let socket = TcpStream::connect(address)?;
@@ -86,19 +86,19 @@ impl BenchClient {
             let (under_way, out, expected) = (Vec::new(), Vec::new(), Vec::new());
             Ok(PipelineConnection { socket, under_way, out, expected, asked: 0, sent: Instant::now() })
         };
-        let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
-        let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
+        let connections: std::io::Result<Vec<_>> = (0..connections.max(1)).map(|_| connect()).collect();
+        let connections = connections.map_err(|error| failed(server, "connecting", &error))?;
         let buffer = vec![0; READ_BYTES];
         // The histogram counts nanoseconds, up to the time limit of a reply.
         let longest = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
         let latencies =
             Histogram::new_with_max(longest, 3).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1, latencies })
+        Ok(Self { server, dialect, connections, buffer, measure: String::new(), pipeline: 1, latencies })
     }
 
     /// Returns the number of connections.
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
+    pub fn connections(&self) -> usize {
+        self.connections.len()
     }
 
     /// Starts a measure, with this many requests in a pipeline.
@@ -115,16 +115,16 @@ impl BenchClient {
         self.latencies.value_at_quantile(0.99) as f64 / 1e3
     }
 
-    /// Adds a request to a connection, whose number must be below [`lanes`](Self::lanes). Sends the
+    /// Adds a request to a connection, whose number must be below [`connections`](Self::connections). Sends the
     /// pipeline if it is full.
     ///
     /// # Errors
     /// If the connection fails, or if a reply of the pipeline before is wrong.
-    pub fn ask(&mut self, lane: usize, request: DialectRequest<'_>) -> Result<()> {
-        let into = &mut self.lanes[lane];
+    pub fn ask(&mut self, connection: usize, request: DialectRequest<'_>) -> Result<()> {
+        let into = &mut self.connections[connection];
         self.dialect.ask(request, &mut into.out, &mut into.expected);
         into.asked += 1;
-        if into.asked >= self.pipeline { self.turn(lane) } else { Ok(()) }
+        if into.asked >= self.pipeline { self.turn(connection) } else { Ok(()) }
     }
 
     /// Sends the remaining requests and waits for all replies.
@@ -133,29 +133,32 @@ impl BenchClient {
     /// As [`ask`](Self::ask).
     pub fn finish(&mut self) -> Result<()> {
         // The first pass sends the remaining requests; the second reads their replies.
-        (0..2).try_for_each(|_| (0..self.lanes.len()).try_for_each(|lane| self.turn(lane)))
+        (0..2).try_for_each(|_| (0..self.connections.len()).try_for_each(|connection| self.turn(connection)))
     }
 
     /// Reads a connection's replies in flight and sends its next requests.
-    fn turn(&mut self, lane: usize) -> Result<()> {
-        self.receive(lane)?;
-        let lane = &mut self.lanes[lane];
-        if lane.asked > 0 {
-            lane.sent = Instant::now();
-            lane.socket.write_all(&lane.out).map_err(|error| failed(self.server, "sending", &error))?;
-            lane.out.clear();
-            lane.asked = 0;
-            std::mem::swap(&mut lane.under_way, &mut lane.expected);
+    fn turn(&mut self, connection: usize) -> Result<()> {
+        self.receive(connection)?;
+        let connection = &mut self.connections[connection];
+        if connection.asked > 0 {
+            connection.sent = Instant::now();
+            connection
+                .socket
+                .write_all(&connection.out)
+                .map_err(|error| failed(self.server, "sending", &error))?;
+            connection.out.clear();
+            connection.asked = 0;
+            std::mem::swap(&mut connection.under_way, &mut connection.expected);
         }
         Ok(())
     }
 
     /// Reads and checks all replies in flight.
-    fn receive(&mut self, lane: usize) -> Result<()> {
-        let lane = &mut self.lanes[lane];
+    fn receive(&mut self, connection: usize) -> Result<()> {
+        let connection = &mut self.connections[connection];
         let mut done = 0;
-        while done < lane.under_way.len() {
-            let got = lane.socket.read(&mut self.buffer);
+        while done < connection.under_way.len() {
+            let got = connection.socket.read(&mut self.buffer);
             let got = got.map_err(|error| failed(self.server, "receiving", &error))?;
             if got == 0 {
                 return Err(Error::Failed(format!(
@@ -163,7 +166,7 @@ impl BenchClient {
                     self.server, self.measure
                 )));
             }
-            let (got, expected) = (&self.buffer[..got], &lane.under_way[done..]);
+            let (got, expected) = (&self.buffer[..got], &connection.under_way[done..]);
             if expected.get(..got.len()) != Some(got) {
                 return Err(wrong(self.server, &self.measure, got, expected));
             }
@@ -171,9 +174,9 @@ impl BenchClient {
         }
         if done > 0 {
             self.latencies
-                .saturating_record(u64::try_from(lane.sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
+                .saturating_record(u64::try_from(connection.sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-        lane.under_way.clear();
+        connection.under_way.clear();
         Ok(())
     }
 }

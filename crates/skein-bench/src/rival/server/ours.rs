@@ -124,7 +124,7 @@ const fn ours(
         workers: 1,
         index: None,
         program: this_program,
-        missing: "this program does not know where it is",
+        missing: "the path of this program is unknown",
         options,
         place: |start| {
             let folder = start.folder.join("data").display().to_string();

@@ -53,7 +53,7 @@ fn wrong_bytes_far_into_a_reply_are_found() {
 }
 
 #[test]
-fn every_request_on_every_lane_is_answered() {
+fn every_request_on_every_connection_is_answered() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
     let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
@@ -156,7 +156,7 @@ fn keys_in_order_are_asked_for_in_two_ways() {
 }
 
 #[test]
-fn what_is_not_installed_is_found_out_and_named() {
+fn servers_not_installed_are_reported() {
     assert_eq!(on_path("a-server-that-nobody-has"), None);
     assert!(on_path("sh").is_some());
     for entry in all().into_iter().filter(|entry| !entry.name.starts_with(OURS)) {
@@ -165,7 +165,7 @@ fn what_is_not_installed_is_found_out_and_named() {
 }
 
 #[test]
-fn memcached_takes_words_alone() {
+fn memcached_accepts_only_short_printable_keys() {
     let entries = all();
     let of = |name: &str| entries.iter().find(|entry| entry.name == name).expect("known").takes_key;
     for key in [&b"a key"[..], b"line\n", b"\0", &[b'k'; 251]] {
@@ -188,7 +188,7 @@ fn servers_on_each_index_have_its_name_among_the_indexes() {
 }
 
 #[test]
-fn a_server_that_does_not_start_says_why() {
+fn a_failed_start_shows_the_servers_output() {
     let entry = RegisteredServer {
         name: "broken",
         rank: 0,

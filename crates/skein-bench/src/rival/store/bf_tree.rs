@@ -35,7 +35,7 @@ struct BfTreeStore {
 impl BfTreeStore {
     fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         if setup.level == DurabilityLevel::Sync {
-            return Err("it is read back from snapshots alone".to_owned());
+            return Err("it can be restored from snapshots only".to_owned());
         }
         let bytes = usize::try_from(setup.cache_bytes()).map_err(text)?;
         let cache =

@@ -84,7 +84,7 @@ pub trait StoreContender {
     /// Adds one to a row's value, an integer in decimal digits. All or nothing, if the store has
     /// transactions.
     fn inc(&mut self, _rows: &BenchRows, n: usize) -> StoreResult<()> {
-        Err(format!("it takes no part where integers are counted up, as of row {n}"))
+        Err(format!("it does not support increments (row {n})"))
     }
 
     /// Forces everything to disk.
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_store_is_there_or_named_with_what_brings_it_in() {
+    fn every_store_is_available_or_reported_as_absent() {
         let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names[0], OURS);
         names.extend(absent(StoreRole::Both).into_iter().map(|(name, _)| name));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_store_keeps_what_it_is_given() {
+    fn every_store_keeps_its_rows() {
         let rows = BenchRows::new(500, 40, 1);
         for entry in all().into_iter().filter(|entry| entry.durable) {
             let folder = tempfile::tempdir().expect("a temporary folder");

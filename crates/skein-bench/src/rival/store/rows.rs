@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_set_are_taken_in_their_order() {
+    fn rows_keep_the_order_of_a_key_set() {
         let mut keys = PackedKeys::default();
         keys.push(b"goose");
         keys.push(b"a longer key");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn families_fit_and_name_nobody_twice() {
+    fn families_fit_and_hold_each_name_once() {
         for family in FAMILIES {
             let names: BTreeSet<&&str> = family.iter().collect();
             assert!(names.len() == family.len() && family.len() <= LOOKS);

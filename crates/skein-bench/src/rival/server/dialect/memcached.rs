@@ -25,7 +25,7 @@ impl Dialect for MemcachedDialect {
             | DialectRequest::Keys(_)
             | DialectRequest::GetMany(_)
             | DialectRequest::SetMany(_) => {
-                unreachable!("memcached cannot do this, says its entry")
+                unreachable!("memcached does not support this request; see its entry")
             }
         }
     }

@@ -77,7 +77,9 @@ impl Dialect for SortedSetDialect {
             | DialectRequest::AddRow(..)
             | DialectRequest::GetRow(..)
             | DialectRequest::SetColumn(..)
-            | DialectRequest::Range(_) => unreachable!("a sorted set cannot do this, says its entry"),
+            | DialectRequest::Range(_) => {
+                unreachable!("a sorted set does not support this request; see its entry")
+            }
         }
     }
 }
