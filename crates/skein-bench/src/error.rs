@@ -14,7 +14,8 @@ pub enum Error {
     Failed(String),
     /// A contender returned wrong answers, so its figures mean nothing.
     #[error(
-        "{contender} returned {wrong} wrong answers in '{measure}'; the run stops, because its figures mean nothing"
+        "{contender} returned {wrong} wrong answers in '{measure}'; the run stops, because its \
+         figures mean nothing"
     )]
     Wrong {
         /// The contender's name.
@@ -26,7 +27,8 @@ pub enum Error {
     },
     /// A server sent a reply with wrong bytes.
     #[error(
-        "{contender} sent a wrong reply in '{measure}': \"{got}\" instead of \"{expected}\"; the run stops, because its figures mean nothing"
+        "{contender} sent a wrong reply in '{measure}': \"{got}\" instead of \"{expected}\"; the \
+         run stops, because its figures mean nothing"
     )]
     WrongReply {
         /// The server's name.
@@ -45,7 +47,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// Returns the error for a failed operation on a file.
-    #[expect(clippy::needless_pass_by_value, reason = "whoever has an error gives it away")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass ownership of the error")]
     pub fn io(doing: &str, path: &Path, error: io::Error) -> Self {
         Self::Failed(format!("cannot {doing} {}: {error}", path.display()))
     }

@@ -99,7 +99,7 @@ impl Bench {
         index::keep_most_specialised(&mut taken);
         self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
         if taken.iter().any(|entry| entry.rival()) {
-            self.note_who_is_not_here();
+            self.note_absent_rivals();
         }
         for entry in &taken {
             self.findings.contender(entry.name, entry.about);
@@ -108,7 +108,7 @@ impl Bench {
     }
 
     /// Notes the rivals that the user wants but this build does not have.
-    fn note_who_is_not_here(&mut self) {
+    fn note_absent_rivals(&mut self) {
         for (name, why) in index::absent() {
             if self.plan.wants(name) {
                 self.findings.absent(name, why);
@@ -186,15 +186,16 @@ fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "shown rounded")]
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
-        "the experiment needs about {:.1} GiB of memory at this size, but {:.1} GiB are available; {}",
+        "the experiment needs about {:.1} GiB of memory at this size, but {:.1} GiB are available; \
+         {}",
         gib(needed),
         gib(available),
-        what_fits(experiment, plan, available)
+        greatest_count_that_fits(experiment, plan, available)
     )))
 }
 
 /// Returns advice with the greatest count that would fit.
-fn what_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> String {
+fn greatest_count_that_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> String {
     let fits = |count: usize| {
         let smaller = BenchPlan { count: Some(count), ..plan.clone() };
         (experiment.memory)(&smaller).is_ok_and(|needed| needed <= available)

@@ -172,7 +172,7 @@ impl Judgement {
     /// `least` and at most `most`. Untested if there is no ratio.
     pub fn from_to((least, most): (f64, f64), what: &str, ratios: &[(String, f64)]) -> Self {
         let lower = Self::at_least(least, what, ratios);
-        if ratios.is_empty() { lower } else { lower.beside(Self::at_most(most, what, ratios)) }
+        if ratios.is_empty() { lower } else { lower.alongside(Self::at_most(most, what, ratios)) }
     }
 
     /// Judges whether every ratio is at least `least`. Untested if there is no ratio.
@@ -194,7 +194,15 @@ impl Judgement {
         if ratios.is_empty() {
             return Self::untested(format!("{what}: not measured"));
         }
-        let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+        let figures: Vec<_> = ratios
+            .iter()
+            .map(|(label, ratio)| {
+                format!(
+                    "{label}: \
+            {ratio:.2}"
+                )
+            })
+            .collect();
         let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
         let limit = (limit * 100.0).round() / 100.0;
         Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", figures.join(", ")))
@@ -203,7 +211,7 @@ impl Judgement {
     /// Combines the judgements so that each keeps its own answer. Untested, for the given reason,
     /// if there is no judgement.
     pub fn each_of(judged: impl IntoIterator<Item = Self>, why: &str) -> Self {
-        judged.into_iter().reduce(Self::beside).unwrap_or_else(|| Self::untested(why))
+        judged.into_iter().reduce(Self::alongside).unwrap_or_else(|| Self::untested(why))
     }
 
     /// Returns one judgement on both. "Does not hold" outweighs "cannot be tested", which outweighs
@@ -222,7 +230,7 @@ impl Judgement {
 
     /// Combines both so that each keeps its own answer.
     #[must_use]
-    pub fn beside(mut self, other: Self) -> Self {
+    pub fn alongside(mut self, other: Self) -> Self {
         self.further.push(other);
         self
     }
@@ -296,7 +304,7 @@ mod tests {
     #[test]
     fn further_judgements_keep_their_answers() {
         let (p, q, r) = (Judgement::of(true, "p"), Judgement::of(false, "q"), Judgement::of(true, "r"));
-        let all = p.and(r.clone().beside(q.clone())).beside(r.clone()).each();
+        let all = p.and(r.clone().alongside(q.clone())).alongside(r.clone()).each();
         assert_eq!(all, [Judgement::of(true, "p; r"), q.clone(), r.clone()]);
         assert_eq!(Judgement::each_of([q.clone(), r.clone()], "none").each(), [q, r]);
         assert_eq!(Judgement::each_of([], "none"), Judgement::untested("none"));

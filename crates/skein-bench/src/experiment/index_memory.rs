@@ -56,13 +56,13 @@ impl IndexScales {
 
     /// Returns the live bytes per key.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    pub fn in_all(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.bytes() / self.keys as f64
     }
 
     /// Returns the live bytes per key, without those of keys and values.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    pub fn beside(&self) -> f64 {
+    pub fn overhead(&self) -> f64 {
         (self.bytes() - self.payload as f64) / self.keys as f64
     }
 
@@ -94,12 +94,16 @@ pub fn weigh_index(
     entry: &RegisteredIndex,
 ) -> Result<IndexScales> {
     if keys.is_empty() {
-        return Err(Error::Input("the key set is empty, so there is no index to measure".to_owned()));
+        return Err(Error::Input(
+            "the key set is empty, so there is no index to \
+                                 measure"
+                .to_owned(),
+        ));
     }
     let mut scales = IndexScales::new(entry, keys.len());
     scales.fill(keys);
-    bench.add(per_key(BESIDE), entry.name, at, scales.beside())?;
-    bench.add(per_key(IN_ALL), entry.name, at, scales.in_all())?;
+    bench.add(per_key(BESIDE), entry.name, at, scales.overhead())?;
+    bench.add(per_key(IN_ALL), entry.name, at, scales.total())?;
     Ok(scales)
 }
 
@@ -152,15 +156,18 @@ mod tests {
     fn the_parts_of_our_indexes_add_up() {
         let sets = ["url", "rand-8"].map(|name| keyset::make(name, 2_000, 0, 1).expect("a good name"));
         for entry in index::all().into_iter().filter(|entry| entry.ours()) {
-            let set = sets.iter().find(|set| takes_keys(entry, set).is_ok()).expect("numbers at least");
+            let set = sets.iter().find(|set| takes_keys(entry, set).is_ok()).expect(
+                "numbers at \
+                least",
+            );
             let mut scales = IndexScales::new(entry, set.keys.len());
             scales.fill(&set.keys);
             let parts = scales.parts().expect("a sound index");
             assert!(parts.len() > 1, "{} does not say what it holds", entry.name);
             let sum: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
-            assert!((sum - scales.in_all()).abs() < 1e-6, "{}: {parts:?}", entry.name);
+            assert!((sum - scales.total()).abs() < 1e-6, "{}: {parts:?}", entry.name);
             let payload = (set.keys.byte_len() + 8 * set.keys.len()) as f64 / set.keys.len() as f64;
-            assert!((scales.in_all() - scales.beside() - payload).abs() < 1e-6, "{}", entry.name);
+            assert!((scales.total() - scales.overhead() - payload).abs() < 1e-6, "{}", entry.name);
         }
     }
 }

@@ -37,8 +37,8 @@ pub fn leave_out_few(set: &mut KeySet, wanted: &[&RegisteredIndex]) -> Option<St
     }
     set.leave_out(limits.0, limits.1);
     Some(format!(
-        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that are {}; so {} can take part, and \
-         all see the same {} keys",
+        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that \
+         are {}; so {} can take part, and all see the same {} keys",
         lengths.keys,
         set.name,
         beyond_in_words(limits),
@@ -159,8 +159,9 @@ pub mod tests {
         let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
         assert_eq!(
             note,
-            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that are of other lengths than 8 bytes; \
-             so eight can take part, and all see the same 990 keys"
+            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that \
+             are of other lengths than 8 bytes; so eight can take part, and all see the same 990 \
+             keys"
         );
         assert_eq!((set.keys.len() + set.absent.len(), set.longest), (990, 8));
         assert_eq!(takes_keys(&eight, &set), Ok(()));
@@ -182,11 +183,14 @@ pub mod tests {
         let mut set = set(6);
         // Six keys of 9 bytes, and six empty keys.
         set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
-        let note = leave_out_few(&mut set, &[&long, &short]).expect("the first one's six are left out");
+        let note = leave_out_few(&mut set, &[&long, &short]).expect(
+            "the first one's six are left \
+            out",
+        );
         assert_eq!(
             note,
-            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that are longer than 8 bytes; \
-             so long can take part, and all see the same 996 keys"
+            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that \
+             are longer than 8 bytes; so long can take part, and all see the same 996 keys"
         );
         assert!(takes_keys(&short, &set).is_err());
     }

@@ -49,7 +49,8 @@ static FIG11: Experiment = Experiment {
     rank: 111,
     title: "a shared tree beside trees hard-partitioned by core, under skew",
     source: "Masstree (EuroSys 2012), figure 11 and section 6.6",
-    claim: "partitioned trees win without skew (1.5 times on 16 cores), lose as one partition gets hot, and a shared tree does not care (3.5 times at δ = 9 on 16 cores)",
+    claim: "partitioned trees win without skew (1.5 times on 16 cores), lose as one partition gets \
+            hot, and a shared tree does not care (3.5 times at δ = 9 on 16 cores)",
     memory: |plan| grid::memory(&[point(plan)], 4, 2 * operations(plan)),
     steps: |plan| DELTAS.len() * plan.rounds,
     run,
@@ -153,7 +154,15 @@ fn judge(findings: &Findings) -> Judgement {
     }
     let ratios = findings.ratios("get", SHARED, PARTITIONED);
     let at = |label: &str| ratios.iter().find(|(at, _)| at == label).map_or(f64::NAN, |(_, ratio)| *ratio);
-    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("δ = {label}: {ratio:.2}")).collect();
+    let figures: Vec<_> = ratios
+        .iter()
+        .map(|(label, ratio)| {
+            format!(
+                "δ = {label}: \
+        {ratio:.2}"
+            )
+        })
+        .collect();
     let grows = at("9") > at("0") && at("9") > 1.0;
     Judgement::of(grows, format!("shared / partitioned on {} cores: {}", cores(), figures.join(", ")))
 }

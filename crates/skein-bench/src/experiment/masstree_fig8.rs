@@ -33,7 +33,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::Steps(OURS),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -43,7 +43,8 @@ static FIG8: Experiment = Experiment {
     rank: 108,
     title: "gets and puts from a binary tree to Masstree, and Masstree without one feature each",
     source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
-    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 to 31 %, permutation 4 % of puts; Masstree is fastest",
+    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 \
+            to 31 %, permutation 4 % of puts; Masstree is fastest",
     memory: |plan| {
         let grid = grid(plan);
         grid::memory(&grid.points, 1, grid.operations)

@@ -24,11 +24,9 @@ const DOUBLING: &str = "memory in all, over one doubling";
 /// The maximum over one doubling; fewer bytes are better.
 pub const MOST: MeasureSpec<'_> = per_key("memory beside keys and values, most over a doubling");
 /// The number of sizes between two doublings, after the first.
-const STRETCHES: usize = 8;
+const GROWTH_STEPS: usize = 8;
 /// With fewer keys, the memory that a process has anyway is a large part of the figure.
 const ENOUGH: f64 = 50_000.0;
-/// Wormhole, as the claims name it: its name in reports and in sentences.
-const WORM: (&str, &str) = (WORMHOLE, "Wormhole");
 /// Sizes are comparable up to this ratio.
 const COMPARABLE: f64 = 1.25;
 /// A key of at most this many bytes, with its value, counts as very short; the paper's has 8.
@@ -50,9 +48,13 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
 static MEMORY: Experiment = Experiment {
     name: "memory",
     rank: 5,
-    title: "the memory of indexes: by part, as resident size without huge pages, and between two doublings",
+    title: "the memory of indexes: by part, as resident size without huge pages, and between two \
+            doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
-    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 times, here",
+    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, \
+            where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In \
+            most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 \
+            times, here",
     memory,
     steps: |plan| (points(plan).len() * plan.rounds + 1) * Participants::All.count(),
     run,
@@ -106,11 +108,11 @@ fn weigh(
 }
 
 /// Splits the keys into the steps by which an index grows from half of them to all.
-fn stretches(keys: &PackedKeys) -> Vec<PackedKeys> {
-    let end = |stretch: usize| keys.len() * (STRETCHES + stretch) / (2 * STRETCHES);
+fn growth_steps(keys: &PackedKeys) -> Vec<PackedKeys> {
+    let end = |step: usize| keys.len() * (GROWTH_STEPS + step) / (2 * GROWTH_STEPS);
     let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
     let mut all = vec![between(0, end(0))];
-    all.extend((0..STRETCHES).map(|stretch| between(end(stretch), end(stretch + 1))));
+    all.extend((0..GROWTH_STEPS).map(|step| between(end(step), end(step + 1))));
     all
 }
 
@@ -120,19 +122,19 @@ pub struct HeldBytes {
     /// The number of keys.
     pub keys: usize,
     /// All live bytes per key.
-    pub in_all: f64,
+    pub total: f64,
     /// The bytes per key without those of keys and values.
-    pub beside: f64,
+    pub overhead: f64,
 }
 
 /// Returns a contender's bytes at several sizes, from half of the keys to all.
 pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldBytes> {
     let mut scales = IndexScales::new(entry, keys.len());
     let mut count = 0;
-    let held = stretches(keys).into_iter().filter(|stretch| !stretch.is_empty()).map(|stretch| {
-        scales.fill(&stretch);
-        count += stretch.len();
-        HeldBytes { keys: count, in_all: scales.in_all(), beside: scales.beside() }
+    let held = growth_steps(keys).into_iter().filter(|step| !step.is_empty()).map(|step| {
+        scales.fill(&step);
+        count += step.len();
+        HeldBytes { keys: count, total: scales.total(), overhead: scales.overhead() }
     });
     held.collect()
 }
@@ -156,7 +158,7 @@ pub fn add_most(
     keys: &PackedKeys,
     entry: &RegisteredIndex,
 ) -> Result<()> {
-    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
+    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.overhead);
     bench.add(MOST, entry.name, at, most)
 }
 
@@ -167,10 +169,10 @@ fn grow(bench: &mut Bench, keys: &PackedKeys, entries: &[&'static RegisteredInde
         for held in &sizes {
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             let at = AxisPoint::number("keys", held.keys as f64);
-            bench.add(per_key(GROWING), entry.name, Some(&at), held.beside)?;
+            bench.add(per_key(GROWING), entry.name, Some(&at), held.overhead)?;
         }
         let labels = ["least", "mean", "most"];
-        for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.in_all)) {
+        for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.total)) {
             bench.add(per_key(DOUBLING), entry.name, Some(&AxisPoint::name("of its sizes", label)), bytes)?;
         }
     }
@@ -199,24 +201,28 @@ fn judge(findings: &Findings) -> Judgement {
     judged
         .reduce(Judgement::and)
         .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
-        .beside(comparable(findings, RESIDENT, WORM, "btreemap"))
-        .beside(comparable(findings, RESIDENT, WORM, "crossbeam-skiplist"))
+        .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "btreemap"))
+        .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "crossbeam-skiplist"))
 }
 
-/// Judges whether a contender's bytes are comparable to another's on most key sets.
-pub fn comparable(
-    findings: &Findings,
-    measure: &str,
-    (name, in_words): (&str, &str),
-    other: &str,
-) -> Judgement {
+/// Judges whether the bytes of a contender, which the verdict calls `in_words`, are comparable to
+/// another's on most key sets.
+pub fn comparable(findings: &Findings, measure: &str, name: &str, in_words: &str, other: &str) -> Judgement {
     let ratios = findings.ratios(measure, name, other);
     let what = format!("{measure}, {in_words} / {other}");
     if ratios.is_empty() {
         return Judgement::untested(format!("{what}: not measured"));
     }
     let near = ratios.iter().filter(|(_, ratio)| *ratio <= COMPARABLE).count();
-    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+    let figures: Vec<_> = ratios
+        .iter()
+        .map(|(label, ratio)| {
+            format!(
+                "{label}: \
+        {ratio:.2}"
+            )
+        })
+        .collect();
     let claimed = format!("at most {COMPARABLE} on most is claimed");
     Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", figures.join(", ")))
 }
@@ -231,9 +237,9 @@ mod tests {
         for count in [0, 1, 2, 17, 1000] {
             let names: Vec<Vec<u8>> = (0..count).map(|n: u32| n.to_be_bytes().to_vec()).collect();
             let keys: PackedKeys = names.iter().map(|name| &name[..]).collect();
-            let stretches = stretches(&keys);
-            assert_eq!((stretches.len(), stretches[0].len()), (STRETCHES + 1, count as usize / 2));
-            assert!(stretches.iter().flat_map(PackedKeys::iter).eq(keys.iter()));
+            let growth_steps = growth_steps(&keys);
+            assert_eq!((growth_steps.len(), growth_steps[0].len()), (GROWTH_STEPS + 1, count as usize / 2));
+            assert!(growth_steps.iter().flat_map(PackedKeys::iter).eq(keys.iter()));
         }
     }
 

@@ -149,7 +149,8 @@ mod tests {
                 "left out of 'churn': map, other (no removal)",
                 "left out of 'lower bound': scans (no scans that start between keys)",
                 "left out of 'scan', 'lower bound': map, other (no scans upward)",
-                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, but those of test have 8 to 9 bytes)",
+                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, but \
+                 those of test have 8 to 9 bytes)",
             ]
         );
     }

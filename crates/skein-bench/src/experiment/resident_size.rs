@@ -39,7 +39,7 @@ pub struct ResidentGrowth {
 pub fn in_own_process(entry: &RegisteredIndex, keys: &PackedKeys) -> Result<ResidentGrowth> {
     let failed = |what: String| Error::Failed(format!("measuring {} in its own process: {what}", entry.name));
     let child = start(entry).map_err(|error| failed(error.to_string()))?;
-    let (sent, output) = talk(child, keys).map_err(|error| failed(error.to_string()))?;
+    let (sent, output) = send_keys_and_wait(child, keys).map_err(|error| failed(error.to_string()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(failed(format!("it ended ({}): {}", output.status, said.trim())));
@@ -65,7 +65,10 @@ fn start(entry: &RegisteredIndex) -> std::io::Result<Child> {
 
 /// Sends the keys and waits for the child to end. If the child fails early, it reads no more keys;
 /// then its own message is more useful than the write error.
-fn talk(mut child: Child, keys: &PackedKeys) -> std::io::Result<(std::io::Result<()>, std::process::Output)> {
+fn send_keys_and_wait(
+    mut child: Child,
+    keys: &PackedKeys,
+) -> std::io::Result<(std::io::Result<()>, std::process::Output)> {
     let sent = match child.stdin.take() {
         Some(input) => {
             let mut input = BufWriter::new(input);
@@ -86,14 +89,20 @@ pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
     // A small buffer and no temporary copy of the keys, so that there are no freed pages which the
     // index could reuse.
     let keys = PackedKeys::read_from(&mut BufReader::new(keys));
-    let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to measure: {error}")))?;
+    let keys = keys.map_err(|error| {
+        Error::Input(format!(
+            "cannot read the keys to measure: \
+        {error}"
+        ))
+    })?;
     let entry = made_for(name, &keys)?;
     let (before, peak) = (ResidentBytes::now()?, PeakResident::begin()?);
     let index = (entry.make)(keys.len());
     index.fill(&keys, 0, 1, LoopClock::Wall);
     let after = ResidentBytes::now()?;
     if after.huge_bytes > 0 {
-        let text = "this process has huge pages, which distort its resident size; run `skein bench run memory`, which starts it without them";
+        let text = "this process has huge pages, which distort its resident size; run `skein bench \
+                    run memory`, which starts it without them";
         return Err(Error::Failed(text.to_owned()));
     }
     let bytes = after.bytes.saturating_sub(before.bytes);
@@ -111,7 +120,8 @@ fn made_for(name: &str, keys: &PackedKeys) -> Result<&'static RegisteredIndex> {
     index::keep_most_specialised(&mut entries);
     entries.first().copied().ok_or_else(|| {
         Error::Input(format!(
-            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; choose from: {}",
+            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; choose \
+             from: {}",
             index::names().join(", ")
         ))
     })

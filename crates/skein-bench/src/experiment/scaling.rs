@@ -94,7 +94,7 @@ impl Scaling {
                 inserts: InsertMode::Together(threads),
                 memory: MemoryDetail::No,
                 takes: Participants::ForThreads,
-                beside: (threads > 1).then_some(processes as grid::SideMeasurement),
+                side_measurement: (threads > 1).then_some(processes as grid::SideMeasurement),
             };
             grid::run(bench, &grid)?;
         }
@@ -141,7 +141,8 @@ fn processes_with(
     let found = in_processes(scripts.len(), phases.len(), begin, phase)?;
     bench.findings.contender(
         &name,
-        "an independent process for each thread, pinned as it, each with an index of its own that has all keys",
+        "an independent process for each thread, pinned as it, each with an index of its own that \
+         has all keys",
     );
     for (measure, of_all) in phases.into_iter().zip(found) {
         let sum = |at: usize| of_all.iter().map(|figures| figures[at]).sum::<f64>();

@@ -46,7 +46,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::Whole,
         takes: Participants::Twins,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -60,7 +60,8 @@ static SELF_TEST: Experiment = Experiment {
     rank: 6,
     title: "the bench itself: one index under two names, seven rounds at least",
     source: "SkeinDB's own targets",
-    claim: "one index under two names shows no difference: no two medians differ by more than the spread of their rounds",
+    claim: "one index under two names shows no difference: no two medians differ by more than the \
+            spread of their rounds",
     memory: |plan| {
         let grid = grid(plan);
         grid::memory(&grid.points, LOOPS.len(), grid.operations)
@@ -100,7 +101,13 @@ fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
         (_, 0) => Judgement::of(true, format!("no difference in {compared} pairs of figures")),
         (_, differ) => {
             let figures = apart.join("; ");
-            Judgement::of(false, format!("{differ} of {compared} pairs of figures differ: {figures}"))
+            Judgement::of(
+                false,
+                format!(
+                    "{differ} of {compared} pairs of figures differ: \
+                {figures}"
+                ),
+            )
         }
     }
 }
@@ -142,7 +149,8 @@ mod tests {
             let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
             assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);
             let why = format!(
-                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and 2.0 %"
+                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and \
+                 2.0 %"
             );
             assert_eq!(judged.why, why);
         }

@@ -64,7 +64,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -72,9 +72,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static ITERATOR: Experiment = Experiment {
     name: "skiplist-iterator",
     rank: 123,
-    title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and beside crossbeam-skiplist",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and table 1",
-    claim: "reading ahead makes long ranges 1.92 times as fast in a database whose list is versioned, 1.54 times with two threads on two cores, about 4 times on a bare list; it is faster from about 20 keys on. Our own aims: twice on ranges of 1000, 3 times without versions; scans 3 times and point operations 1.2 times those of crossbeam-skiplist",
+    title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and \
+            beside crossbeam-skiplist",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and \
+             table 1",
+    claim: "reading ahead makes long ranges 1.92 times as fast in a database whose list is \
+            versioned, 1.54 times with two threads on two cores, about 4 times on a bare list; it \
+            is faster from about 20 keys on. Our own aims: twice on ranges of 1000, 3 times \
+            without versions; scans 3 times and point operations 1.2 times those of \
+            crossbeam-skiplist",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -82,22 +88,26 @@ static ITERATOR: Experiment = Experiment {
 };
 
 fn judge(findings: &Findings) -> Judgement {
-    let list =
-        |least, measures: &[&str], other| beside(findings, least, measures, ("skip list", SKIP_LIST, other));
+    let list = |least, measures: &[&str], other| {
+        judge_list(findings, least, measures, "skip list", SKIP_LIST, other)
+    };
     list(VERSIONED, &[LONG.measure], PLAIN)
-        .beside(beside(findings, WITHOUT_VERSIONS, &[LONG.measure], (BARE, BARE, BARE_PLAIN)))
-        .beside(list(1.0, &LONG_ENOUGH, PLAIN))
-        .beside(list(TWO_THREADS, &[TOGETHER.measure], PLAIN))
-        .beside(list(3.0, &[LOOPS[6].measure, LONG.measure], CROSSBEAM))
-        .beside(list(1.2, &POINT, CROSSBEAM))
+        .alongside(judge_list(findings, WITHOUT_VERSIONS, &[LONG.measure], BARE, BARE, BARE_PLAIN))
+        .alongside(list(1.0, &LONG_ENOUGH, PLAIN))
+        .alongside(list(TWO_THREADS, &[TOGETHER.measure], PLAIN))
+        .alongside(list(3.0, &[LOOPS[6].measure, LONG.measure], CROSSBEAM))
+        .alongside(list(1.2, &POINT, CROSSBEAM))
 }
 
-/// Judges one list against another in some measures, on all key sets.
-fn beside(
+/// Judges one list, which the verdict calls `word`, against another in some measures, on all key
+/// sets.
+fn judge_list(
     findings: &Findings,
     least: f64,
     measures: &[&str],
-    (word, list, other): (&str, &str, &str),
+    word: &str,
+    list: &str,
+    other: &str,
 ) -> Judgement {
     let ratios = measures.iter().flat_map(|measure| {
         let ratios = findings.ratios(measure, list, other).into_iter();

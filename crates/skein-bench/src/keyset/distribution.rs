@@ -23,7 +23,10 @@ pub struct Zipf {
 impl Zipf {
     /// Returns the distribution over `items` ranks, at least one; `theta` must be 0 (uniform) or
     /// more.
-    #[expect(clippy::cast_precision_loss, reason = "past 2^52 items the ends blur by less than they weigh")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "past 2^52 items the rounding is below the probability of the ends"
+    )]
     pub fn new(items: u64, theta: f64) -> Self {
         Self {
             items,

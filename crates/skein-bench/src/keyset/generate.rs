@@ -62,7 +62,10 @@ pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet>
 fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
     let name = named.name();
     if count == 0 {
-        return Err(Error::Input(format!("0 keys of {name} are too few for a key set; ask for 1 or more")));
+        return Err(Error::Input(format!(
+            "0 keys of {name} are too few for a key set; ask for 1 or \
+                                         more"
+        )));
     }
     if total > MOST {
         return Err(Error::Input(format!(
@@ -75,8 +78,8 @@ fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
 fn check_space(named: &ParsedKeySet, source: &dyn KeySource, total: usize) -> Result<()> {
     match source.space() {
         Some(space) if space < total as u64 => Err(Error::Input(format!(
-            "there are {space} different keys in {}, but {total} are asked for, absent ones included; ask for fewer, or for \
-             another key set",
+            "there are {space} different keys in {}, but {total} are asked for, absent ones \
+             included; ask for fewer, or for another key set",
             named.name()
         ))),
         _ => Ok(()),
@@ -105,7 +108,8 @@ fn draw(source: &mut dyn KeySource, named: &ParsedKeySet, want: usize) -> Result
         }
         if in_a_row > PATIENCE.saturating_mul(want).max(1_000_000) {
             return Err(Error::Input(format!(
-                "{} returned {} different keys of the {want} asked for, then {in_a_row} duplicates in a row; ask for fewer",
+                "{} returned {} different keys of the {want} asked for, then {in_a_row} duplicates \
+                 in a row; ask for fewer",
                 named.name(),
                 keys.len()
             )));
@@ -128,12 +132,13 @@ fn divide(named: &ParsedKeySet, drawn: DistinctKeys, count: usize, extra: usize)
             let absent = all.split_off(count);
             (all, absent)
         }
-        SourceOrder::Kept => apart(&all, extra, &mut random),
+        SourceOrder::Kept => set_apart(&all, extra, &mut random),
         SourceOrder::Drawn => {
             if all.len() < count + extra {
                 kept = share(all.len(), count, extra);
                 note = Some(format!(
-                    "{} has {} different keys of the {} asked for; all are used, {} of them as absent ones",
+                    "{} has {} different keys of the {} asked for; all are used, {} of them as \
+                     absent ones",
                     named.name(),
                     all.len(),
                     count + extra,
@@ -169,7 +174,7 @@ fn share(all: usize, count: usize, extra: usize) -> usize {
 }
 
 /// Sets `extra` keys apart, each with the same probability. Both parts keep their order.
-fn apart(all: &PackedKeys, extra: usize, random: &mut SeededRandom) -> (PackedKeys, PackedKeys) {
+fn set_apart(all: &PackedKeys, extra: usize, random: &mut SeededRandom) -> (PackedKeys, PackedKeys) {
     let (mut keys, mut absent) = (PackedKeys::default(), PackedKeys::default());
     for (number, key) in all.iter().enumerate() {
         let missing = extra - absent.len();

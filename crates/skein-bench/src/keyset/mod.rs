@@ -13,7 +13,8 @@
 //!
 //! A family of key sets is one file, which registers itself, and one line in `family/mod.rs`. The
 //! seed decides every key. So all contenders of a run, and all runs, see the same keys in the same
-//! order. `docs/benchmarks/key-sets.md` describes each family exactly.
+//! order. `docs/benchmarks/key-sets.md` describes each family exactly. Read the files in
+//! the order of the picture.
 
 pub mod distribution;
 pub mod family;

@@ -13,7 +13,7 @@ impl SeededRandom {
     /// Returns the next number.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it never ends, so an iterator's `Option` would only be in the way"
+        reason = "the sequence is infinite, so an iterator's `Option` would be noise"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -26,7 +26,7 @@ impl SeededRandom {
     }
 
     /// Returns a number from 0 up to, but excluding, 1.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are what a f64 holds")]
+    #[expect(clippy::cast_precision_loss, reason = "a f64 holds 53 bits")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

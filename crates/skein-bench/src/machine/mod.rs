@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn processors_have_the_systems_name() {
-        let x86 =
-            "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2 GHz\nstepping\t: 7\n";
+        let x86 = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2 \
+             GHz\nstepping\t: 7\n";
         assert_eq!(processor(x86), "Some CPU @ 2 GHz (family 6, model 85)");
         assert!(processor("processor\t: 0\nBogoMIPS\t: 50.00\n").starts_with("unknown "));
     }
@@ -137,7 +137,8 @@ mod tests {
         };
         assert_eq!(
             machine.to_string(),
-            "Some CPU; 2 cores; caches L1 48K, L2 2048K; memory 1024 MiB; transparent huge pages madvise; Linux 6.1"
+            "Some CPU; 2 cores; caches L1 48K, L2 2048K; memory 1024 MiB; transparent huge pages \
+             madvise; Linux 6.1"
         );
         assert!(Machine::default().to_string().starts_with("unknown; 0 cores"));
     }

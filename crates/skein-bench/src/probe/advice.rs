@@ -60,10 +60,12 @@ fn depth(on: &PageKindReport) -> Option<Advice> {
         format!("which reach {:.0} % of it", 100.0 * reached)
     };
     let text = format!(
-        "About {:.1} random reads are in flight at once in large groups; groups of {} reach nine tenths of that. SkeinDB looks up batches \
-         (pipelines, MGET, get_many) in groups of {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after \
-         the other. So ask for many keys at a time where you can. A search in the Cuckoo Trie asks for {PREFETCH_DEPTH} nodes ahead, two reads each; \
-         half of the reads in flight is {:.0} here (CuckooTrie::with_prefetch_depth).",
+        "About {:.1} random reads are in flight at once in large groups; groups of {} reach nine \
+         tenths of that. SkeinDB looks up batches (pipelines, MGET, get_many) in groups of \
+         {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after the \
+         other. So request many keys at a time if you can. A search in the Cuckoo Trie prefetches \
+         {PREFETCH_DEPTH} nodes, two reads each; half of the reads in flight is {:.0} here \
+         (CuckooTrie::with_prefetch_depth).",
         fit.at_once,
         fit.depth,
         fit.at_once / 2.0
@@ -96,17 +98,21 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     let part = format!("the system put {:.0} % of the array on them", 100.0 * share);
     let Some(enabled) = setting.enabled.as_deref() else {
         return (
-            "This kernel has no transparent huge pages; SkeinDB runs on small ones, slower.".to_owned(),
+            "This kernel has no transparent huge pages; SkeinDB runs on small ones, \
+             slower."
+                .to_owned(),
             None,
         );
     };
     if setting.denied {
-        let text = "The parent of this process has switched them off for it (THP_enabled is 0 in /proc/self/status): start SkeinDB from another shell or service.";
+        let text = "The parent of this process has switched them off for it (THP_enabled is 0 in \
+                    /proc/self/status): start SkeinDB from another shell or service.";
         return (text.to_owned(), None);
     }
     if enabled == "never" {
-        let text = "They are switched off (never), so SkeinDB does without. The command switches them on for programs that ask, \
-                    until the next boot; transparent_hugepage=madvise on the kernel's command line does so for good.";
+        let text = "They are switched off (never), so SkeinDB does without. The command switches \
+                    them on for programs that ask, until the next boot; \
+                    transparent_hugepage=madvise on the kernel's command line does so for good.";
         return (text.to_owned(), Some(ENABLE));
     }
     if share >= GIVEN {
@@ -114,7 +120,8 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     }
     let (way, command) = if matches!(setting.defrag.as_deref(), Some("never" | "defer")) {
         (
-            "the system does not compact memory on request. The command enables that until the next boot.",
+            "the system does not compact memory on request. The command enables that until the \
+             next boot.",
             DEFRAGMENT,
         )
     } else {
@@ -132,13 +139,15 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
     // The comparison is not with a random read: lines of one page also save a TLB miss.
     let text = if neighbour < 0.6 * across {
         format!(
-            "The processor fetches lines in pairs of 128 bytes: the second costs {neighbour:.2} of a random read, the line on the other \
-             side {across:.2}. Data aligned to 128 bytes gains; nodes, which are prefetched line by line, need it less."
+            "The processor fetches lines in pairs of 128 bytes: the second costs {neighbour:.2} of \
+             a random read, the line on the other side {across:.2}. Data aligned to 128 bytes \
+             gains; nodes, which are prefetched line by line, need it less."
         )
     } else {
         format!(
-            "The processor does not fetch lines in pairs: the other line of 128 bytes costs {neighbour:.2} of a random read, \
-             the line on its other side {across:.2}. Data larger than 64 bytes must be prefetched line by line, as SkeinDB does with nodes."
+            "The processor does not fetch lines in pairs: the other line of 128 bytes costs \
+             {neighbour:.2} of a random read, the line on its other side {across:.2}. Data larger \
+             than 64 bytes must be prefetched line by line, as SkeinDB does with nodes."
         )
     };
     Some(Advice::new("neighbouring lines", text, None))
@@ -147,8 +156,8 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
 fn footprint(bytes: u64, caches: &[CpuCache]) -> Option<Advice> {
     let last = caches.last().filter(|last| bytes < last.bytes.saturating_mul(4))?;
     let text = format!(
-        "The greatest array, {}, is less than four times the last cache, {}, so reads in it partly hit: memory itself is slower. \
-         Measure a larger one where memory allows (--footprint).",
+        "The greatest array, {}, is less than four times the last cache, {}, so reads in it partly \
+         hit: memory itself is slower. Measure a larger one if memory allows (--footprint).",
         size(bytes),
         size(last.bytes)
     );
@@ -157,8 +166,9 @@ fn footprint(bytes: u64, caches: &[CpuCache]) -> Option<Advice> {
 
 fn quiet(noise: f64) -> Option<Advice> {
     let text = format!(
-        "The machine was not quiet: half of the times were {:.0} % or more above the least of their rounds. The least ones count, but \
-         repeat this on an idle machine before you compare.",
+        "The machine was not quiet: half of the times were {:.0} % or more above the least of \
+         their rounds. The least ones count, but repeat this on an idle machine before you \
+         compare.",
         100.0 * noise
     );
     (noise > NOISY).then(|| Advice::new("noise", text, None))

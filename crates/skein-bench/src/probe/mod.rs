@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Only `array` and `loops` touch memory. All arithmetic on times is pure, and its tests use
-//! made-up times.
+//! made-up times. Read the files in the order of the picture.
 //!
 //! Source: Haoran Xu, "Efficient Data Structures via Memory Level Parallelism", section 2: groups
 //! of K reads (2.2), neighbouring lines (2.3), huge pages (2.4). Latency by footprint goes beyond

@@ -83,7 +83,8 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
             Ok(footprint)
         } else {
             Err(Error::Failed(format!(
-                "{} of memory are free, but the probe needs {} to be free, of which it takes a quarter; stop other programs first",
+                "{} of memory are free, but the probe needs {} to be free, of which it takes a \
+                 quarter; stop other programs first",
                 mebibytes(free),
                 mebibytes(8 * LEAST)
             )))
@@ -91,14 +92,14 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
     };
     if asked < LEAST {
         return Err(Error::Input(format!(
-            "a footprint of {asked} bytes is too small to leave the caches; the least is {}",
+            "a footprint of {asked} bytes is too small to exceed the caches; the least is {}",
             mebibytes(LEAST)
         )));
     }
     if asked > free / 4 {
         return Err(Error::Input(format!(
-            "a footprint of {} is too large: two arrays of that size are mapped, each may take a quarter of the free memory, \
-             and {} are free; the greatest footprint is {}",
+            "a footprint of {} is too large: two arrays of that size are mapped, each may take a \
+             quarter of the free memory, and {} are free; the greatest footprint is {}",
             mebibytes(asked),
             mebibytes(free),
             mebibytes(free / 4)

@@ -55,7 +55,8 @@ impl fmt::Display for ProbeReport {
         }
         writeln!(
             out,
-            "\nMeasured in {:.0} s on one core, in turns. A time is the least of its rounds; the middle round was {:.0} % above.",
+            "\nMeasured in {:.0} s on one core, in turns. A time is the least of its rounds; the \
+             middle round was {:.0} % above.",
             self.took_s,
             100.0 * self.noise
         )
@@ -63,7 +64,7 @@ impl fmt::Display for ProbeReport {
 }
 
 fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
-    writeln!(out, "\nA random read that needs the one before, by footprint")?;
+    writeln!(out, "\nA dependent random read, by footprint")?;
     writeln!(
         out,
         "{:>10} {:>11} {:>12}   (bars: logarithm of the time; █ the quicker, ░ the slower)",
@@ -92,7 +93,7 @@ fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKind
 }
 
 fn lines(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
-    writeln!(out, "\nK random reads that do not need each other: T = 1 + c (K - 1), in times of one read")?;
+    writeln!(out, "\nK independent random reads: T = 1 + c (K - 1), in times of one read")?;
     writeln!(
         out,
         "{:>10} {:<11} {:>9} {:>7} {:>13} {:>11}",
@@ -137,7 +138,8 @@ impl ProbeReport {
         let array = size(all.bytes);
         writeln!(
             out,
-            "\nOne more read after eight random ones in {array} of huge pages; their sum chooses one of the eight"
+            "\nOne more read after eight random ones in {array} of huge pages; their sum selects \
+             one of the eight"
         )?;
         for (name, ns) in [
             ("the same line (first cache)", all.same_ns),

@@ -19,7 +19,7 @@ impl Figures {
     /// Returns the figures of a cell; `None` if no round is finite.
     pub fn of(cell: &ResultCell) -> Option<Self> {
         let numbers: Vec<f64> =
-            cell.rounds.iter().filter(|figure| figure.is_finite()).map(|&figure| tame(figure)).collect();
+            cell.rounds.iter().filter(|figure| figure.is_finite()).map(|&figure| clamped(figure)).collect();
         (!numbers.is_empty()).then(|| Self { summary: Summary::of(&numbers), rounds: numbers.len() })
     }
 
@@ -42,7 +42,7 @@ impl Figures {
 }
 
 /// Clamps a figure so that calculations with it stay finite.
-pub(super) fn tame(figure: f64) -> f64 {
+pub(super) fn clamped(figure: f64) -> f64 {
     if figure.abs() < GREATEST.recip() { 0.0 } else { figure.clamp(-GREATEST, GREATEST) }
 }
 

@@ -188,7 +188,8 @@ fn panel_at(
 /// Draws the line at the rival's own rate.
 fn line_at_one(x: &str, from: u32, to: u32, colours: &OverviewColours) -> Markup {
     let line = format!(
-        "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 3\"/>",
+        "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 \
+         3\"/>",
         colours.letters
     );
     PreEscaped(line)

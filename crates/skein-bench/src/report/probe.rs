@@ -12,7 +12,7 @@ pub(super) fn reads(probe: &ProbeSummary) -> String {
     let all = || probe.read_ns_by_footprint.iter();
     match (all().min_by(by_size), all().max_by(by_size)) {
         (Some(least), Some(most)) => {
-            format!("a random read that waits for the one before takes {} to {}", one(least), one(most))
+            format!("a dependent random read takes {} to {}", one(least), one(most))
         }
         _ => "no read was timed".to_owned(),
     }
@@ -21,8 +21,8 @@ pub(super) fn reads(probe: &ProbeSummary) -> String {
 /// Describes independent reads.
 pub(super) fn groups(probe: &ProbeSummary) -> String {
     format!(
-        "K random reads at once take 1 + c (K - 1) times as long as one; c = {} on huge pages, {} on pages of 4 KiB; \
-         of the memory that asked for huge pages, {} was given them",
+        "K random reads at once take 1 + c (K - 1) times as long as one; c = {} on huge pages, {} \
+         on pages of 4 KiB; of the memory that asked for huge pages, {} was given them",
         number(probe.mlp_c),
         number(probe.mlp_c_small_pages),
         percent(probe.huge_share)

@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Replaces the characters that control a terminal or change the direction of text. Newlines stay.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn sanitized(text: &str) -> String {
     let steers = |c: char| {
         c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
@@ -12,7 +12,7 @@ pub(super) fn harmless(text: &str) -> String {
 
 /// Does the same and joins the lines into one.
 pub(super) fn one_line(text: &str) -> String {
-    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    sanitized(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the width in terminal columns.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_replaced() {
-        assert_eq!(harmless("a\u{1b}[31m\nb\u{202e}"), "a\u{fffd}[31m\nb\u{fffd}");
+        assert_eq!(sanitized("a\u{1b}[31m\nb\u{202e}"), "a\u{fffd}[31m\nb\u{fffd}");
         assert_eq!(one_line(" a\n\n b\u{7}"), "a b\u{fffd}");
     }
 

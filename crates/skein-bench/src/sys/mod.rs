@@ -73,7 +73,7 @@ pub fn pinned<T>(n: usize, work: impl FnOnce() -> T) -> Result<T> {
     Ok(done)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn not_pinned(error: io::Error) -> Error {
     Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }

@@ -38,7 +38,8 @@ pub fn one_thread() -> Result<()> {
         std::thread::sleep(Duration::from_millis(10));
     }
     Err(Error::Failed(format!(
-        "this process has {threads} threads, but only a process with one thread can be forked; measure this in a command of its own"
+        "this process has {threads} threads, but only a process with one thread can be forked; \
+         measure this in a command of its own"
     )))
 }
 
@@ -75,8 +76,8 @@ pub fn in_processes<S, const N: usize>(
         }
     }
     // The first message says that a child is ready.
-    children.hear::<0>()?;
-    (0..phases).map(|_| children.go().and_then(|()| children.hear())).collect()
+    children.collect_figures::<0>()?;
+    (0..phases).map(|_| children.start_phase().and_then(|()| children.collect_figures())).collect()
 }
 
 /// Runs a child's work.
@@ -110,12 +111,12 @@ struct ChildProcesses(Vec<(Pid, UnixStream)>);
 
 impl ChildProcesses {
     /// Starts the next phase in all children.
-    fn go(&mut self) -> Result<()> {
+    fn start_phase(&mut self) -> Result<()> {
         self.0.iter_mut().try_for_each(|(_, child)| child.write_all(&[READY])).map_err(ended)
     }
 
     /// Waits for all children and returns their figures.
-    fn hear<const N: usize>(&mut self) -> Result<Vec<[f64; N]>> {
+    fn collect_figures<const N: usize>(&mut self) -> Result<Vec<[f64; N]>> {
         let each = |(_, child): &mut (Pid, UnixStream)| {
             child.read_exact(&mut [0])?;
             let mut figures = [0.0; N];
@@ -141,12 +142,12 @@ impl Drop for ChildProcesses {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn failed(error: std::io::Error) -> Error {
     Error::Failed(format!("cannot start independent processes: {error}"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn ended(error: std::io::Error) -> Error {
     Error::Failed(format!("a measured process ended before it sent its figures: {error}"))
 }
@@ -159,7 +160,10 @@ mod tests {
     fn a_process_with_threads_is_not_copied() {
         let (stay, stays) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || stays.recv());
-        let refused = in_processes(2, 1, |_| (), |(), _| [0.0]).expect_err("there are two threads at least");
+        let refused = in_processes(2, 1, |_| (), |(), _| [0.0]).expect_err(
+            "there are two threads \
+            at least",
+        );
         drop(stay);
         assert!(other.join().expect("it does not panic").is_err());
         let why = refused.to_string();

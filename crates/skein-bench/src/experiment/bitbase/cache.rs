@@ -33,7 +33,8 @@ static FIG8: Experiment = Experiment {
     rank: 264,
     title: "throughput over the size of the cache, from 2^6 to 2^16 pages",
     source: "Xie (BitBase), figure 8 and section 4.3",
-    claim: "all three tries gain from a larger cache; the linked trie gains significantly more than the others, and its curve becomes flat beyond 2^11 pages",
+    claim: "all three tries gain from a larger cache; the linked trie gains significantly more \
+            than the others, and its curve becomes flat beyond 2^11 pages",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), 1 << 16),
     steps: |plan| plan.rounds * sets(plan).len() * POWERS.len() * ALL.len(),
     run,
@@ -64,7 +65,7 @@ fn at(power: u32) -> AxisPoint {
 
 fn judge(findings: &Findings) -> Judgement {
     judge_layout(findings, [LINKED, CLASSICAL, HASH])
-        .beside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
+        .alongside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
 }
 
 /// Judges the three claims, for the three tries in one layout.
@@ -82,7 +83,7 @@ fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let flat = rate(FLAT_FROM).zip(rate(POWERS[POWERS.len() - 1]));
     let flat: Vec<_> = flat.map(|(before, last)| (linked.to_owned(), before / last)).into_iter().collect();
     let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", &flat);
-    all.beside(more).beside(flat)
+    all.alongside(more).alongside(flat)
 }
 
 #[cfg(test)]

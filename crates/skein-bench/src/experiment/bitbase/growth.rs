@@ -41,7 +41,8 @@ static GROWTH: Experiment = Experiment {
     rank: 266,
     title: "requests for new keys as the file grows to ten times the cache and more",
     source: "Xie (BitBase), section 4 (no figure)",
-    claim: "throughput stays stable as the data file grows; here: at least half of it remains while the file grows from the size of the cache to ten times that",
+    claim: "throughput stays stable as the data file grows; here: at least half of it remains \
+            while the file grows from the size of the cache to ten times that",
     memory: |plan| memory(plan, [KEYS], pages(plan)),
     steps: |plan| plan.rounds * TRIES.len(),
     run,

@@ -49,7 +49,7 @@ fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
         for (count, tries) in &groups {
             for generator in GENERATORS {
                 let asked = KeyRequests::new(&name(generator, length), *count, bench.plan.seed)?;
-                on_point(bench, &scratch, tries, (generator, length), &asked)?;
+                on_point(bench, &scratch, tries, generator, length, &asked)?;
             }
         }
     }
@@ -61,7 +61,8 @@ fn on_point(
     bench: &mut Bench,
     scratch: &Scratch,
     tries: &[&DiskTrieSetup],
-    (generator, length): (&str, u32),
+    generator: &str,
+    length: u32,
     asked: &KeyRequests,
 ) -> Result<()> {
     for round in 0..bench.plan.rounds {
@@ -81,11 +82,12 @@ static FIG4: Experiment = Experiment {
     rank: 260,
     title: "the linked trie over the length of keys: editstr and randstr",
     source: "Xie (BitBase), figure 4 and section 4.1",
-    claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is higher at every length, and the file grows less",
+    claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is \
+            higher at every length, and the file grows less",
     memory: longest,
     steps: |plan| steps(plan, 2),
     run: |bench| run(bench, &[LINKED, PAPER_LINKED]),
-    judge: |findings| judge_sharing(findings, LINKED).beside(judge_sharing(findings, PAPER_LINKED)),
+    judge: |findings| judge_sharing(findings, LINKED).alongside(judge_sharing(findings, PAPER_LINKED)),
 };
 
 #[distributed_slice(EXPERIMENTS)]
@@ -94,13 +96,14 @@ static FIG5: Experiment = Experiment {
     rank: 261,
     title: "the classical trie over the length of keys, and the linked trie beside it",
     source: "Xie (BitBase), figure 5 and section 4.1",
-    claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie does not: from the shortest to the longest keys it keeps the greater part",
+    claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie \
+            does not: from the shortest to the longest keys it keeps the greater part",
     memory: longest,
     steps: |plan| steps(plan, 4),
     run: |bench| run(bench, &[LINKED, CLASSICAL, PAPER_LINKED, PAPER_CLASSICAL]),
     judge: |findings| {
         let paper = judge_keeping(findings, PAPER_CLASSICAL, PAPER_LINKED);
-        judge_keeping(findings, CLASSICAL, LINKED).beside(paper)
+        judge_keeping(findings, CLASSICAL, LINKED).alongside(paper)
     },
 };
 
@@ -110,11 +113,12 @@ static FIG6: Experiment = Experiment {
     rank: 262,
     title: "the hash trie over the length of keys",
     source: "Xie (BitBase), figure 6 and section 4.1",
-    claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, within a fifth",
+    claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, \
+            within a fifth",
     memory: longest,
     steps: |plan| steps(plan, 2),
     run: |bench| run(bench, &[HASH, PAPER_HASH]),
-    judge: |findings| judge_insensitive(findings, HASH).beside(judge_insensitive(findings, PAPER_HASH)),
+    judge: |findings| judge_insensitive(findings, HASH).alongside(judge_insensitive(findings, PAPER_HASH)),
 };
 
 /// Judges that keys which share prefixes are set faster, are read faster, and make the file grow
@@ -126,7 +130,7 @@ fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
         Judgement::at_least(1.0, &words(measure), &findings.ratios(measure, &edited, &random))
     };
     let growth = findings.ratios(GROWTH.measure, &edited, &random);
-    faster(SET.measure).beside(faster(GET.measure)).beside(Judgement::at_most(
+    faster(SET.measure).alongside(faster(GET.measure)).alongside(Judgement::at_most(
         1.0,
         &words(GROWTH.measure),
         &growth,
@@ -163,7 +167,7 @@ fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
         .filter_map(|line| Some(alike((line.clone(), findings.kept(SET.measure, line)?))))
         .collect();
     Judgement::at_least(ALIKE, "set, the slower generator / the faster one", &generators)
-        .beside(Judgement::at_least(ALIKE, "set, the slower length / the faster one", &kept))
+        .alongside(Judgement::at_least(ALIKE, "set, the slower length / the faster one", &kept))
 }
 
 #[cfg(test)]

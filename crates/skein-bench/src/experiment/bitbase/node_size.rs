@@ -28,7 +28,9 @@ static FIG7: Experiment = Experiment {
     rank: 263,
     title: "the size of a node, from 2 children to 32: throughput and space",
     source: "Xie (BitBase), figure 7 and section 4.2",
-    claim: "as a node gets larger, space gets worse all the way, and throughput better up to 8 children and worse beyond (of the linked trie in the paper's layout; ours has lists of the length that they need)",
+    claim: "as a node gets larger, space gets worse all the way, and throughput better up to 8 \
+            children and worse beyond (of the linked trie in the paper's layout; ours has lists of \
+            the length that they need)",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), cache_pages(plan)),
     steps: |plan| plan.rounds * SIZES.len() * sets(plan).len(),
     run,

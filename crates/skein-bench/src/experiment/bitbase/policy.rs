@@ -63,9 +63,11 @@ const NEAR: f64 = 0.9;
 static CACHE: Experiment = Experiment {
     name: "bitbase-cache",
     rank: 267,
-    title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, skewed, with scans",
+    title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, \
+            skewed, with scans",
     source: "this project's aims; Xie (BitBase), sections 2.1 and 2.2",
-    claim: "S3-FIFO reads no more pages than LRU if reads are skewed, with scans in between; the defaults, S3-FIFO and pread, reach at least 0.9 of the best variant's rate",
+    claim: "S3-FIFO reads no more pages than LRU if reads are skewed, with scans in between; the \
+            defaults, S3-FIFO and pread, reach at least 0.9 of the best variant's rate",
     memory: |plan| memory(plan, [KEYS], count(plan) * 100 / PAGE),
     steps: |plan| plan.rounds * ACCESSES.len() * WAYS.len() + 1,
     run,
@@ -190,7 +192,7 @@ fn judge(findings: &Findings) -> Judgement {
         Some((label.to_owned(), findings.median(GET.measure, default, Some(label))? / best))
     };
     let near: Vec<_> = ACCESSES.iter().filter_map(|(_, label)| best(label)).collect();
-    Judgement::at_most(AS_MANY, "pages read, S3-FIFO / LRU", &skewed).beside(Judgement::at_least(
+    Judgement::at_most(AS_MANY, "pages read, S3-FIFO / LRU", &skewed).alongside(Judgement::at_least(
         NEAR,
         &format!("get, {default} / the best way"),
         &near,

@@ -98,9 +98,11 @@ fn durable_sets(plan: &BenchPlan) -> usize {
 static RIVALS: Experiment = Experiment {
     name: "bitbase-rivals",
     rank: 268,
-    title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte values, all in cache and with a cache of a tenth",
+    title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte \
+            values, all in cache and with a cache of a tenth",
     source: "this project's aims",
-    claim: "the store over the linked trie has at least half of the rate of the best other engine on get with all data in cache, and on set at equal durability",
+    claim: "the store over the linked trie has at least half of the rate of the best other engine \
+            on get with all data in cache, and on set at equal durability",
     memory: |plan| {
         let [.., longest] = VALUES;
         Ok(count(plan) as u64 * (3 * (longest as u64 + 8) + 100) + 16 * operations(plan) as u64)
@@ -117,7 +119,8 @@ fn run(bench: &mut Bench) -> Result<()> {
     bench.set("operations of a loop", operations(&plan));
     bench.set("durable sets", durable_sets(&plan));
     bench.findings.note(format!(
-        "a cache of a tenth holds a tenth of the bytes of keys and values, but at least {} MiB; the system caches files too",
+        "a cache of a tenth holds a tenth of the bytes of keys and values, but at least {} MiB; \
+         the system caches files too",
         CACHE_LEAST >> 20
     ));
     let scratch = bench.scratch()?;
@@ -303,9 +306,9 @@ fn judge(findings: &Findings) -> Judgement {
     };
     let in_cache = |label: &str| VALUES.iter().any(|&bytes| label == CacheShare::All.label(bytes));
     judge_measure(GET, &in_cache)
-        .beside(judge_measure(GET_ONE, &in_cache))
-        .beside(judge_measure(SET, &|_| true))
-        .beside(judge_measure(DURABLE, &|_| true))
+        .alongside(judge_measure(GET_ONE, &in_cache))
+        .alongside(judge_measure(SET, &|_| true))
+        .alongside(judge_measure(DURABLE, &|_| true))
 }
 
 #[cfg(test)]

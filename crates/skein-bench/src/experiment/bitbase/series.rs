@@ -71,7 +71,7 @@ pub fn as_in_paper(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
 }
 
 /// Returns an error of the disk engine as one of the bench.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub fn failed(error: skein_disk::DiskError) -> Error {
     Error::Failed(format!("the disk engine: {error}"))
 }

@@ -22,7 +22,8 @@ fn count(plan: &BenchPlan) -> usize {
 static SPACE_OF_SETS: Experiment = Experiment {
     name: "bitbase-sets",
     rank: 267,
-    title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and hash trie, LMDB, redb",
+    title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and \
+            hash trie, LMDB, redb",
     source: "this project's aims",
     claim: "of our tries, the linked one takes the fewest bytes on every kind of keys",
     memory: |plan| {

@@ -51,7 +51,8 @@ static FIG9: Experiment = Experiment {
     rank: 265,
     title: "file bytes per request, by length of keys and by size of the key space",
     source: "Xie (BitBase), figure 9 and section 4.4",
-    claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the smallest in the beginning, the hash trie's does not change with them",
+    claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the \
+            smallest in the beginning, the hash trie's does not change with them",
     memory: |plan| {
         let names: Vec<_> = points().map(|(name, ..)| name).collect();
         memory(plan, names.iter().map(String::as_str), cache_pages(plan))
@@ -111,8 +112,8 @@ fn judge_axis(findings: &Findings, measure: &str, tries: [&DiskTrieSetup; 3]) ->
     });
     let smallest: Vec<_> = smallest.into_iter().flatten().collect();
     fastest
-        .beside(Judgement::at_most(1.0, &format!("{measure}, at first, {linked}"), &smallest))
-        .beside(unchanged)
+        .alongside(Judgement::at_most(1.0, &format!("{measure}, at first, {linked}"), &smallest))
+        .alongside(unchanged)
 }
 
 #[cfg(test)]

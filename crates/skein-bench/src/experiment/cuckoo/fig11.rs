@@ -24,9 +24,12 @@ fn points(plan: &BenchPlan) -> Vec<GridPoint> {
 static FIG11: Experiment = Experiment {
     name: "cuckoo-fig11",
     rank: 251,
-    title: "bytes per key beside keys and values; and their mean and most while an index grows to twice its size",
+    title: "bytes per key beside keys and values; and their mean and most while an index grows to \
+            twice its size",
     source: "Cuckoo Trie (SOSP 2021), figure 11 and section 6.5",
-    claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and Wormhole on most key sets, at most 1.25 times here",
+    claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT \
+            and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and \
+            Wormhole on most key sets, at most 1.25 times here",
     // The steps hold a second copy of the keys.
     memory: |plan| Ok(2 * grid::memory(&points(plan), 0, 0)?),
     steps: |plan| points(plan).len() * Participants::Ordered.count(),
@@ -40,8 +43,8 @@ fn run(bench: &mut Bench) -> Result<()> {
         for entry in entries {
             bench.step(&format!("{}: {}", set.name, entry.name));
             let sizes = over_doubling(&set.keys, entry);
-            let [_, mean, most] = least_mean_most(&sizes, |held| held.beside);
-            let all = sizes.last().map_or(mean, |held| held.beside);
+            let [_, mean, most] = least_mean_most(&sizes, |held| held.overhead);
+            let all = sizes.last().map_or(mean, |held| held.overhead);
             for (place, bytes) in [(per_key(BESIDE), all), (MEAN, mean), (MOST, most)] {
                 bench.add(place, entry.name, point.at.as_ref(), bytes)?;
             }
@@ -55,11 +58,16 @@ fn judge(findings: &Findings) -> Judgement {
     let beside = [ART, WORMHOLE].into_iter().filter(measured).flat_map(|other| {
         let what = format!("{BESIDE}, Cuckoo Trie / {other}");
         let less = Judgement::at_most(1.0, &what, &findings.ratios(BESIDE, CUCKOO, other));
-        [less, comparable(findings, MEAN.measure, (CUCKOO, "Cuckoo Trie"), other)]
+        [less, comparable(findings, MEAN.measure, CUCKOO, "Cuckoo Trie", other)]
     });
     let trees = findings.ratios(BESIDE, CUCKOO, TREE);
     let trees = Judgement::at_most(ABOVE_TREES, &format!("{BESIDE}, Cuckoo Trie / {TREE}"), &trees);
-    beside.chain([trees]).reduce(Judgement::beside).unwrap_or_else(|| Judgement::untested("not measured"))
+    beside.chain([trees]).reduce(Judgement::alongside).unwrap_or_else(|| {
+        Judgement::untested(
+            "not \
+        measured",
+        )
+    })
 }
 
 #[cfg(test)]

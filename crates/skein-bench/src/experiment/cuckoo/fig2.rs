@@ -51,7 +51,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Ordered,
-        beside: Some(split),
+        side_measurement: Some(split),
     }
 }
 
@@ -59,9 +59,12 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static FIG2: Experiment = Experiment {
     name: "cuckoo-fig2",
     rank: 242,
-    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory read",
+    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory \
+            read",
     source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
-    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits for memory, although it reads more lines. Here: waiting is the additional time over a lookup whose lines are in the caches",
+    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits \
+            for memory, although it reads more lines. Here: waiting is the additional time over a \
+            lookup whose lines are in the caches",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(count(plan))),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),

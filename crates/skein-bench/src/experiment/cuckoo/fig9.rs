@@ -24,7 +24,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Ordered,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -34,7 +34,9 @@ static FIG9: Experiment = Experiment {
     rank: 249,
     title: "lookups as the number of keys grows, by steps of four",
     source: "Cuckoo Trie (SOSP 2021), figure 9 and section 6.3",
-    claim: "from 10 to 640 million keys the Cuckoo Trie slows down 1.23 times, HOT 1.7, ARTOLC 1.66 and a B-tree 1.69 times; Wormhole hardly, and it is much slower at every size. Here from the least size of a million keys or more",
+    claim: "from 10 to 640 million keys the Cuckoo Trie slows down 1.23 times, HOT 1.7, ARTOLC \
+            1.66 and a B-tree 1.69 times; Wormhole hardly, and it is much slower at every size. \
+            Here from the least size of a million keys or more",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -61,7 +63,7 @@ fn judge(findings: &Findings) -> Judgement {
         |ours| judge_slowing(findings, ours),
     );
     let large = |keys: &str| keys.parse().is_ok_and(|keys: f64| keys >= ENOUGH);
-    slows.beside(super::ahead(findings, &[LOOKUP.measure], &[super::WORMHOLE], large))
+    slows.alongside(super::ahead(findings, &[LOOKUP.measure], &[super::WORMHOLE], large))
 }
 
 /// Judges the slowdown by itself and against trees.
@@ -70,9 +72,15 @@ fn judge_slowing(findings: &Findings, ours: f64) -> Judgement {
     let alone = Judgement::at_most(SLOWER, "how many times slower the Cuckoo Trie gets", &sizes);
     let beside = [ART, TREE].into_iter().filter_map(|name| {
         let theirs = slower(findings, name)?;
-        Some(Judgement::of(ours < theirs, format!("times slower: Cuckoo Trie {ours:.2}, {name} {theirs:.2}")))
+        Some(Judgement::of(
+            ours < theirs,
+            format!(
+                "times slower: Cuckoo Trie {ours:.2}, {name} \
+            {theirs:.2}"
+            ),
+        ))
     });
-    beside.fold(alone, Judgement::beside)
+    beside.fold(alone, Judgement::alongside)
 }
 
 #[cfg(test)]

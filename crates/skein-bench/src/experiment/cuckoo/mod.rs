@@ -67,7 +67,7 @@ fn over_sets(
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -106,7 +106,7 @@ const AHEAD: [&str; 4] = ["A", "B", "C", "F"];
 /// Judges that it is fastest except on long common prefixes, and slower there.
 fn judge_mixes(findings: &Findings) -> Judgement {
     let behind = ratios(findings, &["C"], WORMHOLE, |set| set == HARD);
-    ahead(findings, &AHEAD, &RIVALS, |set| set != HARD).beside(Judgement::at_most(
+    ahead(findings, &AHEAD, &RIVALS, |set| set != HARD).alongside(Judgement::at_most(
         1.0,
         &format!("Cuckoo Trie / {WORMHOLE} where prefixes are long"),
         &behind,
@@ -123,7 +123,10 @@ static FIG7: Experiment = Experiment {
     rank: 247,
     title: "the load (insert) and YCSB A, B, C, D, F on the paper's five key sets, one thread",
     source: "Cuckoo Trie (SOSP 2021), figure 7 and section 6.2",
-    claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but az1, and behind Wormhole there",
+    claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 \
+            times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, \
+            where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but \
+            az1, and behind Wormhole there",
     memory: |plan| fig7(plan).memory(),
     steps: |plan| fig7(plan).steps(plan),
     run: |bench| grid::run(bench, &fig7(&bench.plan)),
@@ -139,7 +142,7 @@ fn judge_leads(findings: &Findings) -> Judgement {
         let ratios = ratios(findings, &["C"], other, |set| set == "osm");
         Judgement::at_least(least, &format!("Cuckoo Trie / {other}"), &ratios)
     });
-    leads.into_iter().fold(judge_mixes(findings), Judgement::beside)
+    leads.into_iter().fold(judge_mixes(findings), Judgement::alongside)
 }
 
 /// Returns the same loops on all cores at once.
@@ -164,7 +167,8 @@ static FIG8: Experiment = Experiment {
     rank: 248,
     title: "the same on all cores, in one index",
     source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
-    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 cores",
+    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 \
+            cores",
     memory: |plan| fig8(plan).memory(),
     steps: |plan| fig8(plan).steps(plan),
     run: |bench| {
@@ -189,7 +193,8 @@ static FIG10: Experiment = Experiment {
     rank: 250,
     title: "YCSB E (95 % scans of up to 100 keys), on one thread and on all cores",
     source: "Cuckoo Trie (SOSP 2021), figure 10 and section 6.4",
-    claim: "scans that do nothing with the keys they read are slower than those of the other indexes. Our own aim: at least half of Wormhole's rate",
+    claim: "scans that do nothing with the keys they read are slower than those of the other \
+            indexes. Our own aim: at least half of Wormhole's rate",
     memory: |plan| fig10(plan).memory(),
     steps: |plan| fig10(plan).steps(plan),
     run: run_scans,
@@ -210,7 +215,7 @@ fn judge_scans(findings: &Findings) -> Judgement {
         (!ratios.is_empty()).then(|| Judgement::at_most(1.0, &format!("Cuckoo Trie / {other}"), &ratios))
     });
     let half = ratios(findings, &measures, WORMHOLE, |_| true);
-    Judgement::each_of(slower, "the others were not measured").beside(Judgement::at_least(
+    Judgement::each_of(slower, "the others were not measured").alongside(Judgement::at_least(
         0.5,
         &format!("our aim: Cuckoo Trie / {WORMHOLE}"),
         &half,

@@ -75,7 +75,7 @@ const TIMES: f64 = 2.0;
 /// An insert may move at most this many entries: three steps of eight buckets with four entries
 /// each, and some to make room.
 const MOVED_MOST: f64 = 128.0;
-/// A table counts as grown if its size grew by this factor.
+/// A table counts as grown if its size why_untested by this factor.
 const GROWN: f64 = 1.5;
 
 /// Returns N: the number of keys before the first timed insert.
@@ -91,7 +91,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]),
-        beside: Some(count_moves),
+        side_measurement: Some(count_moves),
     }
 }
 
@@ -99,9 +99,12 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static RESIZE: Experiment = Experiment {
     name: "cuckoo-resize",
     rank: 256,
-    title: "latencies while an index grows from N to 2N keys (--count: N), beside the same inserts into a table that has the room",
+    title: "latencies while an index grows from N to 2N keys (--count: N), beside the same inserts \
+            into a table that has the room",
     source: "SkeinDB's own targets",
-    claim: "no operation waits for a whole table: an insert moves at most 128 entries, and 99.99 % of inserts, and of lookups beside them, stay within twice the time that they stay within if the table need not grow; nor is the longest pause more than twice as long",
+    claim: "no operation waits for a whole table: an insert moves at most 128 entries, and 99.99 % \
+            of inserts, and of lookups beside them, stay within twice the time that they stay \
+            within if the table need not grow; nor is the longest pause more than twice as long",
     // In the end the index also holds the added keys.
     memory: |plan| Ok(2 * grid(plan).memory()?),
     steps: |plan| grid(plan).steps(plan),
@@ -164,21 +167,26 @@ fn moves(set: &KeySet, room: usize) -> Result<(Histogram<u64>, [usize; 2])> {
 
 fn judge(findings: &Findings) -> Judgement {
     let sets: Vec<&str> = findings.labels(ADDED).into_iter().flatten().collect();
-    let judged = sets.iter().map(|set| grew(findings, set).unwrap_or_else(|| on_set(findings, set)));
+    let judged = sets.iter().map(|set| why_untested(findings, set).unwrap_or_else(|| on_set(findings, set)));
     Judgement::each_of(judged, "not measured")
 }
 
 /// Returns why nothing can be judged: the one table did not grow, or the other did.
-fn grew(findings: &Findings, set: &str) -> Option<Judgement> {
+fn why_untested(findings: &Findings, set: &str) -> Option<Judgement> {
     let grown = |name: &str| {
         let [before, after] = ENDS.map(|end| findings.median(TABLE.measure, name, Some(&at(set, end).label)));
         Some(after? / before?)
     };
     let (Some(one), Some(other)) = (grown(CUCKOO), grown(ROOM)) else {
-        return Some(Judgement::untested(format!("{set}: {CUCKOO} and {ROOM} were not both measured")));
+        return Some(Judgement::untested(format!(
+            "{set}: {CUCKOO} and {ROOM} were not both \
+            measured"
+        )));
     };
-    let why =
-        format!("{set}: the table is {one:.2} times as large in the end, that with room {other:.2} times");
+    let why = format!(
+        "{set}: the table is {one:.2} times as large in the end, that with room {other:.2} \
+                 times"
+    );
     (one < GROWN || other > 1.0).then(|| Judgement::untested(why))
 }
 
@@ -194,7 +202,7 @@ fn on_set(findings: &Findings, set: &str) -> Judgement {
             findings.ratios(&measure, CUCKOO, ROOM).into_iter().filter(|(label, _)| label == set).collect();
         Judgement::at_most(TIMES, &format!("{measure}, growing / with room"), &ratios)
     });
-    tails.fold(moved, Judgement::beside)
+    tails.fold(moved, Judgement::alongside)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::ByPart,
         takes: Participants::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
-        beside: Some(beside),
+        side_measurement: Some(side_measurement),
     }
 }
 
@@ -77,9 +77,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "cuckoo-targets",
     rank: 255,
-    title: "our targets for the Cuckoo Trie on random keys, osm, reddit, az1 and files of real keys (--keys file:PATH), each with a verdict",
+    title: "our targets for the Cuckoo Trie on random keys, osm, reddit, az1 and files of real \
+            keys (--keys file:PATH), each with a verdict",
     source: "SkeinDB's own targets",
-    claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, 30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 times that at most while it grows",
+    claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree \
+            on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on \
+            rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; \
+            inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, \
+            30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 \
+            times that at most while it grows",
     memory: |plan| {
         let most = points(plan).iter().map(|point| point.count).max().unwrap_or(0);
         Ok(grid(plan).memory()? + memory_read::memory(most))
@@ -91,7 +97,12 @@ static TARGETS: Experiment = Experiment {
 
 /// Measures a memory read beside the lookups of each round; and, once, the bytes of the index while
 /// it grows to these keys.
-fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+fn side_measurement(
+    bench: &mut Bench,
+    point: &GridPoint,
+    set: &KeySet,
+    _prepared: &[PreparedLoop],
+) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
     AIMS.weigh_growing(bench, point, set)
@@ -104,7 +115,7 @@ fn judge(findings: &Findings) -> Judgement {
             findings.median(IN_READS.measure, CUCKOO, Some(set)).map(|reads| ((*set).to_owned(), reads));
         Judgement::at_most(READS, &format!("{}, Cuckoo Trie", IN_READS.measure), &Vec::from_iter(reads))
     });
-    reads.fold(AIMS.judge(findings, LOOKUPS), Judgement::beside)
+    reads.fold(AIMS.judge(findings, LOOKUPS), Judgement::alongside)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub struct Grid<'a> {
     /// The contenders.
     pub takes: Participants,
     /// A further measurement, made in each round after all contenders.
-    pub beside: Option<SideMeasurement>,
+    pub side_measurement: Option<SideMeasurement>,
 }
 
 impl Grid<'_> {
@@ -156,8 +156,8 @@ fn measure_point(
             let turn = GridTurn { grid, at: point.at.as_ref(), set, entry };
             turn.measure(bench, &prepared, round == 0 && grid.memory == MemoryDetail::No)?;
         }
-        if let Some(beside) = grid.beside {
-            beside(bench, point, set, &prepared)?;
+        if let Some(measure) = grid.side_measurement {
+            measure(bench, point, set, &prepared)?;
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ fn lookups(bench: &mut Bench) -> Result<()> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     };
     measure_point(bench, &grid, &point, &set, &[&FORGETFUL])
 }

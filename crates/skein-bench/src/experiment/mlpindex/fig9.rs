@@ -67,9 +67,14 @@ fn grid(plan: &BenchPlan, set: &str) -> Grid<'static> {
 static FIG9: Experiment = Experiment {
     name: "mlpindex-fig9",
     rank: 129,
-    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both loops",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, table 3 and section 4.4",
-    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by prefetching",
+    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both \
+            loops",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, \
+             table 3 and section 4.4",
+    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it \
+            inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds \
+            of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by \
+            prefetching",
     memory: |plan| grid(plan, A).memory(),
     steps: |plan| grid(plan, A).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, A)),
@@ -81,8 +86,12 @@ static FIG10: Experiment = Experiment {
     name: "mlpindex-fig10",
     rank: 130,
     title: "the same on distribution B, whose tries have more nodes",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, table 3 and section 4.4",
-    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by prefetching",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, \
+             table 3 and section 4.4",
+    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it \
+            inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of \
+            std::set. Here: the ratios of table 3, in the paper's loop; and the gain by \
+            prefetching",
     memory: |plan| grid(plan, B).memory(),
     steps: |plan| grid(plan, B).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, B)),
@@ -109,9 +118,14 @@ fn judge(findings: &Findings, half: &Half) -> Judgement {
     });
     let none = format!("beside a hash table, ART and std::set on {}: not measured", half.set);
     Judgement::each_of(table, &none)
-        .beside(judge_overlap(findings, half.set))
-        .beside(judge_ahead(findings, half.set, SERIAL, "with / without prefetching"))
-        .beside(judge_ahead(findings, half.set, LEVELS, "levels that matter / all levels, as in the paper"))
+        .alongside(judge_overlap(findings, half.set))
+        .alongside(judge_ahead(findings, half.set, SERIAL, "with / without prefetching"))
+        .alongside(judge_ahead(
+            findings,
+            half.set,
+            LEVELS,
+            "levels that matter / all levels, as in the paper",
+        ))
 }
 
 /// Judges that an ordered index gains little if it need not wait for answers.

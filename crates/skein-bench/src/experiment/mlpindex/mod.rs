@@ -47,7 +47,7 @@ fn over_sets(
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 

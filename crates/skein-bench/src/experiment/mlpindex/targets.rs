@@ -58,7 +58,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     let takes = Participants::Named(&[MLP, TREE, ART]);
     Grid {
         memory: MemoryDetail::ByPart,
-        beside: Some(beside),
+        side_measurement: Some(side_measurement),
         ..super::over_sets(plan, &KINDS, &LOOPS, takes)
     }
 }
@@ -67,9 +67,14 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "mlpindex-targets",
     rank: 132,
-    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a verdict",
+    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a \
+            verdict",
     source: "SkeinDB's own targets",
-    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
+    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the \
+            dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; \
+            get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups \
+            at least those of congee in both loops; at most 48 bytes for a key with its value (32 \
+            beside the two), at most 72 (56) while it grows",
     // The steps of the growth hold a second copy of the keys.
     memory: |plan| Ok(2 * grid(plan).memory()?),
     steps: |plan| grid(plan).steps(plan),
@@ -78,7 +83,12 @@ static TARGETS: Experiment = Experiment {
 };
 
 /// Measures, once, the bytes of the index while it grows to these keys.
-fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+fn side_measurement(
+    bench: &mut Bench,
+    point: &GridPoint,
+    set: &KeySet,
+    _prepared: &[PreparedLoop],
+) -> Result<()> {
     AIMS.weigh_growing(bench, point, set)
 }
 
@@ -138,7 +148,8 @@ mod tests {
         );
         assert_eq!(
             answer(
-                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
+                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at \
+                 most 56"
             ),
             ClaimAnswer::DoesNotHold
         );

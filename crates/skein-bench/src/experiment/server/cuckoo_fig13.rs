@@ -79,9 +79,14 @@ fn fresh(plan: &BenchPlan) -> usize {
 static FIG13: Experiment = Experiment {
     name: "cuckoo-fig13",
     rank: 253,
-    title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; one worker on one core",
+    title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; \
+            one worker on one core",
     source: "Cuckoo Trie (SOSP 2021), figure 13 and section 6.8",
-    claim: "under Redis' sorted set the Cuckoo Trie is the best of all indexes on A to D but for az, on C as fast as Redis' own hash table, and on E comparable to the best but for az. Here by CPU time of the server: at least as fast as on the other indexes, and within a tenth of the best on E, which is judged on the server's own keys: E on a sorted set walks a tree of its own, whatever the index",
+    claim: "under Redis' sorted set the Cuckoo Trie is the best of all indexes on A to D but for \
+            az, on C as fast as Redis' own hash table, and on E comparable to the best but for az. \
+            Here by CPU time of the server: at least as fast as on the other indexes, and within a \
+            tenth of the best on E, which is judged on the server's own keys: E on a sorted set \
+            walks a tree of its own, whatever the index",
     memory,
     steps: |plan| plan.sets_or(&SETS).len() * (plan.rounds * (WORKLOADS.len() + THROUGH_INDEX.len()) + 2),
     run,

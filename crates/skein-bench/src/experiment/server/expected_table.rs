@@ -84,16 +84,19 @@ impl<'a> ExpectedTable<'a> {
         self
     }
 
-    /// Prepares the table for a client that uses each key on one of `connections` connections only, by
-    /// its number. The keys of one request then belong to one connection, and are far from each
+    /// Prepares the table for a client that uses each key on one of its `connections` only, by the
+    /// key's number. The keys of one request then belong to one connection, and are far from each
     /// other.
     ///
     /// REQUIRES: the number of keys is a multiple of the number of connections.
     #[must_use]
     pub fn on_connections(mut self, connections: usize) -> Self {
-        // A prime, so that no key occurs twice in a request.
+        // A prime, so that no key occurs twice in a request, unless a connection has fewer keys.
         const FAR: usize = 9973;
-        assert!(self.keys.len().is_multiple_of(connections), "keys of all connections alike");
+        assert!(
+            self.keys.len().is_multiple_of(connections),
+            "the number of keys must be a multiple of the connections"
+        );
         self.stride = FAR * connections;
         self
     }

@@ -74,7 +74,8 @@ static NEIGHBOUR: Experiment = Experiment {
     rank: 313,
     title: "Small reads beside a client of the same worker that reads everything again and again",
     source: "this project's aims",
-    claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all columns of a key is at most 3 times that without it",
+    claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all \
+            columns of a key is at most 3 times that without it",
     memory: |plan| {
         Ok(count(plan) as u64 * (32 + 2 * 3 * server_under_test::row_bytes(16, VALUE_BYTES as u64)))
     },

@@ -54,9 +54,11 @@ fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
 static EXPERIMENT: Experiment = Experiment {
     name: "bitbase-redis",
     rank: 269,
-    title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the disk engine, beside Redis with its append-only file",
+    title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the \
+            disk engine, beside Redis with its append-only file",
     source: "Xie (BitBase), section 4.5",
-    claim: "our server over the linked trie on disk answers at least as many SETs and GETs per second as Redis with appendfsync everysec (the paper: comparable)",
+    claim: "our server over the linked trie on disk answers at least as many SETs and GETs per \
+            second as Redis with appendfsync everysec (the paper: comparable)",
     memory: |plan| Ok(3 * keys(plan) as u64 * row_bytes(16, VALUE_BYTES as u64) + (512 << 20)),
     steps: |plan| plan.rounds * pipelines(plan, &DEPTHS).len() * TESTS.len() + 1,
     run,
@@ -83,7 +85,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     for entry in server::all().into_iter().filter(|entry| SERVERS.contains(&entry.name)) {
         let folder = scratch.fresh(entry.name)?;
         if let Some(mut target) = start(bench, entry, &folder)? {
-            target.ask(&client, &bench.plan, "set", (64, FILL * keys(&bench.plan)))?;
+            target.ask(&client, &bench.plan, "set", 64, FILL * keys(&bench.plan))?;
             targets.push(target);
         }
     }
@@ -140,7 +142,7 @@ impl BenchmarkServer {
     ) -> Result<()> {
         let requests = requests(&bench.plan, pipeline);
         let before = self.process.cpu_seconds()?;
-        let per_second = self.ask(client, &bench.plan, test, (pipeline, requests))?;
+        let per_second = self.ask(client, &bench.plan, test, pipeline, requests)?;
         let cpu_seconds = self.process.cpu_seconds()? - before;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let (at, requests) = (AxisPoint::number("pipeline", pipeline as f64), requests as f64);
@@ -150,8 +152,15 @@ impl BenchmarkServer {
 
     /// Returns the requests per second of one of the client's tests, for this pipeline depth and
     /// number of requests.
-    fn ask(&mut self, client: &Path, plan: &BenchPlan, test: &str, how: (usize, usize)) -> Result<f64> {
-        let done = ask(client, self.process.address(), plan, test, how);
+    fn ask(
+        &mut self,
+        client: &Path,
+        plan: &BenchPlan,
+        test: &str,
+        pipeline: usize,
+        requests: usize,
+    ) -> Result<f64> {
+        let done = ask(client, self.process.address(), plan, test, pipeline, requests);
         done.map_err(|error| self.process.explain(error))
     }
 }
@@ -161,7 +170,8 @@ fn ask(
     address: SocketAddr,
     plan: &BenchPlan,
     test: &str,
-    (pipeline, requests): (usize, usize),
+    pipeline: usize,
+    requests: usize,
 ) -> Result<f64> {
     let numbers = [
         ("-p", usize::from(address.port())),

@@ -74,9 +74,12 @@ fn fresh(plan: &BenchPlan) -> usize {
 static MEMBERS: Experiment = Experiment {
     name: "server-sorted-set",
     rank: 312,
-    title: "A sorted set: members added, scores read, ranges of 100 by score and by name; one worker on one core, beside Redis",
+    title: "A sorted set: members added, scores read, ranges of 100 by score and by name; one \
+            worker on one core, beside Redis",
     source: "this project's aims",
-    claim: "beside Redis without a log, ours at buffered adds members 1.5 times as fast and gives ranges 3 times as fast, by CPU time where the client is the limit; no p99 is longer; a member takes at most 0.9 times the memory",
+    claim: "beside Redis without a log, ours at buffered adds members 1.5 times as fast and gives \
+            ranges 3 times as fast, by CPU time where the client is the limit; no p99 is longer; a \
+            member takes at most 0.9 times the memory",
     memory: |plan| {
         let members = (count(plan) + fresh(plan)) as u64;
         Ok(members * (20 + 16 + 16 + 8 + SERVERS * server_under_test::row_bytes(20, VALUE_BYTES as u64)))

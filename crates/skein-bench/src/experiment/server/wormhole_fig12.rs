@@ -44,9 +44,12 @@ fn requests(plan: &BenchPlan) -> usize {
 static FIG12: Experiment = Experiment {
     name: "wormhole-fig12",
     rank: 212,
-    title: "lookups over the network in batches of 800: one worker on one core, for each of our indexes, and other servers",
+    title: "lookups over the network in batches of 800: one worker on one core, for each of our \
+            indexes, and other servers",
     source: "Wormhole (EuroSys 2019), figure 12 and section 4.1",
-    claim: "behind a network Wormhole stays ahead of the other indexes on every key set, with 5 to 20 % fewer lookups than without; where keys have a kilobyte the link is the limit. Here by CPU time of the server, beside our Masstree and our skip list",
+    claim: "behind a network Wormhole stays ahead of the other indexes on every key set, with 5 to \
+            20 % fewer lookups than without; where keys have a kilobyte the link is the limit. \
+            Here by CPU time of the server, beside our Masstree and our skip list",
     memory,
     steps: |plan| plan.sets_or(&SETS).len() * (plan.rounds + 1),
     run,

@@ -53,7 +53,8 @@ static LEVELS_EXPERIMENT: Experiment = Experiment {
     rank: 301,
     title: "puts of one thread at none, buffered and sync, and during a checkpoint",
     source: "this project's aims; during a checkpoint: Masstree (EuroSys 2012), section 5",
-    claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at least 72 % of its rate during a checkpoint",
+    claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at \
+            least 72 % of its rate during a checkpoint",
     memory: |plan| Ok(memory(plan, count(plan)) + (8 * PUT_ROWS) as u64),
     steps: |plan| plan.rounds * LEVELS.len(),
     run,

@@ -35,7 +35,9 @@ static SEC5: Experiment = Experiment {
     rank: 105,
     title: "checkpoint, and recovery from a checkpoint and from logs",
     source: "Masstree (EuroSys 2012), section 5",
-    claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s (151,000 and 230,000 rows per second and core); beside a checkpoint, puts keep 72 % of their rate",
+    claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s \
+            (151,000 and 230,000 rows per second and core); beside a checkpoint, puts keep 72 % of \
+            their rate",
     memory: |plan| Ok(memory(plan, count(plan))),
     steps: |plan| 3 * plan.rounds,
     run,

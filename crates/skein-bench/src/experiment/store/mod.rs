@@ -87,7 +87,8 @@ static STORE: Experiment = Experiment {
     rank: 300,
     title: "load, reads and durable puts of embedded stores",
     source: "this project's aims",
-    claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
+    claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the \
+            median of a durable put is at most 1.3 times the best",
     memory: |plan| Ok(memory(plan, count(plan)) + 8 * gets(plan) as u64),
     steps: |plan| plan.rounds * contenders_count(StoreRole::Rows),
     run,

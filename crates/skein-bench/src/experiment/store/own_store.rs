@@ -14,7 +14,7 @@ use crate::{Error, Result};
 const BETWEEN_LOOKS: usize = 64;
 
 /// Returns an error of our store as one of the bench.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub fn failed(error: skein_store::Error) -> Error {
     Error::Failed(format!("{OURS}: {error}"))
 }

@@ -73,7 +73,7 @@ fn over_sets(
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -99,7 +99,8 @@ static FIG10: Experiment = Experiment {
     rank: 210,
     title: "lookups on the paper's eight key sets",
     source: SOURCE_10,
-    claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and Masstree, on every key set",
+    claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and \
+            Masstree, on every key set",
     memory: |plan| fig10(plan).memory(),
     steps: |plan| fig10(plan).steps(plan),
     run: |bench| grid::run(bench, &fig10(&bench.plan)),
@@ -128,7 +129,8 @@ static FIG11: Experiment = Experiment {
     rank: 211,
     title: "lookups as the optimizations are applied one after the other, and with our additions",
     source: SOURCE_11,
-    claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, direct positions in leaves",
+    claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, \
+            direct positions in leaves",
     memory: |plan| fig11(plan).memory(),
     steps: |plan| fig11(plan).steps(plan),
     run: |bench| grid::run(bench, &fig11(&bench.plan)),
@@ -153,25 +155,24 @@ fn fig13(plan: &BenchPlan) -> Grid<'static> {
 }
 
 #[distributed_slice(EXPERIMENTS)]
-static FIG13: Experiment = Experiment {
-    name: "wormhole-fig13",
-    rank: 213,
-    title: "lookups beside hash tables",
-    source: SOURCE_13,
-    claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all where keys have a kilobyte (K10): here, at least nine tenths",
-    memory: |plan| fig13(plan).memory(),
-    steps: |plan| fig13(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig13(&bench.plan)),
-    judge: |findings| {
-        let of = |sets| ratios(findings, "lookup", CUCKOO_HASH, sets);
-        let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
-        Judgement::from_to((0.31, 0.67), &what, &of(|set| set != KILOBYTES)).beside(Judgement::at_least(
-            CLOSE,
-            &what,
-            &of(|set| set == KILOBYTES),
-        ))
-    },
-};
+static FIG13: Experiment =
+    Experiment {
+        name: "wormhole-fig13",
+        rank: 213,
+        title: "lookups beside hash tables",
+        source: SOURCE_13,
+        claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all \
+                where keys have a kilobyte (K10): here, at least nine tenths",
+        memory: |plan| fig13(plan).memory(),
+        steps: |plan| fig13(plan).steps(plan),
+        run: |bench| grid::run(bench, &fig13(&bench.plan)),
+        judge: |findings| {
+            let of = |sets| ratios(findings, "lookup", CUCKOO_HASH, sets);
+            let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
+            Judgement::from_to((0.31, 0.67), &what, &of(|set| set != KILOBYTES))
+                .alongside(Judgement::at_least(CLOSE, &what, &of(|set| set == KILOBYTES)))
+        },
+    };
 
 /// The lengths of keys, for both kinds.
 const LENGTHS: [usize; 5] = [8, 32, 64, 256, 512];
@@ -189,9 +190,12 @@ fn fig14(plan: &BenchPlan) -> Grid<'static> {
 static FIG14: Experiment = Experiment {
     name: "wormhole-fig14",
     rank: 214,
-    title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone (Klong), by length",
+    title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone \
+            (Klong), by length",
     source: SOURCE_14,
-    claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ everywhere, and 40 % where they have long common prefixes; these cost the hash table little",
+    claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ \
+            everywhere, and 40 % where they have long common prefixes; these cost the hash table \
+            little",
     memory: |plan| fig14(plan).memory(),
     steps: |plan| fig14(plan).steps(plan),
     run: |bench| grid::run(bench, &fig14(&bench.plan)),
@@ -211,11 +215,16 @@ fn judge_prefixes(findings: &Findings) -> Judgement {
     let lost = match (kept(WORMHOLE), kept(CUCKOO_HASH)) {
         (Some(ours), Some(theirs)) => Judgement::of(
             ours <= theirs && theirs >= CLOSE,
-            format!("rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} {theirs:.2}"),
+            format!(
+                "rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} \
+                     {theirs:.2}"
+            ),
         ),
         _ => Judgement::untested(format!("{CUCKOO_HASH} was not measured")),
     };
-    Judgement::at_least(0.78, &what, &short).beside(Judgement::at_least(0.40, &what, &long)).beside(lost)
+    Judgement::at_least(0.78, &what, &short)
+        .alongside(Judgement::at_least(0.40, &what, &long))
+        .alongside(lost)
 }
 
 fn fig15(plan: &BenchPlan) -> Grid<'static> {
@@ -228,7 +237,9 @@ static FIG15: Experiment = Experiment {
     rank: 215,
     title: "inserts into an empty index by one thread",
     source: SOURCE_15,
-    claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones (url) slower than on those. Comparable is, here, within a tenth either way",
+    claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys \
+            (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones \
+            (url) slower than on those. Comparable is, here, within a tenth either way",
     memory: |plan| fig15(plan).memory(),
     steps: |plan| fig15(plan).steps(plan),
     run: |bench| grid::run(bench, &fig15(&bench.plan)),
@@ -243,7 +254,15 @@ fn judge_inserts(findings: &Findings) -> Judgement {
     let most = if comparable.is_empty() {
         Judgement::untested(format!("inserts, Wormhole / {LIST}: not measured"))
     } else {
-        let shown: Vec<_> = comparable.iter().map(|(set, ratio)| format!("{set}: {ratio:.2}")).collect();
+        let shown: Vec<_> = comparable
+            .iter()
+            .map(|(set, ratio)| {
+                format!(
+                    "{set}: \
+            {ratio:.2}"
+                )
+            })
+            .collect();
         let why =
             format!("inserts, Wormhole / {LIST}: {} (from 0.9 to 1.11 on most is claimed)", shown.join(", "));
         Judgement::of(2 * within > comparable.len(), why)
@@ -261,7 +280,7 @@ fn judge_inserts(findings: &Findings) -> Judgement {
         let ratio = rate("url").zip(rate("K3")).map(|(url, short)| (index.to_owned(), url / short));
         Judgement::at_most(1.0, "inserts, url / K3", ratio.as_slice())
     });
-    short.chain(long).fold(most, Judgement::beside)
+    short.chain(long).fold(most, Judgement::alongside)
 }
 
 fn fig17(plan: &BenchPlan) -> Grid<'static> {
@@ -283,7 +302,12 @@ static FIG17: Experiment = Experiment {
             let ratios = findings.ratios(each.measure, WORMHOLE, OURS);
             Judgement::at_least(1.0, &format!("{}, Wormhole / our Masstree", each.measure), &ratios)
         });
-        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("not measured"))
+        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| {
+            Judgement::untested(
+                "not \
+            measured",
+            )
+        })
     },
 };
 
@@ -305,7 +329,7 @@ static FIG18: Experiment = Experiment {
         let tree = findings.ratios("scan of 100", WORMHOLE, TREE);
         let masstree = findings.ratios("scan of 100", WORMHOLE, OURS);
         let tree = Judgement::from_to((1.05, 1.59), &format!("scans, Wormhole / {TREE}"), &tree);
-        tree.beside(Judgement::at_least(1.0, "scans, Wormhole / our Masstree", &masstree))
+        tree.alongside(Judgement::at_least(1.0, "scans, Wormhole / our Masstree", &masstree))
     },
 };
 

@@ -55,7 +55,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::ByPart,
         takes: Participants::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -63,9 +63,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS_OF_WORMHOLE: Experiment = Experiment {
     name: "wormhole-targets",
     rank: 220,
-    title: "our targets for Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), each with a verdict",
+    title: "our targets for Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), \
+            each with a verdict",
     source: "SkeinDB's own targets",
-    claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most 22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant for one thread",
+    claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of \
+            std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times \
+            those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 \
+            and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most \
+            22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant \
+            for one thread",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),

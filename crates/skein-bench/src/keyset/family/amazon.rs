@@ -11,9 +11,9 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT_1: &str = "a model of reviews, item-user-time: item ('B00' and 7 of 0 to 9, A to Z), '-', user \
-                     ('A', one of 1 to 3, and 11 or 12 of 0 to 9, A to Z), '-', the second at which one of \
-                     4,600 days began; Zipf popularity of items and users";
+const ABOUT_1: &str = "a model of reviews, item-user-time: item ('B00' and 7 of 0 to 9, A to Z), \
+                       '-', user ('A', one of 1 to 3, and 11 or 12 of 0 to 9, A to Z), '-', the \
+                       second at which one of 4,600 days began; Zipf popularity of items and users";
 const ABOUT_2: &str = "the same model, user-item-time";
 
 const fn wormhole() -> PaperFigures {

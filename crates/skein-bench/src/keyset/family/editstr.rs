@@ -7,9 +7,9 @@ use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder}
 use crate::Result;
 use crate::keyset::SeededRandom;
 
-const ABOUT: &str = "strings of N characters, each one of M as in randstr; the first is random, each next \
-                     one is the one before with the character at a random place replaced by a random one. \
-                     The set keeps that order, without repeated keys";
+const ABOUT: &str = "strings of N characters, each one of M as in randstr; the first is random, \
+                     each next one is the one before with the character at a random place replaced \
+                     by a random one. The set keeps that order, without repeated keys";
 
 #[distributed_slice(FAMILIES)]
 static EDITSTR: KeyFamily = KeyFamily::new(61, "editstr", ABOUT, |request| Ok(open(request)))

@@ -9,10 +9,10 @@ use linkme::distributed_slice;
 use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::{Error, Result};
 
-const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in hexadecimal: \
-                     hex:PATH), in random order";
-const HEX: &str = "keys of any bytes, written in a file as hexadecimal digits, one key per line, in random \
-                     order";
+const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in \
+                     hexadecimal: hex:PATH), in random order";
+const HEX: &str = "keys of any bytes, written in a file as hexadecimal digits, one key per line, \
+                   in random order";
 
 const EMPTY: &str = "is empty; each line is a key, so take it out (sed -i '/^$/d')";
 
@@ -41,7 +41,8 @@ fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a folder" } else { "not a regular file" };
         return Err(Error::Input(format!(
-            "{} is {what}; name a regular file with one key per line (it is read twice, so a pipe does not work)",
+            "{} is {what}; name a regular file with one key per line (it is read twice, so a pipe \
+             does not work)",
             path.display()
         )));
     }

@@ -11,8 +11,8 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in turn; \
-                     places lie around the centres of towns of Zipf size";
+const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in \
+                     turn; places lie around the centres of towns of Zipf size";
 
 #[distributed_slice(FAMILIES)]
 static OSM: KeyFamily =

@@ -16,8 +16,8 @@ pub const PARAMETERS: &[FamilyParameter] = &[
 /// The paper. It gives no figures of its keys.
 pub const PAPER: &[PaperFigures] = &[PaperFigures::count("BitBase, section 4.1", 1_000_000)];
 
-const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to 9, then \
-                     the other bytes from 0 up";
+const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to \
+                     9, then the other bytes from 0 up";
 
 #[distributed_slice(FAMILIES)]
 static RANDSTR: KeyFamily = KeyFamily::new(62, "randstr", ABOUT, |request| Ok(open(request)))

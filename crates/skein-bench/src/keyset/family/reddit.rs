@@ -11,9 +11,9 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, then digits, a second word, \
-                     both, or nothing, with '_' or '-' between them at times; 3 to 20 of letters, digits, \
-                     '_' and '-'";
+const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, then digits, a \
+                     second word, both, or nothing, with '_' or '-' between them at times; 3 to 20 \
+                     of letters, digits, '_' and '-'";
 
 #[distributed_slice(FAMILIES)]
 static REDDIT: KeyFamily =

@@ -12,13 +12,15 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the sites one \
-                     of four sections, the date, a title of made-up words, '.html' at times";
+const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the \
+                     sites one of four sections, the date, a title of made-up words, '.html' at \
+                     times";
 
 #[distributed_slice(FAMILIES)]
 static URL: KeyFamily =
     KeyFamily::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
-        source: "Wormhole, Table 1 (anchors, which end after the prefix that neighbours share, have about 40 bytes)",
+        source: "Wormhole, Table 1 (anchors, which end after the prefix that neighbours share, \
+                 have about 40 bytes)",
         keys: Some(192_000_000),
         mean_bytes: Some(82.0),
         unique_prefix_bits: None,

@@ -2,7 +2,7 @@
 //! preference for dark or light by CSS alone.
 //!
 //! All text from the results passes through `maud`, which escapes it, and through
-//! [`harmless`](super::text::harmless).
+//! [`sanitized`](super::text::sanitized).
 
 mod chart;
 mod machine;
@@ -15,7 +15,7 @@ use maud::{DOCTYPE, Markup, html};
 use self::chart::Palette;
 use self::machine::Machines;
 use super::figures::answer;
-use super::text::{date, harmless};
+use super::text::{date, sanitized};
 use super::view::{ResultsView, RunView};
 use crate::result::{ClaimAnswer, ResultLine};
 
@@ -54,7 +54,7 @@ pub fn html(lines: &[ResultLine]) -> String {
             }
         }
     };
-    harmless(&markup.into_string())
+    sanitized(&markup.into_string())
 }
 
 /// Returns the anchor of a run, for links.
@@ -80,10 +80,14 @@ fn head(view: &ResultsView<'_>) -> Markup {
         details {
             summary { "How to read this" }
             p {
-                "Contenders take turns for several rounds, so compare the ratios within one chart. A bar or a point is "
-                "the median of the rounds. A thin line with caps spans the rounds from the least to the greatest. The "
-                "spread is the distance between those two as a fraction of the median. Curves show the fraction of the "
-                "operations that took no longer than a time. A contender looks the same on every chart. The figures "
+                "Contenders take turns for several rounds, so compare the ratios within one chart. \
+                 A bar or a point is "
+                "the median of the rounds. A thin line with caps spans the rounds from the least \
+                 to the greatest. The "
+                "spread is the distance between those two as a fraction of the median. Curves show \
+                 the fraction of the "
+                "operations that took no longer than a time. A contender looks the same on every \
+                 chart. The figures "
                 "are below each chart; point at a mark to see its figure."
             }
         }

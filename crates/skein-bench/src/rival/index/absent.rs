@@ -45,17 +45,22 @@ impl RivalOrigin {
             }
             (Self::Crate, _) => "not in this build; build with --features rivals".to_owned(),
             (Self::Compiler, true) => {
-                "there was no C++17 compiler when this was built; install Debian's package g++ and build again"
+                "there was no C++17 compiler when this was built; install Debian's package g++ and \
+                 build again"
                     .to_owned()
             }
             (Self::Compiler, false) => {
-                "not in this build; build with --features rivals and a C++17 compiler (Debian: g++)".to_owned()
+                "not in this build; build with --features rivals and a C++17 compiler (Debian: \
+                 g++)"
+                    .to_owned()
             }
             (Self::Package(package), true) => format!(
-                "not installed when this was built; install Debian's packages g++ and {package} and build again"
+                "not installed when this was built; install Debian's packages g++ and {package} \
+                 and build again"
             ),
             (Self::Package(package), false) => format!(
-                "not in this build; install Debian's packages g++ and {package} and build with --features rivals"
+                "not in this build; install Debian's packages g++ and {package} and build with \
+                 --features rivals"
             ),
         }
     }

@@ -29,7 +29,10 @@ struct BfTreeIndex<const MOST: usize>(BfTree);
 
 impl<const MOST: usize> IndexContender for BfTreeIndex<MOST> {
     const NAME: &'static str = "bf-tree";
-    const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), read_promotion_rate(100), a buffer of 64 bytes per expected key or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say whether a removed key was there, so removes look first";
+    const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), \
+                                 read_promotion_rate(100), a buffer of 64 bytes per expected key \
+                                 or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say \
+                                 whether a removed key was there, so removes look first";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (1, MOST);

@@ -69,7 +69,7 @@ impl<C: CppClass, K: KeyRepr> CppIndex<C, K> {
     }
 
     fn scan_by<F: FnMut(&[u8], u64)>(&self, scan: Option<CppScanFn>, from: &[u8], count: usize, mut each: F) {
-        let scan = scan.expect("the bench does not ask for scans that its CAN denies");
+        let scan = scan.expect("the bench never calls scans that CAN rules out");
         let each: *mut F = &raw mut each;
         // SAFETY: invariants 1 and 2; `visit` is instantiated for the type of `each`, which lives
         // through the call.

@@ -23,7 +23,11 @@ struct DenseHashMap;
 
 impl CppClass for DenseHashMap {
     const NAME: &'static str = "dense-hash-map";
-    const ABOUT: &'static str = "Google's dense_hash_map (sparsehash as installed, -O3), unordered, one thread; numbers under MurmurHash3's final mix where keys have 8 bytes, the two numbers that it reserves kept beside it; otherwise string_views of bytes allocated key by key, under std::hash; its own load factor of 0.5; glibc's malloc";
+    const ABOUT: &'static str = "Google's dense_hash_map (sparsehash as installed, -O3), \
+                                 unordered, one thread; numbers under MurmurHash3's final mix \
+                                 where keys have 8 bytes, the two numbers that it reserves kept \
+                                 beside it; otherwise string_views of bytes allocated key by key, \
+                                 under std::hash; its own load factor of 0.5; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
     fn words() -> &'static CppFunctions {

@@ -27,7 +27,11 @@ unsafe impl ConcurrentCppClass for Libcuckoo {}
 
 impl CppClass for Libcuckoo {
     const NAME: &'static str = "libcuckoo";
-    const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix where keys have 8 bytes, cuckoohash_map<string, uint64_t> under std::hash otherwise, asked by string_view; starts with room for 2^18 keys, as it comes; glibc's malloc";
+    const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; \
+                                 cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix \
+                                 where keys have 8 bytes, cuckoohash_map<string, uint64_t> under \
+                                 std::hash otherwise, asked by string_view; starts with room for \
+                                 2^18 keys, as it comes; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
     fn words() -> &'static CppFunctions {

@@ -18,7 +18,9 @@ struct MasstreeCrate(MassTree15Inline<u64>);
 
 impl IndexContender for MasstreeCrate {
     const NAME: &'static str = "masstree-crate";
-    const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes only (wrong on longer ones, and on shorter ones that end in zero bytes)";
+    const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes \
+                                 only (wrong on longer ones, and on shorter ones that end in zero \
+                                 bytes)";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     /// Its methods panic on longer keys.

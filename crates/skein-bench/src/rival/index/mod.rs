@@ -12,6 +12,8 @@
 //!
 //! The timed loops are compiled for each contender ([`crate::workload::run`]). All other code uses
 //! it through [`DynIndex`].
+//!
+//! Order of reading: this file, `dyn_index.rs`, `btree.rs` as an example, then `ours/mod.rs`.
 
 mod absent;
 #[cfg(feature = "rivals")]

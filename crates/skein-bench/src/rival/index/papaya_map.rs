@@ -18,7 +18,9 @@ struct Papaya<K: KeyRepr>(HashMap<K::Owned, u64, DefaultHashBuilder>);
 
 impl<K: KeyRepr> IndexContender for Papaya<K> {
     const NAME: &'static str = "papaya";
-    const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a guard for many operations";
+    const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, \
+                                 HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a \
+                                 guard for many operations";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;

@@ -26,7 +26,11 @@ struct SccTree<K: KeyRepr>(TreeIndex<K::Owned, u64>);
 
 impl<K: KeyRepr> IndexContender for SccTree<K> {
     const NAME: &'static str = "scc-treeindex";
-    const ABOUT: &'static str = "scc 3.8, TreeIndex<u64, u64> where keys have 8 bytes, TreeIndex<Box<[u8]>, u64> otherwise; upsert_sync, peek; no scans downward (now and then wrong after removals), nor from starts that are no keys (below the least key they take time quadratic in the number of keys)";
+    const ABOUT: &'static str = "scc 3.8, TreeIndex<u64, u64> where keys have 8 bytes, \
+                                 TreeIndex<Box<[u8]>, u64> otherwise; upsert_sync, peek; no scans \
+                                 downward (now and then wrong after removals), nor from starts \
+                                 that are no keys (below the least key they take time quadratic in \
+                                 the number of keys)";
     const CAN: IndexAbilities = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = Guard;

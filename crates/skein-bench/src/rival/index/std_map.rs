@@ -25,7 +25,9 @@ struct StdMap;
 
 impl CppClass for StdMap {
     const NAME: &'static str = "std-map";
-    const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> otherwise, asked by string_view; glibc's malloc";
+    const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, \
+                                 uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> \
+                                 otherwise, asked by string_view; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities {
         scan: true,
         scan_back: true,

@@ -16,7 +16,9 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "bf-tree",
-    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, rounded down to a power of two, or twice the data, rounded up; it is not read back after it is closed, so it takes no part in durable sets",
+    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache \
+            that is asked for, rounded down to a power of two, or twice the data, rounded up; it \
+            is not read back after it is closed, so it takes no part in durable sets",
     rank: 30,
     part: StoreRole::Pages,
     durable: false,

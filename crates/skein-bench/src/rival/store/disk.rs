@@ -77,7 +77,8 @@ pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
 #[distributed_slice(STORES)]
 static LINKED: RegisteredStore = RegisteredStore {
     name: TRIES[0].name,
-    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked for, or twice the data",
+    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that \
+            is asked for, or twice the data",
     rank: 1,
     part: StoreRole::Pages,
     durable: true,

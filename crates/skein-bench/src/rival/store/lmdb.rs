@@ -15,7 +15,8 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "lmdb",
-    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags; its cache is the system's",
+    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with \
+            default flags; its cache is the system's",
     rank: 10,
     part: StoreRole::Both,
     durable: true,

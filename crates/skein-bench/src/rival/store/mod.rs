@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Operations take a microsecond or more, so the dynamic call for each does not show in the
-//! figures.
+//! figures. Read this file first, then `rows.rs` and `redb.rs` as an example.
 
 #[cfg(feature = "rivals")]
 mod bf_tree;
@@ -70,10 +70,7 @@ impl StoreSetup<'_> {
 }
 
 /// An embedded store under test. Every error is the store's own message.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "every method may fail as its store does, and nothing more can be said"
-)]
+#[expect(clippy::missing_errors_doc, reason = "every method fails as its store does")]
 pub trait StoreContender {
     /// Puts rows; all or nothing.
     fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()>;
@@ -165,10 +162,12 @@ pub fn absent(part: StoreRole) -> Vec<(&'static str, String)> {
     let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
     let why = |name: &str| match name {
         "rocksdb" if cfg!(feature = "rivals") => {
-            "not installed when this was built; install Debian's package librocksdb-dev and build again"
+            "not installed when this was built; install Debian's package librocksdb-dev and build \
+             again"
         }
         "rocksdb" => {
-            "not in this build; install Debian's package librocksdb-dev and build with --features rivals"
+            "not in this build; install Debian's package librocksdb-dev and build with --features \
+             rivals"
         }
         _ => "not in this build; build with --features rivals",
     };

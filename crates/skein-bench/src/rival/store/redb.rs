@@ -14,7 +14,8 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "redb",
-    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at Immediate; the cache that is asked for, or twice the data",
+    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at \
+            Immediate; the cache that is asked for, or twice the data",
     rank: 20,
     part: StoreRole::Both,
     durable: true,

@@ -24,7 +24,10 @@ const WRITES_LEAST: usize = 8 << 20;
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "rocksdb",
-    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, or half of the cache that is asked for and the rest for writes, 8 MiB at least; a thread per core; without a log or with the log unforced, durable puts with sync",
+    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice \
+            the data, or half of the cache that is asked for and the rest for writes, 8 MiB at \
+            least; a thread per core; without a log or with the log unforced, durable puts with \
+            sync",
     rank: 40,
     part: StoreRole::Both,
     durable: true,

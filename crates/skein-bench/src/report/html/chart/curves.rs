@@ -9,7 +9,7 @@ use super::legend::legend;
 use super::palette::Palette;
 use super::scale::AxisScale;
 use super::{axis_title, svg};
-use crate::report::figures::{number, tame};
+use crate::report::figures::{clamped, number};
 use crate::report::view::{MeasureView, point_name};
 use crate::result::{AxisPoint, ResultCell};
 
@@ -65,7 +65,7 @@ fn heading(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> String {
 /// Returns a cell's valid quantiles, rising.
 fn quantiles(cell: &ResultCell) -> Vec<(f64, f64)> {
     let of = |&(quantile, time): &(f64, f64)| {
-        ((0.0..=1.0).contains(&quantile) && time.is_finite()).then(|| (quantile, tame(time)))
+        ((0.0..=1.0).contains(&quantile) && time.is_finite()).then(|| (quantile, clamped(time)))
     };
     let mut all: Vec<_> = cell.quantiles.iter().filter_map(of).collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -8,7 +8,7 @@ use super::palette::{Palette, SeriesLook};
 use super::scale::AxisScale;
 use super::{axis_title, compact, svg, tip};
 use crate::probe::size;
-use crate::report::figures::{Figures, number, tame};
+use crate::report::figures::{Figures, clamped, number};
 use crate::report::view::MeasureView;
 use crate::result::{Better, ProbeSummary};
 
@@ -23,7 +23,7 @@ const HEIGHT: f64 = 210.0;
 /// Draws the chart of a measure whose points are numbers.
 pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let values: Vec<f64> =
-        measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(tame).collect();
+        measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(clamped).collect();
     let labels = measure.points.iter().zip(&values).map(|(point, &value)| {
         let label = point.map_or(String::new(), |at| at.label.clone());
         // A long plain number tells no more than its first digits.
@@ -111,7 +111,7 @@ pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
         .map(|&(bytes, ns)| {
             #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
             let place = bytes as f64;
-            (place, tame(ns), size(bytes))
+            (place, clamped(ns), size(bytes))
         })
         .collect();
     reads.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -12,6 +12,8 @@
 //! has neither grouped bars, nor whiskers, nor logarithms; wrappers of scripts need scripts. A
 //! drawing is as narrow as a phone, so that its text is readable there; on wide screens charts
 //! stand side by side.
+//!
+//! Order of reading: `scale.rs`, `axis.rs`, `lines.rs`; then the others.
 
 mod axis;
 mod bars;
