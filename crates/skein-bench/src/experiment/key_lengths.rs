@@ -57,8 +57,9 @@ pub fn takes_keys(entry: &RegisteredIndex, set: &KeySet) -> Result<(), String> {
     }
     let bounds = in_words(entry.key_bytes);
     Err(format!(
-        "accepts keys of {bounds} only, but those of {} have {} to {} bytes",
-        set.name, set.shortest, set.longest
+        "accepts keys of {bounds} only, but those of {} have {}",
+        set.name,
+        in_words((set.shortest, set.longest))
     ))
 }
 
@@ -183,10 +184,7 @@ pub mod tests {
         let mut set = set(6);
         // Six keys of 9 bytes, and six empty keys.
         set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
-        let note = leave_out_few(&mut set, &[&long, &short]).expect(
-            "the first one's six are left \
-            out",
-        );
+        let note = leave_out_few(&mut set, &[&long, &short]).expect("the six of the first are left out");
         assert_eq!(
             note,
             "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that \

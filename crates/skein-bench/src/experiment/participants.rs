@@ -45,7 +45,7 @@ impl Participants {
     pub fn without(self, entry: &RegisteredIndex) -> Option<&'static str> {
         match self {
             Self::Ordered if !entry.can.scan => Some("has no order"),
-            Self::ForThreads if !entry.threads => Some("takes one thread only"),
+            Self::ForThreads if !entry.threads => Some("supports one thread only"),
             _ => None,
         }
     }

@@ -89,12 +89,7 @@ mod tests {
     fn a_set_too_large_is_rejected_with_the_size_that_fits() {
         let named = ParsedKeySet::parse("K10", 1, 1).expect("a good name");
         assert!(refuse_beyond(1000, 1000, &named, 10).is_ok());
-        let error = refuse_beyond(1 << 30, 4 << 30, &named, 4_000_000)
-            .expect_err(
-                "too \
-            much",
-            )
-            .to_string();
+        let error = refuse_beyond(1 << 30, 4 << 30, &named, 4_000_000).expect_err("too much").to_string();
         assert!(error.contains("4096 MiB") && error.contains("1000000 keys would fit"), "{error}");
         let error = make("Kshort(65535)", 4_000_000_000, 0, 1).expect_err("too much").to_string();
         assert!(error.contains("keys would fit"), "{error}");

@@ -54,7 +54,7 @@ pub struct RunRecord {
     pub title: String,
     /// The paper, and the figure or table in it.
     pub source: String,
-    /// What the paper claims, in our words.
+    /// The paper's claim, in our words.
     pub claim: String,
     /// The time of the start, in seconds since 1970.
     pub started_unix_s: u64,

@@ -160,10 +160,7 @@ mod tests {
     fn a_process_with_threads_is_not_copied() {
         let (stay, stays) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || stays.recv());
-        let refused = in_processes(2, 1, |_| (), |(), _| [0.0]).expect_err(
-            "there are two threads \
-            at least",
-        );
+        let refused = in_processes(2, 1, |_| (), |(), _| [0.0]).expect_err("there are two threads at least");
         drop(stay);
         assert!(other.join().expect("it does not panic").is_err());
         let why = refused.to_string();

@@ -5,7 +5,7 @@ use crate::keyset::{PackedKeys, mix};
 /// A warm-up runs one in this many operations of a script.
 const WARM_UP_ONE_IN: usize = 20;
 
-/// What an operation does.
+/// The kinds of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OpKind {
@@ -37,7 +37,7 @@ impl OpKind {
 /// One operation.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptOp {
-    /// What it does.
+    /// Its kind.
     pub kind: OpKind,
     /// The number of keys that a scan reads.
     pub count: u16,

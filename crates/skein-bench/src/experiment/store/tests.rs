@@ -80,5 +80,5 @@ fn a_store_that_loses_rows_ends_the_run() {
     own_store::check(&store, &rows, "load").expect("all rows are there");
     store.remove(&rows.key(5)).expect("removed");
     let error = own_store::check(&store, &rows, "load").expect_err("a row is gone").to_string();
-    assert!(error.contains("skein gave") && error.contains("'load'"), "{error}");
+    assert!(error.contains("skein returned") && error.contains("'load'"), "{error}");
 }

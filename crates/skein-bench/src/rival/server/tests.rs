@@ -56,10 +56,7 @@ fn wrong_bytes_far_into_a_reply_are_found() {
 fn every_request_on_every_connection_is_answered() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
-    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 7).expect(
-        "it \
-        listens",
-    );
+    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
     for pipeline in [1, 16, 64] {
         client.begin("PING", pipeline);
         (0..1000).try_for_each(|n| client.ask(n % 7, DialectRequest::Ping)).expect("right replies");
@@ -67,10 +64,7 @@ fn every_request_on_every_connection_is_answered() {
     }
     assert!(server.cpu_seconds().expect("known") > 0.0);
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PANG\r\n");
-    client.ask(0, DialectRequest::Ping).and_then(|()| client.finish()).expect_err(
-        "the reply is \
-        wrong",
-    );
+    client.ask(0, DialectRequest::Ping).and_then(|()| client.finish()).expect_err("the reply is wrong");
 }
 
 /// Returns a request and its reply as text.
@@ -214,12 +208,7 @@ fn a_failed_start_shows_the_servers_output() {
     let address = free_address().expect("a free port");
     let start = ServerLaunch { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
     let program = (entry.program)().expect("every system has a shell");
-    let error = ServerProcess::start(&entry, &program, &start)
-        .expect_err(
-            "it ends at \
-        once",
-        )
-        .to_string();
+    let error = ServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
     for part in ["broken ended at its start", "3", "no memory"] {
         assert!(error.contains(part), "{error}");
     }
@@ -234,10 +223,7 @@ fn a_failed_start_shows_the_servers_output() {
 fn latencies_are_those_of_pipelines() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
-    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 3).expect(
-        "it \
-        listens",
-    );
+    let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 3).expect("it listens");
     client.begin("PING", 2);
     (0..300).try_for_each(|n| client.ask(n % 3, DialectRequest::Ping)).expect("right replies");
     client.finish().expect("right replies");

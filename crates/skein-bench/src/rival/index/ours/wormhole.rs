@@ -1,4 +1,4 @@
-//! Wormhole, the steps of its figure 11, and variants without what we add to the paper's design.
+//! Wormhole, the steps of its figure 11, and variants without our additions to the paper's design.
 
 use std::sync::Arc;
 
