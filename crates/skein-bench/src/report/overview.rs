@@ -87,29 +87,52 @@ struct RateRatio {
     ratio: f64,
 }
 
+/// A row with its bars.
+struct RowBars<'p> {
+    row: &'p OverviewRow,
+    bars: Vec<RateRatio>,
+}
+
+/// A panel with its rows.
+struct PanelRows<'p> {
+    panel: &'p OverviewPanel,
+    rows: Vec<RowBars<'p>>,
+}
+
+impl RowBars<'_> {
+    /// Returns the height, with the gap below.
+    fn height(&self) -> u32 {
+        self.bars.len() as u32 * BAR + GAP
+    }
+}
+
+impl PanelRows<'_> {
+    /// Returns the height, with the heading.
+    fn height(&self) -> u32 {
+        HEADING + self.rows.iter().map(RowBars::height).sum::<u32>()
+    }
+}
+
 /// Returns the chart as a standalone SVG, or `None` if the results have neither a run of `server`
 /// nor one of `store`.
 pub fn overview(lines: &[ResultLine], dark: bool) -> Option<String> {
     let view = ResultsView::of(lines);
-    let panels: Vec<(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)> = PANELS
+    let panels: Vec<PanelRows<'_>> = PANELS
         .iter()
         .filter_map(|panel| {
             let run = view.runs.iter().rev().find(|run| run.run.experiment == panel.experiment)?;
             let rows: Vec<_> = panel.rows.iter().filter_map(|row| bars_of(panel, row, run)).collect();
-            (!rows.is_empty()).then_some((panel, rows))
+            (!rows.is_empty()).then_some(PanelRows { panel, rows })
         })
         .collect();
-    let greatest = panels.iter().flat_map(|panel| &panel.1).flat_map(|row| &row.1).map(|bar| bar.ratio);
+    let bars = panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
+    let greatest = bars.map(|bar| bar.ratio);
     let greatest = greatest.fold(1.0, f64::max);
     (!panels.is_empty()).then(|| draw(&panels, greatest, if dark { &DARK } else { &LIGHT }))
 }
 
 /// Returns the bars of a row, or `None` if no rival was measured.
-fn bars_of<'p>(
-    panel: &OverviewPanel,
-    row: &'p OverviewRow,
-    run: &RunView<'_>,
-) -> Option<(&'p OverviewRow, Vec<RateRatio>)> {
+fn bars_of<'p>(panel: &OverviewPanel, row: &'p OverviewRow, run: &RunView<'_>) -> Option<RowBars<'p>> {
     let measure = run.measures.iter().find(|measure| measure.name == row.measure)?;
     let ours = median(measure, OURS, row.point)?;
     let bars: Vec<RateRatio> = panel
@@ -121,7 +144,7 @@ fn bars_of<'p>(
             ratio.is_finite().then_some(RateRatio { rival, ratio })
         })
         .collect();
-    (!bars.is_empty()).then_some((row, bars))
+    (!bars.is_empty()).then_some(RowBars { row, bars })
 }
 
 fn median(measure: &MeasureView<'_>, contender: &str, point: Option<&str>) -> Option<f64> {
@@ -129,47 +152,39 @@ fn median(measure: &MeasureView<'_>, contender: &str, point: Option<&str>) -> Op
     Some(Figures::of(measure.cell(contender, *at)?)?.summary.median)
 }
 
-fn draw(
-    panels: &[(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)],
-    greatest: f64,
-    colours: &OverviewColours,
-) -> String {
-    let height_of = |rows: &[(&OverviewRow, Vec<RateRatio>)]| {
-        let bars: usize = rows.iter().map(|row| row.1.len()).sum();
-        HEADING + rows.len() as u32 * GAP + bars as u32 * BAR
-    };
-    let height = GAP + panels.iter().map(|panel| height_of(&panel.1)).sum::<u32>();
+fn draw(panels: &[PanelRows<'_>], greatest: f64, colours: &OverviewColours) -> String {
+    let height = GAP + panels.iter().map(PanelRows::height).sum::<u32>();
     let scale = f64::from(WIDTH - LEFT - RIGHT) / greatest;
-    let mut top = GAP;
+    let tops = panels.iter().scan(GAP, |next, panel| {
+        let top = *next;
+        *next += panel.height();
+        Some(top)
+    });
     let drawn = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
             font-family="system-ui, sans-serif" font-size="14" {
-            title { "How many times the rate of each rival SkeinDB has" }
+            title { "SkeinDB's rate as a multiple of each rival's" }
             rect width=(WIDTH) height=(height) fill=(colours.page) {}
-            @for (panel, rows) in panels {
-                (panel_at(panel, rows, top, scale, colours))
-                @let _ = { top += height_of(rows); };
-            }
+            @for (panel, top) in panels.iter().zip(tops) { (panel_at(panel, top, scale, colours)) }
         }
     };
     drawn.into_string()
 }
 
-fn panel_at(
-    panel: &OverviewPanel,
-    rows: &[(&OverviewRow, Vec<RateRatio>)],
-    top: u32,
-    scale: f64,
-    colours: &OverviewColours,
-) -> Markup {
-    let mut y = top + HEADING;
+fn panel_at(shown: &PanelRows<'_>, top: u32, scale: f64, colours: &OverviewColours) -> Markup {
+    let PanelRows { panel, rows } = shown;
+    let (first, end) = (top + HEADING, top + shown.height());
     let one = format!("{:.1}", f64::from(LEFT) + scale);
-    let first = y;
+    let tops = rows.iter().scan(first, |next, row| {
+        let top = *next;
+        *next += row.height();
+        Some(top)
+    });
     html! {
         text x="8" y=(top + 22) font-weight="600" fill=(colours.letters) { (panel.heading) }
-        @for (row, bars) in rows {
-            text x="8" y=(y + 14) fill=(colours.letters) { (row.label) }
-            @for bar in bars {
+        @for (RowBars { row, bars }, top) in rows.iter().zip(tops) {
+            text x="8" y=(top + 14) fill=(colours.letters) { (row.label) }
+            @for (bar, y) in bars.iter().zip((top..).step_by(BAR as usize)) {
                 text x=(LEFT - 8) y=(y + 14) text-anchor="end" font-size="11" fill=(colours.quiet) {
                     (panel.rivals[bar.rival].1)
                 }
@@ -177,11 +192,9 @@ fn panel_at(
                     fill=(colours.bars[bar.rival]) {}
                 text x=(format!("{:.1}", f64::from(LEFT) + bar.ratio * scale + 6.0)) y=(y + 14)
                     fill=(colours.letters) { (format!("{:.1}×", bar.ratio)) }
-                @let _ = { y += BAR; };
             }
-            @let _ = { y += GAP; };
         }
-        (line_at_one(&one, first, y - GAP, colours))
+        (line_at_one(&one, first, end - GAP, colours))
     }
 }
 

@@ -75,7 +75,7 @@ const TIMES: f64 = 2.0;
 /// An insert may move at most this many entries: three steps of eight buckets with four entries
 /// each, and some to make room.
 const MOVED_MOST: f64 = 128.0;
-/// A table counts as grown if its size why_untested by this factor.
+/// A table counts as grown if its size has grown by this factor.
 const GROWN: f64 = 1.5;
 
 /// Returns N: the number of keys before the first timed insert.

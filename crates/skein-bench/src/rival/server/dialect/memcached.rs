@@ -16,7 +16,7 @@ impl Dialect for MemcachedDialect {
             DialectRequest::Get(key, value) => get(key, value, out, expected),
             DialectRequest::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
             DialectRequest::Add(key, value) | DialectRequest::Set(key, value) => {
-                set(key, value, out, expected)
+                set(key, value, out, expected);
             }
             DialectRequest::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
             DialectRequest::Ping
