@@ -2,7 +2,7 @@
 //! preference for dark or light by CSS alone.
 //!
 //! All text from the results passes through `maud`, which escapes it, and through
-//! [`sanitized`](super::text::sanitized).
+//! [`sanitized`].
 
 mod chart;
 mod machine;
