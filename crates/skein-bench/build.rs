@@ -1,7 +1,8 @@
-//! Finds rivals that the system has as libraries of C and C++, and compiles what calls those in C++.
+//! Finds rivals that are installed as C and C++ libraries, and compiles the code that calls the C++
+//! ones.
 //!
-//! What is there becomes a `cfg`; what is not, the program names as left out, with the package that has it. Without the feature
-//! `rivals` nothing is looked for.
+//! Each library found sets a `cfg`. The program reports the others as left out, with the package
+//! that has them. Without the feature `rivals` the script searches for nothing.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -16,13 +17,15 @@ mod rivals {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
-    /// Where packages put headers: one that is installed later is found by the next build.
+    /// The folders of packaged headers. If one of them changes, the script runs again, so the next
+    /// build finds a library installed later.
     const HEADERS: [&str; 2] = ["/usr/include", "/usr/local/include"];
 
-    /// The classes in C++, and what calls them.
+    /// The folder of the C++ classes and their wrappers.
     const CPP: &str = "src/rival/index/cpp";
 
-    /// A class in C++: its file without the ending, the `cfg` that says it is there, and the header that it needs.
+    /// The C++ classes: file name without extension, the `cfg` that tells its presence, and the
+    /// header it needs.
     const CLASSES: [(&str, &str, &str); 3] = [
         ("std_map", "have_cpp", "map"),
         ("dense_hash_map", "have_dense_hash_map", "sparsehash/dense_hash_map"),
@@ -53,7 +56,7 @@ mod rivals {
         }
     }
 
-    /// Compiles a class as fast as C++ gets it: like a distribution's packages, with -O3.
+    /// Compiles a class with -O3, as distributions compile their packages.
     fn compile(file: &str) {
         cc::Build::new()
             .cpp(true)
@@ -64,7 +67,8 @@ mod rivals {
             .compile(&format!("skein_{file}"));
     }
 
-    /// Whether a program compiles and links, with the compiler that the variable names or else this one.
+    /// Returns whether a program compiles and links, with the compiler that the variable names or
+    /// else `compiler`.
     fn builds(variable: &str, compiler: &str, arguments: &[&str], program: &str) -> bool {
         let compiler = std::env::var(variable).unwrap_or_else(|_| compiler.to_owned());
         let Ok(folder) = std::env::var("OUT_DIR") else { return false };

@@ -1,24 +1,27 @@
-//! A global allocator that counts live bytes while it is asked to.
+//! A global allocator that counts live bytes on request.
 //!
-//! Counting costs an atomic addition for each call, so it is off during timed loops and on during the memory pass, which
-//! builds each structure once more only to weigh it. While it is off it costs a load and a branch.
+//! Counting costs one atomic addition per call. So it is off during timed loops and on during the
+//! memory pass, which builds each structure once more only to measure its size. While counting is
+//! off, a call costs one load and one branch.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use mimalloc::MiMalloc;
 
-/// `mimalloc`, with a counter.
+/// `mimalloc` with a counter of live bytes.
 #[derive(Debug)]
 pub struct LiveByteAllocator;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
-/// Runs `build` and returns what it made with the bytes that it allocated and did not free, the allocators' rounding
-/// included: those of the global allocator, if it is [`Counting`], and those of C's `malloc`, for contenders in C and C++.
+/// Runs `build` and returns its result, together with the bytes that it allocated and did not free.
 ///
-/// REQUIRES: nothing else allocates meanwhile; what other threads do is counted too.
+/// The bytes include the rounding of the allocators. They are the sum of the global allocator's, if
+/// it is [`LiveByteAllocator`], and of C's `malloc`, for contenders in C and C++.
+///
+/// REQUIRES: no other thread allocates during the call. Its allocations would be counted too.
 pub fn weigh<T>(build: impl FnOnce() -> T) -> (T, isize) {
     let before = LIVE.load(Ordering::Relaxed) + c_bytes();
     ON.store(true, Ordering::Relaxed);
@@ -27,9 +30,9 @@ pub fn weigh<T>(build: impl FnOnce() -> T) -> (T, isize) {
     (made, LIVE.load(Ordering::Relaxed) + c_bytes() - before)
 }
 
-/// Live bytes of C's allocator, in its arenas and mapped by themselves.
+/// Returns the live bytes of C's allocator, in its arenas and in blocks that it mapped directly.
 fn c_bytes() -> isize {
-    // SAFETY: takes nothing and returns a structure of numbers.
+    // SAFETY: the function takes no argument and returns a structure of numbers.
     let info = unsafe { libc::mallinfo2() };
     (info.uordblks + info.hblkhd).cast_signed()
 }
@@ -42,11 +45,12 @@ fn count(block: *mut u8, sign: isize) {
     }
 }
 
-// SAFETY: everything is passed on to mimalloc; counting touches no block.
+// SAFETY: every call is forwarded to mimalloc; counting reads and writes no block.
 unsafe impl GlobalAlloc for LiveByteAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is passed on, here and below.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is mimalloc's too; the same
+        // below.
         let block = unsafe { MiMalloc.alloc(layout) };
         count(block, 1);
         block

@@ -1,52 +1,53 @@
-//! What can go wrong with a measurement.
+//! The errors of a measurement.
 
 use std::io;
 use std::path::Path;
 
-/// An error of the bench. Every text names the value, the limit and the way out, where there are such.
+/// An error of the bench. Every text names the value, the limit and the way out, if there are such.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was asked for makes no sense: an unknown name, a size beyond memory, a file that is none of ours.
+    /// The request makes no sense: an unknown name, a size beyond memory, a file in another format.
     #[error("{0}")]
     Input(String),
-    /// A contender, or the system, failed.
+    /// A contender or the system failed.
     #[error("{0}")]
     Failed(String),
-    /// A contender gave wrong answers, so its figures mean nothing.
+    /// A contender returned wrong answers, so its figures mean nothing.
     #[error(
-        "{contender} gave {wrong} wrong answers in '{measure}'; its figures are worth nothing, so the run ends"
+        "{contender} returned {wrong} wrong answers in '{measure}'; the run stops, because its \
+         figures mean nothing"
     )]
     Wrong {
-        /// Who.
+        /// The contender's name.
         contender: String,
-        /// In which loop.
+        /// The loop's measure.
         measure: String,
-        /// How many.
+        /// The number of wrong answers.
         wrong: usize,
     },
-    /// A server answered with other bytes than it must.
+    /// A server sent a reply with wrong bytes.
     #[error(
-        "{contender} gave a wrong reply in '{measure}': \"{got}\" where \"{expected}\" was due; its figures are worth nothing, so the \
-         run ends"
+        "{contender} sent a wrong reply in '{measure}': \"{got}\" instead of \"{expected}\"; the \
+         run stops, because its figures mean nothing"
     )]
     WrongReply {
-        /// Who.
+        /// The server's name.
         contender: String,
-        /// In which loop.
+        /// The loop's measure.
         measure: String,
-        /// The bytes that came, as far as they matter.
+        /// The bytes received, from shortly before the first wrong one.
         got: String,
-        /// The bytes that were due.
+        /// The bytes that should have been received.
         expected: String,
     },
 }
 
-/// A result of the bench.
+/// The result type of the bench.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A failure to do something with a file.
-    #[expect(clippy::needless_pass_by_value, reason = "whoever has an error gives it away")]
+    /// Returns the error for a failed operation on a file.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass ownership of the error")]
     pub fn io(doing: &str, path: &Path, error: io::Error) -> Self {
         Self::Failed(format!("cannot {doing} {}: {error}", path.display()))
     }

@@ -1,16 +1,19 @@
-//! Measures SkeinDB against its rivals, and re-runs the figures of the papers that it is built from.
+//! Measures SkeinDB against its rivals, and repeats the figures of the papers that SkeinDB is built
+//! from.
 //!
 //! ```text
 //!   keyset    which keys          ─┐
-//!   workload  what is asked        ├─►  experiment   a figure or a table: what it compares, and what is claimed
-//!   rival     who is asked        ─┘        │
-//!   machine, probe   where                  ▼
-//!                               result  lines of JSON  ──►  report   tables, charts, comparisons
+//!   workload  which operations     ├─►  experiment   a figure or a table of a paper, and its claim
+//!   rival     the contenders      ─┘        │
+//!   machine, probe   the hardware           ▼
+//!                              result  lines of JSON  ──►  report   tables, charts, comparisons
 //! ```
 //!
-//! A figure is a ratio within one run: contenders take turns for several rounds, and the median and the spread are reported.
-//! Every answer is checked, and a wrong one ends the run. `docs/benchmarks/` says what each part does and how to repeat what is recorded
-//! there.
+//! Every figure is a ratio within one run: the contenders take turns for several rounds, and the
+//! report shows the median and the spread. Every answer is checked. A wrong answer ends the run.
+//!
+//! `docs/benchmarks/` documents every field and how to repeat the recorded figures. Design:
+//! `docs/design/bench.md`.
 
 pub mod counting;
 mod error;

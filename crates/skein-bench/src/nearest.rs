@@ -1,11 +1,12 @@
-//! What somebody may have meant who wrote a name that is not there.
+//! Suggestions for a misspelt name.
 
-/// From this likeness on, of 0 to 1, a name is worth a question.
+/// The least Jaro similarity (0 to 1) at which a name is suggested.
 const ALIKE: f64 = 0.7;
-/// Names in a list of those that are most alike.
+/// The number of names in a list of suggestions.
 const NEAREST: usize = 5;
 
-/// A question to be put behind an error, with the known name that is most like this one; empty if none is.
+/// Returns a question to append to an error, with the known name most similar to `name`. Returns an
+/// empty text if no known name is similar enough.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     let likeness = |known: &&str| strsim::jaro(name, known);
     let best =
@@ -16,7 +17,7 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The names that are most like one that is unknown, the most alike first.
+/// Returns the known names that are most similar to `name`, the most similar first.
 pub fn nearest(name: &str, known: &[&str]) -> String {
     let mut by_likeness: Vec<(f64, &str)> =
         known.iter().map(|known| (strsim::jaro(name, known), *known)).collect();

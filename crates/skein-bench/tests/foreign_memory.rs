@@ -1,6 +1,7 @@
-//! What contenders in C++ allocate is weighed as what Rust allocates is.
+//! The bench counts the allocations of contenders in C++ in the same way as those in Rust.
 //!
-//! A test program of its own with one test: weighing counts what all threads do.
+//! A separate test program with one test, because the counter includes the allocations of all
+//! threads.
 #![cfg(feature = "rivals")]
 #![expect(clippy::cast_precision_loss, reason = "some millions of bytes")]
 
@@ -22,8 +23,9 @@ fn memory_of_cpp_is_counted_in_small_and_large_blocks() {
         index.fill(&set.keys, 0, 1, LoopClock::Wall);
         index
     };
-    // Bytes per key. A node of the map is 48 bytes, in a block of 64. The tables are single blocks, which the system maps: two
-    // places of 16 bytes for each key at least, four at most; buckets of four keys with what they need to be found, half full or more.
+    // Bytes per key. A node of the map has 48 bytes, in a block of 64. The tables are single
+    // blocks, which the system maps. Google's has two to four slots of 16 bytes per key.
+    // libcuckoo's has buckets of four keys with their metadata, at least half full.
     let known = [("std-map", 64.0..65.0), ("dense-hash-map", 32.0..64.5), ("libcuckoo", 17.0..64.0)];
     for (name, wanted) in known {
         let takes = |entry: &&index::RegisteredIndex| entry.name == name && entry.key_bytes == (8, 8);

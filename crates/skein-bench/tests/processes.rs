@@ -1,6 +1,7 @@
-//! Independent processes begin each phase together, keep a state each, and are gone when they should be.
+//! Independent processes start each phase together, keep a state each, and end when they should.
 //!
-//! A program of its own and not one of the harness, which has threads: a process with threads is not copied.
+//! A separate program without the test harness, because the harness has threads, and a process with
+//! threads must not fork.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ fn phases_begin_together_and_states_stay() {
         |number| vec![number as u32],
         |state, _| {
             let began = LoopClock::Wall.now();
-            // The later ones are slower.
+            // Later children are slower.
             std::thread::sleep(Duration::from_millis(40 * u64::from(state[0])));
             state.push(state.len() as u32);
             let seconds = |at: Duration| at.as_secs_f64();
@@ -66,11 +67,11 @@ fn one_that_panics_ends_the_call() {
     };
     let refused = in_processes(PROCESSES, 1, |number| number, work).expect_err("one panics");
     let _ = std::panic::take_hook();
-    assert!(refused.to_string().contains("ended before it had its figures"), "{refused}");
+    assert!(refused.to_string().contains("ended before it sent its figures"), "{refused}");
     assert_no_children();
 }
 
-/// Not even one that still sleeps for a minute.
+/// Checks that no child is left, not even one that still sleeps for a minute.
 fn assert_no_children() {
     let child = rustix::process::waitpid(None, WaitOptions::NOHANG);
     assert_eq!(child.err(), Some(rustix::io::Errno::CHILD));

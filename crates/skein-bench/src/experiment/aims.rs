@@ -1,5 +1,5 @@
-//! What this project wants of an index of its own, on kinds of key sets: rates beside others' or its own, and bytes per key; a verdict for
-//! each aim and key set.
+//! This project's aims for its own indexes, by kind of key set: rates relative to other contenders
+//! or measures, and bytes per key. Each aim has a verdict on each key set.
 
 use super::Bench;
 use super::findings::{Findings, Judgement};
@@ -10,7 +10,7 @@ use crate::Result;
 use crate::keyset::KeySet;
 use crate::rival::index;
 
-/// A rate beside another's, or another of the same index, by kind of key set.
+/// The aim for a rate relative to another rate, by kind of key set.
 #[derive(Debug)]
 pub struct Rate<const KINDS: usize> {
     measure: &'static str,
@@ -18,7 +18,8 @@ pub struct Rate<const KINDS: usize> {
     least: [Option<f64>; KINDS],
 }
 
-/// The rate of a measure is at least so many times that of another measure or contender, by kind of key set.
+/// Returns the aim that the rate of `measure` is at least `least` times that of another measure or
+/// contender, by kind of key set.
 pub const fn rate<const KINDS: usize>(
     measure: &'static str,
     beside: (&'static str, &'static str),
@@ -27,32 +28,33 @@ pub const fn rate<const KINDS: usize>(
     Rate { measure, beside, least }
 }
 
-/// What is wanted of one index.
+/// The aims for one index.
 #[derive(Debug)]
 pub struct Aims<const KINDS: usize> {
-    /// Its name in reports.
+    /// The index's name in reports.
     pub index: &'static str,
-    /// Its name in words.
+    /// The index's name in sentences.
     pub words: &'static str,
-    /// How the names of key sets begin, by kind.
+    /// The prefixes of key set names, by kind.
     pub kinds: [&'static str; KINDS],
-    /// Rates.
+    /// The aims for rates.
     pub rates: &'static [Rate<KINDS>],
-    /// Bytes per key beside keys and values at most.
+    /// The greatest bytes per key, without keys and values, by kind.
     pub bytes: [Option<f64>; KINDS],
-    /// The part of these whose share is printed, if there is one.
+    /// The part of these bytes whose share the verdict shows.
     pub part: Option<&'static str>,
-    /// While it grows to twice its size, it has so many times these bytes at most; none if that is not judged.
+    /// While the index grows to twice its size, its bytes may be this many times `bytes`. `None`:
+    /// not judged.
     pub growing: Option<f64>,
 }
 
 impl<const KINDS: usize> Aims<KINDS> {
-    /// The kind of a key set; none of what nothing is wanted.
+    /// Returns the kind of a key set; `None` if there is no aim for it.
     pub fn kind(&self, set: &str) -> Option<usize> {
         self.kinds.iter().position(|kind| set.starts_with(kind))
     }
 
-    /// A verdict for each aim and key set; key sets are those of a measure.
+    /// Judges each aim on each key set of the measure.
     pub fn judge(&self, findings: &Findings, measure: &str) -> Judgement {
         let sets: Vec<&str> = findings.labels(measure).into_iter().flatten().collect();
         let judged = sets.iter().filter_map(|set| Some((set, self.kind(set)?))).flat_map(|(set, kind)| {
@@ -63,13 +65,17 @@ impl<const KINDS: usize> Aims<KINDS> {
             let growing = growing.map(|(most, times)| self.judge_growing(findings, set, times * most));
             rates.chain(bytes).chain(growing)
         });
-        Judgement::each_of(judged, &format!("aims are for key sets called {}", self.kinds.join(", ")))
+        Judgement::each_of(
+            judged,
+            &format!("there are aims only for key sets named {}", self.kinds.join(", ")),
+        )
     }
 
-    /// Weighs, once at a point, the most that the index holds while it grows to these keys; nothing if the user does not want it.
+    /// Measures, once at a point, the most bytes that the index takes while it grows to these keys.
+    /// Does nothing if the user left the index out.
     ///
     /// # Errors
-    /// If the figure is none.
+    /// If the figure is not finite.
     pub fn weigh_growing(&self, bench: &mut Bench, point: &GridPoint, set: &KeySet) -> Result<()> {
         let label = point.at.as_ref().map(|at| &*at.label);
         let weighed = bench.findings.cell(MOST.measure, self.index, label).is_some();
@@ -98,7 +104,7 @@ impl<const KINDS: usize> Aims<KINDS> {
         Judgement::at_least(least, &format!("{}, {} / {words}", rate.measure, self.words), &ratios)
     }
 
-    /// What it takes beside keys and values, with the share of one part, if there is one.
+    /// Judges the bytes beyond keys and values, and shows the share of one part.
     fn judge_bytes(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
         let words = self.words;
         let Some(bytes) = findings.median(BESIDE, self.index, Some(set)) else {
@@ -109,7 +115,10 @@ impl<const KINDS: usize> Aims<KINDS> {
             Some(format!(", {part:.2} of them the {name}"))
         };
         let part = self.part.and_then(share).unwrap_or_default();
-        let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is claimed)");
+        let why = format!(
+            "{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is \
+                           claimed)"
+        );
         Judgement::of(bytes <= most, why)
     }
 }

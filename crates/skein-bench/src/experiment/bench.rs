@@ -1,4 +1,5 @@
-//! Running an experiment: what it is given, and what becomes of what it finds.
+//! The runner of an experiment: provides the plan, collects the figures, and writes the result
+//! lines.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,12 +14,12 @@ use crate::result::{
 use crate::rival::index;
 use crate::{Error, Result};
 
-/// What an experiment works with.
+/// The context that an experiment runs in.
 #[derive(Debug)]
 pub struct Bench {
-    /// What was asked for.
+    /// The user's request.
     pub plan: BenchPlan,
-    /// What was found.
+    /// The figures and notes so far.
     pub findings: Findings,
     /// Parameters for the report: size, counts, key sets.
     pub setting: BTreeMap<String, String>,
@@ -26,12 +27,12 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A step of the progress bar begins.
+    /// Begins a step of the progress bar.
     pub fn step(&self, what: &str) {
         self.progress.step(what);
     }
 
-    /// Notes a parameter.
+    /// Records a parameter for the report.
     pub fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         self.setting.insert(name.to_owned(), value.to_string());
     }
@@ -39,7 +40,7 @@ impl Bench {
     /// Adds one round's figure.
     ///
     /// # Errors
-    /// If the figure is none: a loop that took no time, say.
+    /// If the figure is not finite, for instance because a loop took no time.
     pub fn add(
         &mut self,
         place: MeasureSpec<'_>,
@@ -48,23 +49,26 @@ impl Bench {
         figure: f64,
     ) -> Result<()> {
         if !figure.is_finite() {
-            return Err(Error::Failed(format!("{contender}, {}: the figure is {figure}", place.measure)));
+            return Err(Error::Failed(format!(
+                "{contender}, {}: the figure is {figure}, which is not a finite number",
+                place.measure
+            )));
         }
         self.findings.add(place, contender, at, figure);
         Ok(())
     }
 
-    /// A folder of this run's own, on the disk that was asked for.
+    /// Creates a folder for this run, on the disk that the user chose.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn scratch(&mut self) -> Result<Scratch> {
         let scratch = Scratch::new(&self.plan.folder)?;
         self.set("folder", scratch.path().display());
         Ok(scratch)
     }
 
-    /// Sets a cell's curve of latencies: pairs of quantile and figure.
+    /// Sets the latency curve of a cell: pairs of a quantile and its figure.
     pub fn curve(&mut self, measure: &str, contender: &str, at: Option<&AxisPoint>, curve: Vec<(f64, f64)>) {
         let cell =
             self.findings.cells.iter_mut().find(|cell| {
@@ -75,7 +79,8 @@ impl Bench {
         }
     }
 
-    /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent.
+    /// Returns those of the contenders concerned that the user wants and that `takes` admits. Notes
+    /// the others as absent, with the reason.
     pub fn contenders(
         &mut self,
         concerned: impl Iterator<Item = &'static index::RegisteredIndex>,
@@ -94,7 +99,7 @@ impl Bench {
         index::keep_most_specialised(&mut taken);
         self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
         if taken.iter().any(|entry| entry.rival()) {
-            self.note_who_is_not_here();
+            self.note_absent_rivals();
         }
         for entry in &taken {
             self.findings.contender(entry.name, entry.about);
@@ -102,8 +107,8 @@ impl Bench {
         taken
     }
 
-    /// Notes the rivals that are wanted and that this build has not.
-    fn note_who_is_not_here(&mut self) {
+    /// Notes the rivals that the user wants but this build does not have.
+    fn note_absent_rivals(&mut self) {
         for (name, why) in index::absent() {
             if self.plan.wants(name) {
                 self.findings.absent(name, why);
@@ -112,11 +117,11 @@ impl Bench {
     }
 }
 
-/// Runs an experiment and writes what it finds.
+/// Runs an experiment and writes its results.
 ///
 /// # Errors
-/// If it needs more memory than there is, if a contender gives a wrong answer, or if the system refuses something. What was found
-/// before is written even so.
+/// If the experiment needs more memory than is free, if a contender gives a wrong answer, or if a
+/// system call fails. Figures found before the error are still written.
 pub fn run(
     experiment: &Experiment,
     plan: &BenchPlan,
@@ -171,7 +176,7 @@ pub fn run(
     done.map(|()| run)
 }
 
-/// Refuses what would not fit in memory.
+/// Returns an error if the experiment would not fit in memory.
 fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     let needed = (experiment.memory)(plan)?;
     let Ok(available) = crate::machine::free_memory() else { return Ok(()) };
@@ -181,19 +186,20 @@ fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "shown rounded")]
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
-        "it needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",
+        "the experiment needs about {:.1} GiB of memory at this size, but {:.1} GiB are available; \
+         {}",
         gib(needed),
         gib(available),
-        what_fits(experiment, plan, available)
+        greatest_count_that_fits(experiment, plan, available)
     )))
 }
 
-/// The count that would fit, in words.
-fn what_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> String {
+/// Returns advice with the greatest count that would fit.
+fn greatest_count_that_fits(experiment: &Experiment, plan: &BenchPlan, available: u64) -> String {
     let fits = |count: usize| {
         let smaller = BenchPlan { count: Some(count), ..plan.clone() };
         (experiment.memory)(&smaller).is_ok_and(|needed| needed <= available)
     };
     let count = (10..36).rev().map(|power| 1 << power).find(|&count| fits(count));
-    count.map_or("nothing smaller fits either".to_owned(), |count| format!("--count {count} would fit"))
+    count.map_or("no smaller --count fits either".to_owned(), |count| format!("--count {count} would fit"))
 }

@@ -1,4 +1,4 @@
-//! What a run has found so far, and what is asked of it to judge a claim.
+//! The figures that a run has found so far, and the judgement of a claim by them.
 
 use crate::result::{AbsentContender, AxisPoint, Better, ClaimAnswer, ContenderRecord, ResultCell, Summary};
 
@@ -7,40 +7,40 @@ use crate::result::{AbsentContender, AxisPoint, Better, ClaimAnswer, ContenderRe
 pub struct Findings {
     /// The run's name.
     pub run: String,
-    /// Everything measured, in the order in which it first came.
+    /// All cells, in the order of their first figure.
     pub cells: Vec<ResultCell>,
-    /// What a reader has to know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// Who was measured.
+    /// The contenders that were measured.
     pub contenders: Vec<ContenderRecord>,
-    /// Who was not.
+    /// The contenders that were not measured.
     pub absent: Vec<AbsentContender>,
 }
 
-/// Whether a claim holds, and the figures that say so.
+/// Whether a claim holds, with the figures that prove it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The answer.
     pub answer: ClaimAnswer,
     /// The figures.
     pub why: String,
-    /// What else is judged, each with an answer of its own.
+    /// Further claims, each with an answer of its own.
     pub further: Vec<Judgement>,
 }
 
-/// A figure's place.
+/// A measure: its name, its unit and its direction.
 #[derive(Debug, Clone, Copy)]
 pub struct MeasureSpec<'a> {
-    /// What was measured.
+    /// The name.
     pub measure: &'a str,
-    /// In what unit.
+    /// The unit of the figures.
     pub unit: &'a str,
-    /// Which way is better.
+    /// The direction in which figures are better.
     pub better: Better,
 }
 
 impl Findings {
-    /// Adds one round's figure.
+    /// Adds one round's figure to its cell, and returns the cell.
     pub fn add(
         &mut self,
         place: MeasureSpec<'_>,
@@ -69,28 +69,28 @@ impl Findings {
         cell
     }
 
-    /// Adds a note, once.
+    /// Adds a note, unless it is already there.
     pub fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
 
-    /// Notes who is measured, once.
+    /// Records a contender as measured, unless it is already recorded.
     pub fn contender(&mut self, name: &str, about: &str) {
         if self.contenders.iter().all(|known| known.name != name || known.about != about) {
             self.contenders.push(ContenderRecord { name: name.to_owned(), about: about.to_owned() });
         }
     }
 
-    /// Notes who is not measured, once.
+    /// Records a contender as not measured, unless it is already recorded.
     pub fn absent(&mut self, name: &str, why: String) {
         if self.absent.iter().all(|known| known.name != name) {
             self.absent.push(AbsentContender { name: name.to_owned(), why });
         }
     }
 
-    /// The cell of a contender at a point.
+    /// Returns the cell of a contender at a point.
     pub fn cell(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<&ResultCell> {
         self.cells.iter().find(|cell| {
             cell.measure == measure
@@ -99,17 +99,17 @@ impl Findings {
         })
     }
 
-    /// Its summary.
+    /// Returns the summary of a cell.
     pub fn summary(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<Summary> {
         self.cell(measure, contender, label).map(ResultCell::summary)
     }
 
-    /// Its median.
+    /// Returns the median of a cell.
     pub fn median(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<f64> {
         self.summary(measure, contender, label).map(|summary| summary.median)
     }
 
-    /// The labels of a measure's points, in order.
+    /// Returns the labels of a measure's points, in order.
     pub fn labels(&self, measure: &str) -> Vec<Option<&str>> {
         let mut labels = Vec::new();
         for cell in self.cells.iter().filter(|cell| cell.measure == measure) {
@@ -121,7 +121,8 @@ impl Findings {
         labels
     }
 
-    /// How many times the rate of `other` a contender has, at each point where both were measured: label and ratio.
+    /// Returns the contender's rate as a multiple of `other`'s, at each point where both were
+    /// measured: pairs of a label and a ratio.
     pub fn ratios(&self, measure: &str, contender: &str, other: &str) -> Vec<(String, f64)> {
         let at = |label: Option<&str>| {
             let ratio = self.median(measure, contender, label)? / self.median(measure, other, label)?;
@@ -130,8 +131,8 @@ impl Findings {
         self.labels(measure).into_iter().filter_map(at).collect()
     }
 
-    /// How many times the rate of the best of `others` a contender has, at each point where it and one of
-    /// them were measured: label and ratio.
+    /// Returns the contender's rate as a multiple of the best of `others`, at each point where the
+    /// contender and one of them were measured: pairs of a label and a ratio.
     pub fn ratios_to_best(&self, measure: &str, contender: &str, others: &[&str]) -> Vec<(String, f64)> {
         let at = |label: Option<&str>| {
             let rates = others.iter().filter_map(|other| self.median(measure, other, label));
@@ -143,7 +144,8 @@ impl Findings {
 }
 
 impl Findings {
-    /// Which part of its rate at a measure's first point a contender has at the last.
+    /// Returns the contender's rate at the measure's last point as a fraction of its rate at the
+    /// first.
     pub fn kept(&self, measure: &str, contender: &str) -> Option<f64> {
         let labels = self.labels(measure);
         let (first, last) = (*labels.first()?, *labels.last()?);
@@ -156,29 +158,29 @@ impl Judgement {
         Self { answer, why, further: Vec::new() }
     }
 
-    /// The claim cannot be tested, because of this.
+    /// Returns the judgement that the claim cannot be tested, for this reason.
     pub fn untested(why: impl Into<String>) -> Self {
         Self::with(ClaimAnswer::CannotBeTested, why.into())
     }
 
-    /// Whether it holds, and why.
+    /// Returns the judgement that the claim holds or does not hold, for this reason.
     pub fn of(holds: bool, why: impl Into<String>) -> Self {
         Self::with(if holds { ClaimAnswer::Holds } else { ClaimAnswer::DoesNotHold }, why.into())
     }
 
-    /// Judges both bounds of a claim, each with an answer of its own: every ratio is at least `least`,
-    /// and every ratio is at most `most`. Untested if there is none.
+    /// Judges both bounds of a claim, each with an answer of its own: every ratio must be at least
+    /// `least` and at most `most`. Untested if there is no ratio.
     pub fn from_to((least, most): (f64, f64), what: &str, ratios: &[(String, f64)]) -> Self {
         let lower = Self::at_least(least, what, ratios);
-        if ratios.is_empty() { lower } else { lower.beside(Self::at_most(most, what, ratios)) }
+        if ratios.is_empty() { lower } else { lower.alongside(Self::at_most(most, what, ratios)) }
     }
 
-    /// Whether every ratio is at least `least`; untested if there is none.
+    /// Judges whether every ratio is at least `least`. Untested if there is no ratio.
     pub fn at_least(least: f64, what: &str, ratios: &[(String, f64)]) -> Self {
         Self::of_all(|ratio| ratio >= least, ("at least", least), what, ratios)
     }
 
-    /// Whether every ratio is at most `most`; untested if there is none.
+    /// Judges whether every ratio is at most `most`. Untested if there is no ratio.
     pub fn at_most(most: f64, what: &str, ratios: &[(String, f64)]) -> Self {
         Self::of_all(|ratio| ratio <= most, ("at most", most), what, ratios)
     }
@@ -192,18 +194,28 @@ impl Judgement {
         if ratios.is_empty() {
             return Self::untested(format!("{what}: not measured"));
         }
-        let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+        let figures: Vec<_> = ratios
+            .iter()
+            .map(|(label, ratio)| {
+                format!(
+                    "{label}: \
+            {ratio:.2}"
+                )
+            })
+            .collect();
         let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
         let limit = (limit * 100.0).round() / 100.0;
         Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", figures.join(", ")))
     }
 
-    /// All of them, each with an answer of its own; untested, for this reason, if there is none.
+    /// Combines the judgements so that each keeps its own answer. Untested, for the given reason,
+    /// if there is no judgement.
     pub fn each_of(judged: impl IntoIterator<Item = Self>, why: &str) -> Self {
-        judged.into_iter().reduce(Self::beside).unwrap_or_else(|| Self::untested(why))
+        judged.into_iter().reduce(Self::alongside).unwrap_or_else(|| Self::untested(why))
     }
 
-    /// Both together: what is untested counts less than what does not hold.
+    /// Returns one judgement on both. "Does not hold" outweighs "cannot be tested", which outweighs
+    /// "holds".
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let rank = |answer| match answer {
@@ -216,14 +228,14 @@ impl Judgement {
         Self { answer, why: format!("{}; {}", self.why, other.why), further: self.further }
     }
 
-    /// Both, each with an answer of its own.
+    /// Combines both so that each keeps its own answer.
     #[must_use]
-    pub fn beside(mut self, other: Self) -> Self {
+    pub fn alongside(mut self, other: Self) -> Self {
         self.further.push(other);
         self
     }
 
-    /// All that have an answer of their own.
+    /// Returns all judgements that have an answer of their own.
     pub fn each(self) -> Vec<Self> {
         let Self { answer, why, further } = self;
         let mut all = vec![Self::with(answer, why)];
@@ -279,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_the_last_points_part_of_the_first() {
+    fn kept_is_the_ratio_of_the_last_point_to_the_first() {
         let mut findings = Findings::default();
         for (keys, rate) in [(1.0, 8.0), (4.0, 5.0), (16.0, 2.0)] {
             findings.add(RATE, "a", Some(&AxisPoint::number("keys", keys)), rate);
@@ -290,9 +302,9 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_keeps_its_answer() {
+    fn further_judgements_keep_their_answers() {
         let (p, q, r) = (Judgement::of(true, "p"), Judgement::of(false, "q"), Judgement::of(true, "r"));
-        let all = p.and(r.clone().beside(q.clone())).beside(r.clone()).each();
+        let all = p.and(r.clone().alongside(q.clone())).alongside(r.clone()).each();
         assert_eq!(all, [Judgement::of(true, "p; r"), q.clone(), r.clone()]);
         assert_eq!(Judgement::each_of([q.clone(), r.clone()], "none").each(), [q, r]);
         assert_eq!(Judgement::each_of([], "none"), Judgement::untested("none"));

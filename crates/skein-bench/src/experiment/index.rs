@@ -1,4 +1,4 @@
-//! Experiments on indexes that no one paper has: what users ask first.
+//! Experiments on indexes that are from no single paper: the first questions of users.
 
 use linkme::distributed_slice;
 
@@ -24,7 +24,7 @@ fn steps_over_sets(plan: &BenchPlan) -> usize {
     plan.sets_or(&SETS).len() * plan.rounds * Participants::All.count()
 }
 
-/// Who is at least as fast as ours, by measure and point.
+/// Judges whether ours is at least `least` times as fast as a rival, by measure and point.
 fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str) -> Judgement {
     let judged = measures.iter().map(|measure| {
         Judgement::at_least(
@@ -52,7 +52,7 @@ fn lookups_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::Whole,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -62,7 +62,8 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
     rank: 0,
     title: "inserts, lookups one by one and in batches, latency and memory of all indexes",
     source: "SkeinDB's own targets",
-    claim: "Masstree inserts and looks up at least 1.3 times as fast as the crate masstree, and 3 times as fast as crossbeam-skiplist",
+    claim: "Masstree inserts and looks up at least 1.3 times as fast as the crate masstree, and 3 \
+            times as fast as crossbeam-skiplist",
     memory: |plan| grid::memory(&lookups_grid(plan).points, LOOKUPS.len(), operations(plan)),
     steps: steps_over_sets,
     run: |bench| grid::run(bench, &lookups_grid(&bench.plan)),
@@ -77,7 +78,7 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
     },
 };
 
-/// Scans a hundredth of the keys that lookups ask for, since each reads a hundred.
+/// The loops scan a hundredth of the keys that lookups ask for, since each scan reads a hundred.
 const SCANS: [GridLoop; 8] = [
     scans("scan of 10", false, |asked, count, seed, share| {
         scan::scans(asked, count / 10, 10, false, seed, share)
@@ -111,7 +112,7 @@ fn scans_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Ordered,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -151,7 +152,7 @@ fn ycsb_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -195,7 +196,7 @@ fn mixes_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -224,7 +225,7 @@ fn growth_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::Whole,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -234,7 +235,8 @@ static GROWTH: Experiment = Experiment {
     rank: 4,
     title: "inserts, dependent and batched lookups, and memory, as the number of keys grows",
     source: "SkeinDB's own targets",
-    claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the smallest and the greatest size",
+    claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the \
+            smallest and the greatest size",
     memory: |plan| grid::memory(&growth_points(plan), 2, operations(plan)),
     steps: |plan| growth_points(plan).len() * plan.rounds * Participants::All.count(),
     run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
@@ -244,7 +246,8 @@ static GROWTH: Experiment = Experiment {
             (Some(ours), Some(theirs)) => Judgement::of(
                 ours > theirs,
                 format!(
-                    "of the rate at the smallest size is left at the greatest: ours {ours:.2}, btreemap {theirs:.2}"
+                    "rate at the greatest size / at the smallest: ours {ours:.2}, btreemap \
+                         {theirs:.2}"
                 ),
             ),
             _ => Judgement::untested("not measured"),

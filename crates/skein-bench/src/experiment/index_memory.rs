@@ -1,4 +1,5 @@
-//! Live bytes of an index: usable sizes of all live blocks, the allocator's rounding included, and its own arenas' live bytes.
+//! Measures the live bytes of an index: the usable sizes of all live blocks, rounding included,
+//! plus the live bytes of the index's own arenas.
 
 use super::Bench;
 use super::findings::MeasureSpec;
@@ -9,29 +10,29 @@ use crate::rival::index::{DynIndex, RegisteredIndex};
 use crate::sys::LoopClock;
 use crate::{Error, Result};
 
-/// The measures of a filled index.
+/// The measure of bytes per key without keys and values.
 pub const BESIDE: &str = "memory beside keys and values";
-/// What each part of it holds.
+/// The measure of bytes per key of each part.
 pub const PARTS: &str = "memory by part";
-/// With keys and values.
+/// The measure of all bytes per key, keys and values included.
 pub const IN_ALL: &str = "memory in all";
 
-/// Bytes per key, of which fewer are better.
+/// Returns a measure in bytes per key; fewer are better.
 pub const fn per_key(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "B/key", better: Better::Less }
 }
 
-/// An index that is weighed while it is filled.
+/// An index whose bytes are counted while it is filled.
 pub struct IndexScales {
     index: Box<dyn DynIndex>,
     keys: usize,
     payload: usize,
-    /// What the counted allocators gave it.
+    /// The live bytes that it has from the counted allocators.
     allocated: isize,
 }
 
 impl IndexScales {
-    /// An empty one, made for so many keys.
+    /// Creates an empty index, made for this many keys.
     pub fn new(entry: &RegisteredIndex, expected: usize) -> Self {
         let (index, allocated) = weigh(|| (entry.make)(expected));
         Self { index, keys: 0, payload: 0, allocated }
@@ -46,26 +47,27 @@ impl IndexScales {
         self.payload += keys.byte_len() + size_of::<u64>() * keys.len();
     }
 
-    /// All live bytes.
+    /// Returns all live bytes.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn bytes(&self) -> f64 {
         let own: usize = self.index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         (self.allocated + own.cast_signed()) as f64
     }
 
-    /// Live bytes per key.
+    /// Returns the live bytes per key.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    pub fn in_all(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.bytes() / self.keys as f64
     }
 
-    /// Live bytes per key without those of keys and values.
+    /// Returns the live bytes per key, without those of keys and values.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    pub fn beside(&self) -> f64 {
+    pub fn overhead(&self) -> f64 {
         (self.bytes() - self.payload as f64) / self.keys as f64
     }
 
-    /// Bytes per key of each part, for an index that says what it holds; its parts add up to all.
+    /// Returns the bytes per key of each part; the parts add up to the whole. Returns nothing if
+    /// the index does not report its parts.
     ///
     /// # Errors
     /// If the index finds itself damaged.
@@ -81,10 +83,10 @@ impl IndexScales {
     }
 }
 
-/// Weighs a contender filled with the keys; what it holds is in the findings then, and given back.
+/// Fills a contender with the keys, records its size in the findings, and returns it.
 ///
 /// # Errors
-/// If a figure is none.
+/// If there are no keys, or if a figure is not finite.
 pub fn weigh_index(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
@@ -92,19 +94,23 @@ pub fn weigh_index(
     entry: &RegisteredIndex,
 ) -> Result<IndexScales> {
     if keys.is_empty() {
-        return Err(Error::Input("without keys there is nothing to weigh".to_owned()));
+        return Err(Error::Input(
+            "the key set is empty, so there is no index to \
+                                 measure"
+                .to_owned(),
+        ));
     }
     let mut scales = IndexScales::new(entry, keys.len());
     scales.fill(keys);
-    bench.add(per_key(BESIDE), entry.name, at, scales.beside())?;
-    bench.add(per_key(IN_ALL), entry.name, at, scales.in_all())?;
+    bench.add(per_key(BESIDE), entry.name, at, scales.overhead())?;
+    bench.add(per_key(IN_ALL), entry.name, at, scales.total())?;
     Ok(scales)
 }
 
-/// Notes what each part of a weighed index holds, of those that tell: per key, on the keys of this set.
+/// Records the bytes per key of each part of an index, if the index reports its parts.
 ///
 /// # Errors
-/// If the index finds itself damaged, or a figure is none.
+/// If the index finds itself damaged, or if a figure is not finite.
 pub fn weigh_parts(
     bench: &mut Bench,
     set: &str,
@@ -117,15 +123,15 @@ pub fn weigh_parts(
     Ok(())
 }
 
-/// Where a part stands.
+/// Returns the axis point of a part on a key set.
 pub fn part_of(set: &str, part: &str) -> AxisPoint {
     AxisPoint::name("part", &format!("{set}: {part}"))
 }
 
-/// Notes how many bytes an index has.
+/// Records the size of an index.
 ///
 /// # Errors
-/// If the figure is none.
+/// If the figure is not finite.
 pub fn footprint(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
@@ -143,7 +149,8 @@ mod tests {
     use crate::keyset;
     use crate::rival::index;
 
-    // The bytes of the allocators are those of all tests that run meanwhile; what is summed up of them is not.
+    // Tests run in parallel and share the counted allocators, so the totals mean nothing here. The
+    // sum of the parts still does.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     fn the_parts_of_our_indexes_add_up() {
@@ -155,9 +162,9 @@ mod tests {
             let parts = scales.parts().expect("a sound index");
             assert!(parts.len() > 1, "{} does not say what it holds", entry.name);
             let sum: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
-            assert!((sum - scales.in_all()).abs() < 1e-6, "{}: {parts:?}", entry.name);
+            assert!((sum - scales.total()).abs() < 1e-6, "{}: {parts:?}", entry.name);
             let payload = (set.keys.byte_len() + 8 * set.keys.len()) as f64 / set.keys.len() as f64;
-            assert!((scales.in_all() - scales.beside() - payload).abs() < 1e-6, "{}", entry.name);
+            assert!((scales.total() - scales.overhead() - payload).abs() < 1e-6, "{}", entry.name);
         }
     }
 }

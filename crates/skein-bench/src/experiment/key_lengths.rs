@@ -1,20 +1,22 @@
-//! Which keys the contenders of a point take.
+//! Selects the keys of a point by the lengths that its contenders accept.
 //!
-//! Contenders have limits on the length of keys. Where only a few keys are beyond a contender's limits, those are left out for all,
-//! so that it can take part and all still see the same keys; otherwise the contender is absent. Either is said in the report.
+//! Contenders limit the length of keys. If only a few keys are beyond a contender's limits, those
+//! keys are left out for all contenders: so that contender can take part, and all see the same
+//! keys. If more keys are beyond the limits, the contender is absent. The report says either.
 
 use std::collections::BTreeMap;
 
 use crate::keyset::KeySet;
 use crate::rival::index::RegisteredIndex;
 
-/// What may be left out of a set: one key in so many.
+/// At most one key in this many may be left out of a set.
 const ONE_IN: usize = 100;
 
 /// The least and the greatest length of a key.
 type LengthLimits = (usize, usize);
 
-/// Leaves out keys that some of the wanted contenders do not take, as long as those are few; returns a note on it.
+/// Removes keys that some of the wanted contenders reject, as long as those keys are few. Returns a
+/// note if it removed any.
 pub fn leave_out_few(set: &mut KeySet, wanted: &[&RegisteredIndex]) -> Option<String> {
     let lengths = KeyLengthCounts::of(set);
     let mut limits = (0, usize::MAX);
@@ -35,8 +37,8 @@ pub fn leave_out_few(set: &mut KeySet, wanted: &[&RegisteredIndex]) -> Option<St
     }
     set.leave_out(limits.0, limits.1);
     Some(format!(
-        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that are {}; so {} can take part, and \
-         all see the same {} keys",
+        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that \
+         are {}; so {} can take part, and all see the same {} keys",
         lengths.keys,
         set.name,
         beyond_in_words(limits),
@@ -45,19 +47,23 @@ pub fn leave_out_few(set: &mut KeySet, wanted: &[&RegisteredIndex]) -> Option<St
     ))
 }
 
-/// Whether a contender takes the set's keys; if not, why.
+/// Checks whether a contender accepts all keys of the set.
+///
+/// # Errors
+/// Returns the reason if it does not.
 pub fn takes_keys(entry: &RegisteredIndex, set: &KeySet) -> Result<(), String> {
     if set.within(entry.key_bytes) {
         return Ok(());
     }
     let bounds = in_words(entry.key_bytes);
     Err(format!(
-        "takes keys of {bounds} only, and those of {} have {} to {}",
-        set.name, set.shortest, set.longest
+        "accepts keys of {bounds} only, but those of {} have {}",
+        set.name,
+        in_words((set.shortest, set.longest))
     ))
 }
 
-/// Each name once, in the contenders' order.
+/// Returns each name once, in the contenders' order.
 fn names<'e>(entries: &[&'e RegisteredIndex]) -> Vec<&'e str> {
     let mut names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
     names.dedup();
@@ -68,7 +74,7 @@ fn both(a: LengthLimits, b: LengthLimits) -> LengthLimits {
     (a.0.max(b.0), a.1.min(b.1))
 }
 
-/// Lengths as a reader sees them.
+/// Returns the limits as text for reports.
 pub fn in_words((least, most): LengthLimits) -> String {
     match most {
         usize::MAX => format!("{least} bytes and more"),
@@ -77,7 +83,7 @@ pub fn in_words((least, most): LengthLimits) -> String {
     }
 }
 
-/// What keys beyond some lengths are, as a reader sees them.
+/// Describes the keys beyond these limits, as text for reports.
 fn beyond_in_words(limits: LengthLimits) -> String {
     match limits {
         (0, most) => format!("longer than {most} bytes"),
@@ -86,7 +92,7 @@ fn beyond_in_words(limits: LengthLimits) -> String {
     }
 }
 
-/// How many keys of a set, absent ones included, have which length.
+/// The number of keys of each length in a set, absent keys included.
 struct KeyLengthCounts {
     counts: BTreeMap<usize, usize>,
     keys: usize,
@@ -101,7 +107,7 @@ impl KeyLengthCounts {
         Self { counts, keys: set.keys.len() + set.absent.len() }
     }
 
-    /// How many keys are shorter or longer than these.
+    /// Returns the number of keys that are shorter or longer than the limits.
     fn beyond(&self, (least, most): LengthLimits) -> usize {
         let beyond = self.counts.iter().filter(|(length, _)| !(least..=most).contains(*length));
         beyond.map(|(_, count)| count).sum()
@@ -114,7 +120,7 @@ pub mod tests {
     use crate::keyset::PackedKeys;
     use crate::rival::index::{self, IndexAbilities, IndexRole};
 
-    /// A contender that takes keys of these lengths, and can nothing but insert and look up.
+    /// Returns a contender that accepts keys of these lengths and can only insert and look up.
     pub fn taking(name: &'static str, rank: u32, key_bytes: LengthLimits) -> RegisteredIndex {
         RegisteredIndex {
             name,
@@ -129,7 +135,8 @@ pub mod tests {
         }
     }
 
-    /// 990 keys of 8 bytes, then so many of 9; every tenth is absent.
+    /// Returns a set of 990 keys of 8 bytes, then `of_nine` keys of 9 bytes; every tenth key is
+    /// absent.
     pub fn set(of_nine: usize) -> KeySet {
         let all: PackedKeys =
             (0..990).map(|_| &b"12345678"[..]).chain((0..of_nine).map(|_| &b"123456789"[..])).collect();
@@ -147,14 +154,15 @@ pub mod tests {
     }
 
     #[test]
-    fn a_few_keys_that_one_does_not_take_are_left_out_for_all() {
+    fn a_few_unsupported_keys_are_left_out_for_all() {
         let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
         let mut set = set(10);
         let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
         assert_eq!(
             note,
-            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that are of other lengths than 8 bytes; \
-             so eight can take part, and all see the same 990 keys"
+            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that \
+             are of other lengths than 8 bytes; so eight can take part, and all see the same 990 \
+             keys"
         );
         assert_eq!((set.keys.len() + set.absent.len(), set.longest), (990, 8));
         assert_eq!(takes_keys(&eight, &set), Ok(()));
@@ -167,20 +175,20 @@ pub mod tests {
         assert_eq!(leave_out_few(&mut set, &[&any, &eight]), None);
         assert_eq!(set.keys.len() + set.absent.len(), 1001);
         let why = takes_keys(&eight, &set).expect_err("it does not take keys of 9 bytes");
-        assert_eq!(why, "takes keys of 8 bytes only, and those of test have 8 to 9");
+        assert_eq!(why, "accepts keys of 8 bytes only, but those of test have 8 to 9 bytes");
     }
 
     #[test]
-    fn what_two_leave_out_together_is_few_too() {
+    fn the_keys_left_out_for_two_are_few_in_total() {
         let (long, short) = (taking("long", 1, (0, 8)), taking("short", 2, (8, 9)));
         let mut set = set(6);
-        // Six keys of 9 bytes and six of none.
+        // Six keys of 9 bytes, and six empty keys.
         set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
-        let note = leave_out_few(&mut set, &[&long, &short]).expect("the first one's six are left out");
+        let note = leave_out_few(&mut set, &[&long, &short]).expect("the six of the first are left out");
         assert_eq!(
             note,
-            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that are longer than 8 bytes; \
-             so long can take part, and all see the same 996 keys"
+            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that \
+             are longer than 8 bytes; so long can take part, and all see the same 996 keys"
         );
         assert!(takes_keys(&short, &set).is_err());
     }

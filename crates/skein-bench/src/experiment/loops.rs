@@ -1,4 +1,5 @@
-//! The loops of a grid: what each asks, what it needs a contender to be able to do, and what its figure counts.
+//! The loops of a grid: their operations, the abilities that they need, and the unit of their
+//! figures.
 
 use crate::rival::index::IndexAbilities;
 use crate::workload::run::LoopStyle;
@@ -9,47 +10,48 @@ use crate::workload::{RankedKeySet, Script, ThreadShare, lookup};
 pub struct GridLoop {
     /// The name of its measure.
     pub measure: &'static str,
-    /// What it needs.
+    /// The abilities that a contender must have.
     pub needs: IndexAbilities,
     /// Whether it changes the index.
     pub changes: bool,
-    /// What is counted.
+    /// The unit of the figure.
     pub counts: LoopUnit,
-    /// From one operation to the next.
+    /// How an operation depends on the one before.
     pub style: LoopStyle,
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Makes a thread's operations: so many, by this seed.
+    /// Makes the script of one thread: this many operations, from this seed.
     pub script: fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script,
 }
 
-/// What the threads of a loop do.
+/// The scripts of a loop, ready to run.
 #[derive(Debug)]
 pub struct PreparedLoop {
     /// The name of the loop's measure.
     pub measure: &'static str,
-    /// From one operation to the next.
+    /// How an operation depends on the one before.
     pub style: LoopStyle,
-    /// Reads before the clock starts, a script for each thread.
+    /// Reads before the clock starts; one script per thread.
     pub warm_up: Vec<Script>,
-    /// What is timed.
+    /// The timed operations; one script per thread.
     pub scripts: Vec<Script>,
 }
 
-/// What a loop's figure counts.
+/// The unit of a loop's figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopUnit {
     /// Operations per second.
     Operations,
     /// Keys read per second.
     KeysRead,
-    /// Operations per second and thread.
+    /// Operations per second, per thread.
     OperationsPerThread,
-    /// Operations per second of the first thread; and of its latencies the tail, in [`Style::Timed`].
+    /// Operations per second of the first thread. In [`LoopStyle::Timed`], also the tail of its
+    /// latencies.
     Tail,
 }
 
-/// A loop that reads on one thread.
+/// Returns a loop that reads on one thread.
 pub const fn reads(
     measure: &'static str,
     style: LoopStyle,
@@ -59,22 +61,23 @@ pub const fn reads(
     GridLoop { measure, needs, changes: false, counts: LoopUnit::Operations, style, threads: 1, script }
 }
 
-/// Lookups of present keys, which the processor may overlap.
+/// Lookups of present keys. The processor may overlap them.
 pub const LOOKUP: GridLoop = reads("lookup", LoopStyle::Independent, present);
 
-/// The same, each once the one before has answered: what a single query feels.
+/// The same lookups, each started after the one before has answered: the latency of a single query.
 pub const DEPENDENT: GridLoop = LOOKUP.dependent("lookup, dependent");
 
-/// The same in batches.
+/// The same lookups in batches.
 pub const GET_MANY: GridLoop = reads("get_many(32)", LoopStyle::Batches(32), present);
 
-/// Lookups of which four in five find their key.
+/// Lookups, four in five of which find their key.
 pub const LOOKUP_80: GridLoop =
     reads("lookup, 80 % hits", LoopStyle::Independent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 0.8, seed, share)
     });
 
-/// The first keys at or after some of which three in twenty are keys themselves.
+/// Lower bounds: each finds the first key at or after its start. Three in twenty starts are keys
+/// themselves.
 pub const LOWER_BOUND: GridLoop = scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
     lookup::lower_bounds(asked, count, 0.15, seed, share)
 })
@@ -84,7 +87,8 @@ fn present(asked: &RankedKeySet<'_>, count: usize, seed: u64, share: ThreadShare
     lookup::lookups(asked, count, 1.0, seed, share)
 }
 
-/// A loop of one of YCSB's workloads, by its place among the letters: on one thread, under this name.
+/// Returns the loop of one of YCSB's workloads, given by its position among the letters, on one
+/// thread.
 macro_rules! letter {
     ($place:literal, $measure:literal, $popularity:ident, $style:ident) => {
         crate::experiment::loops::GridLoop {
@@ -93,7 +97,7 @@ macro_rules! letter {
                 scan: $place == 4,
                 ..crate::rival::index::IndexAbilities::NOTHING
             },
-            // Updates put the value that is there; D and E add keys.
+            // Updates write the present value again; D and E add keys.
             changes: $place == 3 || $place == 4,
             counts: crate::experiment::loops::LoopUnit::Operations,
             style: crate::workload::run::LoopStyle::$style,
@@ -107,7 +111,7 @@ macro_rules! letter {
 }
 pub(super) use letter;
 
-/// A loop that scans on one thread.
+/// Returns a loop that scans on one thread.
 pub const fn scans(
     measure: &'static str,
     back: bool,
@@ -125,7 +129,7 @@ pub const fn scans(
     }
 }
 
-/// A loop that changes the index, on one thread.
+/// Returns a loop that changes the index, on one thread.
 pub const fn changes(
     measure: &'static str,
     removes: bool,
@@ -144,7 +148,7 @@ pub const fn changes(
 }
 
 impl GridLoop {
-    /// Its operations: so many, by this seed.
+    /// Makes the scripts: this many operations in total, from this seed.
     pub fn prepare(&self, asked: &RankedKeySet<'_>, operations: usize, seed: u64) -> PreparedLoop {
         let of = self.threads;
         let script = |thread| (self.script)(asked, operations / of, seed, ThreadShare { thread, of });
@@ -153,14 +157,15 @@ impl GridLoop {
         PreparedLoop { measure: self.measure, style: self.style, warm_up, scripts }
     }
 
-    /// The same under another name, each operation once the one before has answered.
+    /// Returns this loop under another name, with each operation started after the one before has
+    /// answered.
     pub const fn dependent(mut self, measure: &'static str) -> Self {
         self.measure = measure;
         self.style = LoopStyle::Dependent;
         self
     }
 
-    /// The same, from starts of which some are no keys.
+    /// Returns this loop with starts that need not be keys.
     pub const fn starting_anywhere(mut self) -> Self {
         self.needs.lower_bound = true;
         self

@@ -1,9 +1,11 @@
-//! Masstree's figure 11: one shared tree beside trees that are hard-partitioned by core, as one partition gets hotter.
+//! Masstree's figure 11: one shared tree, and trees that are hard-partitioned by core, as one
+//! partition gets hotter.
 //!
-//! Every core has a partition with as many keys as the others. The hot one gets 1 + δ times the requests of each other. Where the
-//! data is partitioned, the hot partition's core is the limit and the others wait for it, since the clients keep the proportions
-//! (section 6.6); so the rate is that of all requests in the time of the slowest core. Where the tree is shared, every core takes
-//! an equal part of all requests.
+//! Every core has a partition with the same number of keys. The hot one gets 1 + δ times the
+//! requests of each other. With partitioned trees, the hot partition's core is the limit and the
+//! others wait for it, since the clients keep the proportions (section 6.6). So the rate is all
+//! requests divided by the time of the slowest core. With the shared tree, every core gets an equal
+//! part of all requests.
 
 use linkme::distributed_slice;
 
@@ -47,7 +49,8 @@ static FIG11: Experiment = Experiment {
     rank: 111,
     title: "a shared tree beside trees hard-partitioned by core, under skew",
     source: "Masstree (EuroSys 2012), figure 11 and section 6.6",
-    claim: "partitioned trees win without skew (1.5 times on 16 cores), lose as one partition gets hot, and a shared tree does not care (3.5 times at δ = 9 on 16 cores)",
+    claim: "partitioned trees win without skew (1.5 times on 16 cores), lose as one partition gets \
+            hot, and a shared tree does not care (3.5 times at δ = 9 on 16 cores)",
     memory: |plan| grid::memory(&[point(plan)], 4, 2 * operations(plan)),
     steps: |plan| DELTAS.len() * plan.rounds,
     run,
@@ -74,7 +77,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// A tree with the keys of one partition.
+/// Fills a tree with the keys of one partition.
 fn partition(entry: &RegisteredIndex, keys: &PackedKeys, part: usize) -> Box<dyn DynIndex> {
     let index = (entry.make)(keys.len() / cores() + 1);
     index.fill(keys, part, cores(), LoopClock::Wall);
@@ -93,14 +96,15 @@ fn measure(
     let how = RunMode { clock: LoopClock::Wall, style: LoopStyle::Independent };
     let mut random = SeededRandom::new(bench.plan.seed ^ u64::from(delta));
 
-    // Every core takes requests to all partitions, in their proportions.
+    // Every core gets requests to all partitions, in their proportions.
     let mixed: Vec<Script> =
         parts.iter().map(|_| requests(keys, total / parts.len(), None, delta, &mut random)).collect();
-    let threads = shared.threads().ok_or_else(|| Error::Failed(format!("{OURS} takes one thread only")))?;
+    let threads =
+        shared.threads().ok_or_else(|| Error::Failed(format!("{OURS} supports one thread only")))?;
     let together = threads.run_together(&mixed, how)?;
     bench.add(RATE, SHARED, Some(&at), rate(SHARED, &together)?)?;
 
-    // Every core takes the requests to its partition.
+    // Every core gets the requests to its partition.
     let weight = |part: usize| if part == 0 { 1 + delta as usize } else { 1 };
     let weights: usize = (0..parts.len()).map(weight).sum();
     let own: Vec<Script> = (0..parts.len())
@@ -111,7 +115,8 @@ fn measure(
     bench.add(RATE, PARTITIONED, Some(&at), rate(PARTITIONED, &apart)?)
 }
 
-/// Lookups of keys of one partition, or of all, the hot one 1 + δ times as often as each other.
+/// Returns lookups of keys of one partition, or of all with the hot one 1 + δ times as frequent as
+/// each other.
 fn requests(
     keys: &PackedKeys,
     count: usize,
@@ -131,7 +136,7 @@ fn requests(
     script
 }
 
-/// All requests in the time of the slowest core.
+/// Returns the rate: all requests divided by the time of the slowest core.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn rate(contender: &str, outcomes: &[LoopOutcome]) -> Result<f64> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
@@ -149,7 +154,15 @@ fn judge(findings: &Findings) -> Judgement {
     }
     let ratios = findings.ratios("get", SHARED, PARTITIONED);
     let at = |label: &str| ratios.iter().find(|(at, _)| at == label).map_or(f64::NAN, |(_, ratio)| *ratio);
-    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("δ = {label}: {ratio:.2}")).collect();
+    let figures: Vec<_> = ratios
+        .iter()
+        .map(|(label, ratio)| {
+            format!(
+                "δ = {label}: \
+        {ratio:.2}"
+            )
+        })
+        .collect();
     let grows = at("9") > at("0") && at("9") > 1.0;
     Judgement::of(grows, format!("shared / partitioned on {} cores: {}", cores(), figures.join(", ")))
 }

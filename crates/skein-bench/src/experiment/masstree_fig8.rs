@@ -1,4 +1,5 @@
-//! Masstree's figure 8: what each design feature is worth, from a binary tree to Masstree, and what Masstree loses without one.
+//! Masstree's figure 8: the gain of each design feature, from a binary tree to Masstree, and
+//! Masstree without one feature each.
 
 use linkme::distributed_slice;
 
@@ -13,7 +14,7 @@ const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, seed, 
     lookup::lookups(asked, count, 1.0, seed, share)
 });
 
-/// From the plainest on, each with what the one before lacks.
+/// The steps; each adds a feature to the one before.
 const STEPS: [&str; 6] = [
     "binary tree",
     "binary tree + huge pages",
@@ -32,7 +33,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::Steps(OURS),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -42,7 +43,8 @@ static FIG8: Experiment = Experiment {
     rank: 108,
     title: "gets and puts from a binary tree to Masstree, and Masstree without one feature each",
     source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
-    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 to 31 %, permutation 4 % of puts; Masstree is fastest",
+    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 \
+            to 31 %, permutation 4 % of puts; Masstree is fastest",
     memory: |plan| {
         let grid = grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
@@ -52,13 +54,13 @@ static FIG8: Experiment = Experiment {
     judge,
 };
 
-/// The paper's gain of each step over the one before, of gets; the third step changes the tree's shape, of
-/// which the paper has other steps.
+/// The paper's gain in gets of each step over the one before. The third step changes the tree's
+/// shape; the paper has other steps there.
 const GAINS: [(f64, f64); 4] = [(1.27, 1.37), (1.15, 1.24), (1.0, f64::INFINITY), (1.09, 1.31)];
-/// The paper's gain of puts by permutations.
+/// The paper's gain in puts by permutations.
 const PERMUTATION: f64 = 1.04;
 
-/// Judges the gain of each step by the paper's number; permutations gain puts alone.
+/// Judges the gain of each step by the paper's number. Permutations only make puts faster.
 fn judge(findings: &Findings) -> Judgement {
     let steps = STEPS.windows(2).zip(GAINS).map(|(pair, (least, most))| {
         let what = format!("gets, {} / {}", pair[1], pair[0]);

@@ -1,4 +1,4 @@
-//! Masstree's figure 9, and what section 6.4 says of flexibility (EuroSys 2012).
+//! Masstree's figure 9, and the costs of flexibility in its section 6.4 (EuroSys 2012).
 
 use linkme::distributed_slice;
 
@@ -15,7 +15,7 @@ pub const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, se
     lookup::lookups(asked, count, 1.0, seed, share)
 });
 
-/// Bytes of the common prefix, before the 8 bytes that differ.
+/// The bytes of the common prefix, before the 8 bytes that differ.
 const PREFIXES: [usize; 6] = [0, 8, 16, 24, 32, 40];
 
 fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
@@ -34,7 +34,7 @@ fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Ordered,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -44,7 +44,8 @@ static FIG9: Experiment = Experiment {
     rank: 109,
     title: "lookups of keys that share a prefix of 0 to 40 bytes",
     source: "Masstree (EuroSys 2012), figure 9 and section 6.4",
-    claim: "with common prefixes, a trie of B+-trees gains on a B-tree: 1.4 times its rate at 16 bytes, 3.4 times at long keys; here beside std's B-tree",
+    claim: "with common prefixes, a trie of B+-trees gains on a B-tree: 1.4 times its rate at 16 \
+            bytes, 3.4 times at long keys; here beside std's B-tree",
     memory: |plan| {
         let grid = fig9_grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
@@ -73,7 +74,7 @@ fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -81,9 +82,10 @@ fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
 static FLEXIBILITY: Experiment = Experiment {
     name: "masstree-sec6.4",
     rank: 114,
-    title: "what order costs: gets and puts beside hash tables",
+    title: "the cost of order: gets and puts beside hash tables",
     source: "Masstree (EuroSys 2012), section 6.4",
-    claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is what costs; keys of any length cost 1 %, concurrency 13 %",
+    claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is \
+            the main cost; keys of any length cost 1 %, concurrency 13 %",
     memory: |plan| {
         let grid = flexibility_grid(plan);
         grid::memory(&grid.points, 1, grid.operations)

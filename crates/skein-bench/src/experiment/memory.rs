@@ -1,5 +1,5 @@
-//! What indexes hold: by part, as resident size with huge pages off (Wormhole's figure 16), and between two doublings (the
-//! Cuckoo Trie's figure 11).
+//! The memory of indexes: by part, as resident size without huge pages (Wormhole's figure 16), and
+//! between two doublings (the Cuckoo Trie's figure 11).
 
 use linkme::distributed_slice;
 
@@ -15,30 +15,28 @@ use crate::result::AxisPoint;
 use crate::rival::index::RegisteredIndex;
 
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
-/// The paper's baseline beside the indexes.
+/// The paper's baseline for the indexes.
 const PAYLOAD: &str = "keys and values alone";
 const RESIDENT: &str = "resident size";
 const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
 const DOUBLING: &str = "memory in all, over one doubling";
-/// The most over one doubling, of which fewer are better.
+/// The maximum over one doubling; fewer bytes are better.
 pub const MOST: MeasureSpec<'_> = per_key("memory beside keys and values, most over a doubling");
-/// Sizes between two doublings, beside the first.
-const STRETCHES: usize = 8;
-/// With fewer keys, what a process has anyhow is no small part of it.
+/// The number of sizes between two doublings, after the first.
+const GROWTH_STEPS: usize = 8;
+/// With fewer keys, the memory that a process has anyway is a large part of the figure.
 const ENOUGH: f64 = 50_000.0;
-/// Whom the words on Wormhole are about, by name and in words.
-const WORM: (&str, &str) = (WORMHOLE, "Wormhole");
-/// Up to so many times the size of another, one is comparable.
+/// Sizes are comparable up to this ratio.
 const COMPARABLE: f64 = 1.25;
-/// Up to this many bytes of key and value a key is very short: the paper's has 8.
+/// A key of at most this many bytes, with its value, counts as very short; the paper's has 8.
 const SHORT: f64 = 16.0;
 
 fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     over_key_sets(plan.sets_or(&SETS), plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]), 0)
 }
 
-/// As a grid, and the keys once more: in the child, or in pieces.
+/// Returns the memory of a grid, plus a second copy of the keys, in the child or in pieces.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let points = points(plan);
     let keys = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
@@ -50,9 +48,13 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
 static MEMORY: Experiment = Experiment {
     name: "memory",
     rank: 5,
-    title: "what indexes hold: by part, resident with huge pages off, and between two doublings",
+    title: "the memory of indexes: by part, as resident size without huge pages, and between two \
+            doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
-    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 times, here",
+    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, \
+            where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In \
+            most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 \
+            times, here",
     memory,
     steps: |plan| (points(plan).len() * plan.rounds + 1) * Participants::All.count(),
     run,
@@ -87,7 +89,7 @@ fn payload(keys: &PackedKeys) -> f64 {
     keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
 }
 
-/// One round of a contender: by the allocators, by its own word, and by the system's.
+/// Measures one round of a contender: by the allocators, by its own counters, and by the system.
 fn weigh(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
@@ -105,39 +107,40 @@ fn weigh(
     bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
 }
 
-/// The keys in the stretches by which an index grows from half of them to all.
-fn stretches(keys: &PackedKeys) -> Vec<PackedKeys> {
-    let end = |stretch: usize| keys.len() * (STRETCHES + stretch) / (2 * STRETCHES);
+/// Splits the keys into the steps by which an index grows from half of them to all.
+fn growth_steps(keys: &PackedKeys) -> Vec<PackedKeys> {
+    let end = |step: usize| keys.len() * (GROWTH_STEPS + step) / (2 * GROWTH_STEPS);
     let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
     let mut all = vec![between(0, end(0))];
-    all.extend((0..STRETCHES).map(|stretch| between(end(stretch), end(stretch + 1))));
+    all.extend((0..GROWTH_STEPS).map(|step| between(end(step), end(step + 1))));
     all
 }
 
-/// What an index holds at one of its sizes, in bytes per key.
+/// The bytes of an index at one of its sizes.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldBytes {
-    /// How many keys it has.
+    /// The number of keys.
     pub keys: usize,
-    /// All live bytes.
-    pub in_all: f64,
-    /// Without those of keys and values.
-    pub beside: f64,
+    /// All live bytes per key.
+    pub total: f64,
+    /// The bytes per key without those of keys and values.
+    pub overhead: f64,
 }
 
-/// What a contender holds at several sizes from half of the keys to all.
+/// Returns a contender's bytes at several sizes, from half of the keys to all.
 pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldBytes> {
     let mut scales = IndexScales::new(entry, keys.len());
     let mut count = 0;
-    let held = stretches(keys).into_iter().filter(|stretch| !stretch.is_empty()).map(|stretch| {
-        scales.fill(&stretch);
-        count += stretch.len();
-        HeldBytes { keys: count, in_all: scales.in_all(), beside: scales.beside() }
+    let held = growth_steps(keys).into_iter().filter(|step| !step.is_empty()).map(|step| {
+        scales.fill(&step);
+        count += step.len();
+        HeldBytes { keys: count, total: scales.total(), overhead: scales.overhead() }
     });
     held.collect()
 }
 
-/// The least, the mean and the most of some figures of these sizes: what a user of unknown many keys has to reckon with.
+/// Returns the least, the mean and the greatest figure of these sizes. A user who does not know the
+/// number of keys must expect any of them.
 pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f64; 3] {
     let figures = || held.iter().map(figure);
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
@@ -145,17 +148,17 @@ pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f6
     [figures().fold(f64::INFINITY, f64::min), mean, figures().fold(0.0, f64::max)]
 }
 
-/// The most that an index holds over a doubling to these keys, for a point.
+/// Records the most bytes that an index holds over a doubling to these keys.
 ///
 /// # Errors
-/// If the figure is none.
+/// If the figure is not finite.
 pub fn add_most(
     bench: &mut Bench,
     at: Option<&AxisPoint>,
     keys: &PackedKeys,
     entry: &RegisteredIndex,
 ) -> Result<()> {
-    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
+    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.overhead);
     bench.add(MOST, entry.name, at, most)
 }
 
@@ -166,17 +169,17 @@ fn grow(bench: &mut Bench, keys: &PackedKeys, entries: &[&'static RegisteredInde
         for held in &sizes {
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             let at = AxisPoint::number("keys", held.keys as f64);
-            bench.add(per_key(GROWING), entry.name, Some(&at), held.beside)?;
+            bench.add(per_key(GROWING), entry.name, Some(&at), held.overhead)?;
         }
         let labels = ["least", "mean", "most"];
-        for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.in_all)) {
+        for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.total)) {
             bench.add(per_key(DOUBLING), entry.name, Some(&AxisPoint::name("of its sizes", label)), bytes)?;
         }
     }
     Ok(())
 }
 
-/// Keys in the greatest index.
+/// Returns the number of keys in the greatest index.
 fn most_keys(findings: &Findings) -> f64 {
     let growing = findings.cells.iter().filter(|cell| cell.measure == GROWING);
     growing.filter_map(|cell| cell.at.as_ref()?.value).fold(0.0, f64::max)
@@ -184,7 +187,9 @@ fn most_keys(findings: &Findings) -> f64 {
 
 fn judge(findings: &Findings) -> Judgement {
     if most_keys(findings) < ENOUGH {
-        return Judgement::untested(format!("resident sizes of fewer than {ENOUGH} keys say little"));
+        return Judgement::untested(format!(
+            "resident sizes of fewer than {ENOUGH} keys tell little; measure more keys (--count)"
+        ));
     }
     let ratios = findings.ratios(RESIDENT, OURS, "btreemap");
     let judged = ratios.into_iter().map(|(label, ratio)| {
@@ -196,24 +201,28 @@ fn judge(findings: &Findings) -> Judgement {
     judged
         .reduce(Judgement::and)
         .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
-        .beside(comparable(findings, RESIDENT, WORM, "btreemap"))
-        .beside(comparable(findings, RESIDENT, WORM, "crossbeam-skiplist"))
+        .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "btreemap"))
+        .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "crossbeam-skiplist"))
 }
 
-/// Whether a contender's bytes, with its name in words, are comparable to those of another on most key sets.
-pub fn comparable(
-    findings: &Findings,
-    measure: &str,
-    (name, in_words): (&str, &str),
-    other: &str,
-) -> Judgement {
+/// Judges whether the bytes of a contender, which the verdict calls `in_words`, are comparable to
+/// another's on most key sets.
+pub fn comparable(findings: &Findings, measure: &str, name: &str, in_words: &str, other: &str) -> Judgement {
     let ratios = findings.ratios(measure, name, other);
     let what = format!("{measure}, {in_words} / {other}");
     if ratios.is_empty() {
         return Judgement::untested(format!("{what}: not measured"));
     }
     let near = ratios.iter().filter(|(_, ratio)| *ratio <= COMPARABLE).count();
-    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+    let figures: Vec<_> = ratios
+        .iter()
+        .map(|(label, ratio)| {
+            format!(
+                "{label}: \
+        {ratio:.2}"
+            )
+        })
+        .collect();
     let claimed = format!("at most {COMPARABLE} on most is claimed");
     Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", figures.join(", ")))
 }
@@ -228,13 +237,14 @@ mod tests {
         for count in [0, 1, 2, 17, 1000] {
             let names: Vec<Vec<u8>> = (0..count).map(|n: u32| n.to_be_bytes().to_vec()).collect();
             let keys: PackedKeys = names.iter().map(|name| &name[..]).collect();
-            let stretches = stretches(&keys);
-            assert_eq!((stretches.len(), stretches[0].len()), (STRETCHES + 1, count as usize / 2));
-            assert!(stretches.iter().flat_map(PackedKeys::iter).eq(keys.iter()));
+            let growth_steps = growth_steps(&keys);
+            assert_eq!((growth_steps.len(), growth_steps[0].len()), (GROWTH_STEPS + 1, count as usize / 2));
+            assert!(growth_steps.iter().flat_map(PackedKeys::iter).eq(keys.iter()));
         }
     }
 
-    /// Resident bytes per key of ours on two key sets, beside 40 and 100 of the `BTreeMap`.
+    /// Returns findings with our resident bytes per key on two key sets; the `BTreeMap` has 40 and
+    /// 100.
     fn found(keys: f64, ours: [f64; 2]) -> Findings {
         let mut findings = Findings::default();
         findings.add(per_key(GROWING), OURS, Some(&AxisPoint::number("keys", keys)), 1.0);
@@ -261,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn wormhole_is_judged_on_most_sets_beside_each_other() {
+    fn wormhole_is_judged_on_most_sets_per_rival() {
         let judged = |sizes: [f64; 3]| {
             let mut findings = found(1e6, [33.0, 200.0]);
             for ((set, theirs), ours) in

@@ -1,4 +1,5 @@
-//! What a read of memory takes beside an index: the probe's dependent read, in as much memory as the index has.
+//! The time of one memory read, as a unit for the operations of an index: the probe's dependent
+//! read, in as much memory as the index takes.
 
 use std::time::Duration;
 
@@ -9,32 +10,33 @@ use crate::probe::{self, PageKind};
 use crate::result::Better;
 use crate::{Error, Result};
 
-/// The one who reads, in reports.
+/// The contender's name in reports.
 const READER: &str = "a read of memory";
-/// Its time.
+/// The measure of its time.
 pub const READ: MeasureSpec<'_> =
     MeasureSpec { measure: "a read of memory", unit: "ns", better: Better::Less };
 
-/// Bytes that an index of ours has for a key, about.
+/// The bytes that one of our indexes takes per key, about.
 const PER_KEY: u64 = 64;
-/// The greatest array.
+/// The greatest array, in bytes.
 const MOST: u64 = 1 << 30;
-/// The least.
+/// The smallest array, in bytes.
 const LEAST: u64 = 1 << 20;
-/// Looks in a round, of which the quickest counts: whatever disturbs adds.
+/// Repetitions per round. The quickest counts, because every disturbance only adds time.
 const LOOKS: usize = 3;
 
-/// The array for an index of so many keys.
+/// Returns the size of the array for an index of this many keys.
 fn array(keys: usize) -> u64 {
     (keys as u64 * PER_KEY).next_power_of_two().clamp(LEAST, MOST)
 }
 
-/// Memory that this needs at most beside so many keys: one array on huge pages, one on others, and room to align them.
+/// Returns the memory that the measurement needs at most: one array on huge pages, one on small
+/// pages, and room to align them.
 pub fn memory(keys: usize) -> u64 {
     2 * array(keys) + (16 << 20)
 }
 
-/// Measures it once for this point; nanoseconds.
+/// Measures the read once for this point; returns nanoseconds.
 ///
 /// # Errors
 /// If the system refuses the memory.
@@ -49,7 +51,13 @@ pub fn measure(bench: &mut Bench, point: &GridPoint) -> Result<f64> {
     };
     let report = probe::run(&plan, &mut |_, _| ())?;
     let read = report.on(PageKind::Huge).and_then(|on| on.read_ns.last());
-    let (_, ns) = *read.ok_or_else(|| Error::Failed("the probe has measured no read".to_owned()))?;
+    let (_, ns) = *read.ok_or_else(|| {
+        Error::Failed(
+            "the probe returned no time of a \
+        read"
+                .to_owned(),
+        )
+    })?;
     let about =
         format!("the probe's dependent read of a random line, in {} on huge pages", probe::size(bytes));
     bench.findings.contender(READER, &about);
@@ -57,16 +65,18 @@ pub fn measure(bench: &mut Bench, point: &GridPoint) -> Result<f64> {
     Ok(ns)
 }
 
-/// The rates of all contenders in a measure at a point, in the last round: names, and nanoseconds for an operation.
+/// Returns the time per operation of each contender at a point, in the last round: pairs of a name
+/// and nanoseconds.
 pub fn times(bench: &Bench, measure: &str, point: &GridPoint) -> Vec<(String, f64)> {
     let here = bench.findings.cells.iter().filter(|cell| cell.measure == measure && cell.at == point.at);
     here.filter_map(|cell| Some((cell.contender.clone(), 1e3 / cell.rounds.last()?))).collect()
 }
 
-/// Notes the time of a measure's operations at a point, in the last round and for each contender, in reads of memory that take so long.
+/// Records the time of a measure's operations at a point, in the last round and for each contender,
+/// as a number of memory reads, each of which takes `read_ns`.
 ///
 /// # Errors
-/// If a figure is none.
+/// If a figure is not finite.
 pub fn add_in_reads(
     bench: &mut Bench,
     measure: &str,

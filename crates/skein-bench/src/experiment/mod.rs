@@ -1,14 +1,19 @@
-//! Experiments: the papers' figures and tables, and others that users ask for.
+//! Experiments: figures and tables of the papers, and further comparisons that users ask for.
 //!
 //! ```text
-//!   registry ──► Experiment: what it compares, what is claimed
-//!                    │ run(&mut Bench)      one step per contender and round, in turn; figures and notes
+//!   registry ──► Experiment: a comparison and its claim
+//!                    │ run(&mut Bench)   a step per contender and round; adds figures and notes
 //!                    ▼
-//!                Findings ──► judge(&Findings): holds, does not hold, cannot be tested here ──► result lines
+//!                Findings ──► judge(&Findings): holds, does not, cannot be tested ──► result lines
 //! ```
 //!
-//! An experiment is a file here that registers itself, and one line below. It says how much memory it is going to need, and is
-//! refused before it starts if that is not there.
+//! An experiment is a file here that registers itself in [`EXPERIMENTS`], plus its `mod` line
+//! below. `memory` returns the bytes that it is going to need. If the machine has less free memory,
+//! the experiment is rejected before it starts.
+//!
+//! Order of reading: `plan.rs` (the request), `bench.rs` (the runner), `findings.rs` (figures and
+//! judgements), then `grid/` and `loops.rs`, which most index experiments are built from. The other
+//! folders are named after the paper or the subject of their experiments.
 
 mod aims;
 mod bench;
@@ -56,45 +61,46 @@ pub use setting::BenchSettings;
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Where it stands in lists.
+    /// The position in lists; lower ranks are first.
     pub rank: u32,
-    /// What it compares, in a line.
+    /// The comparison, in one line.
     pub title: &'static str,
-    /// The paper, with its figure, table or section; or what else it is from.
+    /// The paper, with its figure, table or section; or another source.
     pub source: &'static str,
-    /// What is claimed, in our words.
+    /// The claim, in our words.
     pub claim: &'static str,
-    /// Bytes of memory that it needs at most.
+    /// Returns the bytes of memory that it needs at most.
     pub memory: fn(&BenchPlan) -> Result<u64>,
-    /// How many steps it takes, for the progress bar.
+    /// Returns the number of steps, for the progress bar.
     pub steps: fn(&BenchPlan) -> usize,
     /// Measures.
     pub run: fn(&mut Bench) -> Result<()>,
-    /// Says whether the claim holds.
+    /// Judges whether the claim holds.
     pub judge: fn(&Findings) -> Judgement,
 }
 
-/// What registers here; use [`all`], which sorts.
+/// The registered experiments, unsorted; callers should use [`all`], which sorts them.
 #[distributed_slice]
 pub static EXPERIMENTS: [Experiment];
 
-/// All experiments of this build.
+/// Returns all experiments of this build, sorted.
 pub fn all() -> Vec<&'static Experiment> {
     let mut all: Vec<_> = EXPERIMENTS.iter().collect();
     all.sort_by_key(|experiment| (experiment.rank, experiment.name));
     all
 }
 
-/// The experiment of this name.
+/// Returns the experiment of this name.
 ///
 /// # Errors
-/// If there is none; the text names those that are most like it.
+/// If there is no such experiment. The text names the most similar ones.
 pub fn named(name: &str) -> Result<&'static Experiment> {
     let all = all();
     let names: Vec<_> = all.iter().map(|experiment| experiment.name).collect();
     all.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         Error::Input(format!(
-            "there is no experiment '{name}'; those most like it are {}; `skein bench list` shows all {}",
+            "there is no experiment '{name}'; the most similar names are {}; `skein bench list` \
+             shows all {}",
             nearest(name, &names),
             names.len()
         ))

@@ -1,4 +1,4 @@
-//! Who takes part in an experiment and in which of its loops, and what a report says of those who do not.
+//! The contenders of an experiment and of its loops, and the notes on those that are left out.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,26 @@ pub use crate::rival::index::{
     CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, SKIP_LIST, WORMHOLE,
 };
 
-/// Whom an experiment compares.
+/// The contenders that an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Participants {
     /// All contenders.
     All,
-    /// Those with an order.
+    /// Contenders with an order.
     Ordered,
-    /// Those for several threads.
+    /// Contenders for several threads.
     ForThreads,
-    /// One of ours, and the steps that lead to it.
+    /// One of our indexes, and the steps that lead to it.
     Steps(&'static str),
-    /// Ours, and the same under another name.
+    /// Our index, and the same index under a second name.
     Twins,
-    /// Those of these names, steps among them.
+    /// The contenders and steps with these names.
     Named(&'static [&'static str]),
 }
 
 impl Participants {
-    /// Whether an entry is one of those who might take part; nobody else is missed.
+    /// Returns whether the experiment concerns this entry. Reports name a missing contender only if
+    /// the experiment concerns it.
     pub fn concern(self, entry: &RegisteredIndex) -> bool {
         match self {
             Self::Steps(whole) => entry.role == IndexRole::Step(whole) || entry.name == whole,
@@ -40,21 +41,21 @@ impl Participants {
         }
     }
 
-    /// Why an entry whom this concerns does not take part even so; nothing if it does.
+    /// Returns why a concerned entry cannot take part; `None` if it can.
     pub fn without(self, entry: &RegisteredIndex) -> Option<&'static str> {
         match self {
             Self::Ordered if !entry.can.scan => Some("has no order"),
-            Self::ForThreads if !entry.threads => Some("takes one thread only"),
+            Self::ForThreads if !entry.threads => Some("supports one thread only"),
             _ => None,
         }
     }
 
-    /// Whether an entry takes part.
+    /// Returns whether the entry takes part.
     pub fn admit(self, entry: &RegisteredIndex) -> bool {
         self.concern(entry) && self.without(entry).is_none()
     }
 
-    /// How many there are at most, for progress bars: each name once.
+    /// Returns the number of contenders at most, counting each name once, for progress bars.
     pub fn count(self) -> usize {
         let mut names: Vec<_> =
             index::all().into_iter().filter(|entry| self.admit(entry)).map(|entry| entry.name).collect();
@@ -63,14 +64,15 @@ impl Participants {
     }
 }
 
-/// What a contender cannot, where a loop on these keys needs it; nothing if it takes part.
+/// Returns the ability that the contender lacks and a loop on these keys needs; `None` if it lacks
+/// nothing.
 pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -> Option<String> {
     let lacks = |part: fn(IndexAbilities) -> bool| part(each.needs) && !part(entry.can);
     let reasons = [
         (lacks(|can| can.batches), "no batched lookup of its own"),
         (lacks(|can| can.scan), "no scans upward"),
         (lacks(|can| can.scan_back), "no scans downward"),
-        (lacks(|can| can.lower_bound), "no scans that start at what is no key"),
+        (lacks(|can| can.lower_bound), "no scans that start between keys"),
         (lacks(|can| can.remove), "no removal"),
         (each.threads > 1 && !entry.threads, "one thread only"),
     ];
@@ -80,7 +82,7 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
     let scans = each.needs.scan || each.needs.scan_back;
     (scans && !set.within(entry.scan_key_bytes)).then(|| {
         format!(
-            "scans on keys of {} only, and those of {} have {}",
+            "scans on keys of {} only, but those of {} have {}",
             in_words(entry.scan_key_bytes),
             set.name,
             in_words((set.shortest, set.longest))
@@ -88,7 +90,8 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
     })
 }
 
-/// Notes who is left out of which loops and why: a note for each reason, with all whom it concerns.
+/// Notes which contenders are left out of which loops: one note per reason, with all its
+/// contenders.
 pub fn note_left_out(
     findings: &mut Findings,
     loops: &[GridLoop],
@@ -129,7 +132,7 @@ mod tests {
     ];
 
     #[test]
-    fn who_is_left_out_is_noted_with_the_reason_once() {
+    fn contenders_left_out_are_noted_once_per_reason() {
         let mut scans = taking("scans", 1, (0, usize::MAX));
         scans.can = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
         let mut eight = taking("eight", 2, (0, usize::MAX));
@@ -144,15 +147,16 @@ mod tests {
             findings.notes,
             [
                 "left out of 'churn': map, other (no removal)",
-                "left out of 'lower bound': scans (no scans that start at what is no key)",
+                "left out of 'lower bound': scans (no scans that start between keys)",
                 "left out of 'scan', 'lower bound': map, other (no scans upward)",
-                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, and those of test have 8 to 9 bytes)",
+                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, but \
+                 those of test have 8 to 9 bytes)",
             ]
         );
     }
 
     #[test]
-    fn loops_on_several_threads_need_one_that_takes_them() {
+    fn loops_on_threads_need_a_concurrent_contender() {
         let entry = taking("map", 1, (0, usize::MAX));
         assert_eq!(missing_ability(&entry, &LOOPS[2], &set(1)), None);
         let two = GridLoop { threads: 2, ..LOOPS[2] };

@@ -1,4 +1,4 @@
-//! How large a run is, and what the user chose to be different.
+//! The request of a run: its size, and the values that the user chose.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,21 @@ use super::setting::{BenchSetting, BenchSettings};
 use crate::rival::index;
 use crate::sys::LoopClock;
 
-/// How large a run is.
+/// The size of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RunSize {
-    /// Minutes on a laptop. Shapes begin to show; caches still matter.
+    /// Takes minutes on a laptop. Curves begin to take shape; caches still matter.
     Small,
-    /// Data well beyond most caches.
+    /// The data is well beyond most caches.
     Medium,
     /// The size of the figures in `docs/benchmarks/`.
     Large,
-    /// The paper's own, where it names one.
+    /// The paper's own size, if the paper names one.
     Paper,
 }
 
 impl RunSize {
-    /// One of four figures.
+    /// Returns the figure of this size, out of four.
     pub fn pick<T>(self, [small, medium, large, paper]: [T; 4]) -> T {
         match self {
             Self::Small => small,
@@ -30,41 +30,41 @@ impl RunSize {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the size.
     pub fn name(self) -> &'static str {
         self.pick(["small", "medium", "large", "paper"])
     }
 }
 
-/// What a run was asked to do.
+/// The request of a run.
 #[derive(Debug, Clone)]
 pub struct BenchPlan {
-    /// How large.
+    /// The size.
     pub size: RunSize,
-    /// How often the contenders take turns.
+    /// The number of rounds; in each, every contender has one turn.
     pub rounds: usize,
-    /// Instead of the experiment's own count of keys or rows.
+    /// The number of keys or rows, instead of the experiment's own.
     pub count: Option<usize>,
-    /// Instead of the experiment's own key sets.
+    /// The key sets, instead of the experiment's own.
     pub keys: Vec<String>,
-    /// Contenders to measure; all if empty.
+    /// The contenders to measure; empty for all.
     pub only: Vec<String>,
     /// Contenders to leave out.
     pub without: Vec<String>,
-    /// Numbers that the user set.
+    /// The settings that the user chose.
     pub settings: BenchSettings,
-    /// What times loops on one thread.
+    /// The clock for loops on one thread.
     pub clock: LoopClock,
-    /// Where stores put their folders.
+    /// The folder in which stores create theirs.
     pub folder: PathBuf,
-    /// The seed of everything random.
+    /// The seed of every random number.
     pub seed: u64,
     /// The command line that repeats it.
     pub command: String,
 }
 
 impl BenchPlan {
-    /// A small plan of two rounds, for tests to change.
+    /// Returns a small plan of two rounds, which tests then change.
     #[cfg(test)]
     pub(super) fn of_a_test() -> Self {
         Self {
@@ -82,17 +82,17 @@ impl BenchPlan {
         }
     }
 
-    /// How many keys: what the user said, or what the size says.
+    /// Returns the number of keys: the user's, or the one for this size.
     pub fn keys_or(&self, by_size: [usize; 4]) -> usize {
         self.count.unwrap_or_else(|| self.size.pick(by_size))
     }
 
-    /// A number: what the user set, or the experiment's own.
+    /// Returns the value of a setting: the user's, or the experiment's own.
     pub fn setting(&self, setting: &BenchSetting, own: usize) -> usize {
         self.settings.get(setting).unwrap_or(own)
     }
 
-    /// Which key sets: what the user said, or the experiment's own.
+    /// Returns the names of the key sets: the user's, or the experiment's own.
     pub fn sets_or(&self, own: &[&str]) -> Vec<String> {
         if self.keys.is_empty() {
             own.iter().map(|&name| name.to_owned()).collect()
@@ -101,7 +101,8 @@ impl BenchPlan {
         }
     }
 
-    /// Whether a contender, or a step of one, is to be measured. A step comes along with what it is a step of, unless it is left out itself.
+    /// Returns whether to measure a contender or a step of one. A step is measured together with
+    /// its parent, unless the user left the step out.
     pub fn wants(&self, contender: &str) -> bool {
         let named = |list: &[String], wanted: &str| list.iter().any(|name| name == wanted);
         let comes_along = || index::parent_of_step(contender).is_some_and(|whole| named(&self.only, whole));
@@ -116,7 +117,7 @@ mod tests {
     use crate::rival::index::{CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM, MASSTREE};
 
     #[test]
-    fn a_step_comes_along_with_what_it_is_a_step_of() {
+    fn a_step_is_measured_with_its_parent() {
         let plan = |only: &[&str], without: &[&str]| BenchPlan {
             only: only.iter().map(ToString::to_string).collect(),
             without: without.iter().map(ToString::to_string).collect(),

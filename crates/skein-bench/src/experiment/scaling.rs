@@ -1,7 +1,8 @@
-//! How the rate per thread holds up as threads are added: one index for all of them, and beside it as many independent processes, each
-//! with an index of its own of the same size.
+//! The rate per thread as threads are added: one index for all threads, and beside it as many
+//! independent processes, each with its own index of the same size.
 //!
-//! Cores share caches, memory and its bandwidth, whatever runs on them. What threads lack of processes is the shared index's doing.
+//! Cores share caches, memory and its bandwidth, whatever runs on them. So the difference between
+//! threads and processes is caused by the shared index.
 
 use super::findings::MeasureSpec;
 use super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail, PER_THREAD};
@@ -16,35 +17,35 @@ use crate::sys::{LoopClock, in_processes, one_thread};
 use crate::workload::run::{LoopOutcome, RunMode};
 use crate::{Error, Result};
 
-/// What is measured: inserts, and then this.
+/// An experiment on scaling: inserts, then one loop of reads.
 #[derive(Debug)]
 pub struct Scaling {
-    /// The key set, unless the user says another.
+    /// The key set, unless the user names another.
     pub keys: &'static str,
-    /// How many keys, by size.
+    /// The number of keys, by size.
     pub counts: [usize; 4],
     /// The loop that reads.
     pub reads: GridLoop,
-    /// Its operations at most, of all threads together.
+    /// The greatest number of its operations, over all threads.
     pub most_operations: usize,
 }
 
-/// How many threads can run at once.
+/// Returns the number of threads that can run at once.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The numbers of threads to measure: all up to the cores.
+/// Returns the numbers of threads to measure: all up to the cores.
 fn threads() -> Vec<usize> {
     (1..=cores()).collect()
 }
 
-/// Our indexes that several threads may use.
+/// Returns our indexes that support several threads.
 fn own() -> impl Iterator<Item = &'static RegisteredIndex> {
     index::all().into_iter().filter(|entry| entry.ours() && entry.threads)
 }
 
-/// The name in reports of as many processes with an index of this name each.
+/// Returns the name in reports of processes with one such index each.
 fn processes_of(name: &str) -> String {
     format!("{name}, processes")
 }
@@ -64,7 +65,7 @@ impl Scaling {
         plan.keys_or(self.counts).clamp(1_000, self.most_operations)
     }
 
-    /// Bytes of memory that it needs at most: of processes, each has an index.
+    /// Returns the bytes of memory that it needs at most; every process has an index.
     ///
     /// # Errors
     /// If there is no such key set.
@@ -74,7 +75,7 @@ impl Scaling {
         Ok(grid::memory(&[point], 1, self.operations(plan))? + beside)
     }
 
-    /// How many steps it takes.
+    /// Returns the number of steps.
     pub fn steps(plan: &BenchPlan) -> usize {
         let numbers = cores();
         plan.rounds * (numbers * Participants::ForThreads.count() + (numbers - 1) * own().count())
@@ -83,7 +84,7 @@ impl Scaling {
     /// Measures.
     ///
     /// # Errors
-    /// If a key set cannot be made, an answer is wrong, or the system refuses something.
+    /// If a key set cannot be made, if an answer is wrong, or if a system call fails.
     pub fn run(&self, bench: &mut Bench) -> Result<()> {
         for threads in threads() {
             let grid = Grid {
@@ -93,7 +94,7 @@ impl Scaling {
                 inserts: InsertMode::Together(threads),
                 memory: MemoryDetail::No,
                 takes: Participants::ForThreads,
-                beside: (threads > 1).then_some(processes as grid::SideMeasurement),
+                side_measurement: (threads > 1).then_some(processes as grid::SideMeasurement),
             };
             grid::run(bench, &grid)?;
         }
@@ -101,7 +102,7 @@ impl Scaling {
     }
 }
 
-/// Each of our indexes in a process for each thread of the point.
+/// Measures each of our indexes with one process per thread of the point.
 fn processes(bench: &mut Bench, point: &GridPoint, set: &KeySet, prepared: &[PreparedLoop]) -> Result<()> {
     for entry in own() {
         if bench.plan.wants(entry.name) && key_lengths::takes_keys(entry, set).is_ok() {
@@ -111,7 +112,8 @@ fn processes(bench: &mut Bench, point: &GridPoint, set: &KeySet, prepared: &[Pre
     Ok(())
 }
 
-/// A process for each thread of the point: it inserts all keys into an index of its own, and then reads what the thread reads.
+/// Starts one process per thread of the point. It inserts all keys into its own index, then runs
+/// the reads of its thread.
 fn processes_with(
     entry: &RegisteredIndex,
     bench: &mut Bench,
@@ -139,7 +141,8 @@ fn processes_with(
     let found = in_processes(scripts.len(), phases.len(), begin, phase)?;
     bench.findings.contender(
         &name,
-        "an independent process for each thread, pinned as it, each with an index of its own that has all keys",
+        "an independent process for each thread, pinned as it, each with an index of its own that \
+         has all keys",
     );
     for (measure, of_all) in phases.into_iter().zip(found) {
         let sum = |at: usize| of_all.iter().map(|figures| figures[at]).sum::<f64>();
@@ -156,14 +159,14 @@ fn processes_with(
     Ok(())
 }
 
-/// A process's figures: its rate, and how many answers were wrong.
+/// Returns a process's figures: its rate, and its number of wrong answers.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn figures(outcome: &LoopOutcome) -> [f64; 2] {
     [outcome.mops(), outcome.wrong as f64]
 }
 
-/// Whether an index keeps such parts of its rate per thread, by measure, with as many threads as there are cores. A paper's claim about 16
-/// cores says little about fewer.
+/// Judges whether an index keeps these fractions of its rate per thread, by measure, with as many
+/// threads as there are cores. A paper's claim about 16 cores tells little about fewer.
 pub fn beside_one_thread(findings: &Findings, contender: &str, least: &[(&str, f64)]) -> Judgement {
     let most = cores();
     if most == 1 {
@@ -177,7 +180,8 @@ pub fn beside_one_thread(findings: &Findings, contender: &str, least: &[(&str, f
     })
 }
 
-/// Whether threads of an index reach such parts of what as many processes reach, by measure.
+/// Judges whether threads of an index reach these fractions of the rate of as many processes, by
+/// measure.
 pub fn beside_processes(findings: &Findings, contender: &str, least: &[(&str, f64)]) -> Judgement {
     judge_each(least, |measure| {
         let ratios = findings.ratios(measure, contender, &processes_of(contender));

@@ -1,4 +1,4 @@
-//! A folder for one run, gone with the value: after errors too.
+//! A folder for one run. It is removed when its value is dropped, also after errors.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,33 +7,33 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Error, Result};
 
-/// A folder of the bench's own.
+/// A folder of the bench.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a folder in this one.
+    /// Creates a new folder in `parent`.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn new(parent: &Path) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: only that numbers differ matters.
+        // Relaxed: the number only has to be unique; it orders no other memory.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("skein-bench-{}-{number}", std::process::id()));
         make(&path)?;
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// An empty folder in it; what was there under this name is gone.
+    /// Returns an empty folder of this name; removes an older one first.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the older folder cannot be removed, or if the new one cannot be created.
     pub fn fresh(&self, name: &str) -> Result<PathBuf> {
         let path = self.0.join(name);
         if path.exists() {
@@ -44,7 +44,7 @@ impl Scratch {
     }
 }
 
-/// Makes a folder for the owner alone, as data folders are.
+/// Creates a folder that only its owner may enter, as data folders are.
 fn make(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| Error::io("make", path, error))
@@ -52,7 +52,7 @@ fn make(path: &Path) -> Result<()> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed stays; the run's own outcome says more than this would.
+        // A folder that cannot be removed stays. The error of the run matters more.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_stays() {
+    fn the_folder_is_removed() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let scratch = Scratch::new(parent.path()).expect("made");
         let place = scratch.fresh("store").expect("made");

@@ -1,8 +1,10 @@
-//! The bench measures itself: one index under two names, in turn as all contenders are. What is found to differ is the bench's fault.
+//! The bench measures itself: one index under two names, in turn like all contenders. Any
+//! difference found is the bench's fault.
 //!
-//! Rounds scatter, so two medians of the same thing differ. They must not differ by more than the rounds of either do. With three rounds
-//! that happens by chance to every sixteenth pair of figures, with seven to one of four thousand (figures that scatter as a normal
-//! distribution does); so there are seven at least.
+//! Rounds scatter, so two medians of the same index differ. They must not differ by more than the
+//! width of either's rounds. With three rounds that happens by chance to one in sixteen pairs of
+//! figures; with seven, to one in four thousand (for a normal distribution). So the experiment runs
+//! at least seven rounds.
 
 use linkme::distributed_slice;
 
@@ -17,7 +19,8 @@ use crate::workload::{lookup, scan};
 
 const AGAIN: &str = "skein-masstree, again";
 const ROUNDS: usize = 7;
-/// Smaller steps are not to be seen in a table: memory is weighed once, to the byte, and has no spread.
+/// Differences below this fraction are not visible in a table. Memory is measured once, to the
+/// byte, and has no spread.
 const PRINTED: f64 = 1e-3;
 const SETS: [&str; 2] = ["rand-8", "url"];
 
@@ -43,7 +46,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::Whole,
         takes: Participants::Twins,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -57,7 +60,8 @@ static SELF_TEST: Experiment = Experiment {
     rank: 6,
     title: "the bench itself: one index under two names, seven rounds at least",
     source: "SkeinDB's own targets",
-    claim: "what is the same is found to be the same: no two medians differ by more than the spread of their rounds",
+    claim: "one index under two names shows no difference: no two medians differ by more than the \
+            spread of their rounds",
     memory: |plan| {
         let grid = grid(plan);
         grid::memory(&grid.points, LOOPS.len(), grid.operations)
@@ -73,7 +77,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     grid::run(bench, &grid(&bench.plan))
 }
 
-/// Whether all medians of two contenders differ by no more than their rounds do.
+/// Judges whether the medians of two contenders differ by no more than their rounds do.
 fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
     let (mut compared, mut apart) = (0, Vec::new());
     for cell in findings.cells.iter().filter(|cell| cell.contender == one) {
@@ -97,7 +101,13 @@ fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
         (_, 0) => Judgement::of(true, format!("no difference in {compared} pairs of figures")),
         (_, differ) => {
             let figures = apart.join("; ");
-            Judgement::of(false, format!("{differ} of {compared} pairs of figures differ: {figures}"))
+            Judgement::of(
+                false,
+                format!(
+                    "{differ} of {compared} pairs of figures differ: \
+                {figures}"
+                ),
+            )
         }
     }
 }
@@ -108,13 +118,14 @@ mod tests {
     use super::*;
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
-    /// Three rounds of a measure for both names: the second's are so many times the first's.
+    /// Returns three rounds of each measure for both names; the second's are the given multiples of
+    /// the first's.
     fn findings(measures: &[(&str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (measure, times) in measures {
             let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
             let at = AxisPoint::name("key set", "rand-8");
-            // 2 % from the least to the greatest.
+            // A width of 2 %.
             for figure in [0.99, 1.0, 1.01] {
                 findings.add(place, OURS, Some(&at), figure);
                 findings.add(place, AGAIN, Some(&at), times * figure);
@@ -124,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_holds() {
+    fn equal_figures_hold() {
         let judged = no_difference(&findings(&[("get", 1.0), ("insert", 1.015)]), OURS, AGAIN);
         assert_eq!(
             (judged.answer, &*judged.why),
@@ -133,12 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_beyond_the_spread_does_not_hold_and_is_named() {
+    fn a_difference_beyond_the_spread_is_named() {
         for times in [0.8, 1.2] {
             let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
             assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);
             let why = format!(
-                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and 2.0 %"
+                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and \
+                 2.0 %"
             );
             assert_eq!(judged.why, why);
         }

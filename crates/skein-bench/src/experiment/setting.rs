@@ -1,4 +1,5 @@
-//! Numbers of an experiment that a user may set, beside what all experiments have: `--set value-bytes=1000`.
+//! Settings: numbers that only some experiments have and that a user may set, for instance `--set
+//! value-bytes=1000`.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +10,17 @@ use crate::{Error, Result};
 pub struct BenchSetting {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// The description.
     pub about: &'static str,
     /// The experiments that have it.
     pub experiments: &'static [&'static str],
-    /// The least that it may be.
+    /// The least value allowed.
     pub least: usize,
-    /// The most.
+    /// The greatest value allowed.
     pub most: usize,
 }
 
-/// Bytes of a value.
+/// The number of bytes of a value.
 pub const VALUE_BYTES: BenchSetting = BenchSetting {
     name: "value-bytes",
     about: "bytes of a value",
@@ -28,7 +29,7 @@ pub const VALUE_BYTES: BenchSetting = BenchSetting {
     most: 1 << 20,
 };
 
-/// Rows in a batch.
+/// The number of rows in a batch.
 pub const BATCH: BenchSetting = BenchSetting {
     name: "batch",
     about: "rows in a batch of a load",
@@ -37,7 +38,7 @@ pub const BATCH: BenchSetting = BenchSetting {
     most: 1 << 20,
 };
 
-/// Random reads.
+/// The number of random reads.
 pub const GETS: BenchSetting = BenchSetting {
     name: "gets",
     about: "random reads, or operations of a loop",
@@ -46,7 +47,7 @@ pub const GETS: BenchSetting = BenchSetting {
     most: 1 << 30,
 };
 
-/// Durable puts.
+/// The number of durable puts.
 pub const SYNC_PUTS: BenchSetting = BenchSetting {
     name: "sync-puts",
     about: "durable puts",
@@ -55,7 +56,7 @@ pub const SYNC_PUTS: BenchSetting = BenchSetting {
     most: 1 << 30,
 };
 
-/// Connections of the client.
+/// The number of the client's connections.
 pub const CONNECTIONS: BenchSetting = BenchSetting {
     name: "connections",
     about: "connections of the client",
@@ -72,7 +73,7 @@ pub const CONNECTIONS: BenchSetting = BenchSetting {
     most: 1000,
 };
 
-/// Requests in a pipeline.
+/// The number of requests in a pipeline.
 pub const PIPELINE: BenchSetting = BenchSetting {
     name: "pipeline",
     about: "requests in a pipeline",
@@ -88,7 +89,7 @@ pub const PIPELINE: BenchSetting = BenchSetting {
     most: 1000,
 };
 
-/// Requests of a loop.
+/// The number of requests of a loop.
 pub const REQUESTS: BenchSetting = BenchSetting {
     name: "requests",
     about: "requests of a loop",
@@ -105,7 +106,7 @@ pub const REQUESTS: BenchSetting = BenchSetting {
     most: 1 << 30,
 };
 
-/// Pages of a cache.
+/// The number of pages in a cache.
 pub const CACHE_PAGES: BenchSetting = BenchSetting {
     name: "cache-pages",
     about: "pages of 4 KiB in the disk engine's cache",
@@ -114,26 +115,27 @@ pub const CACHE_PAGES: BenchSetting = BenchSetting {
     most: 1 << 28,
 };
 
-/// All of them.
+/// All settings.
 pub const ALL: [&BenchSetting; 8] =
     [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES];
 
-/// What a user has set, by name.
+/// The values that a user has set, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BenchSettings(BTreeMap<&'static str, usize>);
 
 impl BenchSettings {
-    /// Of texts such as `value-bytes=1000`, for these experiments.
+    /// Parses texts such as `value-bytes=1000`, for these experiments.
     ///
     /// # Errors
-    /// If there is no such setting, if none of the experiments has it, or if the number is out of its range.
+    /// If there is no such setting, if none of the experiments has it, or if the number is out of
+    /// its range.
     pub fn parse(texts: &[String], experiments: &[&str]) -> Result<Self> {
         let mut settings = BTreeMap::new();
         for text in texts {
             let (setting, number) = parse(text)?;
             if !setting.experiments.iter().any(|name| experiments.contains(name)) {
                 return Err(Error::Input(format!(
-                    "'{}' is a setting of {}, and none of these is to be run",
+                    "'{}' is a setting of {}, but this command runs none of them",
                     setting.name,
                     setting.experiments.join(", ")
                 )));
@@ -143,7 +145,7 @@ impl BenchSettings {
         Ok(Self(settings))
     }
 
-    /// What was set, if it was.
+    /// Returns the value of a setting, if the user set it.
     pub fn get(&self, setting: &BenchSetting) -> Option<usize> {
         self.0.get(setting.name).copied()
     }
@@ -154,13 +156,13 @@ fn parse(text: &str) -> Result<(&'static BenchSetting, usize)> {
     let Some(setting) = ALL.into_iter().find(|setting| setting.name == name) else {
         let known: Vec<_> =
             ALL.iter().map(|setting| format!("{} ({})", setting.name, setting.about)).collect();
-        return Err(Error::Input(format!("there is no setting '{name}'; there are: {}", known.join(", "))));
+        return Err(Error::Input(format!("there is no setting '{name}'; choose from: {}", known.join(", "))));
     };
     let number = text.split_once('=').and_then(|(_, number)| number.parse().ok());
     match number {
         Some(number) if (setting.least..=setting.most).contains(&number) => Ok((setting, number)),
         _ => Err(Error::Input(format!(
-            "'{text}' is no setting: write {name}=N, with N from {} to {}",
+            "'{text}' is not valid: write {name}=N, with N from {} to {}",
             setting.least, setting.most
         ))),
     }
@@ -175,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_found() {
+    fn a_setting_is_found() {
         let settings = parsed("connections=7").expect("a good setting");
         assert_eq!((settings.get(&CONNECTIONS), settings.get(&PIPELINE)), (Some(7), None));
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_rejected() {
         for (text, part) in [
             ("geese=7", "value-bytes (bytes of a value)"),
             ("batch=7", "a setting of store"),

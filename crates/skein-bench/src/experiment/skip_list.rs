@@ -1,8 +1,8 @@
-//! The skip list's cursor, which reads ahead, beside one that does not: section 3 of the paper on MlpIndex, with its table 1, and what this project wants
-//! of the list.
+//! The skip list's cursor, which reads ahead, compared with one that does not: section 3 of the
+//! paper on MlpIndex, with its table 1, and this project's aims for the list.
 //!
-//! The paper measures a bare list, whose nodes are keys alone, and a versioned one in a database. Ours is versioned; a variant of it whose nodes have a
-//! value and no versions stands for the bare one.
+//! The paper measures a bare list, whose nodes are keys only, and a versioned list in a database.
+//! Ours is versioned. A variant whose nodes have a value and no versions stands for the bare list.
 
 use linkme::distributed_slice;
 
@@ -18,10 +18,10 @@ use crate::workload::scan;
 
 const CROSSBEAM: &str = "crossbeam-skiplist";
 
-/// Keys read for each operation that other loops would have.
+/// The number of keys read per operation of other loops.
 const KEYS_READ: usize = 4;
 
-/// Ranges of so many keys from random ones on.
+/// Returns scans of `LENGTH` keys from random keys on.
 const fn ranges<const LENGTH: u16>(measure: &'static str) -> GridLoop {
     scans(measure, false, |asked, count, seed, share| {
         let ranges = (KEYS_READ * count / LENGTH as usize).max(1);
@@ -44,14 +44,15 @@ const LOOPS: [GridLoop; 9] = [
     TOGETHER,
 ];
 
-/// Those from which on the paper's is ahead.
+/// The ranges from which on the paper's cursor is faster.
 const LONG_ENOUGH: [&str; 4] = ["scan of 20", "scan of 50", "scan of 100", LONG.measure];
 const POINT: [&str; 3] = [INSERT, LOOKUP.measure, DEPENDENT.measure];
 
-/// The paper's gain on a versioned list is 1.92 on one thread; and on two that have a core each, by its table 1, 1.54.
+/// The paper's gain on a versioned list is 1.92 on one thread, and 1.54 on two threads with a core
+/// each (its table 1).
 const VERSIONED: f64 = 2.0;
 const TWO_THREADS: f64 = 1.54;
-/// About 4 in the paper, of keys alone.
+/// The paper has about 4, for keys only.
 const WITHOUT_VERSIONS: f64 = 3.0;
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
@@ -63,7 +64,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -71,9 +72,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static ITERATOR: Experiment = Experiment {
     name: "skiplist-iterator",
     rank: 123,
-    title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and beside crossbeam-skiplist",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and table 1",
-    claim: "reading ahead makes long ranges 1.92 times as fast in a database whose list is versioned, 1.54 times with two threads on two cores, about 4 times on a bare list; it is ahead from about 20 keys on. Here, our own aims beside it: twice on ranges of 1000, 3 times without versions; scans 3 times and point operations 1.2 times those of crossbeam-skiplist",
+    title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and \
+            beside crossbeam-skiplist",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and \
+             table 1",
+    claim: "reading ahead makes long ranges 1.92 times as fast in a database whose list is \
+            versioned, 1.54 times with two threads on two cores, about 4 times on a bare list; it \
+            is faster from about 20 keys on. Our own aims: twice on ranges of 1000, 3 times \
+            without versions; scans 3 times and point operations 1.2 times those of \
+            crossbeam-skiplist",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -81,22 +88,26 @@ static ITERATOR: Experiment = Experiment {
 };
 
 fn judge(findings: &Findings) -> Judgement {
-    let list =
-        |least, measures: &[&str], other| beside(findings, least, measures, ("skip list", SKIP_LIST, other));
+    let list = |least, measures: &[&str], other| {
+        judge_list(findings, least, measures, "skip list", SKIP_LIST, other)
+    };
     list(VERSIONED, &[LONG.measure], PLAIN)
-        .beside(beside(findings, WITHOUT_VERSIONS, &[LONG.measure], (BARE, BARE, BARE_PLAIN)))
-        .beside(list(1.0, &LONG_ENOUGH, PLAIN))
-        .beside(list(TWO_THREADS, &[TOGETHER.measure], PLAIN))
-        .beside(list(3.0, &[LOOPS[6].measure, LONG.measure], CROSSBEAM))
-        .beside(list(1.2, &POINT, CROSSBEAM))
+        .alongside(judge_list(findings, WITHOUT_VERSIONS, &[LONG.measure], BARE, BARE, BARE_PLAIN))
+        .alongside(list(1.0, &LONG_ENOUGH, PLAIN))
+        .alongside(list(TWO_THREADS, &[TOGETHER.measure], PLAIN))
+        .alongside(list(3.0, &[LOOPS[6].measure, LONG.measure], CROSSBEAM))
+        .alongside(list(1.2, &POINT, CROSSBEAM))
 }
 
-/// A list, called by a word, beside another in some measures, on all key sets.
-fn beside(
+/// Judges one list, which the verdict calls `word`, against another in some measures, on all key
+/// sets.
+fn judge_list(
     findings: &Findings,
     least: f64,
     measures: &[&str],
-    (word, list, other): (&str, &str, &str),
+    word: &str,
+    list: &str,
+    other: &str,
 ) -> Judgement {
     let ratios = measures.iter().flat_map(|measure| {
         let ratios = findings.ratios(measure, list, other).into_iter();
@@ -111,7 +122,8 @@ mod tests {
     use super::*;
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
-    /// Of the list, of its plain cursor, with and without versions, and of the crate.
+    /// Returns findings with the rates of the list, of its plain cursor, with and without versions,
+    /// and of the crate.
     fn found(rates: impl Fn(&str) -> [f64; 3], bare: f64) -> Findings {
         let mut findings = Findings::default();
         let at = AxisPoint::name("key set", "rand-8");

@@ -1,27 +1,32 @@
-//! How often each of many items is chosen: Zipfian, scrambled, and latest, as YCSB has them.
+//! Popularity distributions over many items: Zipfian, scrambled and latest, as in YCSB.
 
 use super::permutation::NumberPermutation;
 use super::random::SeededRandom;
 
-/// Rank k (from 1) is chosen with a probability that is proportional to 1 / k^theta.
+/// The Zipfian distribution: rank k (from 1) has a probability proportional to 1 / k^theta.
 ///
-/// Drawn by rejection-inversion (Hörmann and Derflinger, 1996): a point under the curve x^-theta, whose integral can be
-/// inverted, is rounded to a rank, and refused where the curve and its steps differ. Exact, with no table, for any number
-/// of items.
+/// Drawn by rejection-inversion (Hörmann and Derflinger, 1996): a random point under the curve
+/// x^-theta, whose integral can be inverted, is rounded to a rank. The point is rejected in the
+/// area between the curve and its steps. The method is exact and needs no table, for any number of
+/// items.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     items: u64,
     theta: f64,
-    /// The integral's value where the first rank begins, and where the last ends.
+    /// The value of the integral at the start of the first rank, and at the end of the last.
     from: f64,
     to: f64,
-    /// Up to this distance from the rank a point is never refused.
+    /// A point within this distance of its rank is never rejected.
     sure: f64,
 }
 
 impl Zipf {
-    /// A distribution over `items` ranks, of which there is at least one; `theta` is 0 (uniform) or more.
-    #[expect(clippy::cast_precision_loss, reason = "past 2^52 items the ends blur by less than they weigh")]
+    /// Returns the distribution over `items` ranks, at least one; `theta` must be 0 (uniform) or
+    /// more.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "past 2^52 items the rounding is below the probability of the ends"
+    )]
     pub fn new(items: u64, theta: f64) -> Self {
         Self {
             items,
@@ -32,12 +37,12 @@ impl Zipf {
         }
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// A rank, from 0, which is the most popular one.
+    /// Draws a rank, from 0; rank 0 is the most popular.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
@@ -58,7 +63,7 @@ impl Zipf {
     }
 }
 
-/// The integral of x^-theta from 1 to `x`.
+/// Returns the integral of x^-theta from 1 to `x`.
 fn integral(x: f64, theta: f64) -> f64 {
     let log = x.ln();
     let power = (1.0 - theta) * log;
@@ -66,16 +71,17 @@ fn integral(x: f64, theta: f64) -> f64 {
     if power.abs() < 1e-8 { log * (1.0 + power / 2.0) } else { log * power.exp_m1() / power }
 }
 
-/// Where that integral has this value.
+/// Returns the x at which that integral has this value.
 fn inverse(area: f64, theta: f64) -> f64 {
-    // Rounding may carry the product past -1, where no point lies.
+    // Rounding could push the product below -1, where the curve has no point.
     let power = (area * (1.0 - theta)).max(-1.0);
     let log = if power.abs() < 1e-8 { 1.0 - power / 2.0 } else { power.ln_1p() / power };
     (area * log).exp()
 }
 
-/// Zipfian, with the popular items scattered over all: what YCSB calls scrambled. Each rank has an item of its own (YCSB
-/// hashes ranks to items, so some items there have two ranks and some none).
+/// The Zipfian distribution with its popular items scattered over all: YCSB's "scrambled". Each
+/// rank has an item of its own. (YCSB hashes ranks to items, so there some items have two ranks and
+/// others have no rank.)
 #[derive(Debug, Clone)]
 pub struct Scrambled {
     zipf: Zipf,
@@ -83,28 +89,28 @@ pub struct Scrambled {
 }
 
 impl Scrambled {
-    /// A distribution over `items` items; the seed decides which are popular.
+    /// Returns the distribution over `items` items. The seed decides which are popular.
     pub fn new(items: u64, theta: f64, seed: u64) -> Self {
         Self { zipf: Zipf::new(items, theta), places: NumberPermutation::new(items, seed) }
     }
 
-    /// An item.
+    /// Draws an item.
     pub fn item(&self, random: &mut SeededRandom) -> u64 {
         self.places.at(self.zipf.rank(random))
     }
 }
 
-/// The newest items are the most popular: rank 0 is the one that was added last.
+/// The distribution in which the newest items are the most popular: rank 0 is the item added last.
 #[derive(Debug, Clone)]
 pub struct Latest(Zipf);
 
 impl Latest {
-    /// A distribution over items of which there are `items` now.
+    /// Returns the distribution over items, of which `items` exist now.
     pub fn new(items: u64, theta: f64) -> Self {
         Self(Zipf::new(items, theta))
     }
 
-    /// An item's number, when `items` items have been added.
+    /// Draws an item's number, when `items` items have been added.
     pub fn item(&mut self, random: &mut SeededRandom, items: u64) -> u64 {
         if items != self.0.items {
             self.0 = Zipf::new(items, self.0.theta);
@@ -118,18 +124,18 @@ impl Latest {
 mod tests {
     use super::*;
 
-    /// The skew that YCSB uses.
+    /// The exponent that YCSB uses.
     const YCSB_THETA: f64 = 0.99;
 
     const DRAWS: usize = 200_000;
 
-    /// How often each item comes, beside how often the formula says.
+    /// Compares how often each item was drawn with the formula.
     fn against_formula(theta: f64, counts: &[usize]) {
         let weight = |rank: usize| (rank as f64 + 1.0).powf(-theta);
         let sum: f64 = (0..counts.len()).map(weight).sum();
         for (rank, &count) in counts.iter().enumerate() {
             let expected = DRAWS as f64 * weight(rank) / sum;
-            // Five standard deviations.
+            // Allows five standard deviations.
             let allowed = 5.0 * expected.sqrt();
             assert!(
                 (count as f64 - expected).abs() < allowed,
@@ -145,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_come_as_often_as_the_formula_says() {
+    fn ranks_have_the_frequencies_of_the_formula() {
         for theta in [0.0, 0.5, 0.99, 1.0, 1.3] {
             for items in [1, 2, 10, 100] {
                 let (zipf, mut random) = (Zipf::new(items, theta), SeededRandom::new(11));
@@ -158,7 +164,8 @@ mod tests {
     fn a_huge_number_of_ranks_needs_no_table() {
         let (zipf, mut random) = (Zipf::new(1 << 50, YCSB_THETA), SeededRandom::new(5));
         let first = (0..DRAWS).filter(|_| zipf.rank(&mut random) == 0).count();
-        // Zeta of 2^50 items at 0.99, by the integral from 1.5 on: 1 + ((2^50)^0.01 - 1.5^0.01) / 0.01 = 42.0.
+        // Zeta of 2^50 items at 0.99, by the integral from 1.5 on: 1 + ((2^50)^0.01 - 1.5^0.01) /
+        // 0.01 = 42.0.
         let expected = DRAWS as f64 / 42.0;
         assert!((first as f64 / expected - 1.0).abs() < 0.1, "{first}, not {expected}");
     }

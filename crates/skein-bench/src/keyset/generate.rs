@@ -1,4 +1,4 @@
-//! From a source to a key set: draws, drops duplicates, sets absent keys apart.
+//! Makes a key set from a source: draws keys, drops duplicates, and sets absent keys apart.
 
 use super::KeySource;
 use super::family::SourceOrder;
@@ -10,39 +10,40 @@ use super::seen_keys::SeenKeys;
 use super::sort::sorted;
 use crate::{Error, Result};
 
-/// The most keys of a set, absent ones included: their numbers have 32 bits.
+/// The greatest number of keys in a set, absent ones included, since numbers have 32 bits.
 const MOST: usize = u32::MAX as usize - 1;
 
-/// Duplicates in a row, per key asked for, after which a source counts as dry.
+/// The number of duplicates in a row, per key asked for, after which a source counts as exhausted.
 const PATIENCE: usize = 64;
 
-/// Keys in their order of insertion, and others of the same kind that are not among them.
+/// A key set: keys in their order of insertion, and absent keys of the same kind.
 #[derive(Debug, Clone)]
 pub struct KeySet {
-    /// The name, in its one spelling.
+    /// The name, in its canonical spelling.
     pub name: String,
-    /// The keys, no two alike.
+    /// The keys; no two are equal.
     pub keys: PackedKeys,
-    /// Keys of the same kind that are not in `keys`, no two alike.
+    /// Keys of the same kind that are not in `keys`; no two are equal.
     pub absent: PackedKeys,
     /// The length of the shortest key, absent ones included.
     pub shortest: usize,
     /// The length of the longest key, absent ones included.
     pub longest: usize,
-    /// Keys that came from the source again, and were dropped.
+    /// The number of duplicates from the source that were dropped.
     pub duplicates_dropped: usize,
-    /// What a reader of its figures has to know, such as that a file had fewer keys than were asked for.
+    /// A remark for the reader of its figures, for instance that a file had fewer keys than were
+    /// asked for.
     pub note: Option<String>,
 }
 
 /// Makes a set of `count` keys and `extra` absent ones.
 ///
-/// A file with fewer keys gives all it has, divided between the two in the proportion that was asked for, and the set's
-/// note says so.
+/// If a file has fewer keys, all are used, divided in the requested proportion, and the set's note
+/// says so.
 ///
 /// # Errors
-/// If there is no such key set, if it has fewer different keys than are asked for, if it does not fit in memory, or if its
-/// file cannot be read.
+/// If there is no such key set, if it has fewer different keys than `count` plus `extra`, if it
+/// does not fit in memory, or if its file cannot be read.
 pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet> {
     let total = count.saturating_add(extra);
     let named = ParsedKeySet::parse(name, total as u64, seed)?;
@@ -61,7 +62,10 @@ pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet>
 fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
     let name = named.name();
     if count == 0 {
-        return Err(Error::Input(format!("0 keys of {name} make no key set; ask for 1 or more")));
+        return Err(Error::Input(format!(
+            "0 keys of {name} are too few for a key set; ask for 1 or \
+                                         more"
+        )));
     }
     if total > MOST {
         return Err(Error::Input(format!(
@@ -74,15 +78,15 @@ fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
 fn check_space(named: &ParsedKeySet, source: &dyn KeySource, total: usize) -> Result<()> {
     match source.space() {
         Some(space) if space < total as u64 => Err(Error::Input(format!(
-            "there are {space} different keys in {}, but {total} are asked for, absent ones included; ask for fewer, or for \
-             another key set",
+            "there are {space} different keys in {}, but {total} are asked for, absent ones \
+             included; ask for fewer, or for another key set",
             named.name()
         ))),
         _ => Ok(()),
     }
 }
 
-/// Distinct keys in the source's order, and how many were dropped.
+/// Distinct keys in the source's order, and the number of duplicates that were dropped.
 struct DistinctKeys {
     keys: PackedKeys,
     dropped: usize,
@@ -104,7 +108,8 @@ fn draw(source: &mut dyn KeySource, named: &ParsedKeySet, want: usize) -> Result
         }
         if in_a_row > PATIENCE.saturating_mul(want).max(1_000_000) {
             return Err(Error::Input(format!(
-                "{} gave {} different keys of the {want} asked for, and then only known ones, {in_a_row} in a row; ask for fewer",
+                "{} returned {} different keys of the {want} asked for, then {in_a_row} duplicates \
+                 in a row; ask for fewer",
                 named.name(),
                 keys.len()
             )));
@@ -127,12 +132,13 @@ fn divide(named: &ParsedKeySet, drawn: DistinctKeys, count: usize, extra: usize)
             let absent = all.split_off(count);
             (all, absent)
         }
-        SourceOrder::Kept => apart(&all, extra, &mut random),
+        SourceOrder::Kept => set_apart(&all, extra, &mut random),
         SourceOrder::Drawn => {
             if all.len() < count + extra {
                 kept = share(all.len(), count, extra);
                 note = Some(format!(
-                    "{} has {} different keys of the {} asked for; all are used, {} of them as absent ones",
+                    "{} has {} different keys of the {} asked for; all are used, {} of them as \
+                     absent ones",
                     named.name(),
                     all.len(),
                     count + extra,
@@ -161,14 +167,14 @@ fn divide(named: &ParsedKeySet, drawn: DistinctKeys, count: usize, extra: usize)
     Ok(set)
 }
 
-/// How many of `all` keys are to be present, if `count` of `count + extra` should be.
+/// Returns how many of `all` keys are present, if `count` of `count + extra` should be.
 fn share(all: usize, count: usize, extra: usize) -> usize {
     let present = (all as u128 * count as u128).div_ceil((count + extra) as u128);
     present as usize
 }
 
-/// Sets `extra` keys apart, each equally likely, both parts in their order.
-fn apart(all: &PackedKeys, extra: usize, random: &mut SeededRandom) -> (PackedKeys, PackedKeys) {
+/// Sets `extra` keys apart, each with the same probability. Both parts keep their order.
+fn set_apart(all: &PackedKeys, extra: usize, random: &mut SeededRandom) -> (PackedKeys, PackedKeys) {
     let (mut keys, mut absent) = (PackedKeys::default(), PackedKeys::default());
     for (number, key) in all.iter().enumerate() {
         let missing = extra - absent.len();
@@ -179,12 +185,13 @@ fn apart(all: &PackedKeys, extra: usize, random: &mut SeededRandom) -> (PackedKe
 }
 
 impl KeySet {
-    /// The numbers of `keys`, in the keys' order.
+    /// Returns the key numbers, in key order.
     pub fn order(&self) -> Vec<u32> {
         sorted(&self.keys)
     }
 
-    /// Leaves out what is shorter or longer than that, absent keys included; returns how many of `keys` that were.
+    /// Removes keys outside the two lengths, absent keys included. Returns how many of `keys` it
+    /// removed.
     pub fn leave_out(&mut self, shorter_than: usize, longer_than: usize) -> usize {
         let fits = |key: &[u8]| (shorter_than..=longer_than).contains(&key.len());
         let before = self.keys.len();
@@ -196,7 +203,7 @@ impl KeySet {
         before - self.keys.len()
     }
 
-    /// Whether no key is shorter or longer than that, absent keys included.
+    /// Returns whether all keys, absent ones included, have a length within the limits.
     pub fn within(&self, (least, most): (usize, usize)) -> bool {
         self.shortest >= least && self.longest <= most
     }

@@ -1,4 +1,4 @@
-//! What `skein bench keysets` prints: the list of key sets, and one of them measured.
+//! The output of `skein bench keysets`: the list of key sets, or the figures of one of them.
 
 use std::fmt::Write;
 
@@ -8,16 +8,17 @@ use super::name::ParsedKeySet;
 use super::statistics::KeyStatistics;
 use crate::Result;
 
-/// How many keys are shown.
+/// The number of keys shown.
 const SHOWN: usize = 5;
 
-/// How much of a key is shown.
+/// The number of bytes shown of a key.
 const SHOWN_BYTES: usize = 60;
 
-/// Columns of the list's text.
+/// The width of the list's text in columns.
 const TEXT_WIDTH: usize = 90;
 
-/// All key sets: how each is written, what it is, and what papers say of it.
+/// Returns the list of all key sets: how to write each, its description, and the papers that use
+/// it.
 pub fn list() -> String {
     let usages: Vec<_> = family::all().into_iter().map(|family| (family.usage(), family)).collect();
     let width = usages.iter().map(|(usage, _)| usage.len()).max().unwrap_or(0);
@@ -33,7 +34,7 @@ pub fn list() -> String {
     text
 }
 
-/// Makes `count` keys of a set and measures them, beside what papers say of theirs.
+/// Makes `count` keys of a set and measures them. Returns the figures beside those of the papers.
 ///
 /// # Errors
 /// As [`make`].
@@ -50,12 +51,12 @@ pub fn describe(name: &str, count: usize, seed: u64) -> Result<String> {
     Ok(text)
 }
 
-/// Writing to a string does not fail.
+/// Appends a line; a write to a string cannot fail.
 fn line_of(text: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(text, "{line}");
 }
 
-/// Breaks text between words.
+/// Breaks text into lines, between words.
 fn wrap(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -72,7 +73,7 @@ fn wrap(text: &str) -> Vec<String> {
     lines
 }
 
-/// The measured figures beside those of papers.
+/// Appends a table of the measured figures beside those of the papers.
 fn table(text: &mut String, measured: &KeyStatistics, papers: &[PaperFigures]) {
     let mut rows = vec![
         vec!["keys".to_owned(), grouped(measured.keys as u64)],
@@ -122,7 +123,7 @@ fn decimal(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |figure| format!("{figure:.1}"))
 }
 
-/// A number with a comma before every three digits.
+/// Returns a number with a comma before every three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,15 +1,15 @@
-//! What making a key set takes, before it is made.
+//! Estimates the memory for making a key set, before it is made.
 
 use super::family::SourceOrder;
 use super::name::ParsedKeySet;
 use super::seen_keys::SeenKeys;
 use crate::{Error, Result, machine};
 
-/// Keys that are drawn to see how long they are.
+/// The number of keys drawn to estimate their length.
 const SAMPLE: u64 = 1000;
 
-/// Bytes that [`make`](super::make) takes while it works on `count` keys, absent ones included: the keys, where they end,
-/// and what finds duplicates.
+/// Returns the bytes that [`make`](super::make) takes for `count` keys, absent ones included: the
+/// keys, their ends, and the table that detects duplicates.
 ///
 /// # Errors
 /// If there is no such key set, or if its file cannot be read.
@@ -33,7 +33,7 @@ fn estimate(named: &ParsedKeySet, count: usize) -> Result<u64> {
     })
 }
 
-/// The mean length of a source's first keys, rounded up.
+/// Returns the mean length of a source's first keys, rounded up.
 pub fn sampled_mean(named: &ParsedKeySet) -> Result<u64> {
     let mut source = named.open()?;
     let (mut key, mut keys, mut bytes) = (Vec::new(), 0, 0);
@@ -45,7 +45,7 @@ pub fn sampled_mean(named: &ParsedKeySet) -> Result<u64> {
     Ok(bytes.div_ceil(keys.max(1)))
 }
 
-/// Refuses what does not fit in the memory that is free now.
+/// Returns an error if the set does not fit in the memory that is free now.
 pub fn check(named: &ParsedKeySet, count: usize) -> Result<()> {
     let Ok(free) = machine::free_memory() else { return Ok(()) };
     refuse_beyond(free, estimate(named, count)?, named, count)
@@ -76,7 +76,7 @@ mod tests {
     use crate::keyset::make;
 
     #[test]
-    fn estimates_are_near_what_is_held() {
+    fn estimates_are_near_the_actual_size() {
         for name in ["rand-8", "K10", "az1", "url", "decimal", "Klong(100)"] {
             let set = make(name, 20_000, 0, 0).expect("a good name");
             let estimate = estimated_bytes(name, 20_000).expect("a good name");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_size_that_would() {
+    fn a_set_too_large_is_rejected_with_the_size_that_fits() {
         let named = ParsedKeySet::parse("K10", 1, 1).expect("a good name");
         assert!(refuse_beyond(1000, 1000, &named, 10).is_ok());
         let error = refuse_beyond(1 << 30, 4 << 30, &named, 4_000_000).expect_err("too much").to_string();

@@ -1,17 +1,20 @@
-//! Key sets: which keys an index holds.
+//! Key sets: the keys that an index holds.
 //!
 //! ```text
 //!   "az1", "intkey(1000)", "file:paths.txt"
-//!        │  name.rs: one family, its parameters checked
+//!        │  name.rs: a family, with checked parameters
 //!        ▼
-//!   family/*.rs ──►  Source: keys one by one, from a seed, nothing held ──►  make.rs: KeySet, distinct keys and absent ones
-//!                                                                               ├─►  order.rs       their order
-//!                                                                               └─►  statistics.rs  what they are like
+//!   family/*.rs ──► KeySource: one key after another, from a seed
+//!        ▼
+//!   generate.rs ──► KeySet: distinct keys, and absent ones
+//!                     ├─► sort.rs        their order
+//!                     └─► statistics.rs  their lengths and shared prefixes
 //! ```
 //!
-//! A family of key sets is one file and one line in `family/mod.rs`; the file registers itself. The seed decides every
-//! key, so all contenders of a run, and all runs, see the same ones in the same order. `docs/benchmarks/` describes each
-//! exactly.
+//! A family of key sets is one file, which registers itself, and one line in `family/mod.rs`. The
+//! seed decides every key. So all contenders of a run, and all runs, see the same keys in the same
+//! order. `docs/benchmarks/key-sets.md` describes each family exactly. Read the files in
+//! the order of the picture.
 
 pub mod distribution;
 pub mod family;

@@ -1,11 +1,11 @@
-//! Names of key sets: `osm`, `intkey(1000)`, `file:paths.txt`.
+//! The names of key sets: `osm`, `intkey(1000)`, `file:paths.txt`.
 
 use std::path::PathBuf;
 
 use super::family::{self, KeyFamily, KeyRequest, KeySource, NameSuffix};
 use crate::{Error, Result, did_you_mean};
 
-/// The family of a key set, and what its source is opened for.
+/// A parsed name: the family, and the request for its source.
 #[derive(Debug)]
 pub struct ParsedKeySet {
     /// The family.
@@ -14,7 +14,8 @@ pub struct ParsedKeySet {
     pub request: KeyRequest,
 }
 
-/// The source of a key set: its keys one by one, perhaps the same more than once. `keys` says how many are going to be drawn.
+/// Opens the source of a key set, which returns its keys one by one, duplicates included. `keys` is
+/// the number of keys that the caller is going to draw.
 ///
 /// # Errors
 /// If there is no such key set, if its parameters are wrong, or if its file cannot be read.
@@ -23,7 +24,7 @@ pub fn open(name: &str, keys: u64, seed: u64) -> Result<Box<dyn KeySource>> {
 }
 
 impl ParsedKeySet {
-    /// Understands a name.
+    /// Parses a name.
     pub fn parse(name: &str, keys: u64, seed: u64) -> Result<Self> {
         let end = name.find([':', '(']).unwrap_or(name.len());
         let (word, rest) = name.split_at(end);
@@ -31,7 +32,7 @@ impl ParsedKeySet {
             let names: Vec<_> = family::all().into_iter().map(|family| family.name).collect();
             let usages: Vec<_> = family::all().into_iter().map(KeyFamily::usage).collect();
             return Err(Error::Input(format!(
-                "there is no key set '{name}'{}; there are {}",
+                "there is no key set '{name}'{}; choose from {}",
                 did_you_mean(word, &names),
                 usages.join(", ")
             )));
@@ -52,7 +53,7 @@ impl ParsedKeySet {
         (self.family.open)(&self.request)
     }
 
-    /// The name in its one spelling.
+    /// Returns the name in its canonical spelling.
     pub fn name(&self) -> String {
         match self.family.takes {
             NameSuffix::Nothing => self.family.name.to_owned(),
@@ -73,7 +74,7 @@ fn misspelt(family: &KeyFamily, name: &str) -> Error {
     ))
 }
 
-/// The numbers in brackets, checked against the family's parameters.
+/// Parses the numbers in brackets and checks them against the family's parameters.
 fn numbers(family: &KeyFamily, name: &str, rest: &str) -> Result<Vec<u64>> {
     let NameSuffix::Numbers(parameters) = family.takes else { return Ok(Vec::new()) };
     let inner = rest.strip_prefix('(').and_then(|rest| rest.trim_end().strip_suffix(')'));
@@ -84,7 +85,8 @@ fn numbers(family: &KeyFamily, name: &str, rest: &str) -> Result<Vec<u64>> {
     let number = |(text, parameter): (&&str, &family::FamilyParameter)| match text.parse::<u64>() {
         Ok(number) if (parameter.least..=parameter.most).contains(&number) => Ok(number),
         _ => Err(Error::Input(format!(
-            "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in {}",
+            "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in \
+             {}",
             parameter.name, parameter.least, parameter.most, family.example
         ))),
     };
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_what_there_is() {
+    fn an_unknown_name_lists_the_known_ones() {
         for name in ["rand-9", "", "OSM", "(5)", ":x"] {
             let text = error(name);
             assert!(text.contains("rand-8, ") && text.contains("file:PATH"), "{text}");
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_is_a_good_name_and_every_name_is_there_once() {
+    fn every_example_is_valid_and_every_name_is_unique() {
         let all = family::all();
         for family in &all {
             let named = ParsedKeySet::parse(family.example, 1, 1).expect("the example");

@@ -1,8 +1,8 @@
-//! Many byte strings in two allocations.
+//! A list of byte strings in two allocations.
 
 use std::io::{self, Read, Write};
 
-/// Byte strings one after the other, so that reading them in order costs little.
+/// Byte strings in sequence, so that reading them in order is cheap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedKeys {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub struct PackedKeys {
 }
 
 impl PackedKeys {
-    /// None yet, with room for so many and for the bytes of all.
+    /// Returns an empty list, with room for `keys` keys of `bytes` bytes in total.
     pub fn with_capacity(keys: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(keys) }
     }
@@ -21,29 +21,30 @@ impl PackedKeys {
         self.ends.push(self.bytes.len());
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The `n`-th key. REQUIRES: `n` is below [`len`](Self::len).
+    /// Returns the `n`-th key. REQUIRES: `n` is below [`len`](Self::len).
     #[inline(always)]
     pub fn get(&self, n: usize) -> &[u8] {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         &self.bytes[start..self.ends[n]]
     }
 
-    /// The keys in order.
+    /// Returns the keys in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|n| self.get(n))
     }
 
-    /// Takes out the keys from the `n`-th on. REQUIRES: `n` is at most [`len`](Self::len).
+    /// Removes and returns the keys from the `n`-th on. REQUIRES: `n` is at most
+    /// [`len`](Self::len).
     #[must_use]
     pub fn split_off(&mut self, n: usize) -> Self {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
@@ -51,7 +52,7 @@ impl PackedKeys {
         Self { bytes: self.bytes.split_off(start), ends }
     }
 
-    /// Copies of those with these numbers, in this order.
+    /// Returns copies of the keys with these numbers, in this order.
     #[must_use]
     pub fn pick(&self, numbers: &[u32]) -> Self {
         let picked = || numbers.iter().map(|&number| self.get(number as usize));
@@ -60,10 +61,11 @@ impl PackedKeys {
         keys
     }
 
-    /// Writes them for [`read_from`](Self::read_from): how many, how many bytes, where each ends, and the bytes.
+    /// Writes the keys for [`read_from`](Self::read_from): their number, their bytes, the end of
+    /// each, and the bytes.
     ///
     /// # Errors
-    /// If `out` takes no more.
+    /// If a write to `out` fails.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         for number in [self.len(), self.byte_len()].iter().chain(&self.ends) {
             out.write_all(&(*number as u64).to_le_bytes())?;
@@ -71,17 +73,20 @@ impl PackedKeys {
         out.write_all(&self.bytes)
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote, into allocations of just the size that they need.
+    /// Reads the keys that [`write_to`](Self::write_to) wrote, into allocations of exactly their
+    /// size.
     ///
     /// # Errors
-    /// If it ends early, or is nothing that was written so.
+    /// If the input ends early, or is in another format.
     pub fn read_from(from: &mut impl Read) -> io::Result<Self> {
         let mut number = || -> io::Result<usize> {
             let mut bytes = [0; 8];
             from.read_exact(&mut bytes)?;
             Ok(u64::from_le_bytes(bytes) as usize)
         };
-        let bad = || io::Error::new(io::ErrorKind::InvalidData, "these are no keys as the bench writes them");
+        let bad = || {
+            io::Error::new(io::ErrorKind::InvalidData, "the data is not a key list as the bench writes it")
+        };
         let (count, length) = (number()?, number()?);
         let (mut ends, mut bytes) = (Vec::new(), Vec::new());
         ends.try_reserve_exact(count)?;
@@ -97,7 +102,7 @@ impl PackedKeys {
         Ok(Self { bytes, ends })
     }
 
-    /// The sum of their lengths.
+    /// Returns the sum of the lengths.
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
     }
@@ -127,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_data_is_read_back() {
         for all in [vec![], vec![&b"one"[..], b"", b"three"]] {
             let keys: PackedKeys = all.into_iter().collect();
             let mut written = Vec::new();
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_so_is_refused() {
+    fn malformed_input_is_rejected() {
         let of = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
         for numbers in [&[u64::MAX, 0][..], &[1, u64::MAX, 4], &[2, 8, 9, 8, 0], &[1, 8, 7, 0], &[0, 8, 0]] {
             assert!(PackedKeys::read_from(&mut &of(numbers)[..]).is_err(), "{numbers:?}");

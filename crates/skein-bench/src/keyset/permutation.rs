@@ -1,11 +1,12 @@
-//! Orders that look random without a table: the numbers below a bound, each exactly once.
+//! Pseudo-random permutations without a table: the numbers below a bound, each exactly once.
 
 use super::random::mix;
 
 /// A permutation of the numbers below a bound, decided by a seed.
 ///
-/// Works on the least number of bits that holds the bound: each step (exclusive or, odd factor, shift) has an inverse
-/// there, and a result past the bound is sent through again until it is below. Less than two rounds on average.
+/// It works on the least number of bits that holds the bound. Each step (exclusive or, odd factor,
+/// shift) is invertible there. If a result is not below the bound, the steps run on it again. That
+/// takes fewer than two rounds on average.
 #[derive(Debug, Clone)]
 pub struct NumberPermutation {
     items: u64,
@@ -15,7 +16,7 @@ pub struct NumberPermutation {
 }
 
 impl NumberPermutation {
-    /// A permutation of the numbers below `items`, which is not 0.
+    /// Returns a permutation of the numbers below `items`, which must not be 0.
     pub fn new(items: u64, seed: u64) -> Self {
         let bits = (u64::BITS - (items - 1).leading_zeros()).max(1);
         let mask = u64::MAX >> (u64::BITS - bits);
@@ -24,12 +25,12 @@ impl NumberPermutation {
         Self { items, mask, shift: bits.div_ceil(2), rounds }
     }
 
-    /// How many numbers it permutes.
+    /// Returns the bound.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// Where `number` goes. REQUIRES: it is below [`items`](Self::items).
+    /// Returns the image of `number`. REQUIRES: it is below [`items`](Self::items).
     pub fn at(&self, number: u64) -> u64 {
         let mut place = number;
         loop {
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_once() {
+    fn every_number_occurs_once() {
         for items in [1, 2, 3, 7, 8, 100, 1000, 4096, 65_537] {
             let mut seen: Vec<u64> = {
                 let permutation = NumberPermutation::new(items, 7);

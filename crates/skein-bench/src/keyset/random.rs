@@ -1,37 +1,37 @@
-//! Pseudo-random numbers: the seed decides everything, on every machine.
+//! Pseudo-random numbers. The seed decides all of them, on every machine.
 
 /// A small generator (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct SeededRandom(u64);
 
 impl SeededRandom {
-    /// A generator for this seed.
+    /// Returns a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it never ends, so an iterator's `Option` would only be in the way"
+        reason = "the sequence is infinite, so an iterator's `Option` would be noise"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// A number from 0 up to, but not, 1.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are what a f64 holds")]
+    /// Returns a number from 0 up to, but excluding, 1.
+    #[expect(clippy::cast_precision_loss, reason = "a f64 holds 53 bits")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Puts the items in random order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -39,7 +39,7 @@ impl SeededRandom {
     }
 }
 
-/// A permutation of all 64-bit numbers that looks random.
+/// Permutes all 64-bit numbers in a way that looks random.
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,28 +1,29 @@
-//! Which keys were drawn before: a table of their numbers, the keys themselves lie in [`Keys`].
+//! A hash table of the keys drawn so far. It holds key numbers; the keys are in [`PackedKeys`].
 
 use std::hash::{DefaultHasher, Hasher};
 
 use super::packed_keys::PackedKeys;
 
-/// No key has this number.
+/// The number that no key has.
 const EMPTY: u32 = u32::MAX;
 
-/// Numbers of keys by their hash, at most half full.
+/// Key numbers by hash; at most half of the slots are used.
 pub struct SeenKeys {
     slots: Vec<u32>,
     used: usize,
 }
 
 impl SeenKeys {
-    /// Bytes that it takes per key, on average over its growth.
+    /// The bytes that it takes per key, on average over its growth.
     pub const BYTES_PER_KEY: u64 = 12;
 
-    /// A table for `keys` keys; it grows if more come.
+    /// Returns a table for `keys` keys. It grows if there are more.
     pub fn new(keys: usize) -> Self {
         Self { slots: vec![EMPTY; (2 * keys).next_power_of_two().max(16)], used: 0 }
     }
 
-    /// Whether the key is new. If it is, it is remembered as the one that the caller now pushes.
+    /// Returns whether the key is new. If so, records it under the next number, with which the
+    /// caller must push it now.
     pub fn is_new(&mut self, key: &[u8], keys: &PackedKeys) -> bool {
         let Some(slot) = self.slot(key, keys) else { return false };
         self.slots[slot] = keys.len() as u32;
@@ -33,7 +34,7 @@ impl SeenKeys {
         true
     }
 
-    /// The free slot where the key would go; none if it is there.
+    /// Returns the free slot for the key; `None` if the key is present.
     fn slot(&self, key: &[u8], keys: &PackedKeys) -> Option<usize> {
         let mut slot = self.home(key);
         loop {
@@ -51,13 +52,13 @@ impl SeenKeys {
         hasher.finish() as usize & (self.slots.len() - 1)
     }
 
-    /// Doubles the table; `last` is the key that was just remembered and is not in `keys` yet.
+    /// Doubles the table. `last` is the key that was just recorded and is not in `keys` yet.
     fn grow(&mut self, last: &[u8], keys: &PackedKeys) {
         let double = 2 * self.slots.len();
         self.slots.clear();
         self.slots.resize(double, EMPTY);
         for (number, key) in keys.iter().chain([last]).enumerate() {
-            // All differ, so the first free slot is right.
+            // All keys differ, so the first free slot is correct.
             let mut slot = self.home(key);
             while self.slots[slot] != EMPTY {
                 slot = (slot + 1) & (double - 1);

@@ -1,20 +1,23 @@
-//! The order of keys: sorts their numbers by eight bytes at a time.
+//! Sorts key numbers, comparing eight bytes of the keys at a time.
 //!
-//! Each round sorts one range by the eight bytes past what all its keys share; keys that are still equal make a range of a later
-//! round. So most comparisons are between words that lie side by side, also where all keys begin alike.
+//! Each round sorts one range by the eight bytes after the prefix that all its keys share. Keys
+//! that are still equal form a range of a later round. So most comparisons are between adjacent
+//! words, even if all keys begin alike.
 
 use std::ops::Range;
 
 use super::packed_keys::PackedKeys;
 use crate::workload::run::head;
 
-/// Ranges of so few keys are sorted by comparing the keys.
+/// Ranges of at most this many keys are sorted by comparing whole keys.
 const FEW: usize = 16;
 
-/// A key's eight bytes in this round, how many of them it has (9: more than eight), and its number.
+/// Eight bytes of a key in this round, the number of those that the key has (9: more than eight),
+/// and the key's number.
 type KeySortEntry = (u64, u8, u32);
 
-/// The numbers of the keys, in the keys' order. REQUIRES: no two keys are alike, and there are at most 2^32.
+/// Returns the key numbers, in key order. REQUIRES: no two keys are equal, and there are at most
+/// 2^32.
 pub fn sorted(keys: &PackedKeys) -> Vec<u32> {
     let mut places: Vec<KeySortEntry> = (0..keys.len()).map(|number| (0, 9, number as u32)).collect();
     let mut ranges = vec![(0..places.len(), 0)];
@@ -36,18 +39,18 @@ pub fn sorted(keys: &PackedKeys) -> Vec<u32> {
     places.into_iter().map(|(_, _, number)| number).collect()
 }
 
-/// What follows the first `depth` bytes.
+/// Returns the bytes after the first `depth`.
 fn rest(keys: &PackedKeys, place: KeySortEntry, depth: usize) -> &[u8] {
     keys.get(place.2 as usize).get(depth..).unwrap_or_default()
 }
 
-/// How many bytes past `depth` all of these keys share.
+/// Returns the number of bytes after `depth` that all of these keys share.
 fn shared(keys: &PackedKeys, part: &[KeySortEntry], depth: usize) -> usize {
     let first = rest(keys, part[0], depth);
     part.iter().fold(first.len(), |shared, &place| common(&first[..shared], rest(keys, place, depth)))
 }
 
-/// Calls `run` with each range of places that this round could not tell apart.
+/// Calls `run` with each range of keys that this round found equal.
 fn equal_runs(part: &[KeySortEntry], mut run: impl FnMut(Range<usize>)) {
     let mut start = 0;
     for same in part.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
@@ -58,7 +61,7 @@ fn equal_runs(part: &[KeySortEntry], mut run: impl FnMut(Range<usize>)) {
     }
 }
 
-/// How many bytes two byte strings share at their beginning.
+/// Returns the length of the common prefix of two byte strings.
 pub fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -80,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_out_as_their_bytes_compare() {
+    fn keys_are_sorted_by_their_bytes() {
         let mut random = SeededRandom::new(4);
         for (longest, letters) in [(3, 256), (12, 2), (40, 2), (40, 256), (9, 1)] {
             let mut string = || {

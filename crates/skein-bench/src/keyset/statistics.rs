@@ -1,33 +1,33 @@
-//! What a key set is like: the figures that the papers give of theirs, measured on ours.
+//! Statistics of a key set: the figures that the papers give of theirs, measured on ours.
 
 use super::packed_keys::PackedKeys;
 use super::sort::{common, sorted};
 
-/// Figures of a key set.
+/// Statistics of a key set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyStatistics {
-    /// How many keys there are.
+    /// The number of keys.
     pub keys: usize,
     /// The mean length in bytes.
     pub mean_bytes: f64,
-    /// The length of the shortest.
+    /// The length of the shortest key.
     pub shortest: usize,
-    /// The length of the longest.
+    /// The length of the longest key.
     pub longest: usize,
-    /// The mean, over all keys, of the bits of the shortest prefix that no other key has (the Cuckoo Trie's section 4). A
-    /// key with which another begins has no such prefix, and all its bits count.
+    /// The mean length in bits, over all keys, of the shortest prefix that no other key has (the
+    /// Cuckoo Trie's section 4). If a key is a prefix of another, all its bits count.
     pub unique_prefix_bits: f64,
-    /// The mean, over all pairs of neighbours in order, of the bytes that they share at their beginning.
+    /// The mean length in bytes, over all pairs of neighbours in order, of their common prefix.
     pub shared_bytes: f64,
 }
 
 impl KeyStatistics {
-    /// Of these keys, no two of which are alike; all means are NaN if there are none.
+    /// Measures these keys; no two may be equal. All means are NaN if there are no keys.
     #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn of(keys: &PackedKeys) -> Self {
         let order = sorted(keys);
         let (mut unique, mut shared) = (0, 0);
-        // The bits that the key before shares with this one.
+        // The bits that the key shares with the one before it.
         let mut before = None;
         for (place, &number) in order.iter().enumerate() {
             let key = keys.get(number as usize);
@@ -50,8 +50,8 @@ impl KeyStatistics {
 }
 
 impl KeyStatistics {
-    /// What `unique_prefix_bits` is for so many keys of random bytes: the mean depth of a leaf in a binary trie of random
-    /// strings, log2(n) + gamma / ln(2) + 1/2.
+    /// Returns the expected `unique_prefix_bits` of random keys: the mean depth of a leaf in a
+    /// binary trie of random strings, log2(n) + gamma / ln(2) + 1/2.
     #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn random_bits(keys: usize) -> f64 {
         const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
@@ -59,7 +59,7 @@ impl KeyStatistics {
     }
 }
 
-/// How many bits two byte strings share at their beginning.
+/// Returns the length in bits of the common prefix of two byte strings.
 fn common_bits(a: &[u8], b: &[u8]) -> usize {
     let bytes = common(a, b);
     match (a.get(bytes), b.get(bytes)) {
@@ -78,12 +78,14 @@ mod tests {
 
     #[test]
     fn a_few_keys_by_hand() {
-        // 'a' 01100001, 'b' 01100010, 'q' 01110001: a and b differ in their 7th bit, q from both in its 4th.
+        // 'a' 01100001, 'b' 01100010, 'q' 01110001: a and b differ in their 7th bit, q from both in
+        // its 4th.
         let figures = of(&["q", "a", "b"]);
         assert!((figures.unique_prefix_bits - f64::from(7 + 7 + 4) / 3.0).abs() < 1e-9, "{figures:?}");
         assert!(figures.shared_bytes.abs() < 1e-9);
 
-        // "ab" is the beginning of "abc", so all of its bits count; "abc" is told by the bit after them.
+        // "ab" is a prefix of "abc", so all its bits count; "abc" is unique from the bit after
+        // them.
         let figures = of(&["abc", "ab"]);
         assert!((figures.unique_prefix_bits - f64::from(16 + 17) / 2.0).abs() < 1e-9, "{figures:?}");
         assert_eq!((figures.shortest, figures.longest), (2, 3));

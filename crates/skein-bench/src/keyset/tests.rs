@@ -1,4 +1,5 @@
-//! What all key sets promise: the seed decides, no key comes twice, absent keys are absent, figures are those that are stated.
+//! The guarantees of all key sets: the seed decides every key, all keys differ, absent keys are
+//! absent, and the figures are as stated.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ fn set(name: &str, count: usize, extra: usize, seed: u64) -> KeySet {
     make(name, count, extra, seed).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// An example of every family that generates keys.
+/// Returns an example of every family that generates keys.
 fn generated() -> Vec<&'static str> {
     let families = family::all().into_iter().filter(|family| family.takes != NameSuffix::Path);
     families.map(|family| family.example).collect()
@@ -27,7 +28,7 @@ fn the_seed_decides_every_key() {
 }
 
 #[test]
-fn no_key_comes_twice_and_absent_keys_are_absent() {
+fn keys_are_distinct_and_absent_keys_are_absent() {
     for name in generated() {
         let set = set(name, 3000, 700, 5);
         assert_eq!((set.keys.len(), set.absent.len()), (3000, 700), "{name}");
@@ -39,7 +40,7 @@ fn no_key_comes_twice_and_absent_keys_are_absent() {
 }
 
 #[test]
-fn keys_come_in_no_order() {
+fn keys_are_in_random_order() {
     for name in generated() {
         let set = set(name, 3000, 0, 5);
         let rising = (1..3000).filter(|&n| set.keys.get(n - 1) < set.keys.get(n)).count();
@@ -58,7 +59,7 @@ fn the_order_has_every_key_once() {
     }
 }
 
-/// Every key is of these lengths and characters.
+/// Checks that every key has a length in this range and only allowed characters.
 fn check(name: &str, lengths: std::ops::RangeInclusive<usize>, allowed: impl Fn(u8) -> bool) {
     let set = set(name, 5000, 0, 3);
     assert!(
@@ -141,11 +142,12 @@ fn items_and_users_change_places_between_the_two_reviews_models() {
 fn nineteen_in_twenty_decimals_are_long() {
     let set = set("decimal", 20_000, 0, 1);
     let long = set.keys.iter().filter(|key| key.len() >= 9).count();
-    // 1 - 10^8 / 2^31 of all numbers have 9 or 10 digits.
+    // A fraction 1 - 10^8 / 2^31 of all numbers has 9 or 10 digits.
     assert!((18_900..19_200).contains(&long), "{long}");
 }
 
-/// The models' figures, at a hundred thousand keys, are within these parts of the papers'.
+/// At a hundred thousand keys, the models' figures differ from the papers' by at most these
+/// fractions.
 #[test]
 fn models_have_the_papers_figures() {
     for (name, bytes, bits) in [("az1", 0.01, 0.05), ("osm", 0.001, 0.03), ("reddit", 0.03, 0.03)] {

@@ -1,19 +1,21 @@
-//! How much memory a run may take.
+//! The memory that a run may take.
 
 use std::fs::read_to_string;
 
 use crate::{Error, Result};
 
-/// Bytes that programs can still have without swapping, within the process's control group; what caches of files hold
-/// counts as free, since the system gives it up.
+/// Returns the bytes that programs can still allocate without swapping, within the process's
+/// control group. File caches count as free, since the system can drop them.
 ///
 /// # Errors
-/// If the system does not say.
+/// If the system does not report it.
 pub fn free_memory() -> Result<u64> {
     let info = read_to_string("/proc/meminfo").unwrap_or_default();
     let available = field(&info, "MemAvailable:").ok_or_else(|| {
         Error::Failed(
-            "cannot tell how much memory is free: /proc/meminfo has no line MemAvailable".to_owned(),
+            "cannot tell how much memory is free: /proc/meminfo has no line \
+             MemAvailable"
+                .to_owned(),
         )
     })?;
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -24,14 +26,15 @@ pub fn free_memory() -> Result<u64> {
         .fold(available, u64::min))
 }
 
-/// The figure of a line such as `MemTotal: 1024 kB`, in bytes.
+/// Parses the figure of a line such as `MemTotal: 1024 kB`; returns bytes.
 pub(super) fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The folders that may hold limits on memory, by a process's `/proc/self/cgroup`: its group's and all those above it.
-/// In a container the group's path may be the host's while the folder shows the group itself at its top, so the top is among them.
+/// Returns the folders that may hold memory limits, given `/proc/self/cgroup`: the folder of the
+/// process's group and of all groups above it. In a container the path may be the host's while the
+/// group's own files are at the top, so the top is included.
 fn group_folders(groups: &str) -> Vec<String> {
     let mut folders = Vec::new();
     for line in groups.lines() {
@@ -52,7 +55,7 @@ fn group_folders(groups: &str) -> Vec<String> {
     folders
 }
 
-/// What a control group has left, of version 2 or 1; none if it has no limit.
+/// Returns the bytes left in a control group of version 2 or 1; `None` if it has no limit.
 fn left_in_group(folder: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |file: &str| read(&format!("{folder}/{file}"))?.trim().parse::<u64>().ok();
     let (limit, used) = number("memory.max")
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_leaves_its_limit_less_what_is_used() {
+    fn a_group_has_its_limit_minus_its_usage_left() {
         let files = |pairs: &'static [(&str, &str)]| {
             move |path: &str| {
                 pairs

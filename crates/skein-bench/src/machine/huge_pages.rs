@@ -1,22 +1,24 @@
-//! How the system is set for transparent huge pages.
+//! The system's settings of transparent huge pages.
 
 use std::fs::read_to_string;
 
 use super::first_line;
 
-/// The settings that decide whether memory that asks for huge pages is given them.
+/// The settings that decide whether memory gets the huge pages it asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HugePages {
-    /// `always`, `madvise` (to those who ask, as SkeinDB does) or `never`; none if the kernel has no such setting.
+    /// `always`, `madvise` (only on request, as SkeinDB does) or `never`; `None` if the kernel has
+    /// no such setting.
     pub enabled: Option<String>,
-    /// Whether the system makes room for a huge page when one is asked for: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
+    /// Whether the system compacts memory on request: `always`, `defer`, `defer+madvise`,
+    /// `madvise`, `never`.
     pub defrag: Option<String>,
-    /// Huge pages are switched off for this very process, by whoever started it.
+    /// Whether the parent of this process has switched huge pages off for it.
     pub denied: bool,
 }
 
 impl HugePages {
-    /// As this machine and this process are set.
+    /// Returns the settings of this machine and this process.
     pub fn of_this_machine() -> Self {
         let setting =
             |name: &str| chosen(&first_line(&format!("/sys/kernel/mm/transparent_hugepage/{name}"))?);
@@ -25,7 +27,7 @@ impl HugePages {
     }
 }
 
-/// The word in brackets: `always [madvise] never`.
+/// Returns the word in brackets: `always [madvise] never`.
 fn chosen(line: &str) -> Option<String> {
     let (_, rest) = line.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())

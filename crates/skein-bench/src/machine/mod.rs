@@ -1,4 +1,5 @@
-//! The machine that a figure is from: what the system says of it. What can only be measured is the probe's ([`crate::probe`]).
+//! The machine that a figure was measured on, as the system describes it. [`crate::probe`] measures
+//! the rest.
 
 mod free;
 mod huge_pages;
@@ -13,16 +14,17 @@ pub use resident::{PeakResident, ResidentBytes};
 
 use crate::result::Machine;
 
-/// A cache of data of the first core.
+/// A data cache of the first core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuCache {
-    /// 1 for the one next to the core.
+    /// The level; 1 is next to the core.
     pub level: u32,
-    /// How much it holds.
+    /// The size.
     pub bytes: u64,
 }
 
-/// This machine. What the system does not say is empty, or 0; the probe's part is not filled in.
+/// Describes this machine. Values that the system does not report are empty or 0. The probe's part
+/// is not filled in.
 pub fn describe() -> Machine {
     Machine {
         processor: processor(&read_to_string("/proc/cpuinfo").unwrap_or_default()),
@@ -36,7 +38,7 @@ pub fn describe() -> Machine {
     }
 }
 
-/// The caches of data, smallest first, as the system gives them; none if it does not.
+/// Returns the data caches that the system reports, smallest first.
 pub fn caches() -> Vec<CpuCache> {
     let of = |index: u32| {
         let read =
@@ -52,7 +54,7 @@ pub fn caches() -> Vec<CpuCache> {
         .collect()
 }
 
-/// A size as the system writes it, `1024K`.
+/// Parses a size as the system writes it, `1024K`.
 fn kibibytes(size: &str) -> Option<u64> {
     size.strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -78,7 +80,7 @@ fn first_line(path: &str) -> Option<String> {
 }
 
 impl CpuCache {
-    /// Of its text in results, `L2 1024K`.
+    /// Parses the text form in results, `L2 1024K`.
     pub fn parse(text: &str) -> Option<Self> {
         let (level, size) = text.strip_prefix('L')?.split_once(' ')?;
         Some(Self { level: level.parse().ok()?, bytes: kibibytes(size)? })
@@ -91,7 +93,7 @@ impl fmt::Display for CpuCache {
     }
 }
 
-/// One line: processor, cores, caches, memory, huge pages, kernel.
+/// Formats one line: processor, cores, caches, memory, huge pages, kernel.
 impl fmt::Display for Machine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_unknown = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
@@ -114,9 +116,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_named_where_the_system_names_them() {
-        let x86 =
-            "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2 GHz\nstepping\t: 7\n";
+    fn processors_have_the_systems_name() {
+        let x86 = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2 \
+             GHz\nstepping\t: 7\n";
         assert_eq!(processor(x86), "Some CPU @ 2 GHz (family 6, model 85)");
         assert!(processor("processor\t: 0\nBogoMIPS\t: 50.00\n").starts_with("unknown "));
     }
@@ -135,7 +137,8 @@ mod tests {
         };
         assert_eq!(
             machine.to_string(),
-            "Some CPU; 2 cores; caches L1 48K, L2 2048K; memory 1024 MiB; transparent huge pages madvise; Linux 6.1"
+            "Some CPU; 2 cores; caches L1 48K, L2 2048K; memory 1024 MiB; transparent huge pages \
+             madvise; Linux 6.1"
         );
         assert!(Machine::default().to_string().starts_with("unknown; 0 cores"));
     }

@@ -1,24 +1,24 @@
-//! How much of this process lies in memory, as the system counts it.
+//! The resident memory of this process, as the system counts it.
 
 use std::fs::{read_to_string, write};
 
 use super::free::field;
 use crate::{Error, Result};
 
-/// What lies in memory now.
+/// The memory that is resident now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidentBytes {
-    /// All of it.
+    /// All resident bytes.
     pub bytes: u64,
-    /// What of it is on transparent huge pages.
+    /// The bytes of them on transparent huge pages.
     pub huge_bytes: u64,
 }
 
 impl ResidentBytes {
-    /// Of this process, page by page.
+    /// Counts the pages of this process.
     ///
     /// # Errors
-    /// If the system does not say: Linux before 4.14.
+    /// If the system does not report them (Linux before 4.14).
     pub fn now() -> Result<Self> {
         let path = "/proc/self/smaps_rollup";
         let text = read_to_string(path).map_err(|error| Error::io("read", path.as_ref(), error))?;
@@ -27,28 +27,28 @@ impl ResidentBytes {
     }
 }
 
-/// The most that lay in memory at once, from a moment on.
+/// The peak of resident memory since a given moment.
 #[derive(Debug)]
 pub struct PeakResident {
     before: u64,
 }
 
 impl PeakResident {
-    /// From now on.
+    /// Starts now.
     ///
     /// # Errors
-    /// If the system does not let a process forget its peak so far.
+    /// If the system does not let a process reset its peak.
     pub fn begin() -> Result<Self> {
         let path = "/proc/self/clear_refs";
-        // 5 sets the peak to what is resident now.
+        // Writing 5 resets the peak to the memory that is resident now.
         write(path, "5").map_err(|error| Error::io("write to", path.as_ref(), error))?;
         Ok(Self { before: Self::most()? })
     }
 
-    /// How much more than at the beginning lay in memory at most.
+    /// Returns by how many bytes the peak exceeds the resident memory at the start.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system does not report it.
     pub fn above(&self) -> Result<u64> {
         Ok(Self::most()?.saturating_sub(self.before))
     }
@@ -69,19 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_touched_is_resident_and_what_was_is_in_the_peak() {
+    fn touched_memory_is_resident_and_freed_memory_in_the_peak() {
         const SIZE: usize = 64 << 20;
         let (before, peak) = (ResidentBytes::now().expect("Linux"), PeakResident::begin().expect("Linux"));
         let block = std::hint::black_box(vec![1_u8; SIZE]);
         let during = ResidentBytes::now().expect("Linux");
-        // Other tests may give back or take some meanwhile.
+        // Other tests may free or allocate some memory meanwhile.
         assert!(during.bytes > before.bytes + SIZE as u64 / 2, "{before:?}, {during:?}");
         drop(block);
         assert!(peak.above().expect("Linux") > SIZE as u64 / 2);
     }
 
     #[test]
-    fn a_line_that_is_not_there_is_named() {
+    fn a_missing_line_is_named() {
         let error = named("Rss: 1 kB\n", "Pss:", "/proc/x").expect_err("no such line").to_string();
         assert!(error.contains("/proc/x") && error.contains("Pss:"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What follows from the figures for whoever runs SkeinDB on this machine.
+//! Advice from the probe's figures, for the operator of SkeinDB on this machine.
 
 use serde::{Deserialize, Serialize};
 use skein_index::cuckoo_trie::PREFETCH_DEPTH;
@@ -9,21 +9,22 @@ use super::report::{NeighbourCosts, PageKindReport, ProbeReport};
 use super::text::size;
 use crate::machine::{CpuCache, HugePages};
 
-/// One consequence.
+/// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
-    /// What it is about.
+    /// The subject.
     pub about: String,
-    /// What follows, with the figures that it rests on.
+    /// The advice, with the figures that it rests on.
     pub text: String,
-    /// The command that does something about it, if something should be done.
+    /// The command to run, if something should be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// From this share on an array counts as lying on huge pages: its ends need not.
+/// The share of an array from which it counts as lying on huge pages; its ends may lie on small
+/// ones.
 const GIVEN: f64 = 0.95;
-/// A machine is noisy if half of the times were so much longer than the least.
+/// A machine is noisy if half of the times exceed the least by this fraction.
 const NOISY: f64 = 0.15;
 
 const ENABLE: &str = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
@@ -36,7 +37,7 @@ impl Advice {
     }
 }
 
-/// Everything that follows.
+/// Returns all advice.
 pub(super) fn advise(report: &ProbeReport, setting: &HugePages, caches: &[CpuCache]) -> Vec<Advice> {
     let huge = report.on(PageKind::Huge);
     let all = [
@@ -59,10 +60,12 @@ fn depth(on: &PageKindReport) -> Option<Advice> {
         format!("which reach {:.0} % of it", 100.0 * reached)
     };
     let text = format!(
-        "About {:.1} random reads are under way at once in large groups; groups of {} reach nine tenths of that. SkeinDB looks up batches \
-         (pipelines, MGET, get_many) in groups of {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after \
-         the other. So ask for many keys at a time where you can. A search in the Cuckoo Trie asks for {PREFETCH_DEPTH} nodes ahead, two reads each; \
-         half of what is under way is {:.0} here (CuckooTrie::with_prefetch_depth).",
+        "About {:.1} random reads are in flight at once in large groups; groups of {} reach nine \
+         tenths of that. SkeinDB looks up batches (pipelines, MGET, get_many) in groups of \
+         {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after the \
+         other. So request many keys at a time if you can. A search in the Cuckoo Trie prefetches \
+         {PREFETCH_DEPTH} nodes, two reads each; half of the reads in flight is {:.0} here \
+         (CuckooTrie::with_prefetch_depth).",
         fit.at_once,
         fit.depth,
         fit.at_once / 2.0
@@ -80,7 +83,7 @@ fn huge_pages(on: &PageKindReport, small: Option<&PageKindReport>, setting: &Hug
     )
 }
 
-/// What huge pages spare, in the greatest footprint.
+/// Returns the time that huge pages save, in the greatest footprint.
 fn gain(on: &PageKindReport, small: &PageKindReport) -> Option<String> {
     let (&(bytes, huge_ns), &(_, small_ns)) = (on.read_ns.last()?, small.read_ns.last()?);
     Some(format!(
@@ -89,23 +92,27 @@ fn gain(on: &PageKindReport, small: &PageKindReport) -> Option<String> {
     ))
 }
 
-/// Whether SkeinDB, which asks for huge pages with `madvise`, is given them; what to do if not.
+/// Returns whether SkeinDB, which asks for huge pages with `madvise`, gets them; if not, how to
+/// change that.
 fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     let part = format!("the system put {:.0} % of the array on them", 100.0 * share);
     let Some(enabled) = setting.enabled.as_deref() else {
         return (
-            "This kernel has no transparent huge pages; SkeinDB runs on small ones, slower.".to_owned(),
+            "This kernel has no transparent huge pages; SkeinDB runs on small ones, \
+             slower."
+                .to_owned(),
             None,
         );
     };
     if setting.denied {
-        let text = "They are switched off for this process by whoever started it (THP_enabled is 0 in /proc/self/status): start \
-                    SkeinDB from another shell or service.";
+        let text = "The parent of this process has switched them off for it (THP_enabled is 0 in \
+                    /proc/self/status): start SkeinDB from another shell or service.";
         return (text.to_owned(), None);
     }
     if enabled == "never" {
-        let text = "They are switched off (never), so SkeinDB does without. The command switches them on for programs that ask, \
-                    until the next boot; transparent_hugepage=madvise on the kernel's command line does so for good.";
+        let text = "They are switched off (never), so SkeinDB does without. The command switches \
+                    them on for programs that ask, until the next boot; \
+                    transparent_hugepage=madvise on the kernel's command line does so for good.";
         return (text.to_owned(), Some(ENABLE));
     }
     if share >= GIVEN {
@@ -113,13 +120,14 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     }
     let (way, command) = if matches!(setting.defrag.as_deref(), Some("never" | "defer")) {
         (
-            "the system makes no room when a program asks. The command lets it, until the next boot.",
+            "the system does not compact memory on request. The command enables that until the \
+             next boot.",
             DEFRAGMENT,
         )
     } else {
-        ("the command gathers what is free. Start the server after it.", COMPACT)
+        ("the command compacts the free memory. Start the server after it.", COMPACT)
     };
-    (format!("The setting ({enabled}) suffices, but {part}: memory is in pieces, and {way}"), Some(command))
+    (format!("The setting ({enabled}) suffices, but {part}: memory is fragmented, and {way}"), Some(command))
 }
 
 fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
@@ -128,17 +136,18 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
     if !(neighbour.is_finite() && across.is_finite()) {
         return None;
     }
-    // Not beside a random read: lines of one page also spare a miss of the TLB.
+    // The comparison is not with a random read: lines of one page also save a TLB miss.
     let text = if neighbour < 0.6 * across {
         format!(
-            "The processor fetches lines in pairs of 128 bytes: the second costs {neighbour:.2} of a random read, the line on the other \
-             side {across:.2}. Data aligned to 128 bytes gains; nodes, which are prefetched line by line, need it less."
+            "The processor fetches lines in pairs of 128 bytes: the second costs {neighbour:.2} of \
+             a random read, the line on the other side {across:.2}. Data aligned to 128 bytes \
+             gains; nodes, which are prefetched line by line, need it less."
         )
     } else {
         format!(
-            "The processor does not fetch lines in pairs: the other line of 128 bytes costs {neighbour:.2} of a random read, \
-             the line on its other side {across:.2}. What is \
-             larger than 64 bytes has to be prefetched line by line, as SkeinDB does with nodes."
+            "The processor does not fetch lines in pairs: the other line of 128 bytes costs \
+             {neighbour:.2} of a random read, the line on its other side {across:.2}. Data larger \
+             than 64 bytes must be prefetched line by line, as SkeinDB does with nodes."
         )
     };
     Some(Advice::new("neighbouring lines", text, None))
@@ -147,8 +156,8 @@ fn pairs(neighbours: &NeighbourCosts) -> Option<Advice> {
 fn footprint(bytes: u64, caches: &[CpuCache]) -> Option<Advice> {
     let last = caches.last().filter(|last| bytes < last.bytes.saturating_mul(4))?;
     let text = format!(
-        "The greatest array, {}, is less than four times the last cache, {}, so reads in it partly hit: memory itself is slower. \
-         Measure a larger one where memory allows (--footprint).",
+        "The greatest array, {}, is less than four times the last cache, {}, so reads in it partly \
+         hit: memory itself is slower. Measure a larger one if memory allows (--footprint).",
         size(bytes),
         size(last.bytes)
     );
@@ -157,8 +166,9 @@ fn footprint(bytes: u64, caches: &[CpuCache]) -> Option<Advice> {
 
 fn quiet(noise: f64) -> Option<Advice> {
     let text = format!(
-        "The machine was not quiet: half of the times were {:.0} % or more above the least of their rounds. The least ones count, but \
-         repeat this on an idle machine before you compare.",
+        "The machine was not quiet: half of the times were {:.0} % or more above the least of \
+         their rounds. The least ones count, but repeat this on an idle machine before you \
+         compare.",
         100.0 * noise
     );
     (noise > NOISY).then(|| Advice::new("noise", text, None))
@@ -201,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_that_are_given_need_no_command() {
+    fn granted_huge_pages_need_no_command() {
         for enabled in ["always", "madvise"] {
             let advice = huge_pages(
                 &on(PageKind::Huge, 100, 0.1),
@@ -216,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_that_are_not_given_have_a_reason_and_a_way_out() {
+    fn denied_huge_pages_have_a_reason_and_a_remedy() {
         let none = HugePages::default();
         let denied = HugePages { denied: true, ..setting("madvise", "madvise") };
         for (setting, command, words) in [
@@ -230,7 +240,7 @@ mod tests {
                 huge_pages(&on(PageKind::Huge, 30, 0.1), Some(&on(PageKind::Small, 0, 0.2)), &setting);
             assert_eq!(advice.command.as_deref(), command, "{setting:?}");
             assert!(advice.text.contains(words), "{}", advice.text);
-            // Times on pages that were not given say nothing of them.
+            // Times on pages that were not huge must not be used.
             assert!(!advice.text.contains("160 ns"), "{}", advice.text);
         }
     }

@@ -1,19 +1,22 @@
-//! The array whose lines are read: one mapping on huge pages or on pages of 4 KiB, filled with what the loops follow.
+//! The array that the probe reads: one mapping on huge pages or on pages of 4 KiB, filled with
+//! linked lines.
 //!
 //! ```text
 //!   line, 64 bytes:  [next: the address of another line][value: random][unused]
 //! ```
 //!
-//! The links make one cycle through all lines that are filled, in random order: each new line is put behind a random one of
-//! those before it, which gives every cycle the same chance. So the array grows from footprint to footprint, and each line is
-//! written once. The values are what the paper's loops add up.
+//! The links form one cycle through all filled lines, in random order: each new line is linked
+//! behind a random earlier one, which makes every cycle equally likely. So the array grows from
+//! footprint to footprint, and each line is written once. The values are the numbers that the
+//! paper's loops add up.
 //!
 //! # Invariants
 //! Safety comments here and in `loops.rs` cite these by number.
 //!
-//! 1. The mapping holds `capacity` lines from `base` on, readable and writable, for as long as the array lives; nothing else
-//!    refers to them, and only `fill` writes.
-//! 2. The first `filled` lines are initialised, and each one's `next` is the address of one of them.
+//! 1. The mapping holds `capacity` lines from `base` on, readable and writable, for as long as the
+//!    array lives. Nothing else refers to them, and only `fill` writes them.
+//! 2. The first `filled` lines are initialised, and the `next` of each is the address of one of
+//!    them.
 
 use std::fs::read_to_string;
 use std::ptr::{NonNull, null_mut};
@@ -24,18 +27,18 @@ use serde::{Deserialize, Serialize};
 use crate::keyset::SeededRandom;
 use crate::{Error, Result};
 
-/// Bytes of a cache line, on the processors that we know.
+/// The bytes of a cache line on the processors that we know.
 pub(super) const LINE: u64 = 64;
-/// Bytes of a huge page: mappings are aligned to it.
+/// The bytes of a huge page; mappings are aligned to it.
 const HUGE: usize = 2 << 20;
 
-/// Which pages a mapping asks for.
+/// The kind of pages that a mapping asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
-    /// Huge ones, of 2 MiB.
+    /// Huge pages of 2 MiB.
     Huge,
-    /// Small ones, of 4 KiB.
+    /// Small pages of 4 KiB.
     Small,
 }
 
@@ -49,10 +52,10 @@ pub(super) struct ArrayLine {
 
 const _: () = assert!(size_of::<ArrayLine>() as u64 == LINE);
 
-/// The array; see the module's head.
+/// The array. See the head of this module.
 #[derive(Debug)]
 pub(super) struct Array {
-    /// The mapping, with the slack around the array that aligns it.
+    /// The mapping, with the slack that aligns the array in it.
     mapping: NonNull<u8>,
     mapped: usize,
     base: NonNull<ArrayLine>,
@@ -62,7 +65,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// Maps an array of so many bytes. Pages are given as it is filled.
+    /// Maps an array of `bytes` bytes. The system allocates pages as it is filled.
     pub fn map(bytes: u64, pages: PageKind) -> Result<Self> {
         let size = bytes as usize;
         let refused = |doing: &str, error: rustix::io::Errno| {
@@ -74,14 +77,15 @@ impl Array {
         };
         let mapped = size + 2 * HUGE;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a private anonymous mapping at an address of the system's choice overlaps nothing.
+        // SAFETY: a private anonymous mapping at an address that the system chooses overlaps
+        // nothing.
         let address = unsafe { mmap_anonymous(null_mut(), mapped, access, MapFlags::PRIVATE) };
         let address = address.map_err(|error| refused("map", error))?;
         let Some(mapping) = NonNull::new(address.cast::<u8>()) else {
             return Err(refused("map", rustix::io::Errno::NOMEM));
         };
-        // A page of slack at either end at least, so that the kernel does not join the array to a neighbour with the same
-        // advice, and its figures in `smaps` are the array's.
+        // At least one page of slack at either end, so that the kernel does not merge the array
+        // with a neighbour of the same advice. So its lines in `smaps` count the array only.
         let lead = (mapping.addr().get() + 1).next_multiple_of(HUGE) - mapping.addr().get();
         // SAFETY: `lead` is at most HUGE, so the array ends inside the mapping.
         let base = unsafe { mapping.add(lead) }.cast::<ArrayLine>();
@@ -97,17 +101,19 @@ impl Array {
             PageKind::Huge => Advice::LinuxHugepage,
             PageKind::Small => Advice::LinuxNoHugepage,
         };
-        // SAFETY: the advice changes no contents. A kernel without huge pages refuses it; what was given is looked up later.
+        // SAFETY: the advice changes no contents. A kernel without huge pages refuses it;
+        // `huge_bytes` reports the result later.
         let _ = unsafe { madvise(base.as_ptr().cast(), size, advice) };
         Ok(array)
     }
 
-    /// Fills the array up to this footprint, which is at most its size.
+    /// Fills the array up to this footprint, at most its size.
     pub fn fill(&mut self, bytes: u64) {
         let lines = ((bytes / LINE) as usize).min(self.capacity);
         for at in self.filled..lines {
             let value = self.random.next();
-            // SAFETY: `at` is below the capacity (1); a line before it is initialised and links to one that is (2).
+            // SAFETY: `at` is below the capacity (1); each line before it is initialised and links
+            // to an initialised one (2).
             unsafe {
                 let line = self.base.add(at);
                 let next = if at == 0 {
@@ -122,16 +128,16 @@ impl Array {
         self.filled = self.filled.max(lines);
     }
 
-    /// The filled lines.
+    /// Returns the filled lines.
     pub fn lines(&self) -> &[ArrayLine] {
-        // SAFETY: they are initialised (2), and nobody writes while `self` is borrowed (1).
+        // SAFETY: they are initialised (2), and nothing writes them while `self` is borrowed (1).
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.filled) }
     }
 
-    /// How many bytes of the array lie on huge pages, as the system says.
+    /// Returns how many bytes of the array lie on huge pages, according to the system.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the system does not report it.
     pub fn huge_bytes(&self) -> Result<u64> {
         let maps = read_to_string("/proc/self/smaps")
             .map_err(|error| Error::io("read", "/proc/self/smaps".as_ref(), error))?;
@@ -142,12 +148,13 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping is ours (1). It cannot fail; if it did, address space would be lost and nothing else.
+        // SAFETY: the array owns the whole mapping (1). The call cannot fail; a failure would only
+        // leak address space.
         let _ = unsafe { munmap(self.mapping.as_ptr().cast(), self.mapped) };
     }
 }
 
-/// The sum of `AnonHugePages` of the mappings that lie between two addresses.
+/// Returns the sum of `AnonHugePages` over the mappings between two addresses.
 fn huge_bytes_between(maps: &str, from: u64, to: u64) -> u64 {
     let mut inside = false;
     let mut sum = 0;
@@ -161,7 +168,7 @@ fn huge_bytes_between(maps: &str, from: u64, to: u64) -> u64 {
     sum
 }
 
-/// The addresses at the head of a mapping: `7f0000000000-7f0000200000 rw-p ...`.
+/// Parses the addresses in the first line of a mapping: `7f0000000000-7f0000200000 rw-p ...`.
 fn range(line: &str) -> Option<(u64, u64)> {
     let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
     Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
@@ -191,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_refused_is_an_error() {
+    fn refused_memory_is_an_error() {
         let error = Array::map(1 << 50, PageKind::Huge).expect_err("no machine has it").to_string();
         assert!(error.contains("1073741824 MiB") && error.contains("smaller footprint"), "{error}");
     }

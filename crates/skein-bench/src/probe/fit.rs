@@ -1,23 +1,26 @@
-//! From the times of groups of K independent reads to the constant c of T = 1 + c(K - 1).
+//! Fits the times of groups of K independent reads to the line T = 1 + c(K - 1), to get the
+//! constant c.
 
 use serde::{Deserialize, Serialize};
 
 use crate::result::Summary;
 
-/// What the times of groups of K reads say, in units of a group of one.
+/// The fitted line, in units of the time of a group of one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
-    /// The constant c: what each further read of a group adds.
+    /// The constant c: the additional time per further read of a group.
     pub c: f64,
-    /// How far the times lie from the line: the median distance, as a part of the time.
+    /// The median distance of the times from the line, as a fraction of the time.
     pub off: f64,
-    /// How many reads are under way at once in large groups: the median of K / T over the largest quarter of K.
+    /// The number of reads in flight at once in large groups: the median of K / T over the largest
+    /// quarter of K.
     pub at_once: f64,
     /// The least K that reaches nine tenths of that.
     pub depth: usize,
 }
 
-/// The group's time in units of one read: T. Nothing if there is no time for K = 1, or one that no clock gives.
+/// Returns T, the group's time in units of one read. Returns `None` if there is no time for K = 1,
+/// or if a time is not positive.
 pub fn normalized(group_ns: &[(usize, f64)]) -> Option<Vec<(usize, f64)>> {
     let &(_, one) = group_ns.iter().find(|(k, _)| *k == 1)?;
     let usable = |ns: f64| ns.is_finite() && ns > 0.0;
@@ -27,10 +30,11 @@ pub fn normalized(group_ns: &[(usize, f64)]) -> Option<Vec<(usize, f64)>> {
     Some(group_ns.iter().map(|&(k, ns)| (k, ns / one)).collect())
 }
 
-/// Fits the line. It goes through (1, 1) and has the least sum of absolute distances, so that single times that something
-/// else disturbed do not move it: c is the weighted median of the slopes (T - 1) / (K - 1), weights K - 1.
+/// Fits the line through (1, 1) with the least sum of absolute distances, so that single disturbed
+/// times do not move it: c is the weighted median of the slopes (T - 1) / (K - 1), with weights K -
+/// 1.
 ///
-/// Nothing if there is nothing to fit: no time for K = 1 or none for a greater one, or times that are not positive.
+/// Returns `None` if there is no time for K = 1 or for a greater K, or if a time is not positive.
 pub fn fit(group_ns: &[(usize, f64)]) -> Option<Fit> {
     let times = normalized(group_ns)?;
     let mut slopes: Vec<(f64, f64)> =
@@ -75,7 +79,8 @@ mod tests {
 
     #[test]
     fn the_depth_is_where_more_reads_hardly_help() {
-        // One after the other: a single read reaches what there is. All at once: only the largest groups do.
+        // Reads one after the other: a single read reaches the limit. All at once: only the largest
+        // groups do.
         assert_eq!(fit(&line(1.0, |_| 1.0)).expect("a line").depth, 1);
         assert_eq!(fit(&line(0.0, |_| 1.0)).expect("a line").depth, 95);
         let some = fit(&line(0.117, |_| 1.0)).expect("a line");
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn disturbed_times_hardly_move_it() {
-        // Every time up to 3 % too long, and each fifth three times as long.
+        // Every time is up to 3 % too long, and each fifth three times as long.
         let unit = |k: usize| SeededRandom::new(k as u64).unit();
         let noisy = line(0.117, |k| if k % 5 == 0 { 3.0 } else { 1.0 + 0.03 * unit(k) });
         let fit = fit(&noisy).expect("a line");

@@ -1,5 +1,6 @@
-//! The timed loops. In each of them a read's address needs the result of those before it, so that the processor cannot run
-//! ahead; and addresses are random, so that no prefetcher guesses them (sections 2.1 to 2.3 of the paper).
+//! The timed loops. In each, the address of a read depends on the results of all reads before it,
+//! so the processor cannot run ahead. Addresses are random, so no prefetcher can predict them
+//! (sections 2.1 to 2.3 of the paper).
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -8,16 +9,17 @@ use super::array::ArrayLine;
 use crate::keyset::SeededRandom;
 use crate::sys::LoopClock;
 
-/// How many random numbers the loops combine with what they read. Few enough to stay in a near cache; and since sums differ from
-/// pass to pass, a pass does not read what the last one read.
+/// The number of random numbers that the loops combine with the values. They are few enough to stay
+/// in a near cache. Sums differ from pass to pass, so no pass reads the lines of the pass before.
 const PICKS: usize = 1 << 14;
-/// Steps of a walk between two looks at the clock.
+/// The steps of a walk between two looks at the clock.
 const STEPS: usize = 1 << 13;
-/// Reads before the one that is weighed, in the loops about neighbours.
+/// The number of reads before the one that is measured, in the loops about neighbours.
 const BEFORE: usize = 8;
 
-/// Repeats `pass`, which returns how many units it did, for this long; returns nanoseconds per unit. The clock is the thread's
-/// CPU time, which leaves out moments when others had the core.
+/// Repeats `pass`, which returns a number of units, for at least this long; returns nanoseconds per
+/// unit. The clock is the thread's CPU time, which excludes moments when other programs had the
+/// core.
 pub fn time(slice: Duration, mut pass: impl FnMut() -> usize) -> f64 {
     let clock = LoopClock::Cpu;
     let start = clock.now();
@@ -31,7 +33,7 @@ pub fn time(slice: Duration, mut pass: impl FnMut() -> usize) -> f64 {
     }
 }
 
-/// A walk along the links of lines: each read is the address of the next.
+/// A walk along the links of lines: each read returns the address of the next.
 #[derive(Debug)]
 pub struct LinkWalk<'a> {
     lines: &'a [ArrayLine],
@@ -39,32 +41,33 @@ pub struct LinkWalk<'a> {
 }
 
 impl<'a> LinkWalk<'a> {
-    /// From the first of these lines, which are all that the array has filled.
+    /// Starts at the first of these lines, which must be all filled lines of the array.
     pub fn new(lines: &'a [ArrayLine]) -> Self {
         Self { lines, at: lines.as_ptr() }
     }
 
-    /// Goes so many steps.
+    /// Walks this many steps.
     pub fn go(&mut self, steps: usize) -> usize {
         if self.lines.is_empty() {
             return steps;
         }
         let mut at = self.at;
         for _ in 0..steps {
-            // SAFETY: the first line is filled, every filled line links to one (array.rs, 2), and `lines` keeps them.
+            // SAFETY: the first line is filled, every filled line links to one (array.rs, 2), and
+            // `lines` keeps them alive.
             at = unsafe { (*at).next };
         }
         self.at = black_box(at);
         steps
     }
 
-    /// Nanoseconds per step.
+    /// Returns nanoseconds per step.
     pub fn time(&mut self, slice: Duration) -> f64 {
         time(slice, || self.go(STEPS))
     }
 }
 
-/// Random reads whose addresses hang on the sum of all values read so far.
+/// Random reads whose addresses depend on the sum of all values read so far.
 #[derive(Debug)]
 pub struct RandomReads<'a> {
     lines: &'a [ArrayLine],
@@ -73,41 +76,43 @@ pub struct RandomReads<'a> {
     sum: u64,
 }
 
-/// What is read after eight random lines, of which their sum chooses one.
+/// The read after eight random lines; their sum selects one of the eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtraRead {
-    /// Nothing: what the eight cost by themselves.
+    /// No read: the time of the eight alone.
     Nothing,
-    /// The chosen line, which is in the first cache now.
+    /// The selected line, which is in the first cache now.
     Same,
-    /// The other line of its block of 128 bytes.
+    /// The other line in its block of 128 bytes.
     Neighbour,
     /// The line on its other side, in another block.
     Across,
-    /// Any line.
+    /// A random line.
     Random,
 }
 
 impl ExtraRead {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 5] = [Self::Nothing, Self::Same, Self::Neighbour, Self::Across, Self::Random];
 
-    /// The line that is read, when `chosen` was chosen by `sum`. Lines are numbered from a multiple of 128 bytes.
+    /// Returns the line to read, if `sum` selected the line `chosen`. Line numbers start at a
+    /// multiple of 128 bytes.
     fn line(self, chosen: u32, sum: u64) -> u32 {
         match self {
             Self::Nothing | Self::Same => chosen,
             Self::Neighbour => chosen ^ 1,
             Self::Across => chosen.wrapping_add(2 * (chosen & 1)).wrapping_sub(1),
-            // Bits that did not choose.
+            // These bits had no part in the selection.
             Self::Random => (sum >> 24) as u32,
         }
     }
 }
 
 impl<'a> RandomReads<'a> {
-    /// Reads within the first lines, as many as a power of two allows.
+    /// Reads within the first lines; their number is rounded down to a power of two.
     ///
-    /// REQUIRES: there is a line.
+    /// # Panics
+    /// If there is no line.
     pub fn new(lines: &'a [ArrayLine], seed: u64) -> Self {
         assert!(!lines.is_empty(), "an array without lines cannot be read");
         let bits = lines.len().ilog2().min(32);
@@ -118,11 +123,13 @@ impl<'a> RandomReads<'a> {
 
     #[inline(always)]
     fn value(&self, line: u32) -> u64 {
-        // SAFETY: the mask is less than the number of lines. A check here would take room from reads in flight.
+        // SAFETY: the mask is less than the number of lines. A bounds check would compete with the
+        // reads in flight.
         unsafe { self.lines.get_unchecked((line & self.mask) as usize).value }
     }
 
-    /// Nanoseconds per group of `k` reads that may overlap; each group waits for the one before (section 2.2).
+    /// Returns nanoseconds per group of `k` reads that may overlap; each group waits for the one
+    /// before (section 2.2).
     pub fn time_groups(&mut self, k: usize, slice: Duration) -> f64 {
         time(slice, || self.groups(k))
     }
@@ -139,9 +146,9 @@ impl<'a> RandomReads<'a> {
         self.picks.len() / k
     }
 
-    /// Nanoseconds for eight reads and the one after them (section 2.3).
+    /// Returns nanoseconds for eight reads and the one after them (section 2.3).
     pub fn time_after(&mut self, after: ExtraRead, slice: Duration) -> f64 {
-        // Each gets a loop of its own, in which there is nothing to decide.
+        // Each variant gets its own loop, so that the loop has no branch.
         match after {
             ExtraRead::Nothing => time(slice, || self.eights(|_, _, sum| sum)),
             ExtraRead::Same => {
@@ -198,7 +205,7 @@ mod tests {
     fn every_read_hangs_on_those_before_it() {
         let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(1 << 20);
-        // The same picks with another sum to begin with read other lines, and end with another sum.
+        // The same picks with another initial sum read other lines, and end with another sum.
         let end = |first: u64, k: usize| {
             let mut reads = RandomReads { sum: first, ..RandomReads::new(array.lines(), 1) };
             assert_eq!(reads.groups(k), PICKS / k);
@@ -208,12 +215,13 @@ mod tests {
             assert_eq!(end(5, k), end(5, k));
             assert_ne!(end(5, k), end(6, k));
         }
-        // One by one and all at once add up different lines; for the first group only the sum before it counts.
+        // Reading one by one and all at once adds up different lines. In the first group only the
+        // initial sum counts.
         assert_ne!(end(5, 1), end(5, 120));
     }
 
     #[test]
-    fn a_walk_goes_as_many_steps_as_it_says() {
+    fn a_walk_reports_its_number_of_steps() {
         let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(100 * 64);
         let mut walk = LinkWalk::new(array.lines());
@@ -233,7 +241,7 @@ mod tests {
             10
         };
         let ns = time(slice, &mut passes);
-        // The whole took the slice at least.
+        // All passes together took at least the slice.
         assert!(ns * f64::from(units) >= 1e6, "{ns} ns for each of {units}");
     }
 

@@ -1,4 +1,5 @@
-//! The rounds: huge and small pages take turns at every figure, and of each figure the least time of its rounds counts.
+//! The rounds of the probe: huge and small pages take turns at every figure, and the least time of
+//! the rounds counts.
 
 use super::ProbeWatcher;
 use super::array::{Array, LINE, PageKind};
@@ -11,21 +12,22 @@ use crate::machine::CpuCache;
 use crate::result::Summary;
 use crate::{Error, Result};
 
-/// Steps that bring lines into the caches before a walk is timed: more than a second cache has lines.
+/// The steps that load lines into the caches before a walk is timed: more than a second cache has
+/// lines.
 const WARM_STEPS: usize = 1 << 17;
 /// The same for the first caches, between rounds.
 const NEAR_STEPS: usize = 1 << 14;
-/// Which parts of the time the three measurements take, about.
+/// The approximate share of the time of each of the three measurements.
 const SHARES: [f64; 3] = [0.3, 0.05, 0.65];
 
-/// What was measured, in the order of [`super::Report`]'s fields.
+/// The figures, in the order of the fields of [`super::ProbeReport`].
 pub struct ProbeMeasurements {
     pub pages: Vec<PageKindReport>,
     pub neighbours: NeighbourCosts,
     pub noise: f64,
 }
 
-/// The least of several rounds, with a note of how far the others were from it.
+/// Returns the least of several rounds and records how far the median was above it.
 #[derive(Debug, Default)]
 struct Noise(Vec<f64>);
 
@@ -37,7 +39,7 @@ impl Noise {
     }
 }
 
-/// Measures everything on the calling thread, which is pinned.
+/// Measures everything on the calling thread, which must be pinned.
 pub fn measure(plan: &ProbePlan, caches: &[CpuCache], watch: ProbeWatcher<'_>) -> Result<ProbeMeasurements> {
     let mut noise = Noise::default();
     let mut arrays =
@@ -70,7 +72,7 @@ fn curves(
     watch: ShareCallback<'_>,
 ) -> [Vec<(u64, f64)>; 2] {
     let mut curves = [Vec::new(), Vec::new()];
-    // Large footprints take long to fill, small ones to time; their logarithm is between.
+    // Large footprints take long to fill, small ones to time; the logarithm is a compromise.
     for (number, &bytes) in plan.curve.iter().enumerate() {
         watch(share(number, plan.curve.len()));
         for array in arrays.iter_mut() {
@@ -83,7 +85,7 @@ fn curves(
         let mut rounds = [Vec::new(), Vec::new()];
         for _ in 0..plan.rounds {
             for (walk, rounds) in walks.iter_mut().zip(&mut rounds) {
-                // What fits the near caches has left them while the other was timed.
+                // The other array's walk has evicted this one's lines from the near caches.
                 walk.go(((bytes / LINE) as usize).min(NEAR_STEPS));
                 rounds.push(walk.time(plan.slice));
             }
@@ -95,9 +97,10 @@ fn curves(
     curves
 }
 
-/// Times the reads after eight others, and takes away what the eight cost.
+/// Times the reads after eight others, and subtracts the time of the eight.
 ///
-/// Of such differences the least means nothing; those of the lower quartiles hardly feel what disturbs a part of the rounds.
+/// The least of such differences means nothing. The lower quartile is hardly affected by
+/// disturbances in some of the rounds.
 fn neighbours(
     plan: &ProbePlan,
     caches: &[CpuCache],
@@ -106,7 +109,8 @@ fn neighbours(
 ) -> NeighbourCosts {
     let bytes = beyond(caches, plan.arrays.last().copied().unwrap_or(LINE));
     let mut reads = RandomReads::new(&array.lines()[..(bytes / LINE) as usize], 1);
-    // Differences are small beside what they are taken from: many short rounds, so that all meet the same conditions.
+    // The differences are small compared with the times, so many short rounds are needed, all under
+    // the same conditions.
     let (many, slice) = (20 * plan.rounds, plan.slice / 3);
     let mut rounds = [const { Vec::new() }; ExtraRead::ALL.len()];
     for round in 0..many {
@@ -120,7 +124,8 @@ fn neighbours(
     NeighbourCosts { bytes, random_ns, same_ns, neighbour_ns, across_ns }
 }
 
-/// An array past all caches, but no larger than needed: the larger, the less even are the times. At most the greatest.
+/// Returns the size of an array larger than all caches, but no larger than needed, since larger
+/// arrays give less even times. At most `greatest`.
 fn beyond(caches: &[CpuCache], greatest: u64) -> u64 {
     let last = caches.last().map_or(0, |last| last.bytes);
     (2 * last).next_power_of_two().max(LEAST).min(greatest)
@@ -148,7 +153,8 @@ fn groups(
             watch(share(number * plan.rounds + round, all));
             for (at, &k) in plan.groups.iter().enumerate() {
                 for (reads, times) in reads.iter_mut().zip(&mut times) {
-                    // All others are divided by the time of one read, so that one gets more looks.
+                    // All other times are divided by the time of one read, so that one is measured
+                    // more often.
                     for _ in 0..if k == 1 { 4 } else { 1 } {
                         times[at].push(reads.time_groups(k, plan.slice));
                     }
@@ -160,7 +166,8 @@ fn groups(
             let group_ns: Vec<(usize, f64)> = plan.groups.iter().copied().zip(least).collect();
             let fit = fit(&group_ns).ok_or_else(|| {
                 Error::Failed(
-                    "the thread's clock gave no usable times (clock_gettime, CLOCK_THREAD_CPUTIME_ID)"
+                    "the thread's clock gave no usable times (clock_gettime, \
+                     CLOCK_THREAD_CPUTIME_ID)"
                         .to_owned(),
                 )
             })?;

@@ -1,16 +1,18 @@
-//! The probe: what memory costs on this machine, measured, and what follows for SkeinDB.
+//! The probe: measures the cost of memory on this machine and gives advice for SkeinDB.
 //!
 //! ```text
 //!   plan ──► measure ──► times ──► fit, plateau ──► advice ──► report (JSON), text
 //!              │
 //!              ├── array   memory on huge pages, and as much on pages of 4 KiB
-//!              └── loops   reads that hang on each other
+//!              └── loops   reads whose addresses depend on each other
 //! ```
 //!
-//! Source: Haoran Xu, "Efficient Data Structures via Memory Level Parallelism", section 2: groups of K reads (2.2), neighbouring
-//! lines (2.3), huge pages (2.4). Latency by footprint is beyond the paper.
+//! Only `array` and `loops` touch memory. All arithmetic on times is pure, and its tests use
+//! made-up times. Read the files in the order of the picture.
 //!
-//! Only `array` and `loops` touch memory; all arithmetic on times is pure and tested on times that were made up.
+//! Source: Haoran Xu, "Efficient Data Structures via Memory Level Parallelism", section 2: groups
+//! of K reads (2.2), neighbouring lines (2.3), huge pages (2.4). Latency by footprint goes beyond
+//! the paper.
 
 mod advice;
 mod array;
@@ -35,10 +37,10 @@ pub(crate) use text::size;
 use crate::machine::HugePages;
 use crate::{Result, machine, sys};
 
-/// Is told what is being measured and which part of everything is done, 0 to 1.
+/// A callback with the current measurement and the fraction done of everything, 0 to 1.
 pub type ProbeWatcher<'a> = &'a mut dyn FnMut(&str, f64);
 
-/// Measures what the plan says on the calling thread, pinned meanwhile to the first core that the process may use.
+/// Measures on the calling thread, which is pinned to the process's first core during the call.
 ///
 /// # Errors
 /// If the system refuses the memory or the core.
@@ -46,7 +48,7 @@ pub fn run(plan: &ProbePlan, watch: ProbeWatcher<'_>) -> Result<ProbeReport> {
     let start = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let caches = machine::caches();
-    // Memory is mapped and filled there too, so that it is near that core.
+    // The thread also maps and fills the memory there, so that it is near that core.
     let measured = sys::pinned(0, || measure::measure(plan, &caches, watch))??;
     let mut report = ProbeReport {
         schema: SCHEMA,
@@ -63,7 +65,7 @@ pub fn run(plan: &ProbePlan, watch: ProbeWatcher<'_>) -> Result<ProbeReport> {
     Ok(report)
 }
 
-/// The machine with what a few seconds of measuring say of it: what every run carries.
+/// Returns the machine, with the probe's figures that a few seconds allow. Every run carries it.
 ///
 /// # Errors
 /// As [`run`], and if there is too little free memory.
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_measures_what_the_plan_says() {
+    fn a_run_follows_its_plan() {
         let (plan, mut last) = (small(), 0.0);
         let watch = &mut |_: &str, done: f64| {
             assert!(done >= last && done <= 1.0, "{done} after {last}");
@@ -120,7 +122,7 @@ mod tests {
         let report = run(&small(), &mut |_, _| ()).expect("two mebibytes");
         let json = serde_json::to_string(&report).expect("figures");
         let text = report.to_string();
-        // As shown: JSON's decimals may move a figure's last bit.
+        // Compared as shown: JSON's decimals may change a figure's last bit.
         let back = serde_json::from_str::<ProbeReport>(&json).expect("as written");
         assert_eq!(back.to_string(), text);
         assert_eq!(back.machine, report.machine);

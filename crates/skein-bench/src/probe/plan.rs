@@ -1,38 +1,40 @@
-//! What the probe measures: how many bytes, which groups, how often.
+//! The plan of a probe: footprints, groups and rounds.
 
 use std::time::Duration;
 
 use crate::{Error, Result};
 
-/// The least footprint: below it even the caches of small machines hold everything.
+/// The least footprint; a smaller one would fit the caches even of small machines.
 pub const LEAST: u64 = 32 << 20;
-/// The footprint unless somebody says otherwise, where memory allows.
+/// The default footprint, if memory allows it.
 const USUAL: u64 = 1 << 30;
-/// Where the curve begins: within the first cache.
+/// The first footprint of the curve: within the first cache.
 const CURVE_FROM: u64 = 4 << 10;
 /// The greatest group, as in the paper.
 const GREATEST_GROUP: usize = 120;
 
-/// What to measure.
+/// The plan of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbePlan {
-    /// Footprints of the curve of latency, rising; the last is the size of the arrays that are mapped.
+    /// The footprints of the latency curve, rising; the last is the size of the mapped arrays.
     pub curve: Vec<u64>,
-    /// Sizes of the arrays in which groups of reads are timed, rising; powers of two.
+    /// The sizes of the arrays in which groups of reads are timed, rising; powers of two.
     pub arrays: Vec<u64>,
-    /// How many reads a group has, rising from 1.
+    /// The numbers of reads in a group, rising from 1.
     pub groups: Vec<usize>,
-    /// How often each figure is measured. The least time counts: whatever disturbs adds.
+    /// The number of rounds per figure. The least time counts, because every disturbance only adds
+    /// time.
     pub rounds: usize,
-    /// How long each measurement runs: shorter than the system's time slices.
+    /// The length of each measurement: shorter than the system's time slices.
     pub slice: Duration,
 }
 
 impl ProbePlan {
-    /// Everything: about twenty seconds on an idle machine, under a minute on one that is not.
+    /// Returns the full plan: about twenty seconds on an idle machine, under a minute on a busy
+    /// one.
     ///
     /// # Errors
-    /// If the footprint is too small or too large for the memory that is free.
+    /// If the footprint is too small, or too large for the memory that is free.
     pub fn full(footprint: Option<u64>, free: u64) -> Result<Self> {
         let footprint = allowed(footprint, free)?;
         let greatest = power(footprint);
@@ -45,7 +47,8 @@ impl ProbePlan {
         })
     }
 
-    /// What every report carries, in a few seconds: powers of two, few groups, one array.
+    /// Returns the plan for the figures that every run carries, in a few seconds: powers of two,
+    /// few groups, one array.
     ///
     /// # Errors
     /// As [`Self::full`].
@@ -64,14 +67,14 @@ impl ProbePlan {
         })
     }
 
-    /// The size of each of the two arrays.
+    /// Returns the size of each of the two arrays.
     pub fn footprint(&self) -> u64 {
         self.curve.last().copied().unwrap_or(0)
     }
 }
 
-/// The footprint to use. The usual one leaves both arrays within a quarter of the free memory; one that is asked for
-/// may take a quarter for each.
+/// Returns the footprint to use. With the default, both arrays together take at most a quarter of
+/// the free memory; a requested footprint may take a quarter for each.
 fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
     let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
     let Some(asked) = asked else {
@@ -80,7 +83,8 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
             Ok(footprint)
         } else {
             Err(Error::Failed(format!(
-                "{} of memory are free, and the probe needs {}, of which it takes a quarter; stop something else first",
+                "{} of memory are free, but the probe needs {} to be free, of which it takes a \
+                 quarter; stop other programs first",
                 mebibytes(free),
                 mebibytes(8 * LEAST)
             )))
@@ -88,14 +92,14 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
     };
     if asked < LEAST {
         return Err(Error::Input(format!(
-            "a footprint of {asked} bytes is too small to leave the caches; the least is {}",
+            "a footprint of {asked} bytes is too small to exceed the caches; the least is {}",
             mebibytes(LEAST)
         )));
     }
     if asked > free / 4 {
         return Err(Error::Input(format!(
-            "a footprint of {} is too large: two arrays of that size are mapped, each may take a quarter of the free memory, \
-             and {} are free; the greatest footprint is {}",
+            "a footprint of {} is too large: two arrays of that size are mapped, each may take a \
+             quarter of the free memory, and {} are free; the greatest footprint is {}",
             mebibytes(asked),
             mebibytes(free),
             mebibytes(free / 4)
@@ -104,12 +108,13 @@ fn allowed(asked: Option<u64>, free: u64) -> Result<u64> {
     Ok(asked)
 }
 
-/// The greatest power of two that is not more than `bytes`; 0 for 0.
+/// Returns the greatest power of two that is at most `bytes`; 0 for 0.
 fn power(bytes: u64) -> u64 {
     bytes.checked_ilog2().map_or(0, |log| 1 << log)
 }
 
-/// 2, 3, 4, 6, 8, 12, ...: powers of two and what lies half-way between them, from one of them up to `to`.
+/// Returns 2, 3, 4, 6, 8, 12, ...: powers of two and the numbers half-way between them, from the
+/// power `from` up to `to`.
 pub fn steps(from: u64, to: u64) -> Vec<u64> {
     let pairs = (0..).map(|n| from << n).take_while(|&power| power <= to);
     pairs.flat_map(|power| [power, power + power / 2]).filter(|&step| step <= to).collect()
@@ -141,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_footprint_that_is_asked_for_is_taken_or_refused() {
+    fn a_requested_footprint_is_used_or_rejected() {
         let plan = ProbePlan::full(Some(3 * GIB), 16 * GIB).expect("it fits");
         assert_eq!((plan.footprint(), plan.arrays.last()), (3 * GIB, Some(&(2 * GIB))));
         let error = ProbePlan::full(Some(5 * GIB), 16 * GIB).expect_err("too large").to_string();

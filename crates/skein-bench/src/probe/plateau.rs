@@ -1,4 +1,5 @@
-//! From latency by footprint to the caches: the stretches in which more bytes do not make a read slower.
+//! Finds the caches in the latency by footprint: the ranges in which more bytes do not make a read
+//! slower.
 //!
 //! ```text
 //!   ns │                         ▄▄▄▄▄▄  memory
@@ -13,31 +14,32 @@ use serde::{Deserialize, Serialize};
 use crate::machine::CpuCache;
 use crate::result::Summary;
 
-/// A stretch of footprints that cost about the same.
+/// A range of footprints with about the same latency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plateau {
-    /// `L1`, `L2`, ... or `memory`; `level 1`, ... where the system does not give the caches' sizes.
+    /// `L1`, `L2`, ... or `memory`; `level 1`, ... if the system does not report the caches' sizes.
     pub name: String,
-    /// The least footprint that was measured in it.
+    /// The least footprint measured in it.
     pub from_bytes: u64,
-    /// The greatest.
+    /// The greatest footprint measured in it.
     pub to_bytes: u64,
-    /// The time of a read, the median of its footprints.
+    /// The time of a read: the median over its footprints.
     pub ns: f64,
 }
 
-/// Within a plateau no footprint costs more than this many times another.
+/// Within a plateau the latencies differ by at most this factor.
 const LEVEL: f64 = 1.25;
 /// A plateau covers at least a factor of two in bytes.
 const WIDTH: u64 = 2;
-/// The slow rise of memory by misses of the TLB: neighbours without known names that differ less than this are one, and the last
-/// plateau goes on to the end if that does not cost more.
+/// The slow rise of memory latency by TLB misses. Neighbouring plateaus without known names that
+/// differ by less than this are merged. The last plateau extends to the end if that differs by
+/// less.
 const APART: f64 = 1.6;
 
 /// Finds the plateaus of (bytes, ns), sorted by bytes, and names them by the caches of the machine.
 ///
-/// Something else can only make a read slower than it is, and a larger footprint cannot make it faster; so a time counts as
-/// at most the least of those after it.
+/// A disturbance can only make a read slower, and a larger footprint cannot make it faster. So each
+/// time counts as at most the least of the times after it.
 pub fn plateaus(points: &[(u64, f64)], caches: &[CpuCache]) -> Vec<Plateau> {
     let mut points: Vec<(u64, f64)> =
         points.iter().copied().filter(|(_, ns)| ns.is_finite() && *ns > 0.0).collect();
@@ -49,11 +51,11 @@ pub fn plateaus(points: &[(u64, f64)], caches: &[CpuCache]) -> Vec<Plateau> {
     join(found, &points, caches)
 }
 
-/// Takes the widest level stretch, then does the same on its left and on its right.
+/// Adds the widest plateau, then searches on its left and on its right.
 fn widest<'p>(points: &'p [(u64, f64)], found: &mut Vec<&'p [(u64, f64)]>) {
     let factor = |run: &[(u64, f64)]| run[run.len() - 1].0 / run[0].0.max(1);
     let end = |from: usize| points.partition_point(|&(_, ns)| ns <= points[from].1 * LEVEL);
-    // Of equally wide ones the last; times rise, so `end` is past `from`.
+    // Among equally wide ones the last is taken; times rise, so `end` is past `from`.
     let runs = (0..points.len()).map(|from| (from, end(from)));
     let Some((from, to)) = runs.max_by_key(|&(from, to)| factor(&points[from..to])) else { return };
     if factor(&points[from..to]) < WIDTH {
@@ -64,7 +66,7 @@ fn widest<'p>(points: &'p [(u64, f64)], found: &mut Vec<&'p [(u64, f64)]>) {
     widest(&points[to..], found);
 }
 
-/// Names the stretches, and makes one of those with the same name.
+/// Names the ranges and merges those with the same name.
 fn join(found: Vec<&[(u64, f64)]>, points: &[(u64, f64)], caches: &[CpuCache]) -> Vec<Plateau> {
     let mut joined: Vec<Plateau> = Vec::new();
     for run in found {
@@ -102,7 +104,8 @@ fn median_between(points: &[(u64, f64)], from: u64, to: u64) -> f64 {
     median(&inside.collect::<Vec<_>>())
 }
 
-/// The smallest cache that holds the middle of the stretch, by factors; empty where nothing is known of caches.
+/// Returns the name of the smallest cache that holds the middle of the range, by factors; an empty
+/// name if no caches are known.
 fn name(from: u64, to: u64, caches: &[CpuCache]) -> String {
     let middle = u128::from(from) * u128::from(to);
     let holds = |cache: &&CpuCache| u128::from(cache.bytes).pow(2) >= middle;
@@ -125,7 +128,8 @@ mod tests {
         CpuCache { level: 3, bytes: 32 << 20 },
     ];
 
-    /// A machine whose reads miss in proportion to what does not fit; memory gets slower with the footprint.
+    /// Returns the latencies of a machine whose reads miss in proportion to the bytes that do not
+    /// fit, and whose memory gets slower with the footprint.
     fn machine(noise: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
         let latency = |bytes: u64| {
             let real = |bytes: u64| f64::from((bytes >> 10) as u32);

@@ -1,4 +1,4 @@
-//! The report for people: tables with bars, and what follows.
+//! The probe's report as text: tables with bars, and the advice.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use super::array::PageKind;
 use super::fit::{normalized, real};
 use super::report::{PageKindReport, ProbeReport, ReadGroups};
 
-/// Columns of the longest bar.
+/// The columns of the longest bar.
 const BAR: usize = 40;
-/// Groups that the chart shows, of all that were measured.
+/// The groups that the chart shows.
 const SHOWN: [usize; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 80, 96, 120];
-/// Columns of a paragraph.
+/// The columns of a paragraph.
 const WIDTH: usize = 100;
 
-/// A size that is a power of two or half-way to the next: `48 KiB`.
+/// Formats a size that is a power of two or half-way to the next: `48 KiB`.
 pub(crate) fn size(bytes: u64) -> String {
     let (shift, unit) = match bytes.checked_ilog2() {
         None | Some(..20) => (10, "KiB"),
@@ -27,7 +27,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A bar for two figures: solid up to the smaller one, light from there to the greater one.
+/// Draws a bar for two figures: solid up to the smaller one, light from there to the greater one.
 fn bar(one: f64, other: f64, full: f64) -> String {
     #[expect(clippy::cast_sign_loss, reason = "clamped to 0 and more")]
     let columns = |part: f64| ((part / full).clamp(0.0, 1.0) * real(BAR)).round() as usize;
@@ -55,7 +55,8 @@ impl fmt::Display for ProbeReport {
         }
         writeln!(
             out,
-            "\nMeasured in {:.0} s on one core, in turns. A time is the least of its rounds; the middle round was {:.0} % above.",
+            "\nMeasured in {:.0} s on one core, in turns. A time is the least of its rounds; the \
+             middle round was {:.0} % above.",
             self.took_s,
             100.0 * self.noise
         )
@@ -63,13 +64,13 @@ impl fmt::Display for ProbeReport {
 }
 
 fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
-    writeln!(out, "\nA random read that needs the one before, by footprint")?;
+    writeln!(out, "\nA dependent random read, by footprint")?;
     writeln!(
         out,
         "{:>10} {:>11} {:>12}   (bars: logarithm of the time; █ the quicker, ░ the slower)",
         "", "huge pages", "small pages"
     )?;
-    // From the quickest read's half, so that the first cache has a bar too.
+    // The bars start at half of the quickest read, so that the first cache has a bar too.
     let least =
         huge.read_ns.iter().chain(&small.read_ns).map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min) / 2.0;
     let most = huge.read_ns.iter().chain(&small.read_ns).map(|(_, ns)| *ns).fold(0.0, f64::max);
@@ -92,7 +93,7 @@ fn latency(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKind
 }
 
 fn lines(out: &mut fmt::Formatter<'_>, huge: &PageKindReport, small: &PageKindReport) -> fmt::Result {
-    writeln!(out, "\nK random reads that do not need each other: T = 1 + c (K - 1), in times of one read")?;
+    writeln!(out, "\nK independent random reads: T = 1 + c (K - 1), in times of one read")?;
     writeln!(
         out,
         "{:>10} {:<11} {:>9} {:>7} {:>13} {:>11}",
@@ -137,7 +138,8 @@ impl ProbeReport {
         let array = size(all.bytes);
         writeln!(
             out,
-            "\nOne more read after eight random ones in {array} of huge pages; their sum chooses one of the eight"
+            "\nOne more read after eight random ones in {array} of huge pages; their sum selects \
+             one of the eight"
         )?;
         for (name, ns) in [
             ("the same line (first cache)", all.same_ns),
@@ -151,7 +153,7 @@ impl ProbeReport {
     }
 }
 
-/// A paragraph with a heading, broken into lines.
+/// Writes a paragraph with a heading, broken into lines.
 fn paragraph(out: &mut fmt::Formatter<'_>, heading: &str, text: &str) -> fmt::Result {
     write!(out, "  {heading}:")?;
     let mut column = heading.len() + 3;

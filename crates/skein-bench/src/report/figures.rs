@@ -1,51 +1,52 @@
-//! What reports say of a cell: the rounds that are numbers, and how figures are written.
+//! The figures of a cell in a report, and how numbers are written.
 
 use crate::result::{Better, ClaimAnswer, ResultCell, Summary};
 
-/// Beyond this, and closer to 0 than its reciprocal, a figure is drawn as if it were there: differences of such figures still are numbers.
+/// The greatest magnitude of a figure in a report, and the reciprocal of the least. Figures are
+/// clamped to it, so that differences of figures stay finite.
 const GREATEST: f64 = 1e300;
 
-/// A cell's rounds, as far as they are numbers.
+/// The finite rounds of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figures {
     /// Median and extremes.
     pub summary: Summary,
-    /// How many rounds they are from.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
 impl Figures {
-    /// Of a cell; none if it has no number.
+    /// Returns the figures of a cell; `None` if no round is finite.
     pub fn of(cell: &ResultCell) -> Option<Self> {
         let numbers: Vec<f64> =
-            cell.rounds.iter().filter(|figure| figure.is_finite()).map(|&figure| tame(figure)).collect();
+            cell.rounds.iter().filter(|figure| figure.is_finite()).map(|&figure| clamped(figure)).collect();
         (!numbers.is_empty()).then(|| Self { summary: Summary::of(&numbers), rounds: numbers.len() })
     }
 
-    /// The spread in words: `3 %`; of one round, or around 0, there is none.
+    /// Formats the spread: `3 %`; `-` for a single round or a median of 0.
     pub fn spread(self) -> String {
         let part = self.summary.spread().abs();
         if self.rounds < 2 || !part.is_finite() { "-".to_owned() } else { percent(part) }
     }
 
-    /// The median beside another's.
+    /// Formats the ratio of the median to another's.
     pub fn ratio(self, other: Option<Self>) -> String {
         let ratio = other.map_or(f64::NAN, |other| self.summary.median / other.summary.median);
         if ratio.is_finite() { format!("{}×", number(ratio)) } else { "-".to_owned() }
     }
 
-    /// From the least to the greatest.
+    /// Formats the range from the least to the greatest.
     pub fn range(self) -> String {
         format!("{} to {}", number(self.summary.least), number(self.summary.greatest))
     }
 }
 
-/// A figure that can be computed with.
-pub(super) fn tame(figure: f64) -> f64 {
+/// Clamps a figure so that calculations with it stay finite.
+pub(super) fn clamped(figure: f64) -> f64 {
     if figure.abs() < GREATEST.recip() { 0.0 } else { figure.clamp(-GREATEST, GREATEST) }
 }
 
-/// A part of one: `12 %`, `0.4 %`.
+/// Formats a fraction: `12 %`, `0.4 %`.
 pub(super) fn percent(part: f64) -> String {
     let percent = 100.0 * part;
     match percent.abs() {
@@ -56,7 +57,8 @@ pub(super) fn percent(part: f64) -> String {
     }
 }
 
-/// A figure with three digits that count, or all before the point: `0.0123`, `1.27`, `33.25`, `1,460`.
+/// Formats a figure with three significant digits, or with all digits before the point: `0.0123`,
+/// `1.27`, `33.25`, `1,460`.
 pub(super) fn number(figure: f64) -> String {
     let text = match figure.abs() {
         0.0 => "0".to_owned(),
@@ -75,7 +77,7 @@ pub(super) fn number(figure: f64) -> String {
     if negative { format!("-{text}") } else { text }
 }
 
-/// Digits in groups of three.
+/// Groups digits by three.
 fn thousands(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -87,7 +89,7 @@ fn thousands(digits: &str) -> String {
     text
 }
 
-/// Which way is better, in words; nothing where neither is.
+/// Returns the better direction as text; `None` if neither is better.
 pub(super) fn direction(better: Better) -> Option<&'static str> {
     match better {
         Better::More => Some("more is better"),
@@ -96,13 +98,13 @@ pub(super) fn direction(better: Better) -> Option<&'static str> {
     }
 }
 
-/// Unit and direction: `Mops/s, more is better`.
+/// Formats unit and direction: `Mops/s, more is better`.
 pub(super) fn unit_and_direction(unit: &str, better: Better) -> String {
     let parts = [Some(unit).filter(|unit| !unit.is_empty()), direction(better)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// An answer in words.
+/// Returns an answer as text.
 pub(super) fn answer(answer: ClaimAnswer) -> &'static str {
     match answer {
         ClaimAnswer::Holds => "holds",

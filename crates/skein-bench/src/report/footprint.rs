@@ -1,12 +1,14 @@
-//! What a random read costs in the footprint of each index, and whether that is memory's latency or a cache's.
+//! The cost of a random read in the footprint of each index, and whether that is the latency of
+//! memory or of a cache.
 //!
 //! ```text
 //!   cells of the measure `footprint` ──► MiB ─┐
-//!                                             ├──► ns of a random read there, beside the level of memory
+//!                                             ├──► ns of a random read there, and memory's
 //!   the probe's reads, the machine's caches ──┘
 //! ```
 //!
-//! An index that fits a cache is measured at the cache's latency; its figures say little of one that does not.
+//! An index that fits a cache is measured at the cache's latency. Its figures say little about an
+//! index that does not fit.
 
 use super::figures::number;
 use super::text::one_line;
@@ -15,10 +17,10 @@ use crate::machine::CpuCache;
 use crate::probe::plateaus;
 use crate::result::{AxisPoint, FOOTPRINT, Machine, ProbeSummary};
 
-/// Below this part of memory's latency a read is a cache's.
+/// A read that takes less than this fraction of memory's latency counts as a cache hit.
 const OF_MEMORY: f64 = 0.8;
 
-/// A remark for each point at which footprints were measured; none if the machine was not probed.
+/// Returns a remark for each point with footprints; nothing if the machine was not probed.
 pub(super) fn remarks(view: &RunView<'_>) -> Vec<String> {
     let machine = &view.run.machine;
     let Some(latency) = machine.probe.as_ref().and_then(|probe| Latency::of(machine, probe)) else {
@@ -30,11 +32,11 @@ pub(super) fn remarks(view: &RunView<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Reads by footprint, and the level of memory if the probe has left the caches.
+/// Latency by footprint, and the level of memory if the probe exceeded the caches.
 struct Latency {
     /// Pairs of MiB and nanoseconds, rising in MiB.
     reads: Vec<(f64, f64)>,
-    /// Nanoseconds of memory's level.
+    /// The latency of memory in nanoseconds.
     memory: Option<f64>,
 }
 
@@ -48,14 +50,15 @@ impl Latency {
         }
         let caches: Vec<CpuCache> = machine.caches.iter().filter_map(|text| CpuCache::parse(text)).collect();
         let levels = plateaus(&reads, &caches);
-        // Without sizes of caches the last of several levels is taken for memory.
+        // If no cache sizes are known, the last of several levels counts as memory.
         let last =
             levels.last().filter(|last| last.name == "memory" || caches.is_empty() && levels.len() > 1);
         let memory = last.map(|last| last.ns);
         Some(Self { reads: reads.into_iter().map(|(bytes, ns)| (mebibytes(bytes), ns)).collect(), memory })
     }
 
-    /// Nanoseconds of a random read in so many MiB: between two that were measured by logarithms of both, beyond them as at the end.
+    /// Returns the nanoseconds of a random read in this many MiB. Between two measured footprints
+    /// it interpolates the logarithms of both; outside it returns the value at the end.
     fn at(&self, mebibytes: f64) -> f64 {
         let after = self.reads.partition_point(|(size, _)| *size < mebibytes);
         let (Some(&(low, low_ns)), Some(&(high, high_ns))) =
@@ -67,7 +70,7 @@ impl Latency {
         low_ns * (high_ns / low_ns).powf(part)
     }
 
-    /// Goes by the time alone: where the level begins depends on the noise of a few reads.
+    /// Decides by the time alone. The start of a level depends on the noise of a few reads.
     fn is_of_caches(&self, mebibytes: f64) -> Option<bool> {
         Some(self.at(mebibytes) < OF_MEMORY * self.memory?)
     }
@@ -78,7 +81,7 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// What is to be known of the footprints at a point.
+/// Returns the remark on the footprints at a point.
 fn remark(latency: &Latency, measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> Option<String> {
     let of = |contender: &&str| {
         let size = measure.cell(contender, point)?.summary().median;
@@ -95,10 +98,10 @@ fn remark(latency: &Latency, measure: &MeasureView<'_>, point: Option<&AxisPoint
     Some(format!("{place}a random read takes {both}; {}", judged(latency, &sizes)))
 }
 
-/// Whether these footprints, smallest first, are of caches.
+/// Judges whether these footprints, smallest first, fit caches.
 fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
     let Some(memory) = latency.memory else {
-        return "the probe did not leave the caches, so nothing here says what memory costs".to_owned();
+        return "the probe did not exceed the caches, so the cost of memory is unknown".to_owned();
     };
     let of_caches: Vec<&str> = sizes
         .iter()
@@ -109,10 +112,14 @@ fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
     match of_caches.len() {
         0 => format!("that is memory's latency ({memory})"),
         some if some == sizes.len() => {
-            format!("{memory}, so these figures are of caches, not of memory: take more keys to measure that")
+            format!(
+                "{memory}, so these figures are of caches, not of memory: take more keys to \
+                     measure that"
+            )
         }
         _ => format!(
-            "{memory}, so the figures of {} are of caches, not of memory: take more keys to measure that",
+            "{memory}, so the figures of {} are of caches, not of memory: take more keys to \
+             measure that",
             of_caches.join(", ")
         ),
     }
@@ -158,7 +165,7 @@ mod tests {
         }
     }
 
-    /// What is said of contenders with so many MiB on one key set.
+    /// Returns the remarks on contenders with these MiB on one key set.
     fn said(machine: Machine, sizes: &[(&str, f64)]) -> Vec<String> {
         let mut lines = vec![ResultLine::Run(run(machine))];
         lines.extend(sizes.iter().map(|(contender, size)| {
@@ -177,14 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn an_index_in_a_cache_is_said_to_be() {
+    fn an_index_in_a_cache_is_reported() {
         let said = said(machine(), &[("ours", 8.0), ("theirs", 24.0)]);
         assert_eq!(
             said,
-            [
-                "key set rand-8: a random read takes 25.00 ns in the 8.00 MiB of ours and 25.00 ns in the 24.00 MiB of theirs; \
-              memory takes 100.0 ns, so these figures are of caches, not of memory: take more keys to measure that"
-            ]
+            ["key set rand-8: a random read takes 25.00 ns in the 8.00 MiB of ours and 25.00 ns \
+                 in the 24.00 MiB of theirs; memory takes 100.0 ns, so these figures are of \
+                 caches, not of memory: take more keys to measure that"]
         );
     }
 
@@ -192,7 +198,10 @@ mod tests {
     fn one_of_several_in_a_cache_is_named() {
         let said = said(machine(), &[("theirs", 512.0), ("ours", 8.0)]);
         assert!(
-            said[0].contains("25.00 ns in the 8.00 MiB of ours and 100.0 ns in the 512.0 MiB of theirs"),
+            said[0].contains(
+                "25.00 ns in the 8.00 MiB of ours and 100.0 ns in the 512.0 MiB of \
+                              theirs"
+            ),
             "{said:?}"
         );
         assert!(said[0].contains("so the figures of ours are of caches"), "{said:?}");
@@ -206,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_read_is_slower_on_the_way_to_memory_and_not_yet_memorys() {
-        // Between 32 and 64 MiB: the probe has seen 25 and 100 ns at its ends.
+        // Between 32 and 64 MiB; the probe measured 25 and 100 ns there.
         let latency = Latency::of(&machine(), &machine().probe.expect("probed")).expect("figures");
         let between = latency.at(45.25);
         assert!((between - 50.0).abs() < 0.5, "{between}");
@@ -215,9 +224,11 @@ mod tests {
         assert!((latency.at(1e-6) - 1.5).abs() < 1e-9 && (latency.at(1e6) - 100.0).abs() < 1e-9);
     }
 
-    /// Incident: a report said "a random read takes 230 ns in the 243 MiB of skein-wormhole; memory takes 219 ns, so the figures of
-    /// skein-wormhole are of caches". Consequence: figures of memory were taken for those of caches, and more keys asked for in vain. Fix: the
-    /// time decides, not whether the footprint lies before the level that the probe found, which begins late where its reads were noisy.
+    /// Once, a report said "a random read takes 230 ns in the 243 MiB of skein-wormhole; memory
+    /// takes 219 ns, so the figures of skein-wormhole are of caches". So figures of memory were
+    /// taken for those of caches, and more keys were asked for in vain. Now the time decides, not
+    /// whether the footprint lies before the level that the probe found: a level starts late if its
+    /// reads were noisy.
     #[test]
     fn a_read_as_slow_as_memory_counts_as_memory() {
         let mut busy = machine();
@@ -234,15 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_stayed_in_the_caches_says_nothing_of_memory() {
+    fn a_probe_within_the_caches_does_not_judge_memory() {
         let mut small = machine();
         small.caches.push("L4 4194304K".into());
         let said = said(small, &[("ours", 300.0)]);
-        assert!(said[0].contains("did not leave the caches"), "{said:?}");
+        assert!(said[0].contains("did not exceed the caches"), "{said:?}");
     }
 
     #[test]
-    fn without_a_probe_or_with_an_odd_one_nothing_is_said() {
+    fn without_a_usable_probe_there_is_no_remark() {
         assert_eq!(said(Machine { probe: None, ..machine() }, &[("ours", 8.0)]), [""; 0]);
         let odd = ProbeSummary {
             read_ns_by_footprint: vec![(0, 1.0), (1 << 20, f64::NAN)],

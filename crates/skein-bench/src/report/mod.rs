@@ -1,16 +1,16 @@
-//! Reports: what people read of a results file.
+//! Reports: text and charts for people, made from a results file.
 //!
 //! ```text
-//!   lines ──► view     runs, their measures, the cells of each in the order of points and contenders
-//!              │            footprint: whether what was measured lay in caches
+//!   lines ──► view     runs, their measures, the cells of each by point and contender
+//!              │            footprint: whether the indexes fitted the caches
 //!              ├──► table     for the terminal
-//!              ├──► html      one page: charts, the figures below each, who was measured and who was not
-//!              └──► overview  a drawing for the README: ours beside Redis and LMDB
-//!   lines, lines ──► compare  which cells moved beyond the noise
+//!              ├──► html      one page: charts, the figures below each, the contenders
+//!              └──► overview  a chart for the README: our rates beside Redis and LMDB
+//!   lines, lines ──► compare  the cells that moved beyond the noise
 //! ```
 //!
-//! Nothing here measures, and nothing here fails: whatever a results file holds (no rounds, figures that are none, any text) is shown as
-//! what it is.
+//! No code here measures, and no code here fails. A report shows any results file as it is, even
+//! one without rounds, with figures that are not numbers, or with odd text. Read `view.rs` first.
 
 mod compare;
 mod figures;

@@ -1,11 +1,12 @@
-//! The chart for a README: how many times the rate of each rival ours has, as one standalone SVG.
+//! The chart for a README: our rate as a multiple of each rival's, in one standalone SVG.
 //!
 //! ```text
-//!   results of `server` and `store` ──► rows of bars: ours / rival, the median of all rounds ──► SVG, light or dark
+//!   results of `server` and `store` ──► bars: ours / rival, medians of all rounds ──► SVG
 //! ```
 //!
-//! Every bar begins at 0 and a line marks 1, the rival's own rate, so a shorter bar shows a loss. The page's
-//! charts (`html/chart`) take their colours from the page; this drawing stands alone and carries its own.
+//! Every bar starts at 0, and a line marks 1, the rival's own rate. So a shorter bar shows a loss.
+//! The charts of the page (`html/chart`) take their colours from the page; this drawing has its
+//! own, light or dark.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -13,18 +14,18 @@ use super::figures::Figures;
 use super::view::{MeasureView, ResultsView, RunView};
 use crate::result::ResultLine;
 
-/// Width of the drawing, in its own units.
+/// The width of the drawing, in its own units.
 const WIDTH: u32 = 860;
-/// Where the bars begin: the labels of rows and bars stand before.
+/// The left end of the bars; the labels of rows and bars are left of it.
 const LEFT: u32 = 330;
-/// Space for a bar's figure behind the longest bar.
+/// The space for a bar's figure, right of the longest bar.
 const RIGHT: u32 = 70;
-/// Height of a bar with the gap to the next, of the gap between rows, and of a panel's heading.
+/// The height of a bar with the gap below it, of the gap between rows, and of a panel's heading.
 const BAR: u32 = 20;
 const GAP: u32 = 10;
 const HEADING: u32 = 40;
 
-/// Background, letters, lines, and the colour of each rival's bars.
+/// The colours of the background, the text, the lines, and each rival's bars.
 struct OverviewColours {
     page: &'static str,
     letters: &'static str,
@@ -37,11 +38,11 @@ const LIGHT: OverviewColours =
 const DARK: OverviewColours =
     OverviewColours { page: "#0d1117", letters: "#e6edf3", quiet: "#7d8590", bars: ["#378dff", "#1f4f8f"] };
 
-/// A part of the chart: one experiment's measures beside some rivals.
+/// A part of the chart: one experiment's measures, compared with some rivals.
 struct OverviewPanel {
     heading: &'static str,
     experiment: &'static str,
-    /// Contender of the results, and its name in the chart.
+    /// The contender in the results, and its name in the chart.
     rivals: [(&'static str, &'static str); 2],
     rows: &'static [OverviewRow],
 }
@@ -77,37 +78,61 @@ const PANELS: [OverviewPanel; 2] = [
     },
 ];
 
-/// Ours in the results of both experiments.
+/// The name of ours in the results of both experiments.
 const OURS: &str = crate::rival::server::OURS;
 
-/// A bar: whose it is, and how many times the rival's rate ours is.
+/// A bar: the rival, and our rate as a multiple of its rate.
 struct RateRatio {
     rival: usize,
     ratio: f64,
 }
 
-/// The chart as a standalone SVG, or `None` if the results have neither a run of `server` nor one of `store`.
+/// A row with its bars.
+struct RowBars<'p> {
+    row: &'p OverviewRow,
+    bars: Vec<RateRatio>,
+}
+
+/// A panel with its rows.
+struct PanelRows<'p> {
+    panel: &'p OverviewPanel,
+    rows: Vec<RowBars<'p>>,
+}
+
+impl RowBars<'_> {
+    /// Returns the height, with the gap below.
+    fn height(&self) -> u32 {
+        self.bars.len() as u32 * BAR + GAP
+    }
+}
+
+impl PanelRows<'_> {
+    /// Returns the height, with the heading.
+    fn height(&self) -> u32 {
+        HEADING + self.rows.iter().map(RowBars::height).sum::<u32>()
+    }
+}
+
+/// Returns the chart as a standalone SVG, or `None` if the results have neither a run of `server`
+/// nor one of `store`.
 pub fn overview(lines: &[ResultLine], dark: bool) -> Option<String> {
     let view = ResultsView::of(lines);
-    let panels: Vec<(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)> = PANELS
+    let panels: Vec<PanelRows<'_>> = PANELS
         .iter()
         .filter_map(|panel| {
             let run = view.runs.iter().rev().find(|run| run.run.experiment == panel.experiment)?;
             let rows: Vec<_> = panel.rows.iter().filter_map(|row| bars_of(panel, row, run)).collect();
-            (!rows.is_empty()).then_some((panel, rows))
+            (!rows.is_empty()).then_some(PanelRows { panel, rows })
         })
         .collect();
-    let greatest = panels.iter().flat_map(|panel| &panel.1).flat_map(|row| &row.1).map(|bar| bar.ratio);
+    let bars = panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
+    let greatest = bars.map(|bar| bar.ratio);
     let greatest = greatest.fold(1.0, f64::max);
     (!panels.is_empty()).then(|| draw(&panels, greatest, if dark { &DARK } else { &LIGHT }))
 }
 
-/// The bars of a row, or `None` if no rival was measured.
-fn bars_of<'p>(
-    panel: &OverviewPanel,
-    row: &'p OverviewRow,
-    run: &RunView<'_>,
-) -> Option<(&'p OverviewRow, Vec<RateRatio>)> {
+/// Returns the bars of a row, or `None` if no rival was measured.
+fn bars_of<'p>(panel: &OverviewPanel, row: &'p OverviewRow, run: &RunView<'_>) -> Option<RowBars<'p>> {
     let measure = run.measures.iter().find(|measure| measure.name == row.measure)?;
     let ours = median(measure, OURS, row.point)?;
     let bars: Vec<RateRatio> = panel
@@ -119,7 +144,7 @@ fn bars_of<'p>(
             ratio.is_finite().then_some(RateRatio { rival, ratio })
         })
         .collect();
-    (!bars.is_empty()).then_some((row, bars))
+    (!bars.is_empty()).then_some(RowBars { row, bars })
 }
 
 fn median(measure: &MeasureView<'_>, contender: &str, point: Option<&str>) -> Option<f64> {
@@ -127,47 +152,39 @@ fn median(measure: &MeasureView<'_>, contender: &str, point: Option<&str>) -> Op
     Some(Figures::of(measure.cell(contender, *at)?)?.summary.median)
 }
 
-fn draw(
-    panels: &[(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)],
-    greatest: f64,
-    colours: &OverviewColours,
-) -> String {
-    let height_of = |rows: &[(&OverviewRow, Vec<RateRatio>)]| {
-        let bars: usize = rows.iter().map(|row| row.1.len()).sum();
-        HEADING + rows.len() as u32 * GAP + bars as u32 * BAR
-    };
-    let height = GAP + panels.iter().map(|panel| height_of(&panel.1)).sum::<u32>();
+fn draw(panels: &[PanelRows<'_>], greatest: f64, colours: &OverviewColours) -> String {
+    let height = GAP + panels.iter().map(PanelRows::height).sum::<u32>();
     let scale = f64::from(WIDTH - LEFT - RIGHT) / greatest;
-    let mut top = GAP;
+    let tops = panels.iter().scan(GAP, |next, panel| {
+        let top = *next;
+        *next += panel.height();
+        Some(top)
+    });
     let drawn = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
             font-family="system-ui, sans-serif" font-size="14" {
-            title { "How many times the rate of each rival SkeinDB has" }
+            title { "SkeinDB's rate as a multiple of each rival's" }
             rect width=(WIDTH) height=(height) fill=(colours.page) {}
-            @for (panel, rows) in panels {
-                (panel_at(panel, rows, top, scale, colours))
-                @let _ = { top += height_of(rows); };
-            }
+            @for (panel, top) in panels.iter().zip(tops) { (panel_at(panel, top, scale, colours)) }
         }
     };
     drawn.into_string()
 }
 
-fn panel_at(
-    panel: &OverviewPanel,
-    rows: &[(&OverviewRow, Vec<RateRatio>)],
-    top: u32,
-    scale: f64,
-    colours: &OverviewColours,
-) -> Markup {
-    let mut y = top + HEADING;
+fn panel_at(shown: &PanelRows<'_>, top: u32, scale: f64, colours: &OverviewColours) -> Markup {
+    let PanelRows { panel, rows } = shown;
+    let (first, end) = (top + HEADING, top + shown.height());
     let one = format!("{:.1}", f64::from(LEFT) + scale);
-    let first = y;
+    let tops = rows.iter().scan(first, |next, row| {
+        let top = *next;
+        *next += row.height();
+        Some(top)
+    });
     html! {
         text x="8" y=(top + 22) font-weight="600" fill=(colours.letters) { (panel.heading) }
-        @for (row, bars) in rows {
-            text x="8" y=(y + 14) fill=(colours.letters) { (row.label) }
-            @for bar in bars {
+        @for (RowBars { row, bars }, top) in rows.iter().zip(tops) {
+            text x="8" y=(top + 14) fill=(colours.letters) { (row.label) }
+            @for (bar, y) in bars.iter().zip((top..).step_by(BAR as usize)) {
                 text x=(LEFT - 8) y=(y + 14) text-anchor="end" font-size="11" fill=(colours.quiet) {
                     (panel.rivals[bar.rival].1)
                 }
@@ -175,18 +192,17 @@ fn panel_at(
                     fill=(colours.bars[bar.rival]) {}
                 text x=(format!("{:.1}", f64::from(LEFT) + bar.ratio * scale + 6.0)) y=(y + 14)
                     fill=(colours.letters) { (format!("{:.1}×", bar.ratio)) }
-                @let _ = { y += BAR; };
             }
-            @let _ = { y += GAP; };
         }
-        (line_at_one(&one, first, y - GAP, colours))
+        (line_at_one(&one, first, end - GAP, colours))
     }
 }
 
-/// The rival's own rate.
+/// Draws the line at the rival's own rate.
 fn line_at_one(x: &str, from: u32, to: u32, colours: &OverviewColours) -> Markup {
     let line = format!(
-        "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 3\"/>",
+        "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 \
+         3\"/>",
         colours.letters
     );
     PreEscaped(line)

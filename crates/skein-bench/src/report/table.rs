@@ -1,4 +1,5 @@
-//! The terminal's report: per run what was claimed and what came of it, then a table per measure with a row per point and contender.
+//! The terminal's report: for each run the claim and its verdict, then a table per measure with a
+//! row per point and contender.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,7 @@ use super::view::{MeasureView, ResultsView, RunView};
 use super::{probe, text};
 use crate::result::{AxisPoint, ResultLine};
 
-/// A results file for the terminal.
+/// Formats a results file for the terminal.
 pub fn table(lines: &[ResultLine]) -> String {
     let view = ResultsView::of(lines);
     let mut out = String::new();
@@ -31,7 +32,7 @@ pub fn table(lines: &[ResultLine]) -> String {
     out
 }
 
-/// A line with a name before it.
+/// Appends a line that begins with a name.
 fn named(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "  {name:<9} {}", text::one_line(value));
 }
@@ -45,13 +46,22 @@ fn head(out: &mut String, view: &RunView<'_>) {
         named(out, "verdict", &format!("{}: {}", answer(verdict.answer), verdict.why));
     }
     if view.verdicts.is_empty() {
-        named(out, "verdict", "none: the run did not come to its end");
+        named(out, "verdict", "none: the run did not finish");
     }
     named(out, "machine", &run.machine.to_string());
     if let Some(probed) = &run.machine.probe {
         named(out, "probe", &format!("{}; {}", probe::reads(probed), probe::groups(probed)));
     }
-    let setting: Vec<_> = run.setting.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let setting: Vec<_> = run
+        .setting
+        .iter()
+        .map(|(name, value)| {
+            format!(
+                "{name} \
+        {value}"
+            )
+        })
+        .collect();
     named(out, "setting", &setting.join(", "));
     named(out, "measured", &format!("{} by SkeinDB {}", text::date(run.started_unix_s), run.version));
     named(out, "again", &run.command);
@@ -88,7 +98,7 @@ fn figures(out: &mut String, measure: &MeasureView<'_>) {
     aligned(out, &rows);
 }
 
-/// How a point is called in a measure's first column.
+/// Returns the label of a point in a measure's first column.
 pub(super) fn label(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> String {
     match (measure.axis(), point) {
         (Some(_), Some(at)) => text::one_line(&at.label),
@@ -97,7 +107,8 @@ pub(super) fn label(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> Str
     }
 }
 
-/// Median, spread, rounds, and the ratio to the measure's first contender; none if the contender was not measured there.
+/// Returns the median, the spread, the rounds, and the ratio to the measure's first contender;
+/// `None` if the contender was not measured there.
 pub(super) fn row(
     measure: &MeasureView<'_>,
     contender: &str,
@@ -116,7 +127,7 @@ pub(super) fn row(
     })
 }
 
-/// Columns of text, the first two to the left, the others to the right.
+/// Appends columns of text: the first two left-aligned, the others right-aligned.
 fn aligned<const COLUMNS: usize>(out: &mut String, rows: &[[String; COLUMNS]]) {
     let width = |column: usize| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width);

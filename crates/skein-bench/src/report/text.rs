@@ -1,26 +1,26 @@
-//! Text of a results file on its way to a terminal or a page: nothing that would steer either, its width, and dates.
+//! Makes text of a results file safe for a terminal or a page; measures its width; formats dates.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The text with what steers a terminal, or turns the direction of text around, replaced; newlines stay.
-pub(super) fn harmless(text: &str) -> String {
+/// Replaces the characters that control a terminal or change the direction of text. Newlines stay.
+pub(super) fn sanitized(text: &str) -> String {
     let steers = |c: char| {
         c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The same in one line.
+/// Does the same and joins the lines into one.
 pub(super) fn one_line(text: &str) -> String {
-    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    sanitized(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Columns in a terminal.
+/// Returns the width in terminal columns.
 pub(super) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text, cut to so many columns with an ellipsis if it has more.
+/// Cuts the text to `most` columns, with an ellipsis if it is longer.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -38,7 +38,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     kept
 }
 
-/// Seconds since 1970 as a date and a time of day: `2025-11-21 10:10 UTC`.
+/// Formats seconds since 1970 as a date and a time of day: `2025-11-21 10:10 UTC`.
 pub(super) fn date(unix_s: u64) -> String {
     const DAYS_OF_400_YEARS: u64 = 146_097;
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_a_terminal() {
-        assert_eq!(harmless("a\u{1b}[31m\nb\u{202e}"), "a\u{fffd}[31m\nb\u{fffd}");
+    fn control_characters_are_replaced() {
+        assert_eq!(sanitized("a\u{1b}[31m\nb\u{202e}"), "a\u{fffd}[31m\nb\u{fffd}");
         assert_eq!(one_line(" a\n\n b\u{7}"), "a b\u{fffd}");
     }
 

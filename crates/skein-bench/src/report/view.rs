@@ -1,5 +1,5 @@
-//! Results as reports show them: runs in the order of the file, their measures in the order in which they first came, and in each measure
-//! the points and the contenders in theirs.
+//! The results as reports show them: runs in the order of the file, measures in the order of their
+//! first cell, and for each measure its points and contenders in order.
 
 use std::collections::HashMap;
 
@@ -7,48 +7,49 @@ use super::figures::Figures;
 use super::footprint;
 use crate::result::{AxisPoint, Better, ClaimVerdict, ResultCell, ResultLine, RunRecord};
 
-/// A results file.
+/// The view of a results file.
 #[derive(Debug)]
 pub(super) struct ResultsView<'a> {
     /// Its runs.
     pub runs: Vec<RunView<'a>>,
-    /// Lines of runs that the file does not hold.
+    /// The number of lines of runs that the file does not hold.
     pub strays: usize,
 }
 
-/// A run and everything that belongs to it.
+/// A run and all its lines.
 #[derive(Debug)]
 pub(super) struct RunView<'a> {
-    /// What was done.
+    /// The run's own line.
     pub run: &'a RunRecord,
-    /// What was measured.
+    /// Its measures.
     pub measures: Vec<MeasureView<'a>>,
-    /// What a reader has to know.
+    /// Its notes.
     pub notes: Vec<&'a str>,
-    /// What became of the claim.
+    /// Its verdicts.
     pub verdicts: Vec<&'a ClaimVerdict>,
-    /// Cells, and run lines, that the file holds more than once; the first counts.
+    /// The number of cells and run lines that the file holds again; the first counts.
     pub doubles: usize,
 }
 
-/// A measure: what shares a chart.
+/// A measure: the cells that share a chart.
 #[derive(Debug)]
 pub(super) struct MeasureView<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its unit.
     pub unit: &'a str,
-    /// Which way is better.
+    /// The direction in which figures are better.
     pub better: Better,
-    /// Its points: rising where they are numbers, else as they came. One, and none, where it has no axis.
+    /// Its points: sorted if they are numbers, else in the order of the file. Without an axis, one
+    /// `None`.
     pub points: Vec<Option<&'a AxisPoint>>,
-    /// Who has figures here, in the order of their turns.
+    /// The contenders with figures, in the order of their turns.
     pub contenders: Vec<&'a str>,
     cells: Vec<&'a ResultCell>,
 }
 
 impl<'a> ResultsView<'a> {
-    /// Of these lines.
+    /// Builds the view of these lines.
     pub fn of(lines: &'a [ResultLine]) -> Self {
         let mut runs: Vec<RunView<'a>> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
@@ -106,12 +107,12 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Its cells, measure by measure.
+    /// Returns its cells, measure by measure.
     pub fn cells(&self) -> impl Iterator<Item = &'a ResultCell> {
         self.measures.iter().flat_map(|measure| measure.cells.iter().copied())
     }
 
-    /// The notes, and what the figures and the file itself make necessary to know.
+    /// Returns the notes, with remarks on the figures and on the file itself.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.notes.iter().map(|&note| note.to_owned()).collect();
         remarks.extend(footprint::remarks(self));
@@ -137,7 +138,7 @@ impl<'a> MeasureView<'a> {
         }
     }
 
-    /// Takes a cell, unless there is one in its place.
+    /// Adds a cell; returns false if there is one at its point already.
     fn add(&mut self, cell: &'a ResultCell) -> bool {
         let point = cell.at.as_ref();
         if self.cell(&cell.contender, point).is_some() {
@@ -162,7 +163,7 @@ impl<'a> MeasureView<'a> {
         }
     }
 
-    /// The figures of a contender at a point.
+    /// Returns the cell of a contender at a point.
     pub fn cell(&self, contender: &str, point: Option<&AxisPoint>) -> Option<&'a ResultCell> {
         self.cells
             .iter()
@@ -170,19 +171,20 @@ impl<'a> MeasureView<'a> {
             .find(|cell| cell.contender == contender && same_point(cell.at.as_ref(), point))
     }
 
-    /// What its points lie on; none if it has one, or if they lie on several.
+    /// Returns the axis of its points; `None` if it has no axis or several.
     pub fn axis(&self) -> Option<&'a str> {
         let mut axes = self.points.iter().map(|point| point.map(|at| &*at.axis));
         let first = axes.next()??;
         axes.all(|axis| axis == Some(first)).then_some(first)
     }
 
-    /// Whether it has points at all.
+    /// Returns whether its cells have points.
     pub fn has_points(&self) -> bool {
         self.points.iter().any(Option::is_some)
     }
 
-    /// Whether its points are numbers, at least two different ones, of one axis, so that lines may join them.
+    /// Returns whether its points are numbers, at least two different ones, of one axis, so that
+    /// lines may join them.
     pub fn is_numeric(&self) -> bool {
         let values: Option<Vec<f64>> = self
             .points
@@ -195,23 +197,23 @@ impl<'a> MeasureView<'a> {
         different && self.axis().is_some()
     }
 
-    /// The figures of all its cells.
+    /// Returns the figures of all its cells.
     pub fn figures(&self) -> impl Iterator<Item = Figures> {
         self.cells.iter().filter_map(|cell| Figures::of(cell))
     }
 
-    /// Its cells that have quantiles.
+    /// Returns its cells with quantiles.
     pub fn quantiles(&self) -> impl Iterator<Item = &'a ResultCell> {
         self.cells.iter().copied().filter(|cell| !cell.quantiles.is_empty())
     }
 
-    /// Whether a cell at this point has quantiles.
+    /// Returns whether a cell at this point has quantiles.
     pub fn has_curve(&self, point: Option<&AxisPoint>) -> bool {
         self.quantiles().any(|cell| same_point(cell.at.as_ref(), point))
     }
 }
 
-/// Whether two cells lie at one point: the axis and the label say so.
+/// Returns whether two cells are at the same point: the same axis and the same label.
 pub(super) fn same_point(one: Option<&AxisPoint>, other: Option<&AxisPoint>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -220,7 +222,7 @@ pub(super) fn same_point(one: Option<&AxisPoint>, other: Option<&AxisPoint>) -> 
     }
 }
 
-/// How a point is called: `key set rand-8`, `threads 2`.
+/// Returns the name of a point: `key set rand-8`, `threads 2`.
 pub(super) fn point_name(point: Option<&AxisPoint>) -> String {
     point.map_or_else(String::new, |at| format!("{} {}", at.axis, at.label))
 }

@@ -1,4 +1,5 @@
-//! Result files: appended line by line, so that what was measured survives a run that fails later.
+//! Result files. A run appends its lines when it ends, also after an error. So the results of
+//! earlier runs survive a later failure.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{ResultLine, SCHEMA};
 use crate::{Error, Result};
 
-/// Where a run's lines go.
+/// The file to which a run appends its lines.
 #[derive(Debug)]
 pub struct ResultSink {
     file: File,
@@ -15,10 +16,10 @@ pub struct ResultSink {
 }
 
 impl ResultSink {
-    /// Opens the file for appending; makes it, and its folder, if they are not there.
+    /// Opens the file for appending. Creates the file and its folder if they do not exist.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If the file cannot be opened or created.
     pub fn append(path: &Path) -> Result<Self> {
         let failed = |error| Error::io("open", path, error);
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -28,10 +29,10 @@ impl ResultSink {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Writes one line.
+    /// Appends one line.
     ///
     /// # Errors
-    /// If the file takes no more.
+    /// If the write fails, for instance because the disk is full.
     pub fn write(&mut self, line: &ResultLine) -> Result<()> {
         let failed = |error| Error::io("write to", &self.path, error);
         let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
@@ -43,7 +44,7 @@ impl ResultSink {
 /// Reads a results file.
 ///
 /// # Errors
-/// If it cannot be read, or a line is none of ours; the line is named.
+/// If the file cannot be read, or if a line is not in this format; the error names the line.
 pub fn read(path: &Path) -> Result<Vec<ResultLine>> {
     let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
     let mut lines = Vec::new();
@@ -74,7 +75,7 @@ mod tests {
     use crate::result::{AxisPoint, Better, ResultCell, ResultNote};
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_data_is_read_back() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("deeper/results.jsonl");
         let lines = [

@@ -1,13 +1,14 @@
-//! Results: what a run writes, one JSON object per line, and what reports and comparisons read.
+//! The results format: a run writes one JSON object per line; reports and comparisons read them.
 //!
 //! ```text
-//!   {"kind":"run", ...}       one experiment was begun: what, where, how, with whom
+//!   {"kind":"run", ...}       an experiment started: its setting, its machine, its contenders
 //!   {"kind":"cell", ...}      one contender at one point: a figure per round, perhaps quantiles
-//!   {"kind":"note", ...}      what a reader has to know
+//!   {"kind":"note", ...}      a remark for the reader of the report
 //!   {"kind":"verdict", ...}   whether the claim holds
 //! ```
 //!
-//! The lines of one run carry its name in `run`, so files may be joined with `cat`. `docs/benchmarks/` documents every field.
+//! Every line carries the name of its run in the field `run`, so `cat` may join files.
+//! `docs/benchmarks/results-files.md` documents every field. Read this file first, then `file.rs`.
 
 mod file;
 mod stats;
@@ -19,73 +20,74 @@ use serde::{Deserialize, Serialize};
 pub use file::{ResultSink, read};
 pub use stats::Summary;
 
-/// The version of this schema; a reader refuses greater ones.
+/// The version of this format. Readers reject greater versions.
 pub const SCHEMA: u32 = 1;
 
-/// The measure that says how many MiB an index has; a report looks up what a random read in so much memory costs.
+/// The measure of an index's size in MiB. A report looks up the cost of a random read in that much
+/// memory.
 pub const FOOTPRINT: &str = "footprint";
 
 /// One line of a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ResultLine {
-    /// An experiment was begun.
+    /// The start of an experiment.
     Run(RunRecord),
     /// Figures of one contender at one point.
     Cell(ResultCell),
-    /// What a reader has to know.
+    /// A remark for the reader.
     Note(ResultNote),
     /// Whether the claim holds.
     Verdict(ClaimVerdict),
 }
 
-/// One run of one experiment: what was done, on what machine, with which contenders.
+/// One run of one experiment: its setting, its machine and its contenders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The schema's version, [`SCHEMA`].
     pub schema: u32,
-    /// The run's name: unique, and what its other lines refer to.
+    /// The run's name. It is unique, and the run's other lines refer to it.
     pub run: String,
     /// The experiment's name, for instance `masstree-fig8`.
     pub experiment: String,
-    /// What it compares, in a line.
+    /// The comparison, in one line.
     pub title: String,
     /// The paper, and the figure or table in it.
     pub source: String,
-    /// What the paper claims, in our words.
+    /// The paper's claim, in our words.
     pub claim: String,
-    /// When it began, in seconds since 1970.
+    /// The time of the start, in seconds since 1970.
     pub started_unix_s: u64,
-    /// The version of SkeinDB that measured.
+    /// The version of SkeinDB that took the figures.
     pub version: String,
     /// The command that repeats it.
     pub command: String,
     /// The parameters by name: size, key set, counts, rounds, clock, huge pages.
     pub setting: BTreeMap<String, String>,
-    /// The machine.
+    /// The machine that ran it.
     pub machine: Machine,
-    /// Who was measured, in the order of their turns.
+    /// The contenders that were measured, in the order of their turns.
     pub contenders: Vec<ContenderRecord>,
-    /// Who was not, and why.
+    /// The contenders that were not measured, with the reason.
     pub absent: Vec<AbsentContender>,
 }
 
-/// The machine that a figure is from.
+/// The machine that a figure was measured on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,
-    /// Cores that the process may use.
+    /// The number of cores that the process may use.
     pub cores: usize,
-    /// Caches of data, from the first level on, for instance `L1 48K`.
+    /// The data caches, from the first level on, for instance `L1 48K`.
     pub caches: Vec<String>,
     /// Main memory in bytes.
     pub memory_bytes: u64,
-    /// The kernel's word on transparent huge pages: `always`, `madvise` or `never`.
+    /// The kernel's setting of transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: String,
     /// The kernel's release.
     pub kernel: String,
-    /// What the probe measured, if it was run.
+    /// The probe's figures, if the probe ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeSummary>,
 }
@@ -93,17 +95,19 @@ pub struct Machine {
 /// The part of the probe's result that every report carries.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeSummary {
-    /// Time of a dependent random read by footprint in bytes, in nanoseconds, on huge pages.
+    /// Pairs of a footprint in bytes and the nanoseconds of a dependent random read in it, on huge
+    /// pages.
     pub read_ns_by_footprint: Vec<(u64, f64)>,
     /// The constant c of T = 1 + c(K - 1), on huge pages, in the greatest footprint measured.
     pub mlp_c: f64,
-    /// The same on pages of 4 KiB.
+    /// The same constant on pages of 4 KiB.
     pub mlp_c_small_pages: f64,
-    /// Which part of the memory that asked for huge pages was given them, 0 to 1.
+    /// The share of the memory that the system put on huge pages, of all that asked for them: 0 to
+    /// 1.
     pub huge_share: f64,
 }
 
-/// A contender as it was measured.
+/// A contender that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContenderRecord {
     /// Its name.
@@ -117,7 +121,7 @@ pub struct ContenderRecord {
 pub struct AbsentContender {
     /// Its name.
     pub name: String,
-    /// Why not, and what would bring it in.
+    /// The reason, and how to make the contender available.
     pub why: String,
 }
 
@@ -126,47 +130,48 @@ pub struct AbsentContender {
 pub struct ResultCell {
     /// The run it belongs to.
     pub run: String,
-    /// What was measured, for instance `lookup`. Cells of one measure share a chart, and a unit.
+    /// The name of the measure, for instance `lookup`. Cells of one measure share a chart and a
+    /// unit.
     pub measure: String,
-    /// What the figures are, for instance `Mops/s`.
+    /// The unit of the figures, for instance `Mops/s`.
     pub unit: String,
-    /// Which way is better.
+    /// The direction in which figures are better.
     pub better: Better,
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// Where on the chart's axis; none where a measure has one point per contender.
+    /// The point on the chart's axis; `None` if the measure has one point per contender.
     pub at: Option<AxisPoint>,
     /// One figure per round.
     pub rounds: Vec<f64>,
-    /// For latencies: pairs of quantile (0 to 1) and figure, rising, over all rounds.
+    /// For latencies: pairs of a quantile (0 to 1) and its figure, rising, over all rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<(f64, f64)>,
 }
 
-/// Whether more or less is better.
+/// The direction in which figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// A rate.
+    /// More is better: a rate.
     More,
-    /// A time, a size.
+    /// Less is better: a time, a size.
     Less,
-    /// Neither: a description.
+    /// Neither is better: the figure is a description.
     Neither,
 }
 
 /// A point on a chart's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AxisPoint {
-    /// What the axis is, with its unit if it has one: `threads`, `keys`, `key bytes`, `key set`.
+    /// The axis, with its unit if it has one: `threads`, `keys`, `key bytes`, `key set`.
     pub axis: String,
-    /// How the point is called.
+    /// The label of the point.
     pub label: String,
-    /// Where it lies, on an axis of numbers; none on one of names.
+    /// The position on an axis of numbers; `None` on an axis of names.
     pub value: Option<f64>,
 }
 
-/// What a reader has to know.
+/// A remark for the reader of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultNote {
     /// The run it belongs to.
@@ -192,14 +197,15 @@ pub struct ClaimVerdict {
 pub enum ClaimAnswer {
     /// It holds.
     Holds,
-    /// It does not.
+    /// It does not hold.
     DoesNotHold,
-    /// It cannot be tested here: too small, too few cores, a contender is missing.
+    /// It cannot be tested in this run: the data is too small, there are too few cores, or a
+    /// contender is missing.
     CannotBeTested,
 }
 
 impl ResultLine {
-    /// The name of the run it belongs to.
+    /// Returns the name of the run that the line belongs to.
     pub fn run(&self) -> &str {
         match self {
             Self::Run(run) => &run.run,
@@ -211,19 +217,19 @@ impl ResultLine {
 }
 
 impl AxisPoint {
-    /// A point on an axis of numbers.
+    /// Returns a point on an axis of numbers.
     pub fn number(axis: &str, value: f64) -> Self {
         Self { axis: axis.to_owned(), label: format!("{value}"), value: Some(value) }
     }
 
-    /// A point on an axis of names.
+    /// Returns a point on an axis of names.
     pub fn name(axis: &str, label: &str) -> Self {
         Self { axis: axis.to_owned(), label: label.to_owned(), value: None }
     }
 }
 
 impl ResultCell {
-    /// Median and extremes of the rounds.
+    /// Returns the median and the extremes of the rounds.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.rounds)
     }

@@ -1,6 +1,6 @@
-//! What is said of several rounds of one figure.
+//! Statistics over the rounds of one figure.
 
-/// Median and extremes.
+/// The median and the extremes of several figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// The middle figure.
@@ -12,7 +12,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these figures; all NaN if there is none.
+    /// Summarises these figures. All fields are NaN if there are no figures.
     pub fn of(rounds: &[f64]) -> Self {
         let mut sorted = rounds.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -25,17 +25,17 @@ impl Summary {
         Self { median, least: end(sorted.first()), greatest: end(sorted.last()) }
     }
 
-    /// The distance from the least to the greatest.
+    /// Returns the distance from the least figure to the greatest.
     pub fn width(self) -> f64 {
         self.greatest - self.least
     }
 
-    /// The same as a part of the median.
+    /// Returns that distance as a fraction of the median.
     pub fn spread(self) -> f64 {
         self.width() / self.median
     }
 
-    /// Whether the medians differ by more than the rounds of either do among themselves.
+    /// Returns whether the medians differ by more than the width of either summary.
     pub fn far_from(self, other: Self) -> bool {
         (self.median - other.median).abs() > self.width().max(other.width())
     }

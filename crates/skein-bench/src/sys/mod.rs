@@ -1,4 +1,4 @@
-//! What the bench asks of the operating system: pinning, independent processes, clocks.
+//! The operating system functions that the bench needs: pinning, independent processes, clocks.
 
 mod processes;
 
@@ -14,29 +14,30 @@ pub use processes::{in_processes, one_thread};
 
 /// Returns a path that runs this program again, or `None` if the system does not tell it.
 ///
-/// The path stays right if the program's file is replaced or removed meanwhile, as an upgrade or a new build does.
+/// The path stays valid if the program's file is replaced or removed meanwhile, for instance by an
+/// upgrade or a new build.
 pub fn this_program() -> Option<PathBuf> {
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { Some(running) } else { std::env::current_exe().ok() }
 }
 
-/// Which clock times a loop on one thread.
+/// The clock for a loop on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LoopClock {
-    /// The time of day: what a user waits.
+    /// Wall-clock time: the time that a user waits.
     Wall,
-    /// The thread's own CPU time, which leaves out moments when other programs had the core: for machines that
-    /// are not idle. The system's work for the thread (page faults) counts.
+    /// The thread's own CPU time, for machines that are not idle. It excludes moments when other
+    /// programs had the core. It includes the system's work for the thread, such as page faults.
     Cpu,
 }
 
 impl LoopClock {
-    /// The time since `start`, which this clock gave.
+    /// Returns the time since `start`, which must be from this clock.
     pub fn since(self, start: Duration) -> Duration {
         self.now().saturating_sub(start)
     }
 
-    /// The time now, since some fixed moment.
+    /// Returns the time since some fixed moment.
     pub fn now(self) -> Duration {
         let clock = match self {
             Self::Wall => rustix::time::ClockId::Monotonic,
@@ -72,12 +73,13 @@ pub fn pinned<T>(n: usize, work: impl FnOnce() -> T) -> Result<T> {
     Ok(done)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn not_pinned(error: io::Error) -> Error {
     Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }
 
-/// Runs `work(0)`, `work(1)`, … on so many threads, each pinned to its core, started together.
+/// Runs `work(0)`, `work(1)`, … on `threads` threads, each pinned to its core, all started
+/// together.
 ///
 /// # Errors
 /// If a thread cannot be pinned.

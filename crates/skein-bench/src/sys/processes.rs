@@ -1,17 +1,18 @@
-//! Independent processes: forks of this one that do the same at once, each pinned to a core.
+//! Independent processes: forks of this process that run the same work at once, each pinned to a
+//! core.
 //!
-//! What they share is what the machine cannot but share: caches, memory, its bandwidth. So what threads on one structure reach is
-//! held against what so many processes reach.
+//! They share only the hardware: caches, memory and its bandwidth. So their rate is the bound for
+//! threads that share one structure.
 //!
 //! ```text
-//!   parent:   go ─► each child …  figures ◄─ each child      once per phase, so that all begin a phase together
+//!   parent:   go ─► each child …  figures ◄─ each child      per phase; all start it together
 //! ```
 //!
 //! # Invariants
-//! 1. A fork is made only where the process has one thread: a fork copies the calling thread alone, and locks that others held
-//!    would stay locked.
+//! 1. A fork is made only while the process has one thread. A fork copies the calling thread only,
+//!    so locks held by others would stay locked.
 //! 2. A child never returns from [`in_processes`], whatever its work does: it ends by `_exit`.
-//! 3. No child outlives its parent, nor the call.
+//! 3. No child outlives its parent, or the call.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -23,10 +24,10 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process
 use super::pin_to;
 use crate::{Error, Result};
 
-/// Waits for threads that have ended to be gone; they are seen for a moment after they were joined.
+/// Waits until joined threads have disappeared; the system shows them for a moment after the join.
 ///
 /// # Errors
-/// If the process has more threads than the calling one.
+/// If the process still has other threads than the calling one.
 pub fn one_thread() -> Result<()> {
     let mut threads = 0;
     for _ in 0..50 {
@@ -37,15 +38,17 @@ pub fn one_thread() -> Result<()> {
         std::thread::sleep(Duration::from_millis(10));
     }
     Err(Error::Failed(format!(
-        "this process has {threads} threads, and one with more than one thread cannot be copied; measure it in a command of its own"
+        "this process has {threads} threads, but only a process with one thread can be forked; \
+         measure this in a command of its own"
     )))
 }
 
-/// Runs `phases` phases in `processes` processes, each of which begins with a state of its own, made by `begin` from its number,
-/// and begins a phase when all have done the one before. Returns what they found, by phase and process.
+/// Runs `phases` phases in `processes` processes. `begin` makes each process's state from its
+/// number. All processes start a phase when all have finished the one before. Returns the figures
+/// by phase and process.
 ///
 /// # Errors
-/// If this process has several threads, if the system refuses something, or if a process ends before its time.
+/// If this process has several threads, if a system call fails, or if a process ends too early.
 pub fn in_processes<S, const N: usize>(
     processes: usize,
     phases: usize,
@@ -56,27 +59,28 @@ pub fn in_processes<S, const N: usize>(
     let mut children = ChildProcesses(Vec::new());
     for number in 0..processes {
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        // SAFETY: invariant 1; `one_thread` has just looked, and nothing here starts a thread.
+        // SAFETY: invariant 1; `one_thread` has just checked it, and no code here starts a thread.
         match unsafe { libc::fork() } {
             -1 => return Err(failed(std::io::Error::last_os_error())),
             0 => {
-                // Of siblings; their parent alone speaks to them, and ends them.
+                // These are its siblings. Only their parent may talk to them and end them.
                 drop(std::mem::take(&mut children.0));
                 drop(ours);
                 let work = || child(number, theirs, phases, &begin, &phase);
                 let done = catch_unwind(AssertUnwindSafe(work)).is_ok_and(|done| done.is_ok());
-                // SAFETY: ends this process at once, without the exit handlers that are its parent's (invariant 2).
+                // SAFETY: ends this process at once, without the exit handlers, which belong to the
+                // parent (invariant 2).
                 unsafe { libc::_exit(i32::from(!done)) };
             }
             pid => children.0.extend(Pid::from_raw(pid).map(|pid| (pid, ours))),
         }
     }
-    // The first word says that a child is ready.
-    children.hear::<0>()?;
-    (0..phases).map(|_| children.go().and_then(|()| children.hear())).collect()
+    // The first message says that a child is ready.
+    children.collect_figures::<0>()?;
+    (0..phases).map(|_| children.start_phase().and_then(|()| children.collect_figures())).collect()
 }
 
-/// What a child does.
+/// Runs a child's work.
 fn child<S, const N: usize>(
     number: usize,
     mut parent: UnixStream,
@@ -94,25 +98,25 @@ fn child<S, const N: usize>(
         parent.write_all(&[READY])?;
         parent.write_all(&figures.map(f64::to_le_bytes).concat())?;
     }
-    // Its memory goes with the process; taking the state apart would be in the others' way.
+    // The memory is freed with the process. Dropping the state would disturb the others.
     std::mem::forget(state);
     Ok(())
 }
 
-/// What a message of a child begins with.
+/// The first byte of a child's message.
 const READY: u8 = 1;
 
-/// Children, and the ways to them.
+/// The children, with a socket to each.
 struct ChildProcesses(Vec<(Pid, UnixStream)>);
 
 impl ChildProcesses {
-    /// Sends all into the next phase.
-    fn go(&mut self) -> Result<()> {
+    /// Starts the next phase in all children.
+    fn start_phase(&mut self) -> Result<()> {
         self.0.iter_mut().try_for_each(|(_, child)| child.write_all(&[READY])).map_err(ended)
     }
 
-    /// Waits for all, and what they have found.
-    fn hear<const N: usize>(&mut self) -> Result<Vec<[f64; N]>> {
+    /// Waits for all children and returns their figures.
+    fn collect_figures<const N: usize>(&mut self) -> Result<Vec<[f64; N]>> {
         let each = |(_, child): &mut (Pid, UnixStream)| {
             child.read_exact(&mut [0])?;
             let mut figures = [0.0; N];
@@ -128,7 +132,8 @@ impl ChildProcesses {
 }
 
 impl Drop for ChildProcesses {
-    /// Ends those that have not ended (invariant 3). They have nothing to lose; so what fails here means that one has ended.
+    /// Kills the children that still run (invariant 3). They have nothing to save. A failing call
+    /// means that the child has already ended.
     fn drop(&mut self) {
         for (child, _) in &self.0 {
             let _ = kill_process(*child, Signal::KILL);
@@ -137,14 +142,14 @@ impl Drop for ChildProcesses {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn failed(error: std::io::Error) -> Error {
     Error::Failed(format!("cannot start independent processes: {error}"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn ended(error: std::io::Error) -> Error {
-    Error::Failed(format!("a process that was measured ended before it had its figures: {error}"))
+    Error::Failed(format!("a measured process ended before it sent its figures: {error}"))
 }
 
 #[cfg(test)]

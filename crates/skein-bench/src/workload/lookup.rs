@@ -1,9 +1,10 @@
-//! Lookups and lower bounds, with a hit ratio (MlpIndex paper, section 4.4: 80 % for lookups, 15 % for lower bounds).
+//! Scripts of lookups and lower bounds with a hit ratio (MlpIndex paper, section 4.4: 80 % for
+//! lookups, 15 % for lower bounds).
 
 use super::ranked_key_set::{RankedKeySet, ThreadShare};
 use super::script::{OpKind, Script};
 
-/// Lookups of random keys; a part of `hits` of them is present.
+/// Returns lookups of random keys. A fraction `hits` of the keys is present.
 pub fn lookups(asked: &RankedKeySet<'_>, count: usize, hits: f64, seed: u64, share: ThreadShare) -> Script {
     let mut random = share.random(seed);
     let mut script = Script::default();
@@ -19,7 +20,7 @@ pub fn lookups(asked: &RankedKeySet<'_>, count: usize, hits: f64, seed: u64, sha
     script
 }
 
-/// Lookups of the first few keys, over and over: what they read stays in the caches.
+/// Returns lookups of the first few keys only, so that all data that they read stays in the caches.
 pub fn of_few(asked: &RankedKeySet<'_>, count: usize, few: usize, seed: u64, share: ThreadShare) -> Script {
     let mut random = share.random(seed);
     let mut script = Script::default();
@@ -29,7 +30,7 @@ pub fn of_few(asked: &RankedKeySet<'_>, count: usize, few: usize, seed: u64, sha
     script
 }
 
-/// The first key at or after random ones; a part of `hits` of them is present.
+/// Returns lower bounds from random keys. A fraction `hits` of the keys is present.
 pub fn lower_bounds(
     asked: &RankedKeySet<'_>,
     count: usize,

@@ -1,10 +1,10 @@
-//! Inserts among lookups, removals, and churn.
+//! Scripts of inserts among lookups, removals, and churn.
 
 use super::ranked_key_set::{RankedKeySet, ThreadShare};
 use super::script::{OpKind, Script};
 
-/// Operations of which a part of `inserts` adds an absent key and the rest finds a present one. Ends early if there is no absent key
-/// left.
+/// Returns operations. A fraction `inserts` adds absent keys; the rest looks up present keys. The
+/// script ends early if no absent key is left.
 pub fn inserts_and_lookups(
     asked: &RankedKeySet<'_>,
     count: usize,
@@ -26,7 +26,7 @@ pub fn inserts_and_lookups(
     script
 }
 
-/// Removes keys in random order until only a part of `left` of them is there.
+/// Returns removals of random keys, after which a fraction `left` of the keys remains.
 pub fn removes(asked: &RankedKeySet<'_>, left: f64, seed: u64, share: ThreadShare) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);
@@ -39,7 +39,8 @@ pub fn removes(asked: &RankedKeySet<'_>, left: f64, seed: u64, share: ThreadShar
     script
 }
 
-/// Removes a key, adds another, over and over: the size stays, the keys do not. Ends when the absent keys are used up.
+/// Returns pairs of a removal and an insert, so that the size stays the same while the keys change.
+/// The script ends when the absent keys are used up.
 pub fn churn(asked: &RankedKeySet<'_>, count: usize, seed: u64, share: ThreadShare) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);

@@ -1,11 +1,15 @@
-//! Workloads: what is asked of an index, prepared before the clock starts.
+//! Workloads: operations on an index or a server, prepared before the clock starts.
 //!
 //! ```text
-//!   a generator (lookup.rs, ycsb.rs, …)  ──►  Script: operations, and their keys one after the other  ──►  run.rs: one loop
+//!   generator (lookup.rs, ycsb.rs, …) ──► Script: operations and keys in order ──► run.rs: a loop
 //! ```
 //!
-//! A script is made once and given to every contender, so all see the same keys in the same order. Its keys lie in the order of
-//! their use: reading them costs no miss, and what is timed is the index.
+//! A script is made once and given to every contender, so all see the same keys in the same order.
+//! The keys of a script lie in the order of their use. So reading them causes no cache miss, and
+//! the time is the index's.
+//!
+//! Order of reading: `script.rs`, `ranked_key_set.rs`, one generator, then `run.rs`, the timed
+//! loops. Requests of servers are in `requests.rs`.
 
 pub mod lookup;
 pub mod mix;

@@ -1,4 +1,5 @@
-//! What servers are asked: uniform requests of one kind, and MYCSB (Masstree, EuroSys 2012, section 7).
+//! Requests to servers: uniform requests of one kind, and MYCSB (Masstree, EuroSys 2012, section
+//! 7).
 //!
 //! | MYCSB | requests |
 //! | --- | --- |
@@ -7,26 +8,28 @@
 //! | C | read |
 //! | E | 95 % read one column of n neighbouring rows, n uniform in 1 to 100; 5 % set |
 //!
-//! Rows are chosen by a Zipfian distribution that is scattered over the keys. Rows are never added: puts change what is there.
+//! Rows are chosen by a Zipfian distribution that is scattered over the keys. Rows are never added:
+//! a put changes a present row.
 
 use super::script::{OpKind, Script};
 use super::ycsb::THETA;
 use crate::keyset::SeededRandom;
 use crate::keyset::distribution::Scrambled;
 
-/// The most rows of a range.
+/// The greatest number of rows in a range.
 pub const RANGE_MAX: u8 = 100;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestOp {
-    /// Nothing.
+    /// Does nothing.
     Ping,
-    /// Reads a key's value, or all its columns.
+    /// Reads a key's value, or all columns of a row.
     Get,
-    /// Gives a key, or one of its columns, a new value.
+    /// Sets a new value of a key, or of one of its columns.
     Put,
-    /// The same with the value that is there: what neighbours read meanwhile stays certain.
+    /// Sets the present value again, so that the reads of its neighbours have one correct answer
+    /// meanwhile.
     PutAgain,
     /// Reads one column of neighbouring rows.
     Range,
@@ -34,20 +37,20 @@ pub enum RequestOp {
     Add,
     /// Reads neighbouring keys.
     Keys,
-    /// Reads the values of `count` keys that lie far from each other.
+    /// Reads the values of `count` keys that are far from each other.
     GetMany,
-    /// Gives them new values.
+    /// Sets new values of such keys.
     PutMany,
 }
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptRequest {
-    /// What.
+    /// The operation.
     pub ask: RequestOp,
-    /// How many rows a range reads, or how many keys one request is about.
+    /// The number of rows in a range, or of keys in one request.
     pub count: u8,
-    /// Which column is set, or read in a range.
+    /// The column that is set, or that a range reads.
     pub column: u8,
     /// The number of the key in its set.
     pub number: u32,
@@ -58,13 +61,13 @@ pub struct ScriptRequest {
 pub struct Mycsb {
     /// Its name.
     pub name: &'static str,
-    /// Per cent of reads; the rest are puts.
+    /// The percentage of reads; the rest are puts.
     reads: usize,
     read: RequestOp,
     put: RequestOp,
 }
 
-/// All of them.
+/// All workloads.
 pub const MYCSB: [Mycsb; 4] = [
     Mycsb { name: "MYCSB-A", reads: 50, read: RequestOp::Get, put: RequestOp::Put },
     Mycsb { name: "MYCSB-B", reads: 95, read: RequestOp::Get, put: RequestOp::Put },
@@ -73,17 +76,17 @@ pub const MYCSB: [Mycsb; 4] = [
 ];
 
 impl Mycsb {
-    /// Whether it reads neighbours.
+    /// Returns whether it reads ranges of rows.
     pub fn ranges(self) -> bool {
         self.read == RequestOp::Range
     }
 
-    /// Whether it sets columns.
+    /// Returns whether it sets columns.
     pub fn puts(self) -> bool {
         self.reads < 100
     }
 
-    /// `count` requests for rows of `columns` columns.
+    /// Returns `count` requests for rows of `columns` columns.
     pub fn requests(self, rows: usize, columns: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
         let mut random = SeededRandom::new(seed);
         let popular = Scrambled::new(rows as u64, THETA, seed);
@@ -101,12 +104,12 @@ impl Mycsb {
     }
 }
 
-/// `count` requests of one kind for a key each, all keys alike.
+/// Returns `count` requests of one kind for one key each, uniformly distributed.
 pub fn uniform(ask: RequestOp, keys: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
     uniform_of(ask, 1, keys, count, seed)
 }
 
-/// As [`uniform`], each about `each` keys or rows.
+/// Returns requests as [`uniform`] does, each for `each` keys or rows.
 pub fn uniform_of(ask: RequestOp, each: u8, keys: usize, count: usize, seed: u64) -> Vec<ScriptRequest> {
     let mut random = SeededRandom::new(seed);
     (0..count)
@@ -114,9 +117,10 @@ pub fn uniform_of(ask: RequestOp, each: u8, keys: usize, count: usize, seed: u64
         .collect()
 }
 
-/// The requests of a script for an index of so many keys: keys that it adds have the numbers that follow.
+/// Returns the requests of a script for an index of `present` keys. The keys that it adds have the
+/// next numbers.
 ///
-/// REQUIRES: it reads present keys, sets or adds keys, and scans upward.
+/// REQUIRES: the script only reads present keys, sets or adds keys, and scans upward.
 pub fn of_script(script: &Script, present: usize) -> Vec<ScriptRequest> {
     let requests = script.ops.iter().flat_map(|op| {
         let asks: &[RequestOp] = match op.kind {
@@ -163,7 +167,8 @@ mod tests {
         assert!(lengths[1..].iter().all(|count| (800..1200).contains(count)), "{lengths:?}");
         assert!(columns.iter().all(|count| (9_000..11_000).contains(count)), "{columns:?}");
         rows.sort_unstable();
-        // The most popular of 1000 rows has 1 / 7.7 of the requests, by the formula at 0.99; the median row far less.
+        // By the formula at 0.99, the most popular of 1,000 rows has 1 / 7.7 of the requests, and
+        // the median row far fewer.
         assert!((11_000..15_000).contains(&rows[999]), "{}", rows[999]);
         assert!(rows[500] < 100, "{}", rows[500]);
     }

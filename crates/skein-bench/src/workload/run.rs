@@ -1,4 +1,4 @@
-//! The loops that are timed. Each is compiled for each contender; every answer is checked in them.
+//! The timed loops. The compiler instantiates each for each contender. They check every answer.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,54 +10,56 @@ use crate::keyset::PackedKeys;
 use crate::rival::index::IndexContender;
 use crate::sys::LoopClock;
 
-/// Keys touched under one pin: enough to make its cost small, few enough to let memory come back.
+/// The number of keys per pin: enough that a pin costs little, few enough that freed memory is
+/// reclaimed soon.
 const PINNED: usize = 1024;
 
-/// How a script is run.
+/// The mode of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunMode {
-    /// What times it.
+    /// The clock.
     pub clock: LoopClock,
-    /// In what way.
+    /// The dependence between operations.
     pub style: LoopStyle,
 }
 
-/// The way from one operation to the next.
+/// The dependence of an operation on the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopStyle {
-    /// One after the other; the processor may overlap one with the next.
+    /// Operations run in sequence; the processor may overlap one with the next.
     Independent,
-    /// The position of the next operation depends on the last answer: what a single query feels.
+    /// The position of the next operation depends on the last answer, so the figure is a single
+    /// query's latency.
     Dependent,
-    /// Batched lookups of so many; for scripts of lookups alone.
+    /// Batched lookups of this many keys; for scripts of lookups only.
     Batches(usize),
-    /// One after the other, each timed by itself.
+    /// Operations run in sequence; each is timed.
     Timed,
 }
 
-/// What a loop took and found.
+/// The time and the answers of a loop.
 #[derive(Debug)]
 pub struct LoopOutcome {
-    /// Operations done.
+    /// The number of operations.
     pub operations: usize,
-    /// Keys that scans and lower bounds read.
+    /// The number of keys that scans and lower bounds read.
     pub keys_read: usize,
     /// The time of the whole loop.
     pub took: Duration,
-    /// Answers that were not what the script says.
+    /// The number of wrong answers.
     pub wrong: usize,
-    /// Nanoseconds per operation, of [`Style::Timed`].
+    /// The nanoseconds per operation, with [`LoopStyle::Timed`].
     pub latency_ns: Option<Histogram<u64>>,
 }
 
 impl LoopOutcome {
-    /// Millions of operations per second.
+    /// Returns millions of operations per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mops(&self) -> f64 {
         self.operations as f64 / self.took.as_secs_f64() / 1e6
     }
 
-    /// Millions of keys read per second.
+    /// Returns millions of keys read per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mkeys(&self) -> f64 {
         self.keys_read as f64 / self.took.as_secs_f64() / 1e6
@@ -108,8 +110,7 @@ pub fn run<C: IndexContender>(index: &C, script: &Script, how: RunMode) -> LoopO
     }
 }
 
-/// Calls `step` for each operation by position, under pins that are renewed; what it returns is added to the position, which
-/// only a wrong answer would make anything but 0.
+/// Calls `step` with the position of each operation, and renews the pin every [`PINNED`] keys.
 #[inline(always)]
 fn one_by_one<'a, C: IndexContender>(
     index: &'a C,
@@ -129,7 +130,7 @@ fn one_by_one<'a, C: IndexContender>(
 }
 
 fn dependent<C: IndexContender>(index: &C, script: &Script, state: &mut ScriptRun<'_>) {
-    // Values are below 2^63, so this stays 0; but only the answer can tell.
+    // Values are below 2^63, so this stays 0; but the processor must wait for the answer to know.
     let mut carry = 0;
     one_by_one(index, script, |pin, at| {
         let answer = state.step(index, pin, at + carry);
@@ -144,7 +145,8 @@ fn timed<C: IndexContender>(
     state: &mut ScriptRun<'_>,
     clock: LoopClock,
 ) -> Histogram<u64> {
-    // Three digits up to a minute need 64 KiB, and a minute is a value that the histogram takes: neither call fails.
+    // Three digits up to a minute need 64 KiB, and the histogram's limit is a minute, so neither
+    // call fails.
     let mut latency = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("good bounds");
     one_by_one(index, script, |pin, at| {
         let start = clock.now();
@@ -175,7 +177,7 @@ fn batches<C: IndexContender>(index: &C, script: &Script, size: usize, state: &m
     }
 }
 
-/// What a lookup must find.
+/// Returns the correct answer of a lookup.
 #[inline(always)]
 fn wanted(op: ScriptOp) -> Option<u64> {
     (op.kind != OpKind::Miss).then(|| value_of(op.number as usize))
@@ -183,14 +185,14 @@ fn wanted(op: ScriptOp) -> Option<u64> {
 
 struct ScriptRun<'s> {
     script: &'s Script,
-    /// What the scans still to come must find.
+    /// The correct answers of the remaining scans.
     expect: &'s [ScanExpectation],
     keys_read: usize,
     wrong: usize,
 }
 
 impl ScriptRun<'_> {
-    /// Does one operation and checks its answer; returns bits of the answer.
+    /// Runs one operation and checks its answer; returns bits of the answer.
     #[inline(always)]
     fn step<'a, C: IndexContender>(&mut self, index: &'a C, pin: &C::Pin<'a>, at: usize) -> usize {
         let (op, key) = (self.script.ops[at], self.script.keys.get(at));
@@ -241,7 +243,8 @@ impl ScriptRun<'_> {
         answer.unwrap_or(0) as usize
     }
 
-    /// Checks what a scan read: exactly where the script knows, by count and order otherwise.
+    /// Checks the keys that a scan read: exactly if the script has the answer, else by count and
+    /// order.
     #[inline(always)]
     fn close(&mut self, reader: &ScanReader, limit: u16) -> usize {
         self.keys_read += reader.found.count as usize;
@@ -253,16 +256,16 @@ impl ScriptRun<'_> {
             None => reader.found.count <= u32::from(limit),
         };
         self.wrong += usize::from(!(right && reader.ordered));
-        // Below 2^63, so that a dependent loop stays in place.
+        // The result is below 2^63, so that a dependent loop keeps its position.
         black_box(reader.last_bytes) & (usize::MAX >> 1)
     }
 }
 
-/// What reads the keys of a scan, to their last byte.
+/// The visitor of a scan: reads each key to its last byte.
 struct ScanReader {
     found: ScanExpectation,
     last_bytes: usize,
-    /// The head of the last key seen, and whether heads went one way.
+    /// The head of the last key, and whether all heads were in order so far.
     edge: u64,
     down: bool,
     ordered: bool,
@@ -291,7 +294,7 @@ impl ScanReader {
     }
 }
 
-/// The first 8 bytes as a number that sorts as they do.
+/// Returns the first 8 bytes as an integer that sorts as they do.
 #[inline(always)]
 pub fn head(key: &[u8]) -> u64 {
     if let Some(bytes) = key.first_chunk() {

@@ -1,9 +1,9 @@
-//! Scans from random present keys.
+//! Scripts of scans from random present keys.
 
 use super::ranked_key_set::{RankedKeySet, ThreadShare};
 use super::script::{OpKind, Script};
 
-/// Scans of `length` keys each, upward or downward.
+/// Returns scans of `length` keys each, upward or downward.
 pub fn scans(
     asked: &RankedKeySet<'_>,
     count: usize,

@@ -1,25 +1,25 @@
-//! Operations and their keys, in the order of their use.
+//! Scripts: operations and their keys, in the order of their use.
 
 use crate::keyset::{PackedKeys, mix};
 
-/// What part of a script warms up: one operation in so many.
+/// A warm-up runs one in this many operations of a script.
 const WARM_UP_ONE_IN: usize = 20;
 
-/// What an operation does.
+/// The kinds of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OpKind {
-    /// Sets a key, new or not.
+    /// Sets a key, present or not.
     Put,
-    /// Finds a key that is there.
+    /// Looks up a present key.
     Get,
-    /// Looks for a key that is not there.
+    /// Looks up an absent key.
     Miss,
-    /// Finds the first key at or after one.
+    /// Finds the first key at or after a given one.
     LowerBound,
-    /// Finds a key and sets it.
+    /// Looks up a key and sets it.
     ReadModifyWrite,
-    /// Removes a key that is there.
+    /// Removes a present key.
     Remove,
     /// Reads keys upward.
     Scan,
@@ -28,7 +28,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// Whether a script may say what such an operation must find.
+    /// Returns whether a script may hold the expected answer of such an operation.
     fn expects(self) -> bool {
         matches!(self, Self::LowerBound | Self::Scan | Self::ScanBack)
     }
@@ -37,36 +37,36 @@ impl OpKind {
 /// One operation.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptOp {
-    /// What.
+    /// Its kind.
     pub kind: OpKind,
-    /// How many keys a scan reads.
+    /// The number of keys that a scan reads.
     pub count: u16,
-    /// The number of the key in its set, by which values are known.
+    /// The number of the key in its set, from which its value is computed.
     pub number: u32,
 }
 
-/// What a script knows about the right answers to its scans and lower bounds.
+/// The correct answer of a scan or a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanExpectation {
     /// The sum of the values read, wrapping.
     pub sum: u64,
-    /// How many keys.
+    /// The number of keys.
     pub count: u32,
 }
 
-/// What one thread does.
+/// The operations of one thread.
 #[derive(Debug, Default)]
 pub struct Script {
     /// The operations.
     pub ops: Vec<ScriptOp>,
     /// Their keys, by position.
     pub keys: PackedKeys,
-    /// For each scan and lower bound, in their order, what it must find; empty where others write meanwhile, so that only count
-    /// and order of what is found can be checked.
+    /// The correct answer of each scan and lower bound, in order. Empty if other threads write
+    /// meanwhile; then the loop checks only the count and the order of keys.
     pub expect: Vec<ScanExpectation>,
 }
 
-/// The value that belongs to the `number`-th key: below 2^63, and never 0.
+/// Returns the value of the `number`-th key: below 2^63, and never 0.
 #[inline(always)]
 pub fn value_of(number: usize) -> u64 {
     (mix(number as u64) >> 1) | 1
@@ -79,8 +79,9 @@ impl Script {
         self.keys.push(key);
     }
 
-    /// The reads among the first twentieth: what warms an index up for the rest and changes nothing. Of D and E, reads of keys that
-    /// are added meanwhile are not among them; `present` keys are there at first.
+    /// Returns the reads among the first twentieth of the operations: they warm the index up and
+    /// change nothing. Reads of keys that workloads D and E add during the run are left out;
+    /// `present` keys are there at first.
     #[must_use]
     pub fn warm_up(&self, present: usize) -> Self {
         let mut warm_up = Self::default();
@@ -100,12 +101,12 @@ impl Script {
         warm_up
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.ops.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no operations.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Proportions and distributions of the workloads, and that a wrong answer is noticed in every one.
+//! The workloads have their stated proportions and distributions, and every loop detects wrong
+//! answers.
 
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 
@@ -25,7 +26,7 @@ fn near(figure: f64, wanted: f64) {
     assert!((figure - wanted).abs() < 0.02, "{figure}, and {wanted} was wanted");
 }
 
-/// Every script with the name it fails under, for an index filled with the set.
+/// Returns every script with its name, for an index filled with the set.
 pub(crate) fn scripts(asked: &RankedKeySet<'_>, ops: usize) -> Vec<(String, Script)> {
     let mut all = vec![
         ("lookups".to_owned(), lookup::lookups(asked, ops, 0.8, 1, ThreadShare::ALL)),
@@ -69,16 +70,17 @@ fn right_answers_pass_in_every_workload() {
 }
 
 #[test]
-fn a_missing_key_is_noticed_by_every_workload_that_reads() {
+fn every_reading_workload_detects_a_missing_key() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     for (name, script) in scripts(&asked, OPS) {
-        // An index that has lost the first half of its keys.
+        // The index lacks the first half of its keys.
         let index = (entry("btreemap").make)(0);
         index.fill(&set.keys, 1, 2, LoopClock::Wall);
         let how = RunMode { clock: LoopClock::Wall, style: LoopStyle::Independent };
         let wrong = index.run(&script, how).wrong;
-        // Scans of E have no expected end while others may write; they only notice disorder.
+        // Scans of E have no expected answer, since other threads may write; they detect only wrong
+        // order.
         assert!(wrong > 0 || name.starts_with('E'), "{name}");
     }
 }
@@ -146,7 +148,7 @@ fn proportions_are_as_stated() {
 }
 
 #[test]
-fn removal_leaves_what_it_says_and_churn_keeps_the_size() {
+fn removal_leaves_its_share_and_churn_keeps_the_size() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     let after = |script: &Script| {
@@ -173,7 +175,7 @@ fn removal_leaves_what_it_says_and_churn_keeps_the_size() {
 }
 
 #[test]
-fn what_warms_up_reads_what_is_there_and_leaves_it() {
+fn a_warm_up_reads_present_keys_and_changes_nothing() {
     let set = set();
     let asked = RankedKeySet::new(&set);
     for (name, script) in scripts(&asked, OPS) {
@@ -208,9 +210,11 @@ fn distributions_are_as_stated() {
     };
     let hottest = |times: &HashMap<u32, usize>| times.values().copied().max().unwrap_or(0);
     assert!(hottest(&count(Popularity::Uniform)) < 25);
-    // With 4,000 items and an exponent of 0.99, the first has a part of 1 / H of all, some 11 %.
+    // With 4,000 items and an exponent of 0.99, the first item has 1 / H of all requests, some 11
+    // %.
     assert!((1_500..2_700).contains(&hottest(&count(Popularity::Zipfian))));
-    // The newest: of keys added in the script, far more than their share is read.
+    // Under `Latest`, keys that the script added are read far more often than their number
+    // suggests.
     let latest = count(Popularity::Latest);
     let of_added: usize = latest.iter().filter(|(number, _)| **number >= 4_000).map(|(_, times)| times).sum();
     assert!(of_added > OPS / 3, "{of_added}");
@@ -222,7 +226,7 @@ fn distributions_are_as_stated() {
 }
 
 #[test]
-fn scans_expect_what_a_map_has() {
+fn scans_expect_the_answers_of_a_map() {
     let set = keyset::make("decimal", 2_000, 500, 4).expect("a good name");
     let asked = RankedKeySet::new(&set);
     let map: BTreeMap<&[u8], u64> = set.keys.iter().enumerate().map(|(n, key)| (key, value_of(n))).collect();

@@ -5,7 +5,7 @@
 //! | A | 50 % reads, 50 % updates |
 //! | B | 95 % reads, 5 % updates |
 //! | C | reads |
-//! | D | 95 % reads, 5 % inserts; the newest are the most popular, if the distribution is `latest` |
+//! | D | 95 % reads, 5 % inserts; the newest keys are the most popular under `latest` |
 //! | E | 95 % scans of 1 to 100 keys, 5 % inserts |
 //! | F | 50 % reads, 50 % read-modify-writes |
 
@@ -17,17 +17,17 @@ use crate::keyset::distribution::{Latest, Scrambled};
 /// YCSB's exponent.
 pub const THETA: f64 = 0.99;
 
-/// The most keys that a scan of workload E reads.
+/// The greatest number of keys that a scan of workload E reads.
 const SCAN_MAX: usize = 100;
 
-/// Which keys are popular.
+/// The popularity of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Popularity {
-    /// All the same.
+    /// All keys are equally popular.
     Uniform,
     /// Zipfian, scattered over the keys.
     Zipfian,
-    /// The newest.
+    /// The newest keys are the most popular.
     Latest,
 }
 
@@ -36,13 +36,13 @@ pub enum Popularity {
 pub struct YcsbWorkload {
     /// Its letter.
     pub name: &'static str,
-    /// Per cent of reads (E: of scans); the rest is what `other` says.
+    /// The percentage of reads (E: of scans); the rest is `other`.
     reads: usize,
     read: OpKind,
     other: OpKind,
 }
 
-/// All of them.
+/// All workloads.
 pub const LETTERS: [YcsbWorkload; 6] = [
     YcsbWorkload { name: "A", reads: 50, read: OpKind::Get, other: OpKind::Put },
     YcsbWorkload { name: "B", reads: 95, read: OpKind::Get, other: OpKind::Put },
@@ -53,19 +53,20 @@ pub const LETTERS: [YcsbWorkload; 6] = [
 ];
 
 impl YcsbWorkload {
-    /// Whether the writes are inserts of new keys and not updates.
+    /// Returns whether the writes insert new keys instead of updating present ones.
     fn inserts(self) -> bool {
         matches!(self.name, "D" | "E")
     }
 
-    /// Whether it needs an order.
+    /// Returns whether it needs an order.
     pub fn scans(self) -> bool {
         self.read == OpKind::Scan
     }
 }
 
-/// `count` operations of a workload. Of D and E, a thread reads the keys that were there at first and those that it has added
-/// itself; it ends early if no absent key is left to add.
+/// Returns `count` operations of a workload. In D and E, a thread reads only the keys that were
+/// there at first and those that it has added itself. The script ends early if no absent key is
+/// left to add.
 pub fn ycsb(
     asked: &RankedKeySet<'_>,
     letter: YcsbWorkload,
@@ -104,7 +105,7 @@ pub fn ycsb(
 /// Chooses keys by popularity.
 struct Chooser {
     present: usize,
-    /// Absent keys that were added meanwhile, oldest first.
+    /// The absent keys that were added, oldest first.
     added: Vec<usize>,
     scattered: Option<Scrambled>,
     latest: Option<Latest>,

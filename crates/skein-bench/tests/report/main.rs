@@ -1,5 +1,5 @@
-//! Reports of whole results files: their structure, and that no file is too odd for one. The reports of the sample are left in the target
-//! folder as `tmp/report.html` and `tmp/report.txt`, to be looked at.
+//! Reports of whole results files: their structure, and their tolerance of odd files. The sample's
+//! reports are left in the target folder as `tmp/report.html` and `tmp/report.txt`, for inspection.
 
 mod odd;
 mod sample;
@@ -9,7 +9,8 @@ use skein_bench::report;
 use skein_bench::result::ResultLine;
 use wellformed::HtmlDocument;
 
-/// How many drawings the page of these lines has to have: one per measure, one per measure with quantiles, one per probed machine.
+/// Returns the number of drawings that the page must have: one per measure, one per measure with
+/// quantiles, one per probed machine.
 fn drawings(lines: &[ResultLine]) -> usize {
     let mut wanted = std::collections::BTreeSet::new();
     for line in lines {
@@ -46,7 +47,7 @@ fn a_page_has_a_drawing_per_measure_and_stands_alone() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    // Whoever was not measured somewhere is not silently missing.
+    // A report must show contenders that were not measured at a point.
     assert_eq!(page.matches("not measured</text>").count(), 3);
 }
 
@@ -73,7 +74,7 @@ fn a_table_has_a_row_per_cell_with_the_ratio_to_the_first() {
 }
 
 #[test]
-fn nothing_measured_is_said() {
+fn empty_results_are_reported() {
     assert!(report::table(&[]).contains("no run"));
     let page = report::html(&[]);
     HtmlDocument::parse(&page);

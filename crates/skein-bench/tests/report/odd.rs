@@ -1,4 +1,5 @@
-//! Results files that no run writes: nothing panics, nothing leaks into the page as markup or steers the terminal.
+//! Odd results files, which no run writes: no report panics, and no text leaks into the page as
+//! markup or controls the terminal.
 
 use proptest::prelude::*;
 use skein_bench::report;
@@ -30,7 +31,7 @@ fn odd_cell(measure: &str, contender: &str, at: Option<AxisPoint>, rounds: Vec<f
     }
 }
 
-/// All that reads results.
+/// Runs every report on the lines.
 fn everything(lines: &[ResultLine]) {
     HtmlDocument::parse(&report::html(lines));
     let table = report::table(lines);
@@ -75,7 +76,7 @@ fn text_stays_text() {
 }
 
 #[test]
-fn figures_that_are_none_or_extreme() {
+fn missing_and_extreme_figures() {
     let mut lines = vec![ResultLine::Run(odd_run("r"))];
     let figures = [
         vec![],
@@ -110,7 +111,7 @@ fn figures_that_are_none_or_extreme() {
 }
 
 #[test]
-fn doubled_and_stray_lines_are_said() {
+fn doubled_and_stray_lines_are_reported() {
     let run = || ResultLine::Run(odd_run("r"));
     let cell = || ResultLine::Cell(odd_cell("m", "c", None, vec![1.0]));
     let lines = [

@@ -1,11 +1,11 @@
-//! A results file that has a bit of everything: made up, but shaped as runs write it.
+//! A sample results file with some of everything: made up, but in the shape of real runs.
 
 use skein_bench::result::{
     AbsentContender, AxisPoint, Better, ClaimAnswer, ClaimVerdict, ContenderRecord, Machine, ProbeSummary,
     ResultCell, ResultLine, ResultNote, RunRecord, SCHEMA,
 };
 
-/// Contenders of indexes, with how fast each is.
+/// Contenders among indexes, with their relative rates.
 pub const INDEXES: [(&str, f64); 9] = [
     ("skein-masstree", 1.46),
     ("masstree-crate", 0.67),
@@ -18,11 +18,11 @@ pub const INDEXES: [(&str, f64); 9] = [
     ("papaya", 2.41),
 ];
 
-/// Figures that look random and are always the same.
+/// A generator of pseudo-random figures, always the same.
 struct Wobble(u64);
 
 impl Wobble {
-    /// Between 1 - `part` and 1 + `part`.
+    /// Returns a factor between 1 - `part` and 1 + `part`.
     fn near_one(&mut self, part: f64) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         1.0 + part * (f64::from((self.0 >> 33) as u32) / f64::from(1_u32 << 30) - 1.0)
@@ -33,7 +33,7 @@ impl Wobble {
     }
 }
 
-/// The machine of all runs.
+/// Returns the machine of all runs.
 pub fn machine() -> Machine {
     let reads = [
         (16, 1.4),
@@ -140,7 +140,8 @@ fn names() -> Vec<&'static str> {
     INDEXES.iter().map(|(name, _)| *name).collect()
 }
 
-/// Bars over key sets, one contender missing at one of them, latencies, memory of one round.
+/// Returns bars over key sets, with one contender missing at one of them, latencies, and memory of
+/// one round.
 fn lookup() -> Vec<ResultLine> {
     let claim = "Masstree looks up at least 1.3 times as fast as the crate masstree";
     let mut run =
@@ -171,7 +172,7 @@ fn lookup() -> Vec<ResultLine> {
     run.end(ClaimAnswer::Holds, "lookup, ours / masstree-crate: rand-8: 2.18, decimal: 2.18, url: 2.20 (at least 1.3 is claimed); insert, ours / masstree-crate: rand-8: 2.01")
 }
 
-/// Lines over threads and over sizes that span much.
+/// Returns lines over threads and over a wide range of sizes.
 fn scaling() -> Vec<ResultLine> {
     let claim = "at 16 cores Masstree does 12.7 times the gets of one core";
     let source = "Masstree (EuroSys 2012), figure 10 and section 6.5";
@@ -206,7 +207,7 @@ fn scaling() -> Vec<ResultLine> {
     run.end(ClaimAnswer::CannotBeTested, "a claim about 16 cores says little about 8")
 }
 
-/// No axis, many contenders, long names.
+/// Returns a measure without an axis, with many contenders and long names.
 fn crowd() -> Vec<ResultLine> {
     let names: Vec<String> = (1..=15)
         .map(|number| match number {
@@ -234,7 +235,7 @@ fn crowd() -> Vec<ResultLine> {
     run.end(ClaimAnswer::DoesNotHold, "GET, ours / redis: 0.87 (at least 1 is claimed)")
 }
 
-/// Everything.
+/// Returns all lines.
 pub fn lines() -> Vec<ResultLine> {
     [lookup(), scaling(), crowd()].concat()
 }

@@ -1,21 +1,21 @@
-//! Reads a page as strictly as it ought to be written: every element is closed in its turn, every attribute is quoted, no name is given
-//! twice, and every link within the page leads somewhere.
+//! Parses a page strictly: every element must be closed in order, every attribute quoted, every id
+//! unique, and every link within the page must have a target.
 
 use std::collections::BTreeSet;
 
-/// What a page consists of.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub struct HtmlDocument {
     /// Every element's name, in order.
     elements: Vec<String>,
-    /// What links and sources point to.
+    /// The targets of links and sources.
     pub links: Vec<String>,
 }
 
 const NEVER_CLOSED: [&str; 4] = ["meta", "br", "link", "img"];
 
 impl HtmlDocument {
-    /// Reads a page.
+    /// Parses a page.
     ///
     /// # Panics
     /// If it is not well-formed.
@@ -54,13 +54,13 @@ impl HtmlDocument {
         document
     }
 
-    /// How many elements have this name.
+    /// Returns the number of elements with this name.
     pub fn count(&self, name: &str) -> usize {
         self.elements.iter().filter(|element| *element == name).count()
     }
 }
 
-/// Text has no `>` of its own, only entities, and nothing that is not to be shown; CSS may have `>`.
+/// Checks text: no `>`, only known entities, no control characters. CSS may contain `>`.
 fn text(text: &str, css: bool) {
     assert!(css || !text.contains('>'), "{text}");
     assert!(text.chars().all(|c| !c.is_control() || c == '\n'), "{text:?}");

@@ -165,7 +165,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
 fn what_weighs_an_index_takes_nothing_but_keys() {
     let mut command = skein(["bench", "weigh", "btreemap"]);
     let output = command.stdin(std::process::Stdio::null()).output().expect("it starts");
-    assert_refused(&output, 2, &["cannot read the keys to weigh"]);
+    assert_refused(&output, 2, &["cannot read the keys to measure"]);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn what_makes_no_sense_is_refused() {
     assert_refused(
         &tiny(folder.path(), &["masstree-fig99"], &[]),
         2,
-        &["masstree-fig99", "skein bench list", "those most like it are masstree-fig9, "],
+        &["masstree-fig99", "skein bench list", "the most similar names are masstree-fig9, "],
     );
     assert_refused(
         &tiny(folder.path(), &["lookup"], &["--only", "nobody"]),

@@ -1,4 +1,4 @@
-//! Figure 8: throughput over the size of the cache. And, our own question: how pages are read, and which leave.
+//! Figure 8: throughput over the size of the cache.
 
 use linkme::distributed_slice;
 
@@ -10,11 +10,12 @@ use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Jud
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
-/// Keys, of which the figure does not tell: those of the one before.
+/// The keys; the paper does not name them, so they are those of the figure before.
 const KEYS: &str = "intkey(2147483648)";
-/// Pages of the cache, as powers of two.
+/// The pages of the cache, as powers of two.
 const POWERS: [u32; 7] = [6, 8, 10, 11, 12, 14, 16];
-/// Where the linked trie's curve becomes flat in the paper, and what that is taken for.
+/// The point from which the linked trie's curve is flat in the paper, and the fraction that counts
+/// as flat.
 const FLAT_FROM: u32 = 11;
 const FLAT: f64 = 0.9;
 
@@ -32,7 +33,8 @@ static FIG8: Experiment = Experiment {
     rank: 264,
     title: "throughput over the size of the cache, from 2^6 to 2^16 pages",
     source: "Xie (BitBase), figure 8 and section 4.3",
-    claim: "all three tries gain from a larger cache; the linked trie gains significantly more than the others, and its curve becomes flat beyond 2^11 pages",
+    claim: "all three tries gain from a larger cache; the linked trie gains significantly more \
+            than the others, and its curve becomes flat beyond 2^11 pages",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), 1 << 16),
     steps: |plan| plan.rounds * sets(plan).len() * POWERS.len() * ALL.len(),
     run,
@@ -63,10 +65,10 @@ fn at(power: u32) -> AxisPoint {
 
 fn judge(findings: &Findings) -> Judgement {
     judge_layout(findings, [LINKED, CLASSICAL, HASH])
-        .beside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
+        .alongside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
 }
 
-/// The three claims, of the three tries in one layout.
+/// Judges the three claims, for the three tries in one layout.
 fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let linked = tries[0].words;
     let gain = |trie: &DiskTrieSetup| {
@@ -81,7 +83,7 @@ fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let flat = rate(FLAT_FROM).zip(rate(POWERS[POWERS.len() - 1]));
     let flat: Vec<_> = flat.map(|(before, last)| (linked.to_owned(), before / last)).into_iter().collect();
     let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", &flat);
-    all.beside(more).beside(flat)
+    all.alongside(more).alongside(flat)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Requests as the file grows, to ten times the cache and more: the paper asks in section 4 whether throughput stays stable, and shows no figure of it.
+//! Requests as the file grows to ten times the cache and more. The paper asks in section 4 whether
+//! throughput stays stable, but has no figure for it.
 
 use linkme::distributed_slice;
 use skein_disk::{CACHE_LEAST, DiskStore, PAGE};
@@ -14,19 +15,20 @@ use crate::result::{AxisPoint, Better};
 use crate::rival::store::{DiskTrieSetup, TRIES};
 
 const KEYS: &str = "intkey(9223372036854775808)";
-/// Parts of the run.
+/// The number of parts of a run.
 const PARTS: usize = 20;
-/// How much larger than the cache the file has to become.
+/// The size that the file must reach, as a multiple of the cache.
 const TIMES: f64 = 10.0;
-/// Bytes that a key takes at least, in pages: the cache is made so small that the file outgrows it.
+/// The least bytes that a key takes in the pages of the file. The cache is made small enough that
+/// the file outgrows it.
 const KEY_BYTES: usize = 24;
-/// What "stable" is taken for: this part of the rate that there was when the file first exceeded the cache.
+/// "Stable" means at least this fraction of the rate when the file first exceeded the cache.
 const STABLE: f64 = 0.5;
 
 const IN_CACHES: MeasureSpec<'_> =
     MeasureSpec { measure: "file, in caches", unit: "times the cache", better: Better::Neither };
 
-/// Pages of the cache.
+/// Returns the pages of the cache.
 fn pages(plan: &BenchPlan) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten")]
     let times = TIMES as usize;
@@ -39,7 +41,8 @@ static GROWTH: Experiment = Experiment {
     rank: 266,
     title: "requests for new keys as the file grows to ten times the cache and more",
     source: "Xie (BitBase), section 4 (no figure)",
-    claim: "throughput stays stable as the data file grows: here, from the moment at which the file exceeds the cache to that at which it has ten times its size, at least half of it is kept",
+    claim: "throughput stays stable as the data file grows; here: at least half of it remains \
+            while the file grows from the size of the cache to ten times that",
     memory: |plan| memory(plan, [KEYS], pages(plan)),
     steps: |plan| plan.rounds * TRIES.len(),
     run,
@@ -60,7 +63,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// One trie's turn.
+/// Runs one trie's turn.
 fn grow(bench: &mut Bench, scratch: &Scratch, trie: &DiskTrieSetup, asked: &KeyRequests) -> Result<()> {
     let pages = pages(&bench.plan);
     let store = DiskStore::open(scratch.fresh("disk")?, options(trie, pages)).map_err(failed)?;
@@ -83,7 +86,7 @@ fn judge(findings: &Findings) -> Judgement {
     Judgement::each_of(judged.map(|trie| judge_trie(findings, trie.words)), "not measured")
 }
 
-/// One trie's rate at the two moments.
+/// Judges one trie's rate at the two sizes.
 fn judge_trie(findings: &Findings, line: &str) -> Judgement {
     let reached = |times: f64| {
         let mut labels = findings.labels(IN_CACHES.measure).into_iter();
@@ -97,7 +100,7 @@ fn judge_trie(findings: &Findings, line: &str) -> Judgement {
             Judgement::at_least(STABLE, what, &Vec::from_iter(kept))
         }
         _ => Judgement::untested(format!(
-            "{line}: the file has not grown to ten times the cache; ask for more"
+            "{line}: the file has not grown to ten times the cache; set a greater --count"
         )),
     }
 }

@@ -1,6 +1,7 @@
-//! Figures 4, 5 and 6: requests over the length of keys, where one key is much like the one before (`editstr`), and where it is not (`randstr`).
+//! Figures 4, 5 and 6: requests over the length of keys. In `editstr` each key resembles the one
+//! before; in `randstr` it does not.
 //!
-//! The lengths and the size of the alphabet are ours: the figures' text gives none.
+//! The lengths and the alphabet's size are ours, since the paper's text gives none.
 
 use linkme::distributed_slice;
 
@@ -15,18 +16,18 @@ use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Jud
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
-/// Bytes of a key.
+/// The bytes of a key.
 const LENGTHS: [u32; 5] = [4, 8, 16, 32, 64];
 const GENERATORS: [&str; 2] = ["editstr", "randstr"];
 
-/// What "does not sensitive" is taken for: within a fifth.
+/// "Not sensitive" means within a fifth.
 const ALIKE: f64 = 0.8;
 
 fn name(generator: &str, length: u32) -> String {
     format!("{generator}({length},26)")
 }
 
-/// A line of the figure.
+/// Returns the name of a line of the figure.
 fn line(trie: &DiskTrieSetup, generator: &str) -> String {
     format!("{}, {generator}", trie.words)
 }
@@ -40,7 +41,7 @@ fn steps(plan: &BenchPlan, tries: usize) -> usize {
     plan.rounds * LENGTHS.len() * GENERATORS.len() * tries
 }
 
-/// All lines over all lengths.
+/// Runs all lines over all lengths.
 fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
     let (groups, scratch) = (wanted(bench, tries)?, bench.scratch()?);
     bench.set("cache pages", cache_pages(&bench.plan));
@@ -48,19 +49,20 @@ fn run(bench: &mut Bench, tries: &[&'static DiskTrieSetup]) -> Result<()> {
         for (count, tries) in &groups {
             for generator in GENERATORS {
                 let asked = KeyRequests::new(&name(generator, length), *count, bench.plan.seed)?;
-                on_point(bench, &scratch, tries, (generator, length), &asked)?;
+                on_point(bench, &scratch, tries, generator, length, &asked)?;
             }
         }
     }
     Ok(())
 }
 
-/// All rounds of some tries on the keys of a generator and a length.
+/// Runs all rounds of some tries on the keys of one generator and length.
 fn on_point(
     bench: &mut Bench,
     scratch: &Scratch,
     tries: &[&DiskTrieSetup],
-    (generator, length): (&str, u32),
+    generator: &str,
+    length: u32,
     asked: &KeyRequests,
 ) -> Result<()> {
     for round in 0..bench.plan.rounds {
@@ -80,11 +82,12 @@ static FIG4: Experiment = Experiment {
     rank: 260,
     title: "the linked trie over the length of keys: editstr and randstr",
     source: "Xie (BitBase), figure 4 and section 4.1",
-    claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is higher at every length, and the file grows less",
+    claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is \
+            higher at every length, and the file grows less",
     memory: longest,
     steps: |plan| steps(plan, 2),
     run: |bench| run(bench, &[LINKED, PAPER_LINKED]),
-    judge: |findings| judge_sharing(findings, LINKED).beside(judge_sharing(findings, PAPER_LINKED)),
+    judge: |findings| judge_sharing(findings, LINKED).alongside(judge_sharing(findings, PAPER_LINKED)),
 };
 
 #[distributed_slice(EXPERIMENTS)]
@@ -93,13 +96,14 @@ static FIG5: Experiment = Experiment {
     rank: 261,
     title: "the classical trie over the length of keys, and the linked trie beside it",
     source: "Xie (BitBase), figure 5 and section 4.1",
-    claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie does not: from the shortest to the longest keys it keeps the greater part",
+    claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie \
+            does not: from the shortest to the longest keys it keeps the greater part",
     memory: longest,
     steps: |plan| steps(plan, 4),
     run: |bench| run(bench, &[LINKED, CLASSICAL, PAPER_LINKED, PAPER_CLASSICAL]),
     judge: |findings| {
         let paper = judge_keeping(findings, PAPER_CLASSICAL, PAPER_LINKED);
-        judge_keeping(findings, CLASSICAL, LINKED).beside(paper)
+        judge_keeping(findings, CLASSICAL, LINKED).alongside(paper)
     },
 };
 
@@ -109,14 +113,16 @@ static FIG6: Experiment = Experiment {
     rank: 262,
     title: "the hash trie over the length of keys",
     source: "Xie (BitBase), figure 6 and section 4.1",
-    claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, within a fifth",
+    claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, \
+            within a fifth",
     memory: longest,
     steps: |plan| steps(plan, 2),
     run: |bench| run(bench, &[HASH, PAPER_HASH]),
-    judge: |findings| judge_insensitive(findings, HASH).beside(judge_insensitive(findings, PAPER_HASH)),
+    judge: |findings| judge_insensitive(findings, HASH).alongside(judge_insensitive(findings, PAPER_HASH)),
 };
 
-/// That keys which share prefixes are set faster, got faster, and make the file grow less.
+/// Judges that keys which share prefixes are set faster, are read faster, and make the file grow
+/// less.
 fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let [edited, random] = GENERATORS.map(|generator| line(trie, generator));
     let words = |what: &str| format!("{what}, {edited} / {random}");
@@ -124,14 +130,14 @@ fn judge_sharing(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
         Judgement::at_least(1.0, &words(measure), &findings.ratios(measure, &edited, &random))
     };
     let growth = findings.ratios(GROWTH.measure, &edited, &random);
-    faster(SET.measure).beside(faster(GET.measure)).beside(Judgement::at_most(
+    faster(SET.measure).alongside(faster(GET.measure)).alongside(Judgement::at_most(
         1.0,
         &words(GROWTH.measure),
         &growth,
     ))
 }
 
-/// That the classical trie keeps more of its rate than the linked trie.
+/// Judges that the classical trie keeps more of its rate than the linked trie.
 fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTrieSetup) -> Judgement {
     let tries = [classical, linked];
     let judged = GENERATORS.into_iter().filter_map(|generator| {
@@ -147,10 +153,10 @@ fn judge_keeping(findings: &Findings, classical: &DiskTrieSetup, linked: &DiskTr
         );
         Some(Judgement::of(classical > linked, why))
     });
-    Judgement::each_of(judged, "both tries have to be measured")
+    Judgement::each_of(judged, "both tries must be measured")
 }
 
-/// That neither the length nor the generator matters to the hash trie.
+/// Judges that neither the length nor the generator affects the hash trie.
 fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
     let lines = GENERATORS.map(|generator| line(trie, generator));
     let alike = |(label, ratio): (String, f64)| (label, ratio.min(1.0 / ratio));
@@ -161,7 +167,7 @@ fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
         .filter_map(|line| Some(alike((line.clone(), findings.kept(SET.measure, line)?))))
         .collect();
     Judgement::at_least(ALIKE, "set, the slower generator / the faster one", &generators)
-        .beside(Judgement::at_least(ALIKE, "set, the slower length / the faster one", &kept))
+        .alongside(Judgement::at_least(ALIKE, "set, the slower length / the faster one", &kept))
 }
 
 #[cfg(test)]

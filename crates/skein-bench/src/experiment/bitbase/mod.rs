@@ -1,13 +1,13 @@
-//! The disk engine: the figures of its paper, what this project wants of it, and other engines beside it.
+//! The disk engine: the figures of its paper, this project's aims, and other engines beside it.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
-//! | `length.rs` | `bitbase-fig4`, `-fig5`, `-fig6` | linked, classical and hash trie over the length of keys |
+//! | `length.rs` | `bitbase-fig4`, `-fig5`, `-fig6` | the three tries by length of keys |
 //! | `node_size.rs` | `bitbase-fig7` | the size of a node |
 //! | `cache.rs` | `bitbase-fig8` | the size of the cache |
-//! | `policy.rs` | `bitbase-cache` | how pages are read, and which leave |
+//! | `policy.rs` | `bitbase-cache` | replacement policy, and how pages are read |
 //! | `growth.rs` | `bitbase-growth` | requests as the file grows to ten times the cache |
-//! | `space.rs` | `bitbase-fig9` | the file over the length of keys and over their space |
+//! | `space.rs` | `bitbase-fig9` | the file by length of keys and by size of their space |
 //! | `rivals.rs` | `bitbase-rivals` | beside LMDB, redb, bf-tree and `RocksDB` |
 //! | `sets.rs` | `bitbase-sets` | bytes on disk by kind of keys, beside LMDB and redb |
 //! | `requests.rs` | | the paper's requests |
@@ -36,33 +36,36 @@ use crate::rival::store::{DiskTrieSetup, PAPER_TRIES, TRIES};
 use crate::{Error, Result};
 use requests::KeyRequests;
 
-/// Requests of a point, from an empty file on (section 4).
+/// Returns the number of requests at a point, starting from an empty file (section 4).
 fn count(plan: &BenchPlan) -> usize {
     plan.count.unwrap_or(1_000_000)
 }
 
-/// Requests of a point in the paper's layout at the smallest size: their files take gigabytes otherwise.
+/// The requests at a point in the paper's layout at the smallest size; with more, the files would
+/// take gigabytes.
 const SMALL: usize = 100_000;
 
-/// Requests of a point of this trie.
+/// Returns the number of requests at a point for this trie.
 fn count_of(plan: &BenchPlan, trie: &DiskTrieSetup) -> usize {
     let small = trie.papers && plan.size == RunSize::Small;
     if small { count(plan).min(SMALL) } else { count(plan) }
 }
 
-/// Pages of the cache, 65,536 in the paper.
+/// Returns the pages of the cache; the paper has 65,536.
 fn cache_pages(plan: &BenchPlan) -> usize {
     plan.setting(&CACHE_PAGES, 1 << 16)
 }
 
-/// Memory of a point at most: its requests, and the cache with what is copied to be written.
+/// Returns the memory that a point needs at most: its requests, and the cache with the copies for
+/// writing.
 fn memory<'a>(plan: &BenchPlan, names: impl IntoIterator<Item = &'a str>, cache_pages: usize) -> Result<u64> {
     let requests = names.into_iter().map(|name| KeyRequests::memory(name, count(plan)));
     let most = requests.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
     Ok(most + 2 * (cache_pages * PAGE) as u64)
 }
 
-/// The tries that are wanted of these, noted as contenders, by how many requests they are asked, the most first.
+/// Returns those tries that the user wants, grouped by the number of their requests, the most
+/// first. Records them as contenders.
 fn wanted(
     bench: &mut Bench,
     tries: &[&'static DiskTrieSetup],
@@ -77,7 +80,7 @@ fn wanted(
     bench.set("requests", counts.join(", "));
     if groups.is_empty() {
         let names: Vec<_> = TRIES.iter().map(|trie| trie.name).collect();
-        return Err(Error::Input(format!("no trie is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no trie is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(groups.into_iter().rev().collect())
 }
@@ -89,5 +92,5 @@ const PAPER_LINKED: &DiskTrieSetup = &PAPER_TRIES[0];
 const PAPER_CLASSICAL: &DiskTrieSetup = &PAPER_TRIES[1];
 const PAPER_HASH: &DiskTrieSetup = &PAPER_TRIES[2];
 
-/// Both layouts of all three.
+/// All three tries in both layouts.
 const ALL: [&DiskTrieSetup; 6] = [LINKED, CLASSICAL, HASH, PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH];

@@ -14,12 +14,12 @@ use crate::rival::store::DiskTrieSetup;
 /// The figure's workload.
 const KEYS: &str = "intkey(2147483648)";
 
-/// Children of a node: `trie_size`.
+/// The children of a node: `trie_size`.
 const SIZES: [u16; 8] = [2, 4, 6, 8, 12, 16, 24, 32];
 
 /// The size up to which the paper's throughput rises, and beyond which it falls.
 const BEST: f64 = 8.0;
-/// By how much two runs of the same may differ, so that a step counts as level.
+/// The difference of two equal runs; a smaller step counts as level.
 const LEVEL: f64 = 0.02;
 
 #[distributed_slice(EXPERIMENTS)]
@@ -28,7 +28,9 @@ static FIG7: Experiment = Experiment {
     rank: 263,
     title: "the size of a node, from 2 children to 32: throughput and space",
     source: "Xie (BitBase), figure 7 and section 4.2",
-    claim: "as a node gets larger, space gets worse all the way, and throughput better up to 8 children and worse beyond (of the linked trie in the paper's layout; ours has lists of the length that they need)",
+    claim: "as a node gets larger, space gets worse all the way, and throughput better up to 8 \
+            children and worse beyond (of the linked trie in the paper's layout; ours has lists of \
+            the length that they need)",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), cache_pages(plan)),
     steps: |plan| plan.rounds * SIZES.len() * sets(plan).len(),
     run,
@@ -58,8 +60,8 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Judges each line: space rises at each step; throughput rises at each step up to the paper's size, and falls at
-/// each step beyond it.
+/// Judges each line: space rises at each step; throughput rises at each step up to the paper's
+/// size, and falls at each step beyond it.
 fn judge(findings: &Findings) -> Judgement {
     let mut lines: Vec<&str> = findings.cells.iter().map(|cell| &*cell.contender).collect();
     lines.dedup();
@@ -86,17 +88,17 @@ fn judge(findings: &Findings) -> Judgement {
 /// Two neighbouring points of a curve.
 type CurveStep<'a> = &'a [(f64, f64)];
 
-/// Whether the gain of every step is as wanted.
+/// Returns whether the ratio of every step satisfies `wanted`.
 fn all_steps(steps: &[CurveStep<'_>], wanted: impl Fn(f64) -> bool) -> bool {
     steps.iter().all(|step| wanted(step[1].1 / step[0].1))
 }
 
-/// The gain from the first point to the last; 1 if there is no step.
+/// Returns the ratio of the last point to the first; 1 if there is no step.
 fn gain(steps: &[CurveStep<'_>]) -> f64 {
     steps.iter().map(|step| step[1].1 / step[0].1).product()
 }
 
-/// The medians of a line over the axis.
+/// Returns the medians of a line over the axis.
 fn curve(findings: &Findings, measure: &str, line: &str) -> Vec<(f64, f64)> {
     let cells = findings.cells.iter().filter(|cell| cell.measure == measure && cell.contender == line);
     cells.filter_map(|cell| Some((cell.at.as_ref()?.value?, cell.summary().median))).collect()
@@ -124,10 +126,11 @@ mod tests {
         };
         let rising = [1.0, 1.0, 2.0, 2.5, 3.0];
         assert_eq!(judged([1.0, 1.5, 2.0, 1.5, 1.0], rising), [Holds, Holds, Holds]);
-        // A peak beside the paper's size is not the paper's.
+        // A peak next to the paper's size does not count.
         assert_eq!(judged([1.0, 2.0, 1.5, 1.2, 1.0], rising), [Holds, DoesNotHold, Holds]);
         assert_eq!(judged([1.0, 1.5, 2.0, 2.5, 1.0], rising), [Holds, Holds, DoesNotHold]);
-        // Within the spread of two runs a step is level, but level all the way is neither.
+        // Within the difference of two equal runs a step counts as level. A line that is level all
+        // the way neither rises nor falls.
         assert_eq!(judged([1.0, 0.99, 2.0, 2.01, 1.0], rising), [Holds, Holds, Holds]);
         let [_, rises, falls] = judged([1.0; 5], rising)[..] else { panic!("three verdicts") };
         assert_eq!([rises, falls], [DoesNotHold, DoesNotHold]);

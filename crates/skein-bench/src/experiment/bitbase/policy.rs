@@ -1,7 +1,9 @@
-//! Our own question to the buffer manager: how pages are read, and which leave, under reads that are uniform, skewed, and skewed with scans between.
+//! Our own experiment on the buffer manager: replacement policies and ways to read pages, under
+//! reads that are uniform, skewed, and skewed with scans in between.
 //!
-//! All data is written once; the cache has a tenth of its pages. The system caches the file besides, so a page that is read comes from memory where that is large
-//! enough: what is compared is the work of the engine, and how many pages it has to read.
+//! All data is written once, and the cache has a tenth of its pages. The system caches the file
+//! too. So if its memory is large enough, a page that is read is in memory, and the experiment
+//! compares the engine's work and the number of pages that it reads.
 
 use std::path::Path;
 
@@ -20,17 +22,17 @@ use crate::sys::pinned;
 use crate::{Error, Result};
 
 const KEYS: &str = "intkey(9223372036854775808)";
-/// The skew that YCSB uses.
+/// The exponent that YCSB uses.
 const THETA: f64 = 0.99;
-/// Keys of a scan, and gets between two.
+/// The keys of a scan, and the gets between two scans.
 const SCAN: usize = 1_000;
 const BETWEEN: usize = 1_000;
-/// The cache's part of the pages.
+/// The cache holds one page in this many.
 const PART: usize = 10;
-/// Gets of a loop at most.
+/// The greatest number of gets in a loop.
 const GETS_MOST: usize = 1_000_000;
 
-/// The ways, the defaults first: policy, reading, and what they are called.
+/// The variants, the defaults first: policy, way of reading, and name.
 const WAYS: [(ReplacementPolicy, ReadMode, &str); 4] = [
     (ReplacementPolicy::S3Fifo, ReadMode::Calls, "S3-FIFO, pread"),
     (ReplacementPolicy::S3Fifo, MAPPING, "S3-FIFO, mmap"),
@@ -38,7 +40,7 @@ const WAYS: [(ReplacementPolicy, ReadMode, &str); 4] = [
     (ReplacementPolicy::Lru, MAPPING, "LRU, mmap"),
 ];
 
-/// What is read.
+/// The reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AccessPattern {
     Uniform,
@@ -52,18 +54,20 @@ const ACCESSES: [(AccessPattern, &str); 3] = [
     (AccessPattern::WithScans, "zipfian 0.99, scans between"),
 ];
 
-/// What "no more pages" is taken for: two runs of the same differ by as much.
+/// "No more pages" allows this factor, the difference of two equal runs.
 const AS_MANY: f64 = 1.02;
-/// What our defaults have to have of the best way's rate.
+/// The least fraction of the best variant's rate that our defaults must reach.
 const NEAR: f64 = 0.9;
 
 #[distributed_slice(EXPERIMENTS)]
 static CACHE: Experiment = Experiment {
     name: "bitbase-cache",
     rank: 267,
-    title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, skewed, with scans",
+    title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, \
+            skewed, with scans",
     source: "this project's aims; Xie (BitBase), sections 2.1 and 2.2",
-    claim: "S3-FIFO reads no more pages than LRU where reads are skewed and scans go by; the defaults, S3-FIFO and pread, have at least 0.9 of the rate of the best way",
+    claim: "S3-FIFO reads no more pages than LRU if reads are skewed, with scans in between; the \
+            defaults, S3-FIFO and pread, reach at least 0.9 of the best variant's rate",
     memory: |plan| memory(plan, [KEYS], count(plan) * 100 / PAGE),
     steps: |plan| plan.rounds * ACCESSES.len() * WAYS.len() + 1,
     run,
@@ -94,7 +98,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// A folder with all keys, and a tenth of its pages.
+/// Fills a folder with all keys; returns it and a tenth of its number of pages.
 fn fill(bench: &Bench, scratch: &Scratch, asked: &KeyRequests) -> Result<(std::path::PathBuf, usize)> {
     let folder = scratch.fresh("disk")?;
     let store = DiskStore::open(&folder, options(LINKED, 1 << 16)).map_err(failed)?;
@@ -105,7 +109,7 @@ fn fill(bench: &Bench, scratch: &Scratch, asked: &KeyRequests) -> Result<(std::p
     Ok((folder, (pages / PART).max(CACHE_LEAST)))
 }
 
-/// Which requests' keys are got.
+/// Returns the requests whose keys are read.
 fn numbers(access: AccessPattern, count: usize, seed: u64) -> Vec<usize> {
     let mut random = SeededRandom::new(seed);
     let skewed = Scrambled::new(count as u64, THETA, seed);
@@ -116,7 +120,7 @@ fn numbers(access: AccessPattern, count: usize, seed: u64) -> Vec<usize> {
     (0..count.min(GETS_MOST)).map(number).collect()
 }
 
-/// One way's turn at one point.
+/// One variant's turn at one point.
 struct PolicyTurn<'a> {
     way: &'static str,
     access: AccessPattern,
@@ -127,7 +131,7 @@ struct PolicyTurn<'a> {
 impl PolicyTurn<'_> {
     fn measure(&self, bench: &mut Bench, folder: &Path, options: DiskOptions, at: &AxisPoint) -> Result<()> {
         let store = DiskStore::open(folder, options).map_err(failed)?;
-        // The cache fills first.
+        // The first gets fill the cache and are not timed.
         let (warm_up, timed) = self.numbers.split_at(self.numbers.len() / 5);
         let warm = pinned(0, || self.get(&store, warm_up))?;
         warm.map_err(failed)?;
@@ -150,7 +154,7 @@ impl PolicyTurn<'_> {
         store.close().map_err(failed)
     }
 
-    /// Gets these keys, with scans between if there are to be some; how many values were wrong.
+    /// Gets these keys, with scans in between if wanted. Returns the number of wrong values.
     fn get(&self, store: &DiskStore, numbers: &[usize]) -> skein_disk::Result<usize> {
         let mut wrong = 0;
         for (nth, &number) in numbers.iter().enumerate() {
@@ -165,7 +169,7 @@ impl PolicyTurn<'_> {
     }
 }
 
-/// Reads so many keys from one on.
+/// Reads [`SCAN`] keys from a given one on.
 fn scan(store: &DiskStore, from: &[u8]) -> skein_disk::Result<()> {
     let mut cursor = store.cursor()?;
     let mut entry = cursor.seek(from)?;
@@ -188,7 +192,7 @@ fn judge(findings: &Findings) -> Judgement {
         Some((label.to_owned(), findings.median(GET.measure, default, Some(label))? / best))
     };
     let near: Vec<_> = ACCESSES.iter().filter_map(|(_, label)| best(label)).collect();
-    Judgement::at_most(AS_MANY, "pages read, S3-FIFO / LRU", &skewed).beside(Judgement::at_least(
+    Judgement::at_most(AS_MANY, "pages read, S3-FIFO / LRU", &skewed).alongside(Judgement::at_least(
         NEAR,
         &format!("get, {default} / the best way"),
         &near,

@@ -1,4 +1,4 @@
-//! The paper's requests (section 4.1): keys as a generator gives them, one after the other, the same one again where it comes again.
+//! The paper's requests (section 4.1): keys in the order of a generator, repeated ones included.
 //!
 //! ```text
 //!   intkey(m)       rand() mod m, in decimal
@@ -6,64 +6,66 @@
 //!   randstr(n,m)    n characters, each one of m
 //! ```
 //!
-//! The key sets of those names (`keyset/family/`) are their sources. A source that goes through its keys in a random order, so that none comes twice,
-//! is drawn from with replacement here: of n keys that have come out of m that there are, one comes again with the probability n / m, any of them
-//! equally likely; else the next new one does.
+//! The key sets of those names (`keyset/family/`) are the sources. Some sources return their keys
+//! in random order without repeats. Here they are drawn with replacement: if n of m keys have been
+//! drawn, the next request repeats a drawn key with probability n / m, each equally likely;
+//! otherwise it takes a new key.
 
 use std::collections::HashMap;
 
 use crate::keyset::{self, PackedKeys, SeededRandom};
 use crate::{Error, Result};
 
-/// Requests, each for a key, and what their values must be in the end.
+/// Requests for a key each, and the values that the keys must have at the end.
 #[derive(Debug)]
 pub struct KeyRequests {
     /// The generator's name.
     pub name: String,
     /// The key of each request.
     pub keys: PackedKeys,
-    /// How many different keys there are.
+    /// The number of different keys.
     pub distinct: usize,
-    /// For each request the last one with the same key.
+    /// For each request, the last request with the same key.
     last: Vec<u32>,
 }
 
-/// The most requests: their numbers have 32 bits.
+/// The greatest number of requests, since their numbers have 32 bits.
 const MOST: usize = u32::MAX as usize;
 
 impl KeyRequests {
-    /// So many of a generator.
+    /// Draws `count` requests from a generator.
     ///
     /// # Errors
-    /// If there is no such generator, if it is a file with fewer keys, or if they are more than 2^32 - 1.
+    /// If there is no such generator, if a file has too few keys, or if `count` exceeds 2^32 - 1.
     pub fn new(name: &str, count: usize, seed: u64) -> Result<Self> {
         if count > MOST {
-            return Err(Error::Input(format!("{count} requests are too many: there are at most {MOST}")));
+            return Err(Error::Input(format!("{count} requests are too many; the most is {MOST}")));
         }
         let keys = draw(name, count, seed)?;
-        // Of requests with the same key the last one stays.
+        // Of requests with the same key, the last one remains.
         let newest: HashMap<&[u8], u32> = keys.iter().zip(0..).collect();
         let last = keys.iter().map(|key| newest[key]).collect();
         let distinct = newest.len();
         Ok(Self { name: name.to_owned(), keys, distinct, last })
     }
 
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// The value that a request sets: an integer of four decimal digits, without a leading zero.
+    /// Returns the value that a request sets: an integer of four decimal digits, without a leading
+    /// zero.
     pub fn value(number: usize) -> [u8; 4] {
         [1000, 100, 10, 1].map(|place| b'0' + ((1000 + number % 9000) / place % 10) as u8)
     }
 
-    /// The value that the key of a request has once all have been done.
+    /// Returns the value of a request's key after all requests.
     pub fn value_in_the_end(&self, number: usize) -> [u8; 4] {
         Self::value(self.last[number] as usize)
     }
 
-    /// Bytes that so many take, and what finds the same ones while they are made.
+    /// Returns the bytes of this many requests, and of the table that finds repeated keys.
     ///
     /// # Errors
     /// If there is no such generator.
@@ -72,7 +74,7 @@ impl KeyRequests {
     }
 }
 
-/// The keys of all requests.
+/// Returns the keys of all requests.
 fn draw(name: &str, count: usize, seed: u64) -> Result<PackedKeys> {
     let mut source = keyset::open(name, count as u64, seed)?;
     let space = if source.repeats() { None } else { source.space().map(|space| space as usize) };
@@ -87,7 +89,7 @@ fn draw(name: &str, count: usize, seed: u64) -> Result<PackedKeys> {
             fresh.extend(space.map(|_| number as u32));
         } else {
             return Err(Error::Input(format!(
-                "{name} has {number} keys, and {count} are asked for; ask for fewer"
+                "{name} has {number} keys, but {count} were asked for; ask for fewer (--count)"
             )));
         }
         keys.push(&key);
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_come_as_they_are_made() {
+    fn edits_keep_the_order_of_the_generator() {
         let requests = KeyRequests::new("editstr(16,26)", 500, 7).expect("a good name");
         let differ = |n: usize| {
             let (a, b) = (requests.keys.get(n - 1), requests.keys.get(n));
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_request_of_a_key_says_what_it_has() {
+    fn the_last_request_of_a_key_decides_its_value() {
         let requests = KeyRequests::new("intkey(10)", 100, 7).expect("a good name");
         for number in 0..100 {
             let same = (0..100).filter(|&other| requests.keys.get(other) == requests.keys.get(number));
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides_and_what_is_no_generator_is_refused() {
+    fn the_seed_decides_and_unknown_names_are_rejected() {
         let of = |seed| KeyRequests::new("randstr(3,4)", 100, seed).expect("a good name").keys;
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));

@@ -1,8 +1,12 @@
-//! Other engines whose data may exceed their cache, beside ours: the same rows, the same cache, the same promise.
+//! Other engines whose data may exceed their cache, compared with ours: the same rows, the same
+//! cache, the same durability.
 //!
-//! One turn of one engine: an empty folder is loaded in batches and forced to disk once; rows are read, set and counted up at random, each a write of its own;
-//! all that without a log where that can be had, so that what was written since the last force may be lost. Then the folder is opened again so that each
-//! set survives a power cut, and some are timed.
+//! One turn of one engine:
+//!
+//! 1. An empty folder is loaded in batches and forced to disk once.
+//! 2. Rows are read, set and incremented at random, each write in its own transaction. If the
+//!    engine can run without a log, it does, and a crash may lose all writes since the last force.
+//! 3. The folder is opened again so that each set survives a power cut, and some sets are timed.
 //!
 //! | engine | without a log | durable |
 //! | --- | --- | --- |
@@ -10,7 +14,7 @@
 //! | LMDB | `NO_SYNC`, `WRITE_MAP`; `force_sync` | default flags |
 //! | redb | `Durability::None`; one immediate commit | `Durability::Immediate` |
 //! | `RocksDB` | no write-ahead log; a flush | the log with `sync` |
-//! | bf-tree | no log; nothing forces it | takes no part: it is read back from snapshots alone |
+//! | bf-tree | no log; nothing forces it | not possible: it is restored from snapshots only |
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -41,25 +45,27 @@ const SET_MANY: MeasureSpec<'_> = rate("set, 100 at once");
 const INC: MeasureSpec<'_> = rate("inc");
 const DURABLE: MeasureSpec<'_> = rate("set, durable");
 pub(super) const ON_DISK: MeasureSpec<'_> = space("on disk", "B/key");
-/// What lies in memory of the whole process: what turns before have left there too, and of LMDB the file's pages.
+/// The resident memory of the whole process. It includes memory left over from earlier turns and,
+/// for LMDB, the pages of the file.
 const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
 
-/// Bytes of values: integers, and others.
+/// The bytes of values: integers, and others.
 const VALUES: [usize; 2] = [INTEGER_BYTES, 100];
-/// The part of the data that a small cache has, and the least that it is.
+/// A small cache holds one byte of the data in this many, but at least `CACHE_LEAST` bytes.
 const PART: u64 = 10;
 const CACHE_LEAST: u64 = 1 << 20;
-/// Sets of a batch.
+/// The number of sets in a batch.
 const MANY: usize = 100;
-/// What the linked trie's store has to have of the best other's rate.
+/// The least fraction of the best other engine's rate that the store over the linked trie must
+/// reach.
 const AIM: f64 = 0.5;
 
-/// What an engine has in memory.
+/// The share of the data that an engine caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CacheShare {
     /// All of it.
     All,
-    /// A tenth.
+    /// A tenth of it.
     Tenth,
 }
 
@@ -92,9 +98,11 @@ fn durable_sets(plan: &BenchPlan) -> usize {
 static RIVALS: Experiment = Experiment {
     name: "bitbase-rivals",
     rank: 268,
-    title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte values, all in cache and with a cache of a tenth",
+    title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte \
+            values, all in cache and with a cache of a tenth",
     source: "this project's aims",
-    claim: "the store over the linked trie has at least half of the rate of the best other engine on get with all data in cache, and on set at equal durability",
+    claim: "the store over the linked trie has at least half of the rate of the best other engine \
+            on get with all data in cache, and on set at equal durability",
     memory: |plan| {
         let [.., longest] = VALUES;
         Ok(count(plan) as u64 * (3 * (longest as u64 + 8) + 100) + 16 * operations(plan) as u64)
@@ -111,7 +119,8 @@ fn run(bench: &mut Bench) -> Result<()> {
     bench.set("operations of a loop", operations(&plan));
     bench.set("durable sets", durable_sets(&plan));
     bench.findings.note(format!(
-        "a cache of a tenth is one of the bytes of keys and values, of {} MiB at least; the system caches files besides",
+        "a cache of a tenth holds a tenth of the bytes of keys and values, but at least {} MiB; \
+         the system caches files too",
         CACHE_LEAST >> 20
     ));
     let scratch = bench.scratch()?;
@@ -167,7 +176,7 @@ impl EngineTurn<'_> {
         if self.entry.durable { self.durable(bench) } else { Ok(()) }
     }
 
-    /// Loads all rows, looks how long the files are then, and reads some rows back.
+    /// Loads all rows, measures the files, and reads some rows back.
     pub(super) fn measure_space(&self, bench: &mut Bench) -> Result<()> {
         let mut opened = self.open(DurabilityLevel::None)?;
         self.load(bench, opened.as_mut())?;
@@ -176,7 +185,7 @@ impl EngineTurn<'_> {
         self.named(opened.close())
     }
 
-    /// Durable sets, of what can be opened again.
+    /// Times durable sets, if the store can be opened again.
     fn durable(&self, bench: &mut Bench) -> Result<()> {
         let mut store = self.open(DurabilityLevel::Sync)?;
         let asked = self.rows.sample(durable_sets(&bench.plan));
@@ -184,7 +193,7 @@ impl EngineTurn<'_> {
         self.named(store.close())
     }
 
-    /// An engine's error, with its name.
+    /// Adds the engine's name to its error.
     fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
         done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
     }
@@ -194,7 +203,7 @@ impl EngineTurn<'_> {
         self.named((self.entry.open)(&setup))
     }
 
-    /// Times so many operations on one core.
+    /// Times `operations` operations on one core.
     fn timed(
         &self,
         bench: &mut Bench,
@@ -209,7 +218,7 @@ impl EngineTurn<'_> {
         bench.add(place, self.entry.name, Some(&self.at), figure)
     }
 
-    /// Loads all rows, and forces them to disk, which counts.
+    /// Loads all rows and forces them to disk; the force is included in the time.
     fn load(&self, bench: &mut Bench, store: &mut dyn StoreContender) -> Result<()> {
         let (rows, batch) = (self.rows, bench.plan.setting(&BATCH, 1000));
         self.timed(bench, LOAD, rows.len(), || {
@@ -225,7 +234,7 @@ impl EngineTurn<'_> {
         bench.add(ON_DISK, self.entry.name, Some(&self.at), of_each(bytes, rows.len() as u64))
     }
 
-    /// Reads these rows, so many in a transaction, and checks every value.
+    /// Reads these rows, several per transaction, and checks every value.
     fn get(
         &self,
         bench: &mut Bench,
@@ -248,7 +257,7 @@ impl EngineTurn<'_> {
         Ok(())
     }
 
-    /// Whether each integer is what it was, and one more for each time that it was counted up.
+    /// Checks that each integer is its first value plus the number of its increments.
     fn check_sums(&self, store: &mut dyn StoreContender, counted: &[usize]) -> Result<()> {
         let mut times = HashMap::<usize, u64>::new();
         for &n in counted {
@@ -268,7 +277,7 @@ impl EngineTurn<'_> {
     }
 }
 
-/// Bytes of the blocks that all files of a folder have: files with holes count what they have.
+/// Returns the bytes of the blocks of all files in a folder, so holes in files do not count.
 fn bytes_on_disk(folder: &Path) -> Result<u64> {
     let failed = |error| Error::io("look at", folder, error);
     let mut bytes = 0;
@@ -297,9 +306,9 @@ fn judge(findings: &Findings) -> Judgement {
     };
     let in_cache = |label: &str| VALUES.iter().any(|&bytes| label == CacheShare::All.label(bytes));
     judge_measure(GET, &in_cache)
-        .beside(judge_measure(GET_ONE, &in_cache))
-        .beside(judge_measure(SET, &|_| true))
-        .beside(judge_measure(DURABLE, &|_| true))
+        .alongside(judge_measure(GET_ONE, &in_cache))
+        .alongside(judge_measure(SET, &|_| true))
+        .alongside(judge_measure(DURABLE, &|_| true))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! One point of one line of a figure: a trie in an empty folder, all requests set, some got.
+//! One point of one line of a figure: a trie in an empty folder, all requests set, then some read.
 //!
-//! The paper's system has no log, so neither has ours here: it is opened at `none`, and takes no checkpoint but the one at the end, which writes what the
-//! cache still has. The rate of the requests is without that last checkpoint, as the paper's is without what the system writes back later; the rate
-//! with it stands beside.
+//! The paper's system has no log, so ours has none here: it is opened at `none`, and makes one
+//! checkpoint, at the end, which writes the pages still in the cache. The request rate excludes
+//! that checkpoint, as the paper's rate excludes the pages that the system writes later. The rate
+//! that includes it is a second measure.
 
 use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, ReplacementPolicy};
 
@@ -18,36 +19,38 @@ use crate::{Error, Result};
 
 use super::requests::KeyRequests;
 
-/// Requests per second, as they come.
+/// The measure of requests per second.
 pub const SET: MeasureSpec<'_> = rate("set");
-/// The same with all pages written at the end.
+/// The same including the final write of all pages.
 const WRITTEN: MeasureSpec<'_> = rate("set, and all pages written");
-/// Requests for the values, after all were set.
+/// The measure of reads per second, after all requests were set.
 pub const GET: MeasureSpec<'_> = rate("get");
-/// The paper's bytes per query, of pages that hold something: the file is longer, since it grows 1,024 pages at a time.
+/// The paper's bytes per query, counting pages in use. The file is longer, since it grows by 1,024
+/// pages at a time.
 pub const GROWTH: MeasureSpec<'_> = space("file per request", "B/request");
-/// The same by keys: requests set some more than once.
+/// The same per key, since several requests may set one key.
 pub const PER_KEY: MeasureSpec<'_> = space("file per key", "B/key");
-/// Which part of the pages that were asked for had to be read.
+/// The fraction of page accesses that had to read the page.
 pub const MISSES: MeasureSpec<'_> =
     MeasureSpec { measure: "pages read", unit: "% of those asked for", better: Better::Less };
-/// What lies in memory of the whole process: requests and what turns before have left there too.
+/// The resident memory of the whole process, including the requests and memory left over from
+/// earlier turns.
 const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
 
-/// A measure of thousands of requests per second.
+/// Returns a measure of thousands of requests per second.
 pub const fn rate(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "kreq/s", better: Better::More }
 }
 
-/// A measure of space.
+/// Returns a measure of space.
 pub const fn space<'a>(measure: &'a str, unit: &'a str) -> MeasureSpec<'a> {
     MeasureSpec { measure, unit, better: Better::Less }
 }
 
-/// Gets at most, of keys of random requests.
+/// The greatest number of gets; their keys are those of random requests.
 const GETS_MOST: usize = 1_000_000;
 
-/// Options of a trie's store without a log, with a cache of so many pages.
+/// Returns options of a trie's store without a log, with a cache of `cache_pages` pages.
 pub fn options(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
     DiskOptions {
         shape: trie.shape,
@@ -58,27 +61,28 @@ pub fn options(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
     }
 }
 
-/// SAFETY: experiments open stores in scratch folders of their own.
+/// SAFETY: experiments open stores only in scratch folders of their own.
 pub const MAPPING: ReadMode = unsafe { ReadMode::mapping() };
 
-/// The same with the paper's buffer manager: it maps pages, and evicts the least recently used one.
+/// Returns the same options with the paper's buffer manager, which maps pages and evicts the least
+/// recently used one.
 pub fn as_in_paper(trie: &DiskTrieSetup, cache_pages: usize) -> DiskOptions {
     DiskOptions { policy: ReplacementPolicy::Lru, reading: MAPPING, ..options(trie, cache_pages) }
 }
 
-/// An error of the disk engine.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+/// Returns an error of the disk engine as one of the bench.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub fn failed(error: skein_disk::DiskError) -> Error {
     Error::Failed(format!("the disk engine: {error}"))
 }
 
-/// Thousands per second.
+/// Returns thousands per second.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn thousands(count: usize, seconds: f64) -> f64 {
     count as f64 / seconds / 1e3
 }
 
-/// A part of a whole, or so many bytes of each.
+/// Returns a part as a fraction of the whole, or bytes per item.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn of_each(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
@@ -105,19 +109,19 @@ pub fn set(
 pub struct TrieSeries<'a> {
     /// Its name in the figure.
     pub name: &'a str,
-    /// How the store is opened.
+    /// The options of the store.
     pub options: DiskOptions,
-    /// What is asked.
+    /// The requests.
     pub asked: &'a KeyRequests,
-    /// Where it stands.
+    /// The point on the axis.
     pub at: Option<AxisPoint>,
 }
 
 impl TrieSeries<'_> {
-    /// One round.
+    /// Runs one round.
     ///
     /// # Errors
-    /// If the engine fails, or answers wrongly.
+    /// If the engine fails or answers wrongly.
     pub fn measure(&self, bench: &mut Bench, scratch: &Scratch) -> Result<()> {
         let (folder, clock) = (scratch.fresh("disk")?, bench.plan.clock);
         let store = DiskStore::open(folder, self.options.clone()).map_err(failed)?;
@@ -141,7 +145,7 @@ impl TrieSeries<'_> {
         bench.add(place, self.name, self.at.as_ref(), figure)
     }
 
-    /// What the file takes for a request, and nothing else.
+    /// Returns the file's bytes per request; measures nothing else.
     ///
     /// # Errors
     /// If the engine fails.
@@ -155,14 +159,14 @@ impl TrieSeries<'_> {
         Ok(grown)
     }
 
-    /// What the file takes.
+    /// Records the file's bytes per request and per key.
     fn space(&self, bench: &mut Bench, store: &DiskStore) -> Result<()> {
         let bytes = bytes_in_use(store);
         self.add(bench, GROWTH, of_each(bytes, self.asked.len() as u64))?;
         self.add(bench, PER_KEY, of_each(bytes, self.asked.distinct as u64))
     }
 
-    /// Gets the keys of random requests, and checks every value; thousands per second.
+    /// Reads the keys of random requests and checks every value; returns thousands per second.
     fn get(&self, bench: &Bench, store: &DiskStore) -> Result<f64> {
         let (asked, clock) = (self.asked, bench.plan.clock);
         let mut random = SeededRandom::new(bench.plan.seed);
@@ -185,7 +189,7 @@ impl TrieSeries<'_> {
     }
 }
 
-/// Bytes of the pages that a store's file holds something in.
+/// Returns the bytes of the pages in use in a store's file.
 pub fn bytes_in_use(store: &DiskStore) -> u64 {
     let buffer = store.stats().buffer;
     u64::from(buffer.file_pages - buffer.free_pages) * PAGE as u64

@@ -1,4 +1,4 @@
-//! Bytes on disk of a key, by kind of keys: our three tries, LMDB and redb.
+//! Bytes on disk per key, by kind of keys: our three tries, LMDB and redb.
 
 use linkme::distributed_slice;
 
@@ -10,7 +10,8 @@ use crate::result::AxisPoint;
 use crate::rival::store::{BenchRows, DISK_LINKED, INTEGER_BYTES, StoreRole, TRIES};
 use crate::{Error, Result};
 
-/// The key sets, if the user names none: random bytes, numbers that lie in crowds, and words of three kinds.
+/// The key sets, unless the user names others: random bytes, clustered integers, and words of three
+/// kinds.
 const SETS: [&str; 5] = ["rand-8", "osm", "az1", "reddit", "ycsb"];
 
 fn count(plan: &BenchPlan) -> usize {
@@ -21,9 +22,10 @@ fn count(plan: &BenchPlan) -> usize {
 static SPACE_OF_SETS: Experiment = Experiment {
     name: "bitbase-sets",
     rank: 267,
-    title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and hash trie, LMDB, redb",
+    title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and \
+            hash trie, LMDB, redb",
     source: "this project's aims",
-    claim: "of our tries the linked one takes least on every kind of keys",
+    claim: "of our tries, the linked one takes the fewest bytes on every kind of keys",
     memory: |plan| {
         let keys = plan
             .sets_or(&SETS)
@@ -38,7 +40,7 @@ static SPACE_OF_SETS: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    // What cannot be opened again has no file to look at.
+    // Engines that cannot be opened again have no file to measure.
     let entries: Vec<_> =
         contenders(bench, StoreRole::Pages)?.into_iter().filter(|entry| entry.durable).collect();
     if entries.is_empty() {
@@ -83,7 +85,7 @@ mod tests {
     use crate::result::ClaimAnswer::{DoesNotHold, Holds};
 
     #[test]
-    fn the_linked_trie_is_judged_beside_our_others_alone() {
+    fn the_linked_trie_is_judged_against_our_tries_only() {
         let judged = |classical: f64| {
             let mut findings = Findings::default();
             for (name, bytes) in [(DISK_LINKED, 60.0), (TRIES[1].name, classical), ("lmdb", 1.0)] {

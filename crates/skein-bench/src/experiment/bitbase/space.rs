@@ -1,4 +1,5 @@
-//! Figure 9: what the file takes, over the length of keys (as its caption says) and over the space that they are from (as its text says).
+//! Figure 9: the size of the file, over the length of keys (as its caption says) and over the size
+//! of the key space (as its text says).
 
 use linkme::distributed_slice;
 
@@ -13,12 +14,12 @@ use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
-/// Bytes of a key of `randstr`.
+/// The bytes of a key of `randstr`.
 const LENGTHS: [u32; 4] = [8, 16, 32, 64];
-/// The space of `intkey`, in bits: at the least of them few keys of a million come twice.
+/// The key space of `intkey` in bits. Even in the least one, few of a million keys repeat.
 const SPACES: [u32; 5] = [24, 31, 40, 50, 63];
 
-/// A measure of the file over one axis.
+/// Returns a measure of the file over one axis.
 const fn file(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, ..GROWTH }
 }
@@ -26,10 +27,10 @@ const fn file(measure: &str) -> MeasureSpec<'_> {
 const BY_LENGTH: MeasureSpec<'_> = file("file per request, by key length");
 const BY_SPACE: MeasureSpec<'_> = file("file per request, by key space");
 
-/// What "does not change" is taken for.
+/// "Does not change" allows this difference.
 const SAME: f64 = 0.05;
 
-/// The points: a generator's name, the measure of the file there, and where it stands.
+/// Returns the points: the generator's name, the measure of the file, and the point on the axis.
 fn points() -> impl Iterator<Item = (String, MeasureSpec<'static>, AxisPoint)> {
     let lengths = LENGTHS.into_iter().map(|length| {
         (format!("randstr({length},26)"), BY_LENGTH, AxisPoint::number("key bytes", f64::from(length)))
@@ -48,9 +49,10 @@ fn points() -> impl Iterator<Item = (String, MeasureSpec<'static>, AxisPoint)> {
 static FIG9: Experiment = Experiment {
     name: "bitbase-fig9",
     rank: 265,
-    title: "what the file takes for a request, over the length of keys and over their space",
+    title: "file bytes per request, by length of keys and by size of the key space",
     source: "Xie (BitBase), figure 9 and section 4.4",
-    claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the smallest in the beginning, the hash trie's does not change with them",
+    claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the \
+            smallest in the beginning, the hash trie's does not change with them",
     memory: |plan| {
         let names: Vec<_> = points().map(|(name, ..)| name).collect();
         memory(plan, names.iter().map(String::as_str), cache_pages(plan))
@@ -87,19 +89,21 @@ fn judge(findings: &Findings) -> Judgement {
     Judgement::each_of(judged, "not measured")
 }
 
-/// The three claims over one axis, of the three tries in one layout.
+/// Judges the three claims over one axis, for the three tries in one layout.
 fn judge_axis(findings: &Findings, measure: &str, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let [Some(classical), Some(linked), Some(hash)] = tries.map(|trie| findings.kept(measure, trie.words))
     else {
-        return Judgement::untested(format!("{measure}: all three tries have to be measured"));
+        return Judgement::untested(format!("{measure}: all three tries must be measured"));
     };
     let times = format!(
         "{measure}, last / first: {} {classical:.2}, {} {linked:.2}, {} {hash:.2}",
         tries[0].words, tries[1].words, tries[2].words
     );
-    let fastest =
-        Judgement::of(classical > linked && classical > hash, format!("{times}; classical is to be most"));
-    let unchanged = Judgement::of((hash - 1.0).abs() <= SAME, format!("{times}; hash is to be 1"));
+    let fastest = Judgement::of(
+        classical > linked && classical > hash,
+        format!("{times}; classical must be the greatest"),
+    );
+    let unchanged = Judgement::of((hash - 1.0).abs() <= SAME, format!("{times}; hash must be 1"));
     let first = findings.labels(measure).first().copied().flatten();
     let linked = tries[1].words;
     let smallest = [tries[0], tries[2]].map(|trie| {
@@ -108,8 +112,8 @@ fn judge_axis(findings: &Findings, measure: &str, tries: [&DiskTrieSetup; 3]) ->
     });
     let smallest: Vec<_> = smallest.into_iter().flatten().collect();
     fastest
-        .beside(Judgement::at_most(1.0, &format!("{measure}, at first, {linked}"), &smallest))
-        .beside(unchanged)
+        .alongside(Judgement::at_most(1.0, &format!("{measure}, at first, {linked}"), &smallest))
+        .alongside(unchanged)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn tiny(name: &str, count: usize) -> (Vec<ResultCell>, Vec<ClaimVerdict>) {
     (cells, verdicts)
 }
 
-/// How many cells a measure has.
+/// Returns the number of cells of a measure.
 fn of(cells: &[ResultCell], measure: &str) -> usize {
     cells.iter().filter(|cell| cell.measure == measure).count()
 }
@@ -60,7 +60,7 @@ fn every_way_to_read_has_its_figures_on_every_kind_of_reads() {
 }
 
 #[test]
-fn our_tries_stand_beside_the_engines_of_this_build() {
+fn our_tries_and_all_engines_are_measured() {
     let (cells, judged) = tiny("bitbase-rivals", 300);
     let engines = store::all().into_iter().filter(|entry| entry.part.takes(StoreRole::Pages)).count();
     let points = 2 * 2 * engines;

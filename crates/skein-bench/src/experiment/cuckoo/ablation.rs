@@ -1,4 +1,5 @@
-//! What asking for buckets ahead is worth; and note 10 of the paper, on its trie without a list of leaves, which ours never had.
+//! The gain by prefetching buckets; and note 10 of the paper, on its trie without a list of leaves,
+//! which ours never had.
 
 use linkme::distributed_slice;
 
@@ -20,9 +21,12 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static ABLATION: Experiment = Experiment {
     name: "cuckoo-ablation",
     rank: 254,
-    title: "with and without asking for buckets ahead, and inserts without a list of leaves beside a radix tree",
+    title: "with and without prefetching of buckets; and inserts without a list of leaves, beside \
+            a radix tree",
     source: "Cuckoo Trie (SOSP 2021), figure 1, section 4.1 and note 10",
-    claim: "reading the nodes along a key at once is what makes the Cuckoo Trie fast; without the list of leaves its inserts come within 5 % of ARTOLC's on rand-8, rand-16 and osm (ours has no such list)",
+    claim: "the Cuckoo Trie is fast because it reads all nodes of a key's path at once; without \
+            the list of leaves its inserts are within 5 % of ARTOLC's on rand-8, rand-16 and osm \
+            (ours has no such list)",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -32,7 +36,7 @@ static ABLATION: Experiment = Experiment {
 fn judge(findings: &Findings) -> Judgement {
     let ahead = ratios(findings, &[LOOKUP.measure, DEPENDENT.measure], SERIAL, |_| true);
     let inserts = ratios(findings, &[INSERT], ART, |set| ["rand-8", "rand-16", "osm"].contains(&set));
-    Judgement::at_least(1.0, "with / without prefetching", &ahead).beside(Judgement::at_least(
+    Judgement::at_least(1.0, "with / without prefetching", &ahead).alongside(Judgement::at_least(
         0.95,
         &format!("note 10, Cuckoo Trie / {ART}"),
         &inserts,

@@ -1,4 +1,5 @@
-//! Figure 11: bytes per key beside keys and values; and, for the paper's bar of a table that is resized, the mean and the most over one doubling.
+//! Figure 11: bytes per key without keys and values. For the paper's bar of a resized table: the
+//! mean and the maximum over one doubling.
 
 use linkme::distributed_slice;
 
@@ -12,7 +13,7 @@ use super::{ART, SETS, TREE, count};
 use crate::Result;
 
 const MEAN: MeasureSpec<'_> = per_key("memory beside keys and values, mean over a doubling");
-/// By how much the paper's has more than the leanest trees at most.
+/// The greatest ratio of the paper's bytes to those of the leanest trees.
 const ABOVE_TREES: f64 = 2.56;
 
 fn points(plan: &BenchPlan) -> Vec<GridPoint> {
@@ -23,10 +24,13 @@ fn points(plan: &BenchPlan) -> Vec<GridPoint> {
 static FIG11: Experiment = Experiment {
     name: "cuckoo-fig11",
     rank: 251,
-    title: "bytes per key beside keys and values; and their mean and most while an index grows to twice its size",
+    title: "bytes per key beside keys and values; and their mean and most while an index grows to \
+            twice its size",
     source: "Cuckoo Trie (SOSP 2021), figure 11 and section 6.5",
-    claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and Wormhole on most key sets, at most 1.25 times here",
-    // In pieces the keys are there once more.
+    claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT \
+            and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and \
+            Wormhole on most key sets, at most 1.25 times here",
+    // The steps hold a second copy of the keys.
     memory: |plan| Ok(2 * grid::memory(&points(plan), 0, 0)?),
     steps: |plan| points(plan).len() * Participants::Ordered.count(),
     run,
@@ -39,8 +43,8 @@ fn run(bench: &mut Bench) -> Result<()> {
         for entry in entries {
             bench.step(&format!("{}: {}", set.name, entry.name));
             let sizes = over_doubling(&set.keys, entry);
-            let [_, mean, most] = least_mean_most(&sizes, |held| held.beside);
-            let all = sizes.last().map_or(mean, |held| held.beside);
+            let [_, mean, most] = least_mean_most(&sizes, |held| held.overhead);
+            let all = sizes.last().map_or(mean, |held| held.overhead);
             for (place, bytes) in [(per_key(BESIDE), all), (MEAN, mean), (MOST, most)] {
                 bench.add(place, entry.name, point.at.as_ref(), bytes)?;
             }
@@ -54,11 +58,16 @@ fn judge(findings: &Findings) -> Judgement {
     let beside = [ART, WORMHOLE].into_iter().filter(measured).flat_map(|other| {
         let what = format!("{BESIDE}, Cuckoo Trie / {other}");
         let less = Judgement::at_most(1.0, &what, &findings.ratios(BESIDE, CUCKOO, other));
-        [less, comparable(findings, MEAN.measure, (CUCKOO, "Cuckoo Trie"), other)]
+        [less, comparable(findings, MEAN.measure, CUCKOO, "Cuckoo Trie", other)]
     });
     let trees = findings.ratios(BESIDE, CUCKOO, TREE);
     let trees = Judgement::at_most(ABOVE_TREES, &format!("{BESIDE}, Cuckoo Trie / {TREE}"), &trees);
-    beside.chain([trees]).reduce(Judgement::beside).unwrap_or_else(|| Judgement::untested("not measured"))
+    beside.chain([trees]).reduce(Judgement::alongside).unwrap_or_else(|| {
+        Judgement::untested(
+            "not \
+        measured",
+        )
+    })
 }
 
 #[cfg(test)]
@@ -67,7 +76,7 @@ mod tests {
     use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
-    fn it_is_between_trees_of_bytes_and_trees_of_keys() {
+    fn bytes_are_judged_against_both_kinds_of_trees() {
         let mut findings = Findings::default();
         for (set, [ours, art, tree]) in [("rand-8", [25.0, 30.0, 20.0]), ("osm", [31.0, 30.0, 10.0])] {
             let at = AxisPoint::name("key set", set);

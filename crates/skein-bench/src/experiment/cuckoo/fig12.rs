@@ -1,8 +1,8 @@
-//! Figure 12: beside indexes that are made for keys of 8 bytes alone.
+//! Figure 12: comparison with indexes made for keys of 8 bytes only.
 //!
-//! The paper's is Xu's `MlpIndex`; ours follows the same design, and adds threads, scans and removal. Beside the
-//! two stand a radix tree that holds keys itself, and hash tables, which have no order: the price of keys of any
-//! length shows there too.
+//! The paper's is Xu's `MlpIndex`. Ours has the same design, plus threads, scans and removal. A
+//! radix tree that holds its keys, and hash tables, which have no order, also show the price of
+//! keys of any length.
 
 use linkme::distributed_slice;
 
@@ -16,9 +16,9 @@ use super::ART;
 const LOOPS: [GridLoop; 1] = [LOOKUP];
 const HASH: [&str; 2] = ["hashbrown", "dense-hash-map"];
 
-/// How much faster the paper's `MlpIndex` inserts and looks up.
+/// The ratio of the paper's `MlpIndex` in inserts and lookups.
 const FASTER: (f64, f64) = (1.3, 1.8);
-/// How many times the memory the paper's takes: about 3, so a sixth either way.
+/// The ratio of its memory in the paper: about 3, so a sixth either way.
 const LARGER: (f64, f64) = (2.5, 3.5);
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
@@ -32,14 +32,17 @@ static FIG12: Experiment = Experiment {
     rank: 252,
     title: "inserts, lookups and memory beside indexes for keys of 8 bytes alone",
     source: "Cuckoo Trie (SOSP 2021), figure 12 and section 6.7",
-    claim: "MlpIndex, for keys of 8 bytes, inserts and looks up 1.3 to 1.8 times as fast and takes about 3 times the memory (here, 2.5 to 3.5). Beside it, our own question: a hash table is 1.3 times as fast",
+    claim: "MlpIndex, for keys of 8 bytes, inserts and looks up 1.3 to 1.8 times as fast and takes \
+            about 3 times the memory (here, 2.5 to 3.5). Beside it, our own question: a hash table \
+            is 1.3 times as fast",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };
 
-/// The paper's words about `MlpIndex`, then hash tables, which are the most that giving up order brings.
+/// Judges the paper's claims about `MlpIndex`, then hash tables, which show the most that giving up
+/// order can gain.
 fn judge(findings: &Findings) -> Judgement {
     let of = |other: &str, measure: &str| -> Vec<_> {
         let ratios = findings.ratios(measure, other, CUCKOO).into_iter();
@@ -50,11 +53,19 @@ fn judge(findings: &Findings) -> Judgement {
     let bytes = Judgement::from_to(LARGER, "bytes, MlpIndex / Cuckoo Trie", &of(MLP, BESIDE));
     let hash = HASH.iter().filter_map(|hash| {
         let (rates, bytes) = (rates(hash), of(hash, BESIDE));
-        let bytes: Vec<_> = bytes.into_iter().map(|(what, ratio)| format!("{what}: {ratio:.2}")).collect();
+        let bytes: Vec<_> = bytes
+            .into_iter()
+            .map(|(what, ratio)| {
+                format!(
+                    "{what}: \
+            {ratio:.2}"
+                )
+            })
+            .collect();
         let what = format!("{hash} / Cuckoo Trie ({})", bytes.join(", "));
         (!rates.is_empty()).then(|| Judgement::at_least(FASTER.0, &what, &rates))
     });
-    hash.fold(mlp.beside(bytes), Judgement::beside)
+    hash.fold(mlp.alongside(bytes), Judgement::alongside)
 }
 
 #[cfg(test)]

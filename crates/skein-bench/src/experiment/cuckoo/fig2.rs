@@ -1,9 +1,10 @@
-//! Figure 2: where the time of a lookup goes.
+//! Figure 2: the parts of a lookup's time.
 //!
-//! The paper splits a lookup's cycles, by the processor's counters, into those in which something is executed and those that wait for
-//! memory. Virtual machines mostly have no such counters, so here the same lookups run once more on a few keys of the same index, whose lines
-//! stay in the caches: what that takes is execution, and the rest is waiting. It is a little less than that: branches that are guessed
-//! rightly for a few keys are not so for all.
+//! The paper uses the processor's counters to split a lookup's cycles into executing and waiting
+//! for memory. Most virtual machines have no such counters. So the same lookups run once more on a
+//! few keys of the same index, whose lines stay in the caches: that time is execution, and the rest
+//! is waiting. It is slightly too low, because branches are predicted better for a few keys than
+//! for all.
 
 use linkme::distributed_slice;
 
@@ -20,7 +21,7 @@ use crate::result::Better;
 use crate::workload::lookup;
 use crate::workload::run::LoopStyle;
 
-/// So few keys that what lookups of them read fits in the first caches.
+/// The number of keys so small that all lines of their lookups fit the first caches.
 const FEW: usize = 32;
 
 const CACHED: GridLoop =
@@ -50,7 +51,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Ordered,
-        beside: Some(split),
+        side_measurement: Some(split),
     }
 }
 
@@ -58,9 +59,12 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static FIG2: Experiment = Experiment {
     name: "cuckoo-fig2",
     rank: 242,
-    title: "where the time of a lookup goes: executing, or waiting for memory; beside one read of memory",
+    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory \
+            read",
     source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
-    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits for memory, although it reads more lines. Here: waiting is what a lookup takes longer than one whose lines are in the caches",
+    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits \
+            for memory, although it reads more lines. Here: waiting is the additional time over a \
+            lookup whose lines are in the caches",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(count(plan))),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -102,7 +106,7 @@ mod tests {
     use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
-    fn a_lookup_is_beside_what_others_wait() {
+    fn a_lookup_is_compared_with_the_others_waiting() {
         let mut findings = Findings::default();
         assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
         let at = AxisPoint::name("key set", "rand-8");

@@ -1,8 +1,9 @@
-//! The Cuckoo Trie's figures 2 and 6 to 12 (SOSP 2021); figure 13 is a server's (`server/sorted.rs`).
+//! The Cuckoo Trie's figures 2 and 6 to 12 (SOSP 2021). Figure 13 needs a server
+//! (`server/cuckoo_fig13.rs`).
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
-//! | `fig2.rs` | `cuckoo-fig2` | where the time of a lookup goes |
+//! | `fig2.rs` | `cuckoo-fig2` | the parts of a lookup's time |
 //! | `fig6.rs` | `cuckoo-fig6` | threads, and processes beside them |
 //! | here | `cuckoo-fig7`, `-fig8`, `-fig10` | YCSB, on one thread and on all cores |
 //! | `fig9.rs` | `cuckoo-fig9` | sizes |
@@ -10,7 +11,7 @@
 //! | `fig12.rs` | `cuckoo-fig12` | indexes made for keys of 8 bytes |
 //! | `ablation.rs` | `cuckoo-ablation` | without prefetching; note 10 |
 //! | `resize.rs` | `cuckoo-resize` | growth under load |
-//! | `targets.rs` | `cuckoo-targets` | what this project wants of it |
+//! | `targets.rs` | `cuckoo-targets` | this project's targets |
 
 mod ablation;
 mod fig11;
@@ -30,19 +31,19 @@ use super::scaling::cores;
 use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
 
-/// The paper's key sets (its table 1), models where they are not ours to ship.
+/// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 5] = ["rand-8", "rand-16", "osm", HARD, "reddit"];
-/// That of them which the paper calls its worst case: keys with long common prefixes.
+/// The key set that the paper calls its worst case: keys with long common prefixes.
 pub const HARD: &str = "az1";
 
-/// The paper's ART with optimistic locks, as a crate; it takes keys of 8 bytes alone.
+/// The paper's ART with optimistic locks, as a crate; it accepts keys of 8 bytes only.
 const ART: &str = "congee";
 /// The paper's B-tree; here std's.
 const TREE: &str = "btreemap";
-/// Whom the paper compares with, of those that there are, and our Masstree.
+/// The paper's rivals that are available, and our Masstree.
 const RIVALS: [&str; 4] = [WORMHOLE, ART, TREE, OURS];
 
-/// The paper has from 71 to 200 million keys.
+/// Returns the number of keys; the paper has 71 to 200 million.
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 5_000_000, 10_000_000, 70_000_000])
 }
@@ -51,7 +52,7 @@ fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
-/// A grid over the key sets on one thread.
+/// Returns a grid over the key sets on one thread.
 fn over_sets(
     plan: &BenchPlan,
     sets: &[&str],
@@ -66,11 +67,12 @@ fn over_sets(
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 
-/// The Cuckoo Trie beside another in some measures, on those key sets that `of` admits; each ratio with its measure's name.
+/// Returns the Cuckoo Trie's ratios to another contender in some measures, on the key sets that
+/// `of` admits; each with its measure's name.
 fn ratios(findings: &Findings, measures: &[&str], other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
     let of_one = |measure: &&str| {
         let found = findings.ratios(measure, CUCKOO, other).into_iter().filter(|(set, _)| of(set));
@@ -79,7 +81,7 @@ fn ratios(findings: &Findings, measures: &[&str], other: &str, of: fn(&str) -> b
     measures.iter().flat_map(of_one).collect()
 }
 
-/// Whether it does at least as much as each of the others, a verdict for each that was measured.
+/// Judges whether it is at least as fast as each of the others; one verdict per measured contender.
 fn ahead(findings: &Findings, measures: &[&str], others: &[&str], of: fn(&str) -> bool) -> Judgement {
     let judged = others.iter().filter_map(|other| {
         let ratios = ratios(findings, measures, other, of);
@@ -89,7 +91,7 @@ fn ahead(findings: &Findings, measures: &[&str], others: &[&str], of: fn(&str) -
     Judgement::each_of(judged, &format!("beside {}: not measured", others.join(", ")))
 }
 
-/// Workloads of reads and updates, and D, of which some keys are new.
+/// Workloads of reads and updates, and D, which adds some keys.
 const MIXES: [GridLoop; 5] = [
     letter!(0, "A", Uniform, Independent),
     letter!(1, "B", Uniform, Independent),
@@ -98,13 +100,13 @@ const MIXES: [GridLoop; 5] = [
     letter!(3, "D", Latest, Independent),
 ];
 
-/// Those in which the paper is ahead: D and the load are among its exceptions.
+/// The workloads in which the paper's is fastest; D and the load are among its exceptions.
 const AHEAD: [&str; 4] = ["A", "B", "C", "F"];
 
-/// Ahead but on long common prefixes, and behind there.
+/// Judges that it is fastest except on long common prefixes, and slower there.
 fn judge_mixes(findings: &Findings) -> Judgement {
     let behind = ratios(findings, &["C"], WORMHOLE, |set| set == HARD);
-    ahead(findings, &AHEAD, &RIVALS, |set| set != HARD).beside(Judgement::at_most(
+    ahead(findings, &AHEAD, &RIVALS, |set| set != HARD).alongside(Judgement::at_most(
         1.0,
         &format!("Cuckoo Trie / {WORMHOLE} where prefixes are long"),
         &behind,
@@ -121,7 +123,10 @@ static FIG7: Experiment = Experiment {
     rank: 247,
     title: "the load (insert) and YCSB A, B, C, D, F on the paper's five key sets, one thread",
     source: "Cuckoo Trie (SOSP 2021), figure 7 and section 6.2",
-    claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but az1, and behind Wormhole there",
+    claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 \
+            times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, \
+            where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but \
+            az1, and behind Wormhole there",
     memory: |plan| fig7(plan).memory(),
     steps: |plan| fig7(plan).steps(plan),
     run: |bench| grid::run(bench, &fig7(&bench.plan)),
@@ -131,23 +136,24 @@ static FIG7: Experiment = Experiment {
 /// The paper's greatest leads, which are on C with osm.
 const LEADS: [(&str, f64); 3] = [(ART, 1.2), (WORMHOLE, 1.5), (TREE, 4.6)];
 
-/// The mixes, and the paper's leads.
+/// Judges the mixes and the paper's leads.
 fn judge_leads(findings: &Findings) -> Judgement {
     let leads = LEADS.map(|(other, least)| {
         let ratios = ratios(findings, &["C"], other, |set| set == "osm");
         Judgement::at_least(least, &format!("Cuckoo Trie / {other}"), &ratios)
     });
-    leads.into_iter().fold(judge_mixes(findings), Judgement::beside)
+    leads.into_iter().fold(judge_mixes(findings), Judgement::alongside)
 }
 
-/// The same loops on all cores at once.
+/// Returns the same loops on all cores at once.
 fn together(loops: &[GridLoop]) -> Vec<GridLoop> {
     let on_all =
         |each: &GridLoop| GridLoop { threads: cores(), counts: LoopUnit::OperationsPerThread, ..*each };
     loops.iter().map(on_all).collect()
 }
 
-/// Not crossbeam's skip list: it takes a key out before it puts it in again, so others miss it for a moment, and its answers are wrong.
+/// Without crossbeam's skip list: an insert of a present key removes it first, so other threads
+/// miss it for a moment, and their answers are wrong.
 const FOR_THREADS: [&str; 6] = [CUCKOO, WORMHOLE, OURS, "masstree-crate", ART, "btreemap-rwlock"];
 
 fn fig8(plan: &BenchPlan) -> Grid<'static> {
@@ -161,7 +167,8 @@ static FIG8: Experiment = Experiment {
     rank: 248,
     title: "the same on all cores, in one index",
     source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
-    claim: "as on one thread: what figure 7 says of indexes for threads extrapolates to 28 cores",
+    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 \
+            cores",
     memory: |plan| fig8(plan).memory(),
     steps: |plan| fig8(plan).steps(plan),
     run: |bench| {
@@ -186,7 +193,8 @@ static FIG10: Experiment = Experiment {
     rank: 250,
     title: "YCSB E (95 % scans of up to 100 keys), on one thread and on all cores",
     source: "Cuckoo Trie (SOSP 2021), figure 10 and section 6.4",
-    claim: "scans that do nothing with what they read are slower than those of the other indexes. Here, our own aim beside it: at least half of Wormhole's",
+    claim: "scans that do nothing with the keys they read are slower than those of the other \
+            indexes. Our own aim: at least half of Wormhole's rate",
     memory: |plan| fig10(plan).memory(),
     steps: |plan| fig10(plan).steps(plan),
     run: run_scans,
@@ -207,7 +215,7 @@ fn judge_scans(findings: &Findings) -> Judgement {
         (!ratios.is_empty()).then(|| Judgement::at_most(1.0, &format!("Cuckoo Trie / {other}"), &ratios))
     });
     let half = ratios(findings, &measures, WORMHOLE, |_| true);
-    Judgement::each_of(slower, "the others were not measured").beside(Judgement::at_least(
+    Judgement::each_of(slower, "the others were not measured").alongside(Judgement::at_least(
         0.5,
         &format!("our aim: Cuckoo Trie / {WORMHOLE}"),
         &half,

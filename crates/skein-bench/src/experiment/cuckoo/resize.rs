@@ -1,16 +1,20 @@
-//! Growth under load: what single operations feel while an index grows to twice its size.
+//! Growth under load: the latency of single operations while an index grows to twice its size.
 //!
 //! ```text
-//!   growing       N keys ── N inserts, each timed ──► 2N keys           the table follows
-//!   not growing   N keys ── the same inserts      ──► 2N keys           its table had the room from the start
+//!   growing       N keys ── N inserts, each timed ──► 2N keys         the table grows
+//!   not growing   N keys ── the same inserts      ──► 2N keys         its table had room before
 //! ```
 //!
-//! The two differ in nothing but the growth: same keys, same order, records in new memory in both. Other ways to have a table that does not grow
-//! were thought of: removing keys as fast as they are added, or before, leaves it retired records and memory to use again, so its inserts do
-//! other work; updates and lookups do less. The one with room is even at an advantage, since its table is half empty at first: what is
-//! found here of growth is rather too much than too little. The machine's own pauses are in both.
+//! The two differ only in the growth: same keys, same order, records in new memory in both.
 //!
-//! A second loop has a thread that looks keys up while another one inserts: its lookups must not wait for the growth either.
+//! Alternatives for a table that does not grow were rejected. Removing keys as fast as others are
+//! added, or before, leaves retired records and memory to reuse, so the inserts do other work;
+//! updates and lookups do less work. The table with room even has an advantage, since it is half
+//! empty at first. So the measured cost of growth is too high rather than too low. The machine's
+//! own pauses are in both.
+//!
+//! A second loop has one thread that looks keys up while another inserts. Its lookups must not wait
+//! for the growth either.
 
 use hdrhistogram::Histogram;
 use linkme::distributed_slice;
@@ -36,7 +40,7 @@ use crate::{Error, Result};
 const ADDED: &str = "insert from N to 2N keys";
 const BESIDE: &str = "lookup while another thread inserts";
 
-/// The first thread's operations are timed one by one.
+/// Returns a loop in which the first thread's operations are timed one by one.
 const fn timed(mut each: GridLoop, threads: usize) -> GridLoop {
     each.counts = LoopUnit::Tail;
     each.style = LoopStyle::Timed;
@@ -63,17 +67,18 @@ const LOOPS: [GridLoop; 2] = [
 const MOVED: MeasureSpec<'_> =
     MeasureSpec { measure: "entries moved by an insert", unit: "entries", better: Better::Less };
 const TABLE: MeasureSpec<'_> = MeasureSpec { measure: "table", unit: "MiB", better: Better::Neither };
-/// Where the table was weighed.
+/// The moments at which the table is measured.
 const ENDS: [&str; 2] = ["at N keys", "at 2N keys"];
 
-/// An operation takes at most so many times as long as without growth.
+/// An operation may take at most this many times as long as without growth.
 const TIMES: f64 = 2.0;
-/// An insert moves at most so many entries: three steps of eight buckets with four entries each, and some to make room.
+/// An insert may move at most this many entries: three steps of eight buckets with four entries
+/// each, and some to make room.
 const MOVED_MOST: f64 = 128.0;
-/// A table that became so much larger has grown.
+/// A table counts as grown if its size has grown by this factor.
 const GROWN: f64 = 1.5;
 
-/// N: the keys before the first timed insert.
+/// Returns N: the number of keys before the first timed insert.
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
@@ -86,7 +91,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes: Participants::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]),
-        beside: Some(count_moves),
+        side_measurement: Some(count_moves),
     }
 }
 
@@ -94,17 +99,21 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static RESIZE: Experiment = Experiment {
     name: "cuckoo-resize",
     rank: 256,
-    title: "latencies while an index grows from N to 2N keys (--count: N), beside the same inserts into a table that has the room",
+    title: "latencies while an index grows from N to 2N keys (--count: N), beside the same inserts \
+            into a table that has the room",
     source: "SkeinDB's own targets",
-    claim: "no operation waits for a whole table: an insert moves at most 128 entries, and 99.99 % of inserts, and of lookups beside them, stay within twice the time that they stay within if the table need not grow; nor is the longest pause more than twice as long",
-    // The keys that are added are in the index in the end.
+    claim: "no operation waits for a whole table: an insert moves at most 128 entries, and 99.99 % \
+            of inserts, and of lookups beside them, stay within twice the time that they stay \
+            within if the table need not grow; nor is the longest pause more than twice as long",
+    // In the end the index also holds the added keys.
     memory: |plan| Ok(2 * grid(plan).memory()?),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };
 
-/// What inserts move, counted one by one in a pass of its own, so that no counting is timed.
+/// Counts the entries that inserts move, one by one in a separate pass, so that no counting is
+/// timed.
 fn count_moves(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
     for (name, room) in [(CUCKOO, 0), (ROOM, 2 * set.keys.len())] {
         if !bench.plan.wants(name) {
@@ -130,7 +139,8 @@ fn at(set: &str, label: &str) -> AxisPoint {
     AxisPoint::name("key set", &format!("{set}, {label}"))
 }
 
-/// The entries that each insert of an absent key moves, and the bytes of the table before the first and after the last.
+/// Returns the number of entries that each insert of an absent key moves, and the bytes of the
+/// table before the first insert and after the last.
 fn moves(set: &KeySet, room: usize) -> Result<(Histogram<u64>, [usize; 2])> {
     let index: CuckooTrie<Inline<u64>> = CuckooTrie::new();
     let failed = |refused: skein_index::IndexError| Error::Failed(format!("{CUCKOO}: {refused}"));
@@ -157,21 +167,26 @@ fn moves(set: &KeySet, room: usize) -> Result<(Histogram<u64>, [usize; 2])> {
 
 fn judge(findings: &Findings) -> Judgement {
     let sets: Vec<&str> = findings.labels(ADDED).into_iter().flatten().collect();
-    let judged = sets.iter().map(|set| grew(findings, set).unwrap_or_else(|| on_set(findings, set)));
+    let judged = sets.iter().map(|set| why_untested(findings, set).unwrap_or_else(|| on_set(findings, set)));
     Judgement::each_of(judged, "not measured")
 }
 
-/// Why nothing can be said: the one table did not grow, or the other did.
-fn grew(findings: &Findings, set: &str) -> Option<Judgement> {
+/// Returns why nothing can be judged: the one table did not grow, or the other did.
+fn why_untested(findings: &Findings, set: &str) -> Option<Judgement> {
     let grown = |name: &str| {
         let [before, after] = ENDS.map(|end| findings.median(TABLE.measure, name, Some(&at(set, end).label)));
         Some(after? / before?)
     };
     let (Some(one), Some(other)) = (grown(CUCKOO), grown(ROOM)) else {
-        return Some(Judgement::untested(format!("{set}: {CUCKOO} and {ROOM} were not both measured")));
+        return Some(Judgement::untested(format!(
+            "{set}: {CUCKOO} and {ROOM} were not both \
+            measured"
+        )));
     };
-    let why =
-        format!("{set}: the table is {one:.2} times as large in the end, that with room {other:.2} times");
+    let why = format!(
+        "{set}: the table is {one:.2} times as large in the end, that with room {other:.2} \
+                 times"
+    );
     (one < GROWN || other > 1.0).then(|| Judgement::untested(why))
 }
 
@@ -187,7 +202,7 @@ fn on_set(findings: &Findings, set: &str) -> Judgement {
             findings.ratios(&measure, CUCKOO, ROOM).into_iter().filter(|(label, _)| label == set).collect();
         Judgement::at_most(TIMES, &format!("{measure}, growing / with room"), &ratios)
     });
-    tails.fold(moved, Judgement::beside)
+    tails.fold(moved, Judgement::alongside)
 }
 
 #[cfg(test)]
@@ -196,7 +211,8 @@ mod tests {
     use crate::keyset;
     use crate::result::ClaimAnswer;
 
-    /// A table that grows by `grown`, whose tails are `times` those of one with room, and where an insert moves `most` entries.
+    /// Returns findings with a table that grows by `grown`, whose tails are `times` those of one
+    /// with room, and in which an insert moves `most` entries.
     fn found(grown: f64, times: f64, most: f64) -> Findings {
         let mut findings = Findings::default();
         let here = AxisPoint::name("key set", "rand-8");

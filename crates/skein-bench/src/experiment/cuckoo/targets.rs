@@ -1,5 +1,5 @@
-//! What this project wants of the Cuckoo Trie, target by target, each with a verdict of its own. What it wants of threads is in `fig6.rs`, of
-//! its growth in `resize.rs`.
+//! This project's targets for the Cuckoo Trie, each with a verdict of its own. The targets for
+//! threads are in `fig6.rs`, those for growth in `resize.rs`.
 
 use linkme::distributed_slice;
 
@@ -24,12 +24,12 @@ const HUNDRED: &str = SCAN.measure;
 const IN_READS: MeasureSpec<'_> =
     MeasureSpec { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
 
-/// Kinds of key sets, by how their names begin.
+/// The kinds of key sets, by the prefix of their names.
 const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
-/// A dependent lookup takes as long as so many reads of memory at most, on the first kind.
+/// A dependent lookup may take at most as long as this many memory reads, on the first kind.
 const READS: f64 = 3.0;
 
-/// What is wanted on all kinds.
+/// Returns the same target for all kinds.
 const fn all(least: f64) -> [Option<f64>; 6] {
     [Some(least); 6]
 }
@@ -69,7 +69,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::ByPart,
         takes: Participants::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
-        beside: Some(beside),
+        side_measurement: Some(side_measurement),
     }
 }
 
@@ -77,9 +77,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "cuckoo-targets",
     rank: 255,
-    title: "what is wanted of the Cuckoo Trie on random keys, osm, reddit, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    title: "our targets for the Cuckoo Trie on random keys, osm, reddit, az1 and files of real \
+            keys (--keys file:PATH), each with a verdict",
     source: "SkeinDB's own targets",
-    claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, 30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 times that at most while it grows",
+    claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree \
+            on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on \
+            rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; \
+            inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, \
+            30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 \
+            times that at most while it grows",
     memory: |plan| {
         let most = points(plan).iter().map(|point| point.count).max().unwrap_or(0);
         Ok(grid(plan).memory()? + memory_read::memory(most))
@@ -89,8 +95,14 @@ static TARGETS: Experiment = Experiment {
     judge,
 };
 
-/// A read of memory beside the lookups of each round; and, once, what the index holds while it grows to these keys.
-fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+/// Measures a memory read beside the lookups of each round; and, once, the bytes of the index while
+/// it grows to these keys.
+fn side_measurement(
+    bench: &mut Bench,
+    point: &GridPoint,
+    set: &KeySet,
+    _prepared: &[PreparedLoop],
+) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
     AIMS.weigh_growing(bench, point, set)
@@ -103,7 +115,7 @@ fn judge(findings: &Findings) -> Judgement {
             findings.median(IN_READS.measure, CUCKOO, Some(set)).map(|reads| ((*set).to_owned(), reads));
         Judgement::at_most(READS, &format!("{}, Cuckoo Trie", IN_READS.measure), &Vec::from_iter(reads))
     });
-    reads.fold(AIMS.judge(findings, LOOKUPS), Judgement::beside)
+    reads.fold(AIMS.judge(findings, LOOKUPS), Judgement::alongside)
 }
 
 #[cfg(test)]
@@ -113,7 +125,8 @@ mod tests {
     use super::*;
     use crate::result::ClaimAnswer;
 
-    /// The Cuckoo Trie does twice what all others do, `get_many` five times that, and has 28 bytes for a key, 41 while it grows.
+    /// The Cuckoo Trie has twice the rate of all others, `get_many` five times, and 28 bytes per
+    /// key, 41 while it grows.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
@@ -165,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(judge(&findings(&["url"])).answer, ClaimAnswer::CannotBeTested);
         let mut alone = findings(&["osm"]);
         alone.cells.retain(|cell| cell.contender == CUCKOO);

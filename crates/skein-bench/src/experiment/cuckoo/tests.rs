@@ -9,7 +9,8 @@ fn place(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: RATE, better: Better::More }
 }
 
-/// Rates of the Cuckoo Trie and of Wormhole on some key sets, in all these measures.
+/// Returns findings with the rates of the Cuckoo Trie and of Wormhole on some key sets, in all
+/// these measures.
 fn found(measures: &[&str], rates: &[(&str, f64, f64)]) -> Findings {
     let mut findings = Findings::default();
     for measure in measures {
@@ -34,7 +35,7 @@ fn the_worst_case_is_judged_the_other_way_round() {
     assert_eq!(of(&[("osm", 0.9, 1.0), (HARD, 1.5, 1.0)]), [DoesNotHold, DoesNotHold]);
     assert_eq!(of(&[("osm", 1.5, 1.0)]), [Holds, CannotBeTested]);
     assert_eq!(answers(judge_mixes(&Findings::default())), [CannotBeTested, CannotBeTested]);
-    // A rival is judged once it was measured.
+    // A rival has a verdict once it was measured.
     let mut more = found(&AHEAD, &[("osm", 1.5, 1.0), (HARD, 0.5, 1.0)]);
     more.add(place("C"), ART, Some(&AxisPoint::name("key set", "osm")), 2.0);
     assert_eq!(answers(judge_mixes(&more)), [Holds, DoesNotHold, Holds]);
@@ -58,7 +59,7 @@ fn the_paper_expects_slower_scans_and_we_want_half_the_rate() {
 }
 
 #[test]
-fn every_figure_is_there_and_says_what_it_needs() {
+fn every_figure_is_registered_with_its_memory() {
     let plan = BenchPlan { count: Some(1_000), ..BenchPlan::of_a_test() };
     let figures = [2, 6, 7, 8, 9, 10, 11, 12].map(|number| format!("cuckoo-fig{number}"));
     let others = ["cuckoo-ablation", "cuckoo-resize", "cuckoo-targets"].map(str::to_owned);

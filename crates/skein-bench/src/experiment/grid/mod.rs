@@ -2,15 +2,18 @@
 //!
 //! ```text
 //!   for each point (a key set, a size, a prefix length …)
-//!       make the keys, and the scripts of all loops           once: all contenders see the same
+//!       make the keys, and the scripts of all loops           once: the same for all contenders
 //!       for each round, for each contender                     A B C A B C
 //!           fill an empty index            ──► the measure "insert"
 //!           run the loops, in order        ──► a measure each, after a warm-up
 //! ```
 //!
-//! A few keys that a contender does not take are left out for all (`fit.rs`); a loop that a contender cannot do is
-//! left out for it alone (`partakers.rs`). Both are noted. Loops that change the index come after those that only read; each of them
-//! gets an index of its own.
+//! If a contender rejects a few keys of a set, those keys are left out for all contenders
+//! (`key_lengths.rs`). If a contender cannot run a loop, only that contender is left out of the
+//! loop (`participants.rs`). Both are noted.
+//!
+//! Loops that change the index run after those that only read. Each of them gets an index of its
+//! own.
 
 use super::findings::MeasureSpec;
 use super::index_memory::{footprint, weigh_index, weigh_parts};
@@ -36,64 +39,65 @@ pub use point::{GridPoint, memory, memory_of_more, over_key_sets, over_sizes};
 pub struct Grid<'a> {
     /// The points.
     pub points: Vec<GridPoint>,
-    /// The loops beside the insertion.
+    /// The loops that follow the insertion.
     pub loops: &'a [GridLoop],
-    /// Operations per loop.
+    /// The number of operations per loop.
     pub operations: usize,
     /// How the keys are inserted.
     pub inserts: InsertMode,
-    /// Whether the indexes are weighed.
+    /// Whether, and in which detail, the size of the indexes is measured.
     pub memory: MemoryDetail,
-    /// Who takes part.
+    /// The contenders.
     pub takes: Participants,
-    /// What else is measured in each round, after all contenders.
-    pub beside: Option<SideMeasurement>,
+    /// A further measurement, made in each round after all contenders.
+    pub side_measurement: Option<SideMeasurement>,
 }
 
 impl Grid<'_> {
-    /// How many steps it takes.
+    /// Returns the number of steps.
     pub fn steps(&self, plan: &BenchPlan) -> usize {
         self.points.len() * plan.rounds * self.takes.count()
     }
 
-    /// Bytes of memory that it needs at most.
+    /// Returns the bytes of memory that the grid needs at most.
     ///
     /// # Errors
-    /// If there is no such key set.
+    /// If a key set does not exist.
     pub fn memory(&self) -> Result<u64> {
         memory(&self.points, self.loops.len(), self.operations)
     }
 }
 
-/// How keys get into an index.
+/// How the keys are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertMode {
-    /// By one thread; that is no measure.
+    /// By one thread; the time is not reported.
     Untimed,
-    /// By one thread; that is the measure "insert".
+    /// By one thread; the time is the measure "insert".
     Timed,
-    /// By so many threads, each its share; their rate per thread is the measure. Only contenders that take threads may take part.
+    /// By this many threads, each with its share of the keys. The measure is the rate per thread.
+    /// Only contenders that support several threads may take part.
     Together(usize),
 }
 
-/// Whether the indexes of a grid are weighed, each once.
+/// How the size of each index is measured. It is measured once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryDetail {
-    /// They are not; those that know how much they hold say it.
+    /// Not by the allocator; indexes that count their own bytes report them.
     No,
     /// As a whole.
     Whole,
-    /// By part too, those that tell.
+    /// As a whole, and by part for indexes that report their parts.
     ByPart,
 }
 
-/// What is measured beside the contenders at a point, with the threads' scripts of each loop.
+/// A further measurement at a point. It gets the prepared scripts of each loop.
 pub type SideMeasurement = fn(&mut Bench, &GridPoint, &KeySet, &[PreparedLoop]) -> Result<()>;
 
 /// Runs a grid.
 ///
 /// # Errors
-/// If a key set cannot be made, or a contender gives a wrong answer.
+/// If a key set cannot be made, or if a contender gives a wrong answer.
 pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
     for point in &grid.points {
         let (set, entries) = admit(bench, point, grid.takes)?;
@@ -102,7 +106,8 @@ pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The keys of a point, without those few that some do not take, and who takes part on them.
+/// Returns the keys of a point, without those few that some contenders reject, and the contenders
+/// that take part on them.
 ///
 /// # Errors
 /// If the key set cannot be made.
@@ -151,14 +156,14 @@ fn measure_point(
             let turn = GridTurn { grid, at: point.at.as_ref(), set, entry };
             turn.measure(bench, &prepared, round == 0 && grid.memory == MemoryDetail::No)?;
         }
-        if let Some(beside) = grid.beside {
-            beside(bench, point, set, &prepared)?;
+        if let Some(measure) = grid.side_measurement {
+            measure(bench, point, set, &prepared)?;
         }
     }
     Ok(())
 }
 
-/// Weighs one contender at one point.
+/// Measures the size of one contender at one point.
 fn weigh(
     bench: &mut Bench,
     how: MemoryDetail,
@@ -210,14 +215,14 @@ impl GridTurn<'_> {
         Ok(())
     }
 
-    /// The footprint of an index that says what it holds: it costs nothing then.
+    /// Records the footprint of an index that counts its own bytes; that costs no second fill.
     fn own_footprint(&self, bench: &mut Bench, index: &dyn DynIndex) -> Result<()> {
         let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
 
-    /// An index with all keys, and the rate per thread at which it was filled.
+    /// Fills an index with all keys. Returns the index and the rate per thread.
     fn filled(&self, clock: LoopClock) -> Result<(Box<dyn DynIndex>, f64)> {
         let keys = &self.set.keys;
         let make = || (self.entry.make)(keys.len());
@@ -230,7 +235,7 @@ impl GridTurn<'_> {
         };
         let index = make();
         let Some(threads) = index.threads() else {
-            return Err(Error::Failed(format!("{} takes one thread only", self.entry.name)));
+            return Err(Error::Failed(format!("{} supports one thread only", self.entry.name)));
         };
         let outcomes = threads.fill_together(keys, number)?;
         #[expect(clippy::cast_precision_loss, reason = "a few threads")]
@@ -290,7 +295,7 @@ fn record(
         let measure = format!("{}, latency", each.measure);
         let place = MeasureSpec { measure: &measure, unit: "ns", better: Better::Less };
         let cell = bench.findings.add(place, entry.name, at, latency::quantile(latency, 0.5, 1.0));
-        // Of the last round; a cell per round would be a chart nobody reads.
+        // Only the last round's curve is kept; one cell per round would be an unreadable chart.
         cell.quantiles = latency::curve(latency, 1.0);
     }
     Ok(())
@@ -299,13 +304,14 @@ fn record(
 /// The measure of filling an index.
 pub const INSERT: &str = "insert";
 
-/// How the measure of the time goes on that all but one of ten thousand operations stay within.
+/// The suffix of a measure's name: the time within which all but one of ten thousand operations
+/// end.
 pub const NEARLY_ALL: &str = ", latency of 99.99 %";
 
-/// How that of the slowest operation goes on.
+/// The suffix of a measure's name: the time of the slowest operation.
 pub const LONGEST: &str = ", longest";
 
-/// What is counted where the number of threads is the question.
+/// The unit of measures that vary the number of threads.
 pub const PER_THREAD: &str = "Mops/s per thread";
 
 #[cfg(test)]

@@ -4,24 +4,25 @@ use crate::Result;
 use crate::keyset;
 use crate::result::AxisPoint;
 
-/// A point of the grid: one key set, and where it stands on the axis.
+/// A point of a grid: a key set, and its position on the axis.
 #[derive(Debug, Clone)]
 pub struct GridPoint {
     /// The key set's name.
     pub keys: String,
-    /// How many keys.
+    /// The number of keys.
     pub count: usize,
-    /// Absent keys beside them.
+    /// The number of absent keys, which loops may look for.
     pub absent: usize,
-    /// Where it stands.
+    /// The position on the axis.
     pub at: Option<AxisPoint>,
 }
 
-/// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
-/// doubles, and those keys in blocks of their own.
+/// The bytes per key that the largest contender is expected to take, in addition to the key: a hash
+/// table of key views while it doubles, and the keys in blocks of their own.
 const BYTES_PER_KEY: u64 = 192;
 
-/// Memory that a grid needs at most, at its greatest point: the key set, the operations with their keys, and one index.
+/// Returns the bytes that a grid needs at most, at its greatest point: the key set, the operations
+/// with their keys, and one index.
 pub fn memory(points: &[GridPoint], loops: usize, operations: usize) -> Result<u64> {
     let mut most = 0;
     for point in points {
@@ -34,24 +35,27 @@ pub fn memory(points: &[GridPoint], loops: usize, operations: usize) -> Result<u
     Ok(most)
 }
 
-/// Memory that an index of so many keys needs at most, with so many bytes for each in its key set.
+/// Returns the bytes that an index of `count` keys needs at most, if the key set takes `each` bytes
+/// per key.
 fn index_memory(count: usize, each: u64) -> u64 {
     count as u64 * (BYTES_PER_KEY + 2 * each)
 }
 
-/// Memory that `more` indexes need at most beside the one that [`memory`] counts.
+/// Returns the bytes that `more` indexes need at most, in addition to the one that [`memory`]
+/// counts.
 pub fn memory_of_more(point: &GridPoint, more: usize) -> Result<u64> {
     let each = keyset::estimated_bytes(&point.keys, point.count)? / point.count.max(1) as u64;
     Ok(more as u64 * index_memory(point.count, each))
 }
 
-/// The points of an experiment over key sets.
+/// Returns the points of an experiment over key sets.
 pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<GridPoint> {
     let at = |name: &str| Some(AxisPoint::name("key set", name));
     names.into_iter().map(|name| GridPoint { at: at(&name), keys: name, count, absent }).collect()
 }
 
-/// The points of an experiment over sizes: from some ten thousand keys up to the greatest, each four times the one before.
+/// Returns the points of an experiment over sizes: from some ten thousand keys up to `most`, each
+/// four times the one before.
 pub fn over_sizes(keys: &str, most: usize) -> Vec<GridPoint> {
     let sizes = std::iter::successors(Some(most), |&size| (size / 4 >= 10_000).then_some(size / 4));
     let mut sizes: Vec<usize> = sizes.collect();

@@ -1,4 +1,4 @@
-//! That a contender which gives a wrong answer ends the run.
+//! A contender that gives a wrong answer ends the run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::rival::index::{IndexAbilities, IndexContender};
 use crate::workload::lookup;
 use crate::workload::run::LoopStyle;
 
-/// A map that forgets what belongs to keys that end with a 7.
+/// A map that forgets the values of keys that end with a 7.
 struct Forgetful(RefCell<BTreeMap<Vec<u8>, u64>>);
 
 impl IndexContender for Forgetful {
@@ -50,7 +50,7 @@ fn lookups(bench: &mut Bench) -> Result<()> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes: Participants::All,
-        beside: None,
+        side_measurement: None,
     };
     measure_point(bench, &grid, &point, &set, &[&FORGETFUL])
 }

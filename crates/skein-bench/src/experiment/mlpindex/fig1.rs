@@ -1,6 +1,8 @@
-//! Figures 1 and 2 of MlpIndex: what K random reads that do not need each other cost, on huge pages and on those of 4 KiB.
+//! Figures 1 and 2 of MlpIndex: the cost of K independent random reads, on huge pages and on pages
+//! of 4 KiB.
 //!
-//! The probe's loops ([`crate::probe`]), with as many rounds as the other experiments and a line per array.
+//! Uses the probe's loops ([`crate::probe`]), with as many rounds as the other experiments and a
+//! line per array.
 
 use std::time::Duration;
 
@@ -12,13 +14,14 @@ use crate::probe::{self, PageKind, PageKindReport, ReadGroups, normalized, size}
 use crate::result::{AxisPoint, Better, ResultCell};
 use crate::{Result, machine};
 
-/// The paper goes up to 120 one by one; these show the line.
+/// The paper measures every group up to 120; these groups suffice to show the line.
 const GROUPS: [usize; 20] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 60, 72, 88, 104, 120];
-/// Lines of 64 bytes in the greatest array: 1 GiB, and the paper's 4 GiB.
+/// The lines of 64 bytes in the greatest array: 1 GiB, and the paper's 4 GiB.
 const LINES: [usize; 4] = [1 << 24, 1 << 24, 1 << 26, 1 << 26];
-/// The least greatest array.
+/// The least size of the greatest array.
 const LEAST: u64 = 1 << 20;
-/// Looks at each figure in a round, of which the quickest counts: whatever disturbs adds.
+/// Repetitions of each figure in a round. The quickest counts, because every disturbance only adds
+/// time.
 const LOOKS: usize = 3;
 
 const TIME: MeasureSpec<'_> =
@@ -37,13 +40,14 @@ const GIVEN: MeasureSpec<'_> =
 const HUGE: &str = "huge pages";
 const SMALL: &str = "pages of 4 KiB";
 
-/// A line at most so far from the times, in percent of them, is one.
+/// The times count as a line if they are at most this far from it, in percent.
 const STRAIGHT: f64 = 15.0;
 /// About twice the paper's greatest c.
 const LARGE_C: f64 = 0.25;
-/// Pages of 4 KiB have at most this part of the overlap of huge ones; the paper's have half.
+/// Pages of 4 KiB have at most this fraction of the overlap of huge ones; the paper's have half.
 const LESS: f64 = 0.8;
-/// From this share on, in percent, an array counts as lying on huge pages: its ends need not.
+/// The share in percent from which an array counts as lying on huge pages; its ends may lie on
+/// small ones.
 const ENOUGH: f64 = 95.0;
 
 fn greatest(plan: &BenchPlan) -> u64 {
@@ -62,7 +66,7 @@ fn probed(plan: &BenchPlan) -> probe::ProbePlan {
     }
 }
 
-/// Two arrays, and room to align them.
+/// Returns the bytes of two arrays and of the room to align them.
 fn memory(plan: &BenchPlan) -> u64 {
     greatest(plan).saturating_mul(2).saturating_add(16 << 20)
 }
@@ -71,9 +75,13 @@ fn memory(plan: &BenchPlan) -> u64 {
 static FIG1: Experiment = Experiment {
     name: "mlpindex-fig1",
     rank: 121,
-    title: "the time of K random reads that do not need each other, on huge pages (--count: lines of the greatest array)",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and section 2.2",
-    claim: "it grows by a line, T = 1 + c (K - 1) times that of one read, for all sizes of the array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
+    title: "the time of K independent random reads, on huge pages (--count: lines of the greatest \
+            array)",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and \
+             section 2.2",
+    claim: "it grows linearly, T = 1 + c (K - 1) times that of one read, for all sizes of the \
+            array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. \
+            Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
     memory: |plan| Ok(memory(plan)),
     steps: |plan| plan.rounds,
     run: |bench| run(bench, |on, groups| on.pages == PageKind::Huge && groups.bytes > 0),
@@ -84,9 +92,13 @@ static FIG1: Experiment = Experiment {
 static FIG2: Experiment = Experiment {
     name: "mlpindex-fig2",
     rank: 122,
-    title: "the same on pages of 4 KiB, beside the greatest array on huge ones (--count: lines of the greatest array)",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 2 and section 2.4",
-    claim: "on pages of 4 KiB fewer reads overlap the larger the array: slightly over 4 at 4 GiB, against 8 on pages of 1 GiB. Here: at most 0.8 of those on huge pages in the greatest array",
+    title: "the same on pages of 4 KiB, beside the greatest array on huge ones (--count: lines of \
+            the greatest array)",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 2 and \
+             section 2.4",
+    claim: "on pages of 4 KiB fewer reads overlap the larger the array: slightly over 4 at 4 GiB, \
+            against 8 on pages of 1 GiB. Here: at most 0.8 of those on huge pages in the greatest \
+            array",
     memory: |plan| Ok(memory(plan)),
     steps: |plan| plan.rounds,
     run: |bench| {
@@ -96,7 +108,7 @@ static FIG2: Experiment = Experiment {
     judge: |findings| judge_pages(findings, past_caches()),
 };
 
-/// An array of so many MiB is surely past the caches.
+/// Returns the MiB of an array that surely exceeds the caches.
 fn past_caches() -> f64 {
     mebibytes(2 * machine::caches().last().map_or(0, |cache| cache.bytes))
 }
@@ -113,7 +125,7 @@ fn name(pages: PageKind) -> &'static str {
     }
 }
 
-/// Probes once a round; `shown` says which arrays have their lines in the figure.
+/// Probes once per round. `shown` selects the arrays whose lines the figure shows.
 fn run(bench: &mut Bench, shown: impl Fn(&PageKindReport, &ReadGroups) -> bool) -> Result<()> {
     let plan = probed(&bench.plan);
     bench.set("arrays", plan.arrays.iter().map(|&bytes| size(bytes)).collect::<Vec<_>>().join(", "));
@@ -130,7 +142,7 @@ fn run(bench: &mut Bench, shown: impl Fn(&PageKindReport, &ReadGroups) -> bool) 
     Ok(())
 }
 
-/// The figures of one kind of pages in one round.
+/// Records the figures of one kind of pages in one round.
 fn add(bench: &mut Bench, on: &PageKindReport, shown: &[&ReadGroups]) -> Result<()> {
     let pages = name(on.pages);
     bench.findings.contender(pages, "an array that asks for such pages, read at random lines of 64 bytes");
@@ -162,7 +174,8 @@ fn add(bench: &mut Bench, on: &PageKindReport, shown: &[&ReadGroups]) -> Result<
     Ok(())
 }
 
-/// Medians of a figure on such pages in arrays of at least so many MiB, smallest array first: label and figure.
+/// Returns the medians of a figure on such pages, in arrays of at least `least` MiB, smallest array
+/// first: pairs of a label and a figure.
 fn past(findings: &Findings, place: MeasureSpec<'_>, pages: &str, least: f64) -> Vec<(String, f64)> {
     let of = |cell: &&ResultCell| cell.measure == place.measure && cell.contender == pages;
     let mut found: Vec<(f64, String, f64)> = findings
@@ -178,17 +191,18 @@ fn past(findings: &Findings, place: MeasureSpec<'_>, pages: &str, least: f64) ->
     found.into_iter().map(|(_, label, figure)| (label, figure)).collect()
 }
 
-/// Why nothing can be said of arrays on huge pages; nothing if something can.
+/// Returns why arrays on huge pages cannot be judged; `None` if they can.
 fn why_not(findings: &Findings, least: f64) -> Option<Judgement> {
     let given = past(findings, GIVEN, HUGE, least);
     let Some((label, share)) = given.last() else {
         return Some(Judgement::untested(format!(
-            "no array is past the caches: that takes {least:.0} MiB here, twice the last cache"
+            "no array exceeds the caches: that takes {least:.0} MiB here, twice the last cache"
         )));
     };
     (*share < ENOUGH).then(|| {
         Judgement::untested(format!(
-            "the system put {share:.0} % of {label} on huge pages; `skein probe` says what to do"
+            "the system put {share:.0} % of {label} on huge pages; `skein probe` shows how to \
+             change that"
         ))
     })
 }
@@ -199,7 +213,13 @@ fn judge_line(findings: &Findings, least: f64) -> Judgement {
     }
     let (lines, off) = (past(findings, C, HUGE, least), past(findings, OFF, HUGE, least));
     let of = |((label, c), (_, off)): ((String, f64), (String, f64))| {
-        Judgement::of(off <= STRAIGHT && c <= LARGE_C, format!("{label}: c = {c:.3}, off by {off:.0} %"))
+        Judgement::of(
+            off <= STRAIGHT && c <= LARGE_C,
+            format!(
+                "{label}: c = {c:.3}, off by \
+            {off:.0} %"
+            ),
+        )
     };
     lines
         .into_iter()
@@ -220,9 +240,20 @@ fn judge_pages(findings: &Findings, least: f64) -> Judgement {
     let ratio = least_of_all / most;
     let beside = Judgement::of(
         ratio <= LESS,
-        format!("{label}: {least_of_all:.1} reads at once on {SMALL}, {most:.1} on {HUGE}, ratio {ratio:.2}"),
+        format!(
+            "{label}: {least_of_all:.1} reads at once on {SMALL}, {most:.1} on {HUGE}, ratio \
+                 {ratio:.2}"
+        ),
     );
-    let figures: Vec<_> = small.iter().map(|(label, reads)| format!("{label}: {reads:.1}")).collect();
+    let figures: Vec<_> = small
+        .iter()
+        .map(|(label, reads)| {
+            format!(
+                "{label}: \
+        {reads:.1}"
+            )
+        })
+        .collect();
     let figures = format!("on {SMALL} by size, {}", figures.join(", "));
     if small.len() < 2 {
         return beside.and(Judgement::untested(figures));
@@ -235,7 +266,7 @@ mod tests {
     use super::*;
     use crate::result::ClaimAnswer;
 
-    /// Arrays of 64, 256 and 1024 MiB.
+    /// Returns findings on arrays of 64, 256 and 1024 MiB.
     fn found(huge: [(f64, f64, f64); 3], small_most: [f64; 3], given: f64) -> Findings {
         let mut findings = Findings::default();
         for (number, mebibytes) in [64.0, 256.0, 1024.0].into_iter().enumerate() {
@@ -271,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn without_huge_pages_nothing_is_said() {
+    fn without_huge_pages_there_is_no_judgement() {
         for judge in [judge_line, judge_pages] {
             let judged = judge(&found(PAPER, [6.0, 5.0, 4.0], 30.0), 64.0);
             assert_eq!(judged.answer, ClaimAnswer::CannotBeTested);
@@ -290,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_array_is_a_power_of_two_that_the_count_holds() {
+    fn the_greatest_array_is_a_power_of_two_within_the_count() {
         let plan = |count| BenchPlan { count, ..BenchPlan::of_a_test() };
         assert_eq!(greatest(&plan(None)), 1 << 30);
         assert_eq!(greatest(&plan(Some(100_000))), 4 << 20);

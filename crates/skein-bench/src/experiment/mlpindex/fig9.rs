@@ -1,6 +1,8 @@
-//! Figures 9 and 10: the paper's two distributions of keys, with its hit ratios. Its table 3 has the same as numbers.
+//! Figures 9 and 10: the paper's two distributions of keys, with its hit ratios. Its table 3 has
+//! the same figures as numbers.
 //!
-//! The paper's loop is the dependent one: each query is hidden behind the answer to the one before (section 4.4). The independent one stands beside it.
+//! The paper's loop is the dependent one: each query waits for the answer to the one before
+//! (section 4.4). We also run the independent loop.
 
 use linkme::distributed_slice;
 
@@ -15,7 +17,7 @@ use crate::rival::index::{
 
 const LOOPS: [GridLoop; 4] = [LOOKUP_80, LOOKUP_ALONE, LOWER_BOUND, BOUND_ALONE];
 
-/// The paper's hash table, and one of this language.
+/// The paper's hash table, and one in Rust.
 const HASH: [&str; 2] = ["dense-hash-map", "hashbrown"];
 /// The paper's ART, here one with optimistic locks.
 const ART: [&str; 1] = ["congee"];
@@ -27,10 +29,10 @@ const WHO: [&str; 8] = [MLP, LEVELS, SERIAL, ART[0], TREE, SET[0], HASH[0], HASH
 /// The measures of table 3's columns.
 const COLUMNS: [&str; 3] = [INSERT, LOOKUP_ALONE.measure, BOUND_ALONE.measure];
 
-/// Among ordered indexes, not waiting for answers brings less than this part, says the paper.
+/// According to the paper, ordered indexes gain less than this fraction by not waiting for answers.
 const OVERLAP: f64 = 0.9;
 
-/// One half of table 3: millions of operations per second.
+/// One half of table 3, in millions of operations per second.
 struct Half {
     set: &'static str,
     ours: [f64; 3],
@@ -65,9 +67,14 @@ fn grid(plan: &BenchPlan, set: &str) -> Grid<'static> {
 static FIG9: Experiment = Experiment {
     name: "mlpindex-fig9",
     rank: 129,
-    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both loops",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, table 3 and section 4.4",
-    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and what asking ahead is worth",
+    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both \
+            loops",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, \
+             table 3 and section 4.4",
+    claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it \
+            inserts 4.3 and looks up 4.5 times as fast as ART, and does 7.6 times the lower bounds \
+            of std::set. Here: the ratios of table 3, in the paper's loop; and the gain by \
+            prefetching",
     memory: |plan| grid(plan, A).memory(),
     steps: |plan| grid(plan, A).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, A)),
@@ -79,15 +86,20 @@ static FIG10: Experiment = Experiment {
     name: "mlpindex-fig10",
     rank: 130,
     title: "the same on distribution B, whose tries have more nodes",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, table 3 and section 4.4",
-    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of std::set. Here: the ratios of table 3, in the paper's loop; and what asking ahead is worth",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, \
+             table 3 and section 4.4",
+    claim: "MlpIndex takes 2.1 and 1.7 times the time of a hash table to insert and to look up; it \
+            inserts 4 and looks up 5.6 times as fast as ART, and does 7 times the lower bounds of \
+            std::set. Here: the ratios of table 3, in the paper's loop; and the gain by \
+            prefetching",
     memory: |plan| grid(plan, B).memory(),
     steps: |plan| grid(plan, B).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan, B)),
     judge: |findings| judge(findings, &OF_B),
 };
 
-/// MlpIndex's rate beside another's in a measure, on the distribution that table 3 speaks of.
+/// Returns MlpIndex's ratios to another contender in a measure, on the distribution of this half of
+/// table 3.
 fn ratios(findings: &Findings, measure: &str, other: &str, set: &str) -> Vec<(String, f64)> {
     findings.ratios(measure, MLP, other).into_iter().filter(|(label, _)| label == set).collect()
 }
@@ -106,12 +118,17 @@ fn judge(findings: &Findings, half: &Half) -> Judgement {
     });
     let none = format!("beside a hash table, ART and std::set on {}: not measured", half.set);
     Judgement::each_of(table, &none)
-        .beside(judge_overlap(findings, half.set))
-        .beside(judge_ahead(findings, half.set, SERIAL, "with / without asking ahead"))
-        .beside(judge_ahead(findings, half.set, LEVELS, "levels that matter / all levels, as in the paper"))
+        .alongside(judge_overlap(findings, half.set))
+        .alongside(judge_ahead(findings, half.set, SERIAL, "with / without prefetching"))
+        .alongside(judge_ahead(
+            findings,
+            half.set,
+            LEVELS,
+            "levels that matter / all levels, as in the paper",
+        ))
 }
 
-/// That an answer is not waited for matters little to an ordered index.
+/// Judges that an ordered index gains little if it need not wait for answers.
 fn judge_overlap(findings: &Findings, set: &str) -> Judgement {
     let kept = [(LOOKUP_80, LOOKUP_ALONE), (LOWER_BOUND, BOUND_ALONE)].iter().filter_map(|(free, waits)| {
         let median = |each: &GridLoop| findings.median(each.measure, MLP, Some(set));
@@ -120,7 +137,7 @@ fn judge_overlap(findings: &Findings, set: &str) -> Judgement {
     Judgement::at_least(OVERLAP, "MlpIndex, dependent / independent", &kept.collect::<Vec<_>>())
 }
 
-/// What a step lacks is worth something in dependent lookups.
+/// Judges that the feature which a step lacks makes dependent lookups faster.
 fn judge_ahead(findings: &Findings, set: &str, step: &str, words: &str) -> Judgement {
     let ratios = ratios(findings, LOOKUP_ALONE.measure, step, set);
     Judgement::at_least(1.0, &format!("{}, {words}", LOOKUP_ALONE.measure), &ratios)
@@ -139,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The paper's own figures, where it has any.
+    /// Returns findings with the paper's own figures, as far as it has any.
     fn paper(half: &Half) -> Findings {
         let mut findings = Findings::default();
         add(&mut findings, half.set, MLP, &COLUMNS, &half.ours);
@@ -185,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn table_3_says_nothing_of_other_keys() {
+    fn other_keys_are_not_judged_by_table_3() {
         let judged = judge(&paper(&OF_A), &OF_B).each();
         assert_eq!(judged.len(), 4);
         assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::CannotBeTested), "{judged:?}");

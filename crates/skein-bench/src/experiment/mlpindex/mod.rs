@@ -1,13 +1,13 @@
 //! MlpIndex's figures 1, 2, 9 and 10 and its tables 2 and 3.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
-//! | `fig1.rs` | `mlpindex-fig1`, `-fig2` | memory itself: reads that do not need each other |
-//! | `fig9.rs` | `mlpindex-fig9`, `-fig10` | the paper's two distributions of keys, beside others; their figures are table 3's |
-//! | `table2.rs` | `mlpindex-table2` | operations in reads of memory |
-//! | `targets.rs` | `mlpindex-targets` | what this project wants of it |
+//! | `fig1.rs` | `mlpindex-fig1`, `-fig2` | memory itself: independent reads |
+//! | `fig9.rs` | `mlpindex-fig9`, `-fig10` | its two key distributions, with table 3's figures |
+//! | `table2.rs` | `mlpindex-table2` | operations in memory reads |
+//! | `targets.rs` | `mlpindex-targets` | this project's targets |
 //!
-//! The paper's table 1 is of its skip list: `../skip_list.rs`.
+//! The paper's table 1 is about its skip list: `../skip_list.rs`.
 
 mod fig1;
 mod fig9;
@@ -23,16 +23,16 @@ use super::participants::Participants;
 const A: &str = "mlp-a";
 const B: &str = "mlp-b";
 
-/// The paper's way to ask: each operation waits for the answer to the one before.
+/// The paper's loop: each operation waits for the answer to the one before.
 const LOOKUP_ALONE: GridLoop = LOOKUP_80.dependent("lookup, 80 % hits, dependent");
 const BOUND_ALONE: GridLoop = LOWER_BOUND.dependent("lower bound, 15 % hits, dependent");
 
-/// The paper has 80 million.
+/// Returns the number of keys; the paper has 80 million.
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 5_000_000, 20_000_000, 80_000_000])
 }
 
-/// A grid over key sets on one thread, with keys of the same kind that are not there.
+/// Returns a grid over key sets on one thread, with absent keys of the same kind.
 fn over_sets(
     plan: &BenchPlan,
     sets: &[&str],
@@ -47,7 +47,7 @@ fn over_sets(
         inserts: InsertMode::Timed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_and_table_is_there_and_says_what_it_needs() {
+    fn every_figure_and_table_is_registered_with_its_memory() {
         let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
         for name in
             ["mlpindex-fig9", "mlpindex-fig10", "mlpindex-table2", "mlpindex-targets", "skiplist-iterator"]

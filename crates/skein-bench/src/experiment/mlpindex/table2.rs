@@ -1,4 +1,4 @@
-//! Table 2: how many reads of memory, one after the other, an operation takes as long as.
+//! Table 2: the time of an operation as a number of dependent memory reads.
 
 use linkme::distributed_slice;
 
@@ -20,7 +20,8 @@ const fn in_reads(measure: &'static str) -> MeasureSpec<'static> {
     MeasureSpec { measure, unit: "reads", better: Better::Less }
 }
 
-/// A row of the table: the measure that is timed, where its time in reads stands, and the paper's on distributions A and B.
+/// A row of the table: the timed measure, the measure in memory reads, and the paper's figures on
+/// distributions A and B.
 struct Table2Row {
     timed: &'static str,
     place: MeasureSpec<'static>,
@@ -43,24 +44,33 @@ const ROWS: [Table2Row; 3] = [
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
     let takes = Participants::Named(&[MLP, LEVELS, SERIAL]);
-    Grid { beside: Some(beside), ..super::over_sets(plan, &[A, B], &LOOPS, takes) }
+    Grid { side_measurement: Some(side_measurement), ..super::over_sets(plan, &[A, B], &LOOPS, takes) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
 static TABLE2: Experiment = Experiment {
     name: "mlpindex-table2",
     rank: 131,
-    title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both distributions",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and section 4.4",
-    claim: "on distributions A and B a lookup takes as long as 1.58 and 1.91 reads of memory, an insert as 2.10 and 2.90, a lower bound as 2.82 and 3.05; by the model of section 2 at most 2.4, 2.9 and 3.4",
+    title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both \
+            distributions",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and \
+             section 4.4",
+    claim: "on distributions A and B a lookup takes as long as 1.58 and 1.91 reads of memory, an \
+            insert as 2.10 and 2.90, a lower bound as 2.82 and 3.05; by the model of section 2 at \
+            most 2.4, 2.9 and 3.4",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(super::count(plan))),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };
 
-/// A read of memory beside the operations of each round.
-fn beside(bench: &mut Bench, point: &GridPoint, _set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+/// Measures a memory read beside the operations of each round.
+fn side_measurement(
+    bench: &mut Bench,
+    point: &GridPoint,
+    _set: &KeySet,
+    _prepared: &[PreparedLoop],
+) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     ROWS.iter().try_for_each(|row| memory_read::add_in_reads(bench, row.timed, point, row.place, read))
 }

@@ -1,4 +1,4 @@
-//! What this project wants of MlpIndex, target by target, each with a verdict of its own.
+//! This project's targets for MlpIndex, each with a verdict of its own.
 
 use linkme::distributed_slice;
 
@@ -19,14 +19,14 @@ const ALONE: &str = DEPENDENT.measure;
 const ART: &str = "congee";
 
 const KINDS: [&str; 4] = [A, B, "rand-8", "osm"];
-/// Key and value.
+/// The bytes of key and value.
 const PAYLOAD: f64 = 16.0;
-/// With both at most.
+/// The most bytes per key, key and value included.
 const IN_ALL: f64 = 48.0;
-/// While it grows.
+/// The most bytes per key while it grows.
 const IN_ALL_GROWING: f64 = 72.0;
 
-/// What is wanted on all kinds.
+/// Returns the same target for all kinds.
 const fn all(measure: &'static str, beside: (&'static str, &'static str), least: f64) -> Rate<4> {
     rate(measure, beside, [Some(least); 4])
 }
@@ -58,7 +58,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     let takes = Participants::Named(&[MLP, TREE, ART]);
     Grid {
         memory: MemoryDetail::ByPart,
-        beside: Some(beside),
+        side_measurement: Some(side_measurement),
         ..super::over_sets(plan, &KINDS, &LOOPS, takes)
     }
 }
@@ -67,18 +67,28 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "mlpindex-targets",
     rank: 132,
-    title: "what is wanted of MlpIndex on both distributions, random keys and osm, a verdict for each",
+    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a \
+            verdict",
     source: "SkeinDB's own targets",
-    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
-    // In pieces the keys are there once more.
+    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the \
+            dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; \
+            get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups \
+            at least those of congee in both loops; at most 48 bytes for a key with its value (32 \
+            beside the two), at most 72 (56) while it grows",
+    // The steps of the growth hold a second copy of the keys.
     memory: |plan| Ok(2 * grid(plan).memory()?),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge: |findings| AIMS.judge(findings, FREE),
 };
 
-/// Once, what the index holds while it grows to these keys.
-fn beside(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+/// Measures, once, the bytes of the index while it grows to these keys.
+fn side_measurement(
+    bench: &mut Bench,
+    point: &GridPoint,
+    set: &KeySet,
+    _prepared: &[PreparedLoop],
+) -> Result<()> {
     AIMS.weigh_growing(bench, point, set)
 }
 
@@ -91,7 +101,8 @@ mod tests {
     use super::*;
     use crate::result::{AxisPoint, Better, ClaimAnswer};
 
-    /// MlpIndex does twice what the others do, `get_many` three times that, and has 30 bytes for a key, 57 while it grows.
+    /// MlpIndex has twice the rate of the others, `get_many` three times, and 30 bytes per key, 57
+    /// while it grows.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
@@ -137,14 +148,15 @@ mod tests {
         );
         assert_eq!(
             answer(
-                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
+                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at \
+                 most 56"
             ),
             ClaimAnswer::DoesNotHold
         );
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(AIMS.judge(&findings(&["ints"]), FREE).each().len(), 1, "nothing is wanted of other keys");
         let mut alone = findings(&[A]);
         alone.cells.retain(|cell| cell.contender == MLP);

@@ -1,12 +1,13 @@
 //! The Cuckoo Trie's figure 13: an ordered index in a server, on YCSB's workloads.
 //!
-//! The paper puts each index under Redis' sorted set. Here our server stands once on each of our indexes, with
-//! all keys in one sorted set (ZSCORE, ZADD, ZRANGEBYLEX), beside `redis-server` with the same. Keys that D and E
-//! add are others in each round, so that no server has to start anew.
+//! The paper puts each index under Redis' sorted set. Here our server runs once on each of our
+//! indexes, with all keys in one sorted set (ZSCORE, ZADD, ZRANGEBYLEX); `redis-server` has the
+//! same set. The keys that D and E add are others in each round, so servers need not restart.
 //!
-//! Our sorted set finds a member through the index, and keeps the order of its members in a tree of its own. So E
-//! on sorted sets walks that tree, whatever the index, and is not judged. E is measured once more with the keys as
-//! keys of the server (SK.RANGE, SET), where each range walks the index; Redis has no such command.
+//! Our sorted set finds a member through the index, but keeps the order of its members in a tree of
+//! its own. So E on sorted sets walks that tree, whatever the index, and is not judged. E is
+//! measured once more with the keys as keys of the server (SK.RANGE, SET); there each range walks
+//! the index. Redis has no such command.
 
 use linkme::distributed_slice;
 use skein_store::IndexKind;
@@ -26,26 +27,27 @@ use crate::workload::requests::{ScriptRequest, of_script};
 use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
 use crate::workload::{RankedKeySet, ThreadShare};
 
-/// Requests in a pipeline: with one at a time, sockets would be nearly all that is measured.
+/// The number of requests in a pipeline; with one at a time, the figures would be mostly the
+/// sockets'.
 const BATCH: usize = 16;
 /// As many as the paper's client has threads.
 const CONNECTIONS: usize = 4;
 const VALUE_BYTES: usize = 8;
-/// A scan takes as long as many other requests.
+/// A scan takes as long as this many other requests.
 const SCANS_ONE_IN: usize = 10;
-/// Servers with rows at once: one for each index, and another.
+/// The number of servers with rows at once: one for each index, and another.
 const SERVERS: u64 = IndexKind::ALL.len() as u64 + 1;
-/// "Comparable to the best": within a tenth.
+/// "Comparable to the best" means within a tenth.
 const COMPARABLE: f64 = 0.9;
 
-/// A workload: its place among YCSB's letters, and its measures.
+/// A workload: its position among YCSB's letters, and its measures.
 struct Fig13Workload {
     letter: usize,
     rate: &'static str,
     cpu: &'static str,
 }
 
-/// The figure's; B is left out as nearly the same as C.
+/// The figure's workloads, without B, which is nearly the same as C.
 const WORKLOADS: [Fig13Workload; 5] = [
     Fig13Workload { letter: 0, rate: "A", cpu: "A, CPU" },
     Fig13Workload { letter: 2, rate: "C", cpu: "C, CPU" },
@@ -54,7 +56,7 @@ const WORKLOADS: [Fig13Workload; 5] = [
     Fig13Workload { letter: 5, rate: "F", cpu: "F, CPU" },
 ];
 
-/// E on the server's own keys, whose ranges walk the index.
+/// E on the server's own keys; its ranges walk the index.
 const THROUGH_INDEX: [Fig13Workload; 1] =
     [Fig13Workload { letter: 4, rate: "E through the index", cpu: "E through the index, CPU" }];
 
@@ -67,7 +69,8 @@ fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, own)
 }
 
-/// Keys to be added: D and E of each round have a share of a sixteenth of the requests, and D adds a twentieth.
+/// Returns the number of keys to add. Each loop of D or E may add as many as a sixteenth of its
+/// requests; D adds a twentieth.
 fn fresh(plan: &BenchPlan) -> usize {
     (requests(plan) * plan.rounds / 8).max(64)
 }
@@ -76,16 +79,22 @@ fn fresh(plan: &BenchPlan) -> usize {
 static FIG13: Experiment = Experiment {
     name: "cuckoo-fig13",
     rank: 253,
-    title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; one worker on one core",
+    title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; \
+            one worker on one core",
     source: "Cuckoo Trie (SOSP 2021), figure 13 and section 6.8",
-    claim: "under Redis' sorted set the Cuckoo Trie is the best of all indexes on A to D but for az, on C as fast as Redis' own hash table, and on E comparable to the best but for az. Here by CPU time of the server: at least as fast as on the other indexes, and within a tenth of the best on E, which is judged on the server's own keys: E on a sorted set walks a tree of its own, whatever the index",
+    claim: "under Redis' sorted set the Cuckoo Trie is the best of all indexes on A to D but for \
+            az, on C as fast as Redis' own hash table, and on E comparable to the best but for az. \
+            Here by CPU time of the server: at least as fast as on the other indexes, and within a \
+            tenth of the best on E, which is judged on the server's own keys: E on a sorted set \
+            walks a tree of its own, whatever the index",
     memory,
     steps: |plan| plan.sets_or(&SETS).len() * (plan.rounds * (WORKLOADS.len() + THROUGH_INDEX.len()) + 2),
     run,
     judge,
 };
 
-/// At the key set that needs most: keys, twice since their order is found, requests with their keys, and all servers.
+/// Returns the memory for the key set that needs most: the keys, twice because they are sorted,
+/// requests with their keys, and all servers.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let keys = plan.sets_or(&SETS);
     let rows = (count(plan) + fresh(plan)) as u64;
@@ -106,13 +115,13 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// All keys of a set, those that are to be added after the others.
+/// Returns all keys of a set, with those to be added after the others.
 pub(super) fn joined(set: &KeySet) -> KeySet {
     let keys = set.keys.iter().chain(set.absent.iter()).collect();
     KeySet { name: set.name.clone(), keys, absent: keyset::PackedKeys::default(), note: None, ..*set }
 }
 
-/// The requests of a workload. Of those that add keys, each `share` adds others.
+/// Returns the requests of a workload. In workloads that add keys, each `share` adds others.
 pub(super) fn script(
     asked: &RankedKeySet<'_>,
     letter: usize,
@@ -127,7 +136,7 @@ pub(super) fn script(
     of_script(&ycsb(asked, letter, popularity, count, seed, share), asked.keys().len())
 }
 
-/// All servers on one key set: with the keys in a sorted set, and then as keys of the server.
+/// Measures all servers on one key set: with the keys in a sorted set, then as keys of the server.
 fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     let set = keyset::make(name, count(&bench.plan), fresh(&bench.plan), bench.plan.seed)?;
     if let Some(note) = &set.note {
@@ -142,7 +151,7 @@ fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     run_workloads(bench, &set, &table, pipeline, |can| can.values && can.ranges, &THROUGH_INDEX)
 }
 
-/// The servers that can do these workloads, on one key set.
+/// Measures the servers that support these workloads, on one key set.
 fn run_workloads(
     bench: &mut Bench,
     set: &KeySet,
@@ -181,10 +190,10 @@ fn run_workloads(
     Ok(())
 }
 
-/// By what a core of the server could answer: the client is often the limit of the requests per second.
+/// Judges by the server's CPU time, because the client often limits the requests per second.
 fn judge(findings: &Findings) -> Judgement {
     let [a, c, d, ..] = WORKLOADS.map(|workload| workload.cpu);
-    // Less time is better: the other's time is above.
+    // Less time is better, so the other's time is the numerator.
     let ratios = |measures: &[&str], other: &str, of: fn(&str) -> bool| -> Vec<_> {
         let of_one = |measure: &&str| {
             let found = findings.ratios(measure, other, CUCKOO).into_iter().filter(|(set, _)| of(set));

@@ -1,6 +1,7 @@
-//! Keys, and the values that a server must have for them now.
+//! The table of keys, and of the values that a server must have for them now.
 //!
-//! A value follows from its key's number and its generation: how often it was put. So nothing but a byte per value is kept.
+//! A value is computed from its key's number and its generation, the number of times that it was
+//! put. So the table stores one byte per value.
 
 use crate::keyset::{PackedKeys, mix};
 use crate::rival::server::{
@@ -8,26 +9,26 @@ use crate::rival::server::{
 };
 use crate::workload::requests::{RequestOp, ScriptRequest};
 
-/// What a key holds.
+/// The shape of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueShape {
-    /// One value of so many bytes, which are 8 or more.
+    /// One value of this many bytes, at least 8.
     Values(usize),
-    /// Columns.
+    /// A row of columns.
     Columns,
 }
 
 /// The order of the keys, for ranges.
 #[derive(Debug)]
 pub struct KeyOrder {
-    /// The numbers of the keys, in their order.
+    /// The key numbers, in key order.
     numbers: Vec<u32>,
-    /// For each key, by number, its place in that order.
+    /// The rank of each key in that order, by key number.
     places: Vec<u32>,
 }
 
 impl KeyOrder {
-    /// Of keys whose numbers come in this order.
+    /// Builds the order from the key numbers in key order.
     pub fn new(numbers: Vec<u32>) -> Self {
         let mut places = vec![0; numbers.len()];
         for (place, &number) in numbers.iter().enumerate() {
@@ -37,28 +38,28 @@ impl KeyOrder {
     }
 }
 
-/// Keys and values.
+/// Keys and their expected values.
 #[derive(Debug, Clone)]
 pub struct ExpectedTable<'a> {
     /// The keys.
     pub keys: &'a PackedKeys,
-    /// What they hold.
+    /// The shape of their values.
     pub shape: ValueShape,
     order: Option<&'a KeyOrder>,
-    /// How far the keys of one request lie from each other, by number.
+    /// The distance of the keys of one request, by number.
     stride: usize,
-    /// Keys that are loaded: those with the lowest numbers.
+    /// The number of loaded keys; they have the lowest numbers.
     loaded: usize,
-    /// Which of the others were added since.
+    /// Which of the other keys were added since.
     added: Vec<bool>,
-    /// How often each value was put, by key and then by column; wrapping.
+    /// The number of times that each value was put, by key and then by column; wrapping.
     generations: Vec<u8>,
-    /// The value that is being asked for.
+    /// The buffer for the expected value.
     value: Vec<u8>,
 }
 
 impl<'a> ExpectedTable<'a> {
-    /// As it is loaded: each value in its first generation.
+    /// Returns the table as it is loaded: each value in its first generation.
     pub fn new(keys: &'a PackedKeys, shape: ValueShape) -> Self {
         let (each, bytes) = match shape {
             ValueShape::Values(bytes) => (1, bytes),
@@ -76,25 +77,31 @@ impl<'a> ExpectedTable<'a> {
         }
     }
 
-    /// With the keys' order, which ranges need.
+    /// Sets the keys' order, which ranges need.
     #[must_use]
     pub fn ordered(mut self, order: &'a KeyOrder) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// For a client that asks for a key on the lane of its number, one of so many: keys of one request are of one lane, and lie far from each
-    /// other. REQUIRES: the number of keys is a multiple of that of lanes.
+    /// Prepares the table for a client that uses each key on one of its `connections` only, by the
+    /// key's number. The keys of one request then belong to one connection, and are far from each
+    /// other.
+    ///
+    /// REQUIRES: the number of keys is a multiple of the number of connections.
     #[must_use]
-    pub fn on_lanes(mut self, lanes: usize) -> Self {
-        // A prime, so that a request has no key twice.
+    pub fn on_connections(mut self, connections: usize) -> Self {
+        // A prime, so that no key occurs twice in a request, unless a connection has fewer keys.
         const FAR: usize = 9973;
-        assert!(self.keys.len().is_multiple_of(lanes), "keys of all lanes alike");
-        self.stride = FAR * lanes;
+        assert!(
+            self.keys.len().is_multiple_of(connections),
+            "the number of keys must be a multiple of the connections"
+        );
+        self.stride = FAR * connections;
         self
     }
 
-    /// With only the first so many keys loaded; the others may be added.
+    /// Loads only the first `first` keys; the others may be added later.
     #[must_use]
     pub fn loading(mut self, first: usize) -> Self {
         self.loaded = first.min(self.keys.len());
@@ -102,7 +109,7 @@ impl<'a> ExpectedTable<'a> {
         self
     }
 
-    /// How many keys are loaded.
+    /// Returns the number of loaded keys.
     pub fn loaded(&self) -> usize {
         self.loaded
     }
@@ -112,7 +119,7 @@ impl<'a> ExpectedTable<'a> {
         added.is_none_or(|added| self.added[added])
     }
 
-    /// The bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
         let each = match self.shape {
             ValueShape::Values(bytes) => bytes,
@@ -121,7 +128,7 @@ impl<'a> ExpectedTable<'a> {
         (self.keys.byte_len() + each * self.keys.len()) as u64
     }
 
-    /// The request that puts a key there for the first time.
+    /// Calls `ask` with the request that adds a key.
     pub fn add(&mut self, number: usize, ask: impl FnOnce(DialectRequest<'_>)) {
         match self.shape {
             ValueShape::Values(_) => {
@@ -132,7 +139,7 @@ impl<'a> ExpectedTable<'a> {
         }
     }
 
-    /// Makes a request of what is asked, with what must answer it; puts count as done.
+    /// Calls `ask` with the request and its expected reply; records a put as done.
     pub fn request<T>(&mut self, asking: ScriptRequest, ask: impl FnOnce(DialectRequest<'_>) -> T) -> T {
         let number = asking.number as usize;
         let key = self.keys.get(number);
@@ -171,13 +178,13 @@ impl<'a> ExpectedTable<'a> {
         }
     }
 
-    /// The keys of one request, by number.
+    /// Returns the keys of one request, by number.
     fn numbers(&self, asking: ScriptRequest) -> impl Iterator<Item = usize> + use<> {
         let (number, stride, keys) = (asking.number as usize, self.stride, self.keys.len());
         (0..usize::from(asking.count)).map(move |i| (number + i * stride) % keys)
     }
 
-    /// The keys of one request, and their values.
+    /// Returns the keys of one request, with their values.
     fn together(&mut self, asking: ScriptRequest) -> Vec<KeyValuePair<'a>> {
         let (keys, numbers) = (self.keys, self.numbers(asking));
         let pair = |number| {
@@ -193,7 +200,7 @@ impl<'a> ExpectedTable<'a> {
         }
     }
 
-    /// Neighbouring keys and one of their columns.
+    /// Calls `ask` with a range of rows and one of their columns.
     fn range<T>(&self, asking: ScriptRequest, ask: impl FnOnce(DialectRequest<'_>) -> T) -> T {
         let number = asking.number as usize;
         let (count, column) = (usize::from(asking.count), usize::from(asking.column));
@@ -210,12 +217,13 @@ impl<'a> ExpectedTable<'a> {
         }))
     }
 
-    /// Keys from this one on, in their order, whether they are there or not; none if no order is known.
+    /// Returns the keys from this one on, in key order, present or not. Returns nothing if the
+    /// order is unknown.
     fn from(&self, number: usize) -> &'a [u32] {
         self.order.map_or(&[], |order| &order.numbers[order.places[number] as usize..])
     }
 
-    /// Neighbouring keys that are there.
+    /// Calls `ask` with a range of present keys.
     fn key_range<T>(&mut self, asking: ScriptRequest, ask: impl FnOnce(DialectRequest<'_>) -> T) -> T {
         self.fill(asking.number as usize);
         let (number, count) = (asking.number as usize, usize::from(asking.count));
@@ -230,7 +238,7 @@ impl<'a> ExpectedTable<'a> {
         }))
     }
 
-    /// Makes `value` that of a key.
+    /// Sets `value` to the key's current value.
     fn fill(&mut self, number: usize) {
         self.value[..8].copy_from_slice(&first_bytes(number, self.generations[number]));
     }
@@ -245,12 +253,12 @@ impl<'a> ExpectedTable<'a> {
     }
 }
 
-/// The first bytes of a value.
+/// Returns the first bytes of a value.
 fn first_bytes(number: usize, generation: u8) -> [u8; 8] {
     mix(number as u64 ^ u64::from(generation) << 48).to_le_bytes()
 }
 
-/// The order of keys by the scores of the values with which they are loaded, and by their bytes where those are one.
+/// Returns the order of keys by the scores of their loaded values, then by their bytes.
 pub fn order_by_score(keys: &PackedKeys) -> KeyOrder {
     let mut numbers: Vec<u32> = (0..keys.len() as u32).collect();
     let place = |number: &u32| (score(&first_bytes(*number as usize, 0)), keys.get(*number as usize));

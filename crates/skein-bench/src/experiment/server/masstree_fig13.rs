@@ -1,7 +1,8 @@
-//! Masstree's figure 13: whole systems on the workloads of section 7, here each on one core.
+//! Masstree's figure 13: whole systems on the workloads of its section 7, each on one core.
 //!
-//! Uniform gets and puts of 8-byte values at decimal keys, as in the figure's lines for one core; then MYCSB, on rows of ten
-//! columns of 4 bytes. Batches are pipelines. The two other systems of the paper are in no package, so they are named as absent.
+//! First uniform gets and puts of 8-byte values at decimal keys, as in the figure's lines for one
+//! core; then MYCSB, on rows of ten columns of 4 bytes. Batches are pipelines. No package has the
+//! two other systems of the paper, so they are noted as absent.
 
 use linkme::distributed_slice;
 
@@ -17,12 +18,12 @@ use crate::result::AxisPoint;
 use crate::rival::server::{COLUMNS, OURS, ServerAbilities};
 use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform};
 
-/// Requests in a pipeline: a batch.
+/// Returns the number of requests in a pipeline, the paper's batch.
 fn pipeline(plan: &BenchPlan) -> usize {
     plan.setting(&PIPELINE, 16)
 }
 
-/// A range takes as long as many requests for one row.
+/// A range takes as long as this many requests for one row.
 const RANGES_ONE_IN: usize = 10;
 
 const RATE: MeasureSpec<'_> = rate("requests");
@@ -40,7 +41,7 @@ fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, own)
 }
 
-/// The key sets: of the uniform workloads and of MYCSB.
+/// Returns the key sets of the uniform workloads and of MYCSB.
 fn sets(plan: &BenchPlan) -> [String; 2] {
     if let [own] = &plan.keys[..] {
         return [own.clone(), own.clone()];
@@ -56,14 +57,18 @@ static FIG13: Experiment = Experiment {
     rank: 113,
     title: "systems on one core: uniform gets and puts, and MYCSB A, B, C, E",
     source: "Masstree (EuroSys 2012), figure 13 and section 7",
-    claim: "on one core Masstree answers 1.7 times the gets and 2.1 times the puts of Redis and 1.2 times the gets of memcached (its library does not batch puts); on 16 cores, on MYCSB A, B, C 2.8, 3.3 and 3.7 times Redis and on C 1.9 times memcached. Our own aim beside it: no rival answers more",
+    claim: "on one core Masstree answers 1.7 times the gets and 2.1 times the puts of Redis and \
+            1.2 times the gets of memcached (its library does not batch puts); on 16 cores, on \
+            MYCSB A, B, C 2.8, 3.3 and 3.7 times Redis and on C 1.9 times memcached. Our own aim \
+            beside it: no rival answers more",
     memory,
     steps: |plan| plan.rounds * (UNIFORM.len() + MYCSB.len()) + 2,
     run,
     judge,
 };
 
-/// The greater of the two parts: keys with their order, requests, what the client notes, and all servers at once.
+/// Returns the memory of the larger of the two parts: keys with their order, requests, the client's
+/// bookkeeping, and all servers at once.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let rows = count(plan) as u64;
     let [uniform, mycsb] = sets(plan);
@@ -87,7 +92,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     run_mycsb(bench, &set(bench, &mycsb)?)
 }
 
-/// Servers that can do that, with their logs.
+/// Selects servers with these abilities, with their logs on.
 fn wanted(takes: fn(ServerAbilities) -> bool, set: &KeySet) -> ServerSelection<'_> {
     ServerSelection {
         takes,
@@ -139,7 +144,7 @@ fn run_mycsb(bench: &mut Bench, set: &KeySet) -> Result<()> {
     Ok(())
 }
 
-/// Every server's turn at one workload, of those that can.
+/// Runs every server's turn at one workload, for servers with the ability.
 fn turn(
     bench: &mut Bench,
     targets: &mut [ServerUnderTest<'_>],
@@ -168,15 +173,15 @@ fn describe(bench: &mut Bench, what: &str, set: &KeySet) {
     }
 }
 
-/// A rival with the names of its contenders, and how many times its requests the paper's Masstree answers, by
-/// workload.
+/// A rival, the names of its contenders, and by workload the ratio of the paper's Masstree to it.
 struct Fig13Rival {
     words: &'static str,
     names: &'static [&'static str],
     times: &'static [(&'static str, f64)],
 }
 
-/// The paper's table. memcached batches puts here and did not in the paper, so its puts are not judged.
+/// The paper's table. Here memcached batches puts, in the paper it did not, so its puts are not
+/// judged.
 const RIVALS: [Fig13Rival; 2] = [
     Fig13Rival {
         words: "Redis",
@@ -187,15 +192,15 @@ const RIVALS: [Fig13Rival; 2] = [
 ];
 
 impl Fig13Rival {
-    /// How many times its requests per CPU time ours answers in a workload. Of Redis its better way to have
-    /// columns counts.
+    /// Returns our ratio to its requests per CPU time in a workload. For Redis, its faster
+    /// representation of columns counts.
     fn ratio(&self, findings: &Findings, workload: &str) -> Option<(String, f64)> {
         let cpu = |name: &&str| findings.median(CPU.measure, name, Some(workload));
         let best = self.names.iter().filter_map(cpu).min_by(f64::total_cmp)?;
         Some((workload.to_owned(), best / cpu(&OURS)?))
     }
 
-    /// The paper's number of each workload, and our aim over all of them.
+    /// Judges the paper's number for each workload, and our aim over all of them.
     fn judge(&self, findings: &Findings) -> Vec<Judgement> {
         let what = format!("requests per CPU time of the server, ours / {}", self.words);
         let ratios: Vec<_> = self.times.iter().map(|(workload, _)| self.ratio(findings, workload)).collect();
@@ -207,7 +212,7 @@ impl Fig13Rival {
     }
 }
 
-/// Judges by the CPU time of the server: one client thread is often the limit of the requests per second.
+/// Judges by the server's CPU time, because one client thread often limits the requests per second.
 fn judge(findings: &Findings) -> Judgement {
     let judged = RIVALS.iter().flat_map(|rival| rival.judge(findings));
     Judgement::each_of(judged, "nothing was measured")
@@ -226,7 +231,7 @@ mod tests {
         };
         for workload in ["get", "put", "MYCSB-A"] {
             add(OURS, workload, 1.0);
-            // Of both ways to have columns, the better one counts.
+            // Of the two representations of columns, the faster one counts.
             add("redis", workload, 2.0);
             add("redis-hash", workload, 9.0);
         }

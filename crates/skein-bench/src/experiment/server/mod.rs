@@ -1,19 +1,21 @@
-//! Servers: one worker of ours beside others, each on the same core, asked in turn by a client on another.
+//! Servers: one worker of ours and other servers, each on the same core, asked in turn by a client
+//! on another core.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
 //! | here | `server` | GET, SET, PING, MGET and MSET |
-//! | `fig13.rs` | `masstree-fig13` | the systems of Masstree's section 7 on its workloads |
-//! | `fig12.rs` | `wormhole-fig12` | lookups in large batches: our indexes, each under a server of its own |
-//! | `sorted.rs` | `cuckoo-fig13` | keys in their order: a sorted set on each of our indexes, under a server of its own, and Redis' |
-//! | `members.rs` | `server-sorted-set` | members of a sorted set, added and in ranges |
-//! | `neighbour.rs` | `server-neighbour` | small reads beside a client that asks for everything |
-//! | `redis_benchmark.rs` | `bitbase-redis` | ours over the disk engine and Redis, asked by Redis' own client |
-//! | `table.rs` | | keys, and the values that they have now |
-//! | `target.rs` | | a server that runs, with its client and its table |
+//! | `masstree_fig13.rs` | `masstree-fig13` | the systems and workloads of Masstree's section 7 |
+//! | `wormhole_fig12.rs` | `wormhole-fig12` | large batches of lookups, a server per index |
+//! | `cuckoo_fig13.rs` | `cuckoo-fig13` | ordered keys, a server per index, and Redis |
+//! | `sorted_set_members.rs` | `server-sorted-set` | members of a sorted set, added and in ranges |
+//! | `neighbour.rs` | `server-neighbour` | small reads beside a client that reads everything |
+//! | `redis_benchmark.rs` | `bitbase-redis` | the disk engine and Redis, by `redis-benchmark` |
+//! | `expected_table.rs` | | keys, and the values that they must have now |
+//! | `server_under_test.rs` | | a running server with its client and its table |
 //!
-//! Beside requests per second stands the CPU time that all threads of a server took per request: on two cores the client is
-//! often the limit. Servers stay idle while others are measured.
+//! A second measure beside requests per second is the CPU time of all the server's threads per
+//! request: with two cores, the client is often the limit. Servers are idle while others are
+//! measured.
 
 mod cuckoo_fig13;
 mod expected_table;
@@ -39,24 +41,24 @@ use crate::workload::requests::{RequestOp, ScriptRequest, uniform_of};
 use expected_table::{ExpectedTable, ValueShape};
 use server_under_test::{MANY_CONNECTIONS, ServerSelection, ServerUnderTest, measure};
 
-/// Bytes of a value.
+/// Returns the bytes of a value.
 fn value_bytes(plan: &BenchPlan) -> usize {
     plan.setting(&VALUE_BYTES, 64)
 }
 
-/// Pipeline depths: these, unless the user says so.
+/// Returns the pipeline depths: the user's, or these.
 fn pipelines(plan: &BenchPlan, own: &[usize]) -> Vec<usize> {
     plan.settings.get(&PIPELINE).map_or(own.to_vec(), |depth| vec![depth])
 }
 
 const DEPTHS: [usize; 3] = [1, 16, 100];
 
-/// Requests about several keys are asked at this depth alone.
+/// Requests for several keys are measured at this depth only.
 const MANY_AT: usize = 16;
-/// Keys of such a request.
+/// The keys of such a request.
 const MANY: u8 = 10;
 
-/// A kind of requests, and its measures.
+/// A kind of requests, with its measures.
 struct RequestKind {
     ask: RequestOp,
     rate: &'static str,
@@ -82,15 +84,15 @@ const KINDS: [RequestKind; 5] = [
     },
 ];
 
-/// How much more a server has in memory for each key that was loaded.
+/// The measure of the memory that a server gained per loaded key.
 const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/key", better: Better::Less };
 
-/// The time in which 99 of 100 pipelines are answered.
+/// Returns the measure of the time within which 99 of 100 pipelines are answered.
 const fn p99(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "us", better: Better::Less }
 }
 
-/// What is measured: kinds of requests, at depths.
+/// Returns the loops: kinds of requests, at depths.
 fn cells(plan: &BenchPlan) -> Vec<(usize, &'static RequestKind)> {
     let pipelines = pipelines(plan, &DEPTHS);
     let at = |depth: usize| {
@@ -104,56 +106,62 @@ impl RequestKind {
         matches!(self.ask, RequestOp::GetMany | RequestOp::PutMany)
     }
 
-    /// Whether a server can do that.
+    /// Returns whether a server supports the request.
     fn suits(&self, can: ServerAbilities) -> bool {
         if self.is_many() { can.many } else { can.ping || self.ask != RequestOp::Ping }
     }
 
-    /// Keys of a request.
+    /// Returns the number of keys of a request.
     fn each(&self) -> u8 {
         if self.is_many() { MANY } else { 1 }
     }
 }
 
-/// A measure of requests per second.
+/// Returns a measure of requests per second.
 const fn rate(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "kreq/s", better: Better::More }
 }
 
-/// A measure of CPU time of the server.
+/// Returns a measure of the server's CPU time.
 const fn cpu(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "us/req", better: Better::Less }
 }
 
-/// As many keys on each lane.
+/// Returns the number of keys, the same on each connection.
 fn count(plan: &BenchPlan) -> usize {
     let keys = plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000]);
-    keys.next_multiple_of(lanes(plan))
+    keys.next_multiple_of(connections(plan))
 }
 
-fn lanes(plan: &BenchPlan) -> usize {
+fn connections(plan: &BenchPlan) -> usize {
     plan.setting(&CONNECTIONS, MANY_CONNECTIONS)
 }
 
-/// Requests of a loop: in deep pipelines they go so much faster that a loop has four times as many.
+/// Returns the number of requests in a loop. Deep pipelines are so much faster that their loops
+/// have four times as many.
 fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
     let shallow = plan.size.pick([20_000, 100_000, 200_000, 500_000]).min(4 * count(plan));
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
 
-/// Servers with rows at once: ours with one worker and with two, memcached, Redis with and without a log.
+/// The number of servers with rows at once: ours with one worker and with two, memcached, Redis
+/// with and without a log.
 const SERVERS: u64 = 5;
 
-/// Bytes of a key, with what the client notes about it.
+/// The bytes of a key, with the client's bookkeeping.
 const KEY_BYTES: u64 = 16 + 16;
 
 #[distributed_slice(EXPERIMENTS)]
 static SERVER: Experiment = Experiment {
     name: "server",
     rank: 310,
-    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and one that does nothing",
+    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and the \
+            no-op server",
     source: "this project's aims",
-    claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU time where the client is the limit; no p99 is longer; two workers take at most 1.15 times the CPU time of one; a key takes at most 0.7 times the memory",
+    claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at \
+            pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU \
+            time where the client is the limit; no p99 is longer; two workers take at most 1.15 \
+            times the CPU time of one; a key takes at most 0.7 times the memory",
     memory: |plan| {
         let keys = count(plan) as u64;
         let asked = size_of::<ScriptRequest>()
@@ -180,8 +188,8 @@ fn run(bench: &mut Bench) -> Result<()> {
         logs: false,
         also: &[TWO_WORKERS, EVERYSEC],
     };
-    let table =
-        ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan))).on_lanes(lanes(&bench.plan));
+    let table = ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan)))
+        .on_connections(connections(&bench.plan));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
@@ -205,7 +213,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// One loop of one server.
+/// Runs one loop of one server.
 fn loop_of(
     bench: &mut Bench,
     target: &mut ServerUnderTest<'_>,
@@ -220,13 +228,16 @@ fn loop_of(
     bench.add(p99(kind.p99), target.name, Some(&at), latency)
 }
 
-/// Depths, kinds of requests, and how many times Redis's rate is wanted of ours.
+/// Depths, kinds of requests, and the least ratio of ours to Redis.
 const AIMS: [(&str, &[usize], f64); 4] =
     [("1", &[0, 1], 1.1), ("16", &[0, 1], 2.5), ("100", &[0, 1], 3.0), ("16", &[3, 4], 3.0)];
 
 fn judge(findings: &Findings) -> Judgement {
     let rates = AIMS.iter().map(|(pipeline, kinds, least)| {
-        let what = format!("requests per CPU time, and per second, ours / Redis at pipeline {pipeline}");
+        let what = format!(
+            "requests per CPU time, and per second, ours / Redis at pipeline \
+                            {pipeline}"
+        );
         let measures = kinds.iter().flat_map(|&kind| {
             let RequestKind { rate, cpu, .. } = &KINDS[kind];
             [
@@ -254,7 +265,7 @@ fn judge(findings: &Findings) -> Judgement {
     Judgement::each_of(rates.chain([latency, two, memory]), "not measured")
 }
 
-/// What one has over what the other has, at a depth.
+/// Returns one contender's figure divided by another's, at a depth.
 fn compared(
     findings: &Findings,
     measure: &str,

@@ -1,11 +1,14 @@
-//! Small reads beside a neighbour: another connection of the same worker, which asks for everything again and again.
+//! Small reads beside a noisy neighbour: another connection of the same worker that reads
+//! everything, again and again.
 //!
 //! ```text
-//!   client on its core, many lanes   ── GET ──►  one worker  ◄── SK.RANGE - +, ZRANGE 0 -1, HGETALL ──  the neighbour, on the client's core, but last in line there
+//!   client, many connections ── GET ──► one worker ◄── SK.RANGE - +, HGETALL, … ── the neighbour
+//!   on its own core                                         on the client's core, lowest priority
 //! ```
 //!
-//! The neighbour reads its replies and throws them away. It has to run somewhere: on the client's core, at the lowest priority, so that the client is
-//! seldom behind it; what it costs the client all the same is in the figures.
+//! The neighbour discards the replies. It has to run somewhere: it runs on the client's core at the
+//! lowest priority, so that the client seldom waits for it. The remaining cost to the client is
+//! part of the figures.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,13 +31,13 @@ use crate::sys::pin_to;
 use crate::workload::requests::{RequestOp, uniform_of};
 use crate::{Error, Result};
 
-/// Bytes of a value.
+/// The bytes of a value.
 const VALUE_BYTES: usize = 64;
 
-/// Times as long as alone, at most.
+/// The greatest ratio of the p99 to the p99 alone.
 const AIM: f64 = 3.0;
 
-/// Who asks for what, as each server says it: ours, and others.
+/// The neighbours: a name, our server's request, and the request of other servers.
 const NEIGHBOURS: [(&str, &str, &str); 4] = [
     (NOBODY, "", ""),
     ("all keys", "SK.RANGE - +", "KEYS *"),
@@ -47,10 +50,10 @@ const NOBODY: &str = "nobody";
 /// The measures of the reads.
 const GET: [&str; 3] = ["GET", "GET, CPU", "GET, p99"];
 
-/// Members or columns that are put with one request.
+/// The members or columns per request that fills them.
 const PUT_AT_ONCE: usize = 500;
 
-/// Longer than any reply of a neighbour takes, on a busy machine, too.
+/// A time limit longer than any reply of a neighbour takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn count(plan: &BenchPlan) -> usize {
@@ -61,7 +64,7 @@ fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, plan.size.pick([50_000, 200_000, 500_000, 1_000_000]).min(20 * count(plan)))
 }
 
-/// What of a server is waited for: answers that say everything.
+/// The measure of the neighbour's complete answers.
 const ANSWERS: MeasureSpec<'_> =
     MeasureSpec { measure: "answers to the neighbour", unit: "1/s", better: Better::More };
 
@@ -69,9 +72,10 @@ const ANSWERS: MeasureSpec<'_> =
 static NEIGHBOUR: Experiment = Experiment {
     name: "server-neighbour",
     rank: 313,
-    title: "Small reads beside a client of the same worker that asks for everything again and again",
+    title: "Small reads beside a client of the same worker that reads everything again and again",
     source: "this project's aims",
-    claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all columns of a key is at most 3 times that without it",
+    claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all \
+            columns of a key is at most 3 times that without it",
     memory: |plan| {
         Ok(count(plan) as u64 * (32 + 2 * 3 * server_under_test::row_bytes(16, VALUE_BYTES as u64)))
     },
@@ -121,14 +125,14 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// A request whose answer ends with what answers the PING behind it.
+/// Returns a request followed by a PING, whose reply marks the end of the answer.
 fn with_end(request: &str) -> Vec<u8> {
     format!("{request}\r\nPING\r\n").into_bytes()
 }
 
 const END: &[u8] = b"+PONG\r\n";
 
-/// Reads up to the end of an answer, in pieces of `buffer`; its first byte.
+/// Reads to the end of an answer, in pieces of `buffer`; returns its first byte.
 fn skip_answer(socket: &mut TcpStream, buffer: &mut [u8]) -> std::io::Result<u8> {
     let (mut first, mut tail) = (None, Vec::new());
     loop {
@@ -160,22 +164,22 @@ fn failed(error: &std::io::Error) -> Error {
     Error::Failed(format!("the neighbour's connection failed: {error}"))
 }
 
-/// Asks once, and throws the answer away.
+/// Sends one request and discards the answer.
 ///
 /// # Errors
-/// If it is an error.
+/// If the answer is an error.
 fn ask(socket: &mut TcpStream, request: &str, buffer: &mut [u8]) -> Result<()> {
     let first = socket.write_all(&with_end(request)).and_then(|()| skip_answer(socket, buffer));
     match first.map_err(|error| failed(&error))? {
         b'-' => {
             let shown: String = request.chars().take(40).collect();
-            Err(Error::Failed(format!("a server refused '{shown}', which its neighbour asks")))
+            Err(Error::Failed(format!("a server rejected the neighbour's request '{shown}'")))
         }
         _ => Ok(()),
     }
 }
 
-/// Puts a sorted set and columns there, of so many each.
+/// Creates a sorted set and a hash, of `count` members and columns.
 fn fill(address: SocketAddr, count: usize) -> Result<()> {
     let (mut socket, mut buffer) = (connect(address)?, vec![0; 1 << 10]);
     for first in (0..count).step_by(PUT_AT_ONCE) {
@@ -191,14 +195,14 @@ fn fill(address: SocketAddr, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// A neighbour that asks until it is told to stop.
+/// A neighbour that sends requests until it is stopped.
 struct NoisyNeighbour {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<Result<f64>>>,
 }
 
 impl NoisyNeighbour {
-    /// None, if it has nothing to ask.
+    /// Starts the neighbour; without a request it does nothing.
     fn start(address: SocketAddr, request: &'static str) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         if request.is_empty() {
@@ -207,7 +211,7 @@ impl NoisyNeighbour {
         let (mut socket, told) = (connect(address)?, stop.clone());
         let asks = move || {
             pin_to(CLIENT_CORE).map_err(|error| failed(&error))?;
-            // Of this thread alone, on Linux.
+            // On Linux this applies to the calling thread only.
             rustix::process::nice(19).map_err(|error| failed(&error.into()))?;
             let (mut buffer, mut answers, begun) = (vec![0; 1 << 20], 0.0, std::time::Instant::now());
             while !told.load(Ordering::Relaxed) {
@@ -219,7 +223,7 @@ impl NoisyNeighbour {
         Ok(Self { stop, thread: Some(std::thread::spawn(asks)) })
     }
 
-    /// How many answers it got in a second.
+    /// Stops the neighbour; returns its answers per second.
     fn stop(mut self) -> Result<Option<f64>> {
         self.stop.store(true, Ordering::Relaxed);
         let done = self.thread.take().map(std::thread::JoinHandle::join).transpose();
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_with_its_end_however_it_is_cut() {
+    fn the_end_of_an_answer_is_found_across_reads() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut near = connect(listener.local_addr().expect("an address")).expect("a connection");
         let (mut far, _) = listener.accept().expect("the same");

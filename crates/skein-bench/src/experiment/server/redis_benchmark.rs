@@ -1,7 +1,8 @@
-//! `BitBase`'s section 4.5: our server over the disk engine beside Redis, both logging, asked by Redis' own `redis-benchmark`.
+//! `BitBase`'s section 4.5: our server over the disk engine and Redis, both logging, measured by
+//! Redis' own `redis-benchmark`.
 //!
-//! Servers run on one core and the client on another, as in the other experiments here; each server is alone on its core while it is asked. `redis-benchmark` checks
-//! no values, but errors end the run.
+//! Servers run on one core and the client on another, as in the other experiments here. Only one
+//! server is asked at a time. `redis-benchmark` does not check values, but errors end the run.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,20 +23,20 @@ use crate::rival::server::{
 use crate::sys::pinned;
 use crate::{Error, Result};
 
-/// The paper asks one at a time; clients of today do not.
+/// The paper sends one request at a time; today's clients pipeline.
 const DEPTHS: [usize; 2] = [1, 16];
 const CLIENT: &str = "redis-benchmark";
 const REDIS: &str = "redis";
-/// Whom it compares, in the order of their turns.
+/// The servers, in the order of their turns.
 const SERVERS: [&str; 3] = [DISK, OURS, REDIS];
 
-/// The paper's key space and value.
+/// The paper's key space and value size.
 const KEYS: usize = 100_000;
 const VALUE_BYTES: usize = 4;
-/// Requests that fill the key space before the clock starts, for each key.
+/// The requests per key that fill the key space before the clock starts.
 const FILL: usize = 10;
 
-/// The client's names of its tests, and ours.
+/// The client's names of its tests, with our measures.
 const TESTS: [(&str, MeasureSpec<'_>, MeasureSpec<'_>); 2] =
     [("set", rate("SET"), cpu("SET, CPU")), ("get", rate("GET"), cpu("GET, CPU"))];
 
@@ -43,7 +44,7 @@ fn keys(plan: &BenchPlan) -> usize {
     plan.count.unwrap_or(KEYS)
 }
 
-/// Requests of a loop: four times as many in deep pipelines.
+/// Returns the number of requests in a loop: four times as many in deep pipelines.
 fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
     let shallow = plan.size.pick([100_000, 200_000, 500_000, 1_000_000]).min(10 * keys(plan));
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
@@ -53,16 +54,18 @@ fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
 static EXPERIMENT: Experiment = Experiment {
     name: "bitbase-redis",
     rank: 269,
-    title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the disk engine, beside Redis with its append-only file",
+    title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the \
+            disk engine, beside Redis with its append-only file",
     source: "Xie (BitBase), section 4.5",
-    claim: "our server over the linked trie on disk answers at least as many SETs and GETs per second as Redis with appendfsync everysec (the paper: comparable)",
+    claim: "our server over the linked trie on disk answers at least as many SETs and GETs per \
+            second as Redis with appendfsync everysec (the paper: comparable)",
     memory: |plan| Ok(3 * keys(plan) as u64 * row_bytes(16, VALUE_BYTES as u64) + (512 << 20)),
     steps: |plan| plan.rounds * pipelines(plan, &DEPTHS).len() * TESTS.len() + 1,
     run,
     judge,
 };
 
-/// A server that runs.
+/// A running server.
 struct BenchmarkServer {
     name: &'static str,
     process: ServerProcess,
@@ -82,12 +85,15 @@ fn run(bench: &mut Bench) -> Result<()> {
     for entry in server::all().into_iter().filter(|entry| SERVERS.contains(&entry.name)) {
         let folder = scratch.fresh(entry.name)?;
         if let Some(mut target) = start(bench, entry, &folder)? {
-            target.ask(&client, &bench.plan, "set", (64, FILL * keys(&bench.plan)))?;
+            target.ask(&client, &bench.plan, "set", 64, FILL * keys(&bench.plan))?;
             targets.push(target);
         }
     }
     if targets.is_empty() {
-        return Err(Error::Input(format!("no server is left to measure; there are: {}", SERVERS.join(", "))));
+        return Err(Error::Input(format!(
+            "no server is left to measure; choose from: {}",
+            SERVERS.join(", ")
+        )));
     }
     for round in 0..bench.plan.rounds {
         for pipeline in pipelines(&bench.plan, &DEPTHS) {
@@ -102,7 +108,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Starts a server, if it is wanted and installed.
+/// Starts a server, if the user wants it and it is installed.
 fn start(
     bench: &mut Bench,
     entry: &'static RegisteredServer,
@@ -124,7 +130,8 @@ fn start(
 }
 
 impl BenchmarkServer {
-    /// One loop: requests per second as the client counts them, and CPU time of the server per request.
+    /// Runs one loop; records requests per second, as the client counts them, and the server's CPU
+    /// time per request.
     fn measure(
         &mut self,
         bench: &mut Bench,
@@ -135,7 +142,7 @@ impl BenchmarkServer {
     ) -> Result<()> {
         let requests = requests(&bench.plan, pipeline);
         let before = self.process.cpu_seconds()?;
-        let per_second = self.ask(client, &bench.plan, test, (pipeline, requests))?;
+        let per_second = self.ask(client, &bench.plan, test, pipeline, requests)?;
         let cpu_seconds = self.process.cpu_seconds()? - before;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let (at, requests) = (AxisPoint::number("pipeline", pipeline as f64), requests as f64);
@@ -143,9 +150,17 @@ impl BenchmarkServer {
         bench.add(cpu, self.name, Some(&at), cpu_seconds / requests * 1e6)
     }
 
-    /// Requests per second of one of the client's tests, in such pipelines, so many.
-    fn ask(&mut self, client: &Path, plan: &BenchPlan, test: &str, how: (usize, usize)) -> Result<f64> {
-        let done = ask(client, self.process.address(), plan, test, how);
+    /// Returns the requests per second of one of the client's tests, for this pipeline depth and
+    /// number of requests.
+    fn ask(
+        &mut self,
+        client: &Path,
+        plan: &BenchPlan,
+        test: &str,
+        pipeline: usize,
+        requests: usize,
+    ) -> Result<f64> {
+        let done = ask(client, self.process.address(), plan, test, pipeline, requests);
         done.map_err(|error| self.process.explain(error))
     }
 }
@@ -155,7 +170,8 @@ fn ask(
     address: SocketAddr,
     plan: &BenchPlan,
     test: &str,
-    (pipeline, requests): (usize, usize),
+    pipeline: usize,
+    requests: usize,
 ) -> Result<f64> {
     let numbers = [
         ("-p", usize::from(address.port())),
@@ -166,7 +182,7 @@ fn ask(
         ("-d", VALUE_BYTES),
     ];
     let mut command = Command::new(client);
-    // Releases before 7.0 go on after errors, and tell of them only if asked to.
+    // Releases before 7.0 continue after errors, and report them only with `-e`.
     command.args(["-h", "127.0.0.1", "-t", test, "--csv", "-e"]).stdin(Stdio::null());
     for (name, number) in numbers {
         command.args([name, &number.to_string()]);
@@ -180,7 +196,7 @@ fn ask(
     requests_per_second(&said, test).ok_or_else(|| failed(format!("it said: {}", said.trim())))
 }
 
-/// The rate of a test in the client's table: lines of `"SET","12345.67",...`.
+/// Parses the rate of a test in the client's table: lines of `"SET","12345.67",...`.
 fn requests_per_second(table: &str, test: &str) -> Option<f64> {
     let line = table.lines().find_map(|line| {
         let rest = line.strip_prefix('"')?;

@@ -1,4 +1,4 @@
-//! A server that runs, with its client and what it must hold.
+//! A running server, with its client and the table of its expected values.
 
 use std::time::Instant;
 
@@ -16,47 +16,47 @@ use crate::sys::pinned;
 use crate::workload::requests::{RequestOp, ScriptRequest};
 use crate::{Error, Result};
 
-/// Connections of the client, where an experiment has no number of its own.
+/// The number of connections, unless an experiment has its own.
 pub const MANY_CONNECTIONS: usize = 50;
 
 /// The core of the servers, and that of the client.
 const SERVER_CORE: usize = 0;
 pub const CLIENT_CORE: usize = 1;
 
-/// Requests in a pipeline while loading.
+/// The number of requests in a pipeline while loading.
 const LOAD_PIPELINE: usize = 64;
 
-/// Bytes that a server is assumed to take for a row: its key and value, and room for an index entry, headers and a table that is
-/// growing. An estimate that was not measured.
+/// Returns the bytes that a server is assumed to take for a row: its key and value, plus room for
+/// an index entry, headers and a growing table. This is an estimate, not a measurement.
 pub const fn row_bytes(key: u64, value: u64) -> u64 {
     key + value + 160
 }
 
-/// Which servers an experiment wants.
+/// The servers that an experiment selects.
 pub struct ServerSelection<'a> {
-    /// By what they can do.
+    /// Selects by abilities.
     pub takes: fn(ServerAbilities) -> bool,
-    /// Whether ours takes part once for each index, and not as it comes.
+    /// Whether ours takes part once for each index, instead of in its default configuration.
     pub each_index: bool,
     /// The name of the key set.
     pub keys: &'a str,
-    /// Connections of the client, unless the user says so.
+    /// The number of connections, unless the user sets it.
     pub connections: usize,
-    /// Whether the one that does nothing takes part.
+    /// Whether the no-op server takes part.
     pub noop: bool,
     /// Whether writes are logged.
     pub logs: bool,
-    /// Servers that take part though others do without them.
+    /// Further servers, which other experiments leave out.
     pub also: &'static [&'static str],
 }
 
 impl ServerSelection<'_> {
-    /// Connections of the client.
-    fn lanes(&self, plan: &BenchPlan) -> usize {
+    /// Returns the number of connections.
+    fn connections(&self, plan: &BenchPlan) -> usize {
         plan.setting(&CONNECTIONS, self.connections)
     }
 
-    /// Whether a server takes part, if it is installed and takes the keys.
+    /// Returns whether a server takes part, provided that it is installed and accepts the keys.
     fn admits(&self, entry: &RegisteredServer, plan: &BenchPlan) -> bool {
         let named = plan.only.iter().any(|name| name == entry.name) || self.also.contains(&entry.name);
         let part = match entry.part {
@@ -69,35 +69,35 @@ impl ServerSelection<'_> {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub struct ServerUnderTest<'a> {
     /// Its name.
     pub name: &'static str,
-    /// What can be asked of it.
+    /// Its abilities.
     pub can: ServerAbilities,
-    // Before the server, so that connections close first.
+    // Declared before the server, so that connections close first.
     client: BenchClient,
     server: Box<dyn RunningServer>,
     dialect: &'static dyn Dialect,
     table: ExpectedTable<'a>,
-    /// Whether all requests of a loop have to be alike.
+    /// Whether all requests of a loop must be alike.
     alike: bool,
-    /// How much more it has in memory since it was loaded.
+    /// The memory that it has gained by loading.
     pub loaded_bytes: Option<u64>,
 }
 
-/// Starts the servers that are wanted, and loads them; who is not there is noted.
+/// Starts and loads the selected servers. Notes those that are not installed.
 ///
 /// # Errors
-/// If a server does not start, or takes a row with other words than it must.
+/// If a server does not start, or if its reply to a load is wrong.
 pub fn start<'a>(
     bench: &mut Bench,
     scratch: &Scratch,
     wanted: &ServerSelection<'_>,
     table: &ExpectedTable<'a>,
 ) -> Result<Vec<ServerUnderTest<'a>>> {
-    let lanes = wanted.lanes(&bench.plan);
-    bench.set("connections", lanes);
+    let connections = wanted.connections(&bench.plan);
+    bench.set("connections", connections);
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         bench.findings.note("there is one core, so client and servers share it".to_owned());
     }
@@ -118,11 +118,11 @@ pub fn start<'a>(
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn RunningServer> = Box::new(Noop::start(SERVER_CORE)?);
         let can = ServerAbilities { values: true, ping: true, many: true, ..ServerAbilities::NOTHING };
-        targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
+        targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, connections)?);
     }
     if targets.is_empty() {
         let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
-        return Err(Error::Input(format!("no server is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no server is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(targets)
 }
@@ -135,7 +135,7 @@ fn start_one<'a>(
     table: &ExpectedTable<'a>,
 ) -> Result<Option<ServerUnderTest<'a>>> {
     if let Some(which) = table.keys.iter().find_map(|key| (entry.takes_key)(key).err()) {
-        bench.findings.note(format!("left out of {}: {} (it takes {which})", wanted.keys, entry.name));
+        bench.findings.note(format!("left out of {}: {} (it accepts {which})", wanted.keys, entry.name));
         return Ok(None);
     }
     let folder = scratch.fresh(entry.name)?;
@@ -148,11 +148,13 @@ fn start_one<'a>(
         index: entry.index,
     };
     let Some(process) = launch(bench, entry, &start)? else { return Ok(None) };
-    let lanes = wanted.lanes(&bench.plan);
-    ServerUnderTest::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
+    let connections = wanted.connections(&bench.plan);
+    ServerUnderTest::new(entry.name, entry.can, Box::new(process), entry.dialect, table, connections)
+        .map(Some)
 }
 
-/// Starts a server on the core of the servers, or on all if it has several workers; notes it, or that it is not installed.
+/// Starts a server on the servers' core, or on all cores if it has several workers. Records it as a
+/// contender, or as not installed.
 ///
 /// # Errors
 /// If it does not start.
@@ -171,7 +173,7 @@ pub fn launch(
     Ok(Some(process))
 }
 
-/// A server's version and arguments.
+/// Returns a server's version and arguments.
 fn about(entry: &RegisteredServer, program: &std::path::Path, start: &ServerLaunch<'_>) -> String {
     let shown = |option: String| if option.is_empty() { "''".to_owned() } else { option };
     let options: Vec<_> = (entry.options)(start).into_iter().map(shown).collect();
@@ -186,31 +188,31 @@ impl<'a> ServerUnderTest<'a> {
         server: Box<dyn RunningServer>,
         dialect: &'static dyn Dialect,
         table: &ExpectedTable<'a>,
-        lanes: usize,
+        connections: usize,
     ) -> Result<Self> {
-        let client = BenchClient::connect(name, dialect, server.address(), lanes)?;
+        let client = BenchClient::connect(name, dialect, server.address(), connections)?;
         let (table, alike) = (table.clone(), name == NOOP);
         Ok(Self { name, can, client, server, dialect, table, alike, loaded_bytes: None })
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub fn address(&self) -> std::net::SocketAddr {
         self.server.address()
     }
 
-    /// Bytes that it has in memory; none if it is a thread of the bench's.
+    /// Returns its resident bytes; `None` if it is a thread of the bench.
     fn resident_bytes(&self) -> Result<Option<u64>> {
         self.server.resident_bytes()
     }
 
-    /// Puts all keys there.
+    /// Adds all keys.
     fn load(&mut self) -> Result<()> {
         self.client.begin("load", LOAD_PIPELINE);
-        let lanes = self.client.lanes();
+        let connections = self.client.connections();
         let mut load = || {
             for number in 0..self.table.loaded() {
                 let mut done = Ok(());
-                self.table.add(number, |request| done = self.client.ask(number % lanes, request));
+                self.table.add(number, |request| done = self.client.ask(number % connections, request));
                 done?;
             }
             self.client.finish()
@@ -219,20 +221,22 @@ impl<'a> ServerUnderTest<'a> {
         loaded.map_err(|error| self.server.explain(error))
     }
 
-    /// Asks all that; a key is asked for on one lane alone, so what must answer is certain. Ranges of keys see what other lanes add, so a
-    /// loop with such ranges is on one lane.
+    /// Sends all requests. Each key is used on one connection only, so the expected replies are
+    /// certain. Ranges of keys would see keys that other connections add, so a loop with such
+    /// ranges uses one connection.
     fn ask(&mut self, asked: &[ScriptRequest]) -> Result<()> {
         let ranges = asked.iter().any(|asking| asking.ask == RequestOp::Keys);
-        let lanes = if ranges { 1 } else { self.client.lanes() };
+        let connections = if ranges { 1 } else { self.client.connections() };
         for (position, &asking) in asked.iter().enumerate() {
             let by_key = !self.alike && asking.ask != RequestOp::Ping;
-            let lane = if by_key { asking.number as usize % lanes } else { position % lanes };
-            self.table.request(asking, |request| self.client.ask(lane, request))?;
+            let connection =
+                if by_key { asking.number as usize % connections } else { position % connections };
+            self.table.request(asking, |request| self.client.ask(connection, request))?;
         }
         self.client.finish()
     }
 
-    /// For a server that does nothing: one request of this kind over and over, and what answers it.
+    /// For the no-op server: returns the same request repeatedly, and announces it with its reply.
     fn alike(&mut self, asked: &[ScriptRequest]) -> Vec<ScriptRequest> {
         let Some(first) = asked.first() else { return Vec::new() };
         let ask = if first.ask == RequestOp::Put { RequestOp::PutAgain } else { first.ask };
@@ -244,8 +248,8 @@ impl<'a> ServerUnderTest<'a> {
     }
 }
 
-/// One loop of one server: requests per second, and CPU time of the server per request. In how many microseconds 99 of 100
-/// pipelines were answered.
+/// Runs one loop of one server and records requests per second and the server's CPU time per
+/// request. Returns the microseconds within which 99 of 100 pipelines were answered.
 ///
 /// # Errors
 /// If the server fails or answers wrongly.

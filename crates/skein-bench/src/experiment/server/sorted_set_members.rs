@@ -1,4 +1,5 @@
-//! A sorted set of many members in our server and in Redis: members added, and ranges of a hundred by score and by name.
+//! A sorted set of many members in our server and in Redis: adding members, and ranges of a hundred
+//! by score and by name.
 
 use linkme::distributed_slice;
 
@@ -13,22 +14,22 @@ use crate::result::AxisPoint;
 use crate::rival::server::{OUR_SCORED, OUR_SORTED, SCORED_SET, SORTED_SET, ServerAbilities};
 use crate::workload::requests::{RANGE_MAX, RequestOp, ScriptRequest, uniform_of};
 
-/// Requests in a pipeline.
+/// The number of requests in a pipeline.
 const DEPTH: usize = 16;
 const CONNECTIONS: usize = 50;
-/// A range takes as long as many other requests.
+/// A range takes as long as this many other requests.
 const RANGES_ONE_IN: usize = 10;
-/// Of a value, which is a score.
+/// The bytes of a value, which is a score.
 const VALUE_BYTES: usize = 8;
-/// Servers with members at once.
+/// The number of servers with members at once.
 const SERVERS: u64 = 2;
 
-/// One set, the other, and who has it.
+/// One kind of sorted set, and the servers that have it.
 struct SortedSetCase {
     name: &'static str,
     takes: fn(ServerAbilities) -> bool,
     who: &'static [&'static str],
-    /// Members in the order in which ranges have them.
+    /// Returns the members in the order of ranges.
     order: fn(&PackedKeys) -> KeyOrder,
 }
 
@@ -43,12 +44,12 @@ const SETS: [SortedSetCase; 2] = [
         name: "one score",
         takes: |can| can.ordered,
         who: &[OUR_SORTED, SORTED_SET],
-        // Names are of one length, and rise with their numbers.
+        // Names have equal lengths, and rise with their numbers.
         order: |keys| KeyOrder::new((0..keys.len() as u32).collect()),
     },
 ];
 
-/// What is asked, and its measures.
+/// The operations, with their measures.
 const KINDS: [(RequestOp, [&str; 3]); 3] = [
     (RequestOp::Add, ["ZADD", "ZADD, CPU", "ZADD, p99"]),
     (RequestOp::Get, ["ZSCORE", "ZSCORE, CPU", "ZSCORE, p99"]),
@@ -64,7 +65,7 @@ fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, own)
 }
 
-/// Members that are added: others in each round.
+/// Returns the number of members that are added; each round adds others.
 fn fresh(plan: &BenchPlan) -> usize {
     requests(plan) * plan.rounds
 }
@@ -73,9 +74,12 @@ fn fresh(plan: &BenchPlan) -> usize {
 static MEMBERS: Experiment = Experiment {
     name: "server-sorted-set",
     rank: 312,
-    title: "A sorted set: members added, scores read, ranges of 100 by score and by name; one worker on one core, beside Redis",
+    title: "A sorted set: members added, scores read, ranges of 100 by score and by name; one \
+            worker on one core, beside Redis",
     source: "this project's aims",
-    claim: "beside Redis without a log, ours at buffered adds members 1.5 times as fast and gives ranges 3 times as fast, by CPU time where the client is the limit; no p99 is longer; a member takes at most 0.9 times the memory",
+    claim: "beside Redis without a log, ours at buffered adds members 1.5 times as fast and gives \
+            ranges 3 times as fast, by CPU time where the client is the limit; no p99 is longer; a \
+            member takes at most 0.9 times the memory",
     memory: |plan| {
         let members = (count(plan) + fresh(plan)) as u64;
         Ok(members * (20 + 16 + 16 + 8 + SERVERS * server_under_test::row_bytes(20, VALUE_BYTES as u64)))
@@ -131,7 +135,7 @@ fn on_set(bench: &mut Bench, set: &SortedSetCase, keys: &PackedKeys) -> Result<(
     Ok(())
 }
 
-/// The requests of a loop.
+/// Returns the requests of a loop.
 fn asking(plan: &BenchPlan, ask: RequestOp, round: usize) -> Vec<ScriptRequest> {
     let (requests, members) = (requests(plan), count(plan));
     match ask {

@@ -10,7 +10,7 @@ use crate::rival::server::{COLUMNS, DialectRequest, NOOP, RowColumns};
 use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform_of};
 use crate::workload::{RankedKeySet, ThreadShare};
 
-/// A server as it should be, which notes requests that it would have answered otherwise.
+/// A model of a correct server. It records requests whose expected reply differs from its own.
 #[derive(Default)]
 struct ServerModel {
     values: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -66,7 +66,7 @@ impl ServerModel {
 }
 
 #[test]
-fn what_is_expected_of_rows_is_what_a_server_has() {
+fn expected_rows_match_a_correct_server() {
     let set = keyset::make("ycsb", 300, 0, 7).expect("a good name");
     let order = KeyOrder::new(set.order());
     let mut table = ExpectedTable::new(&set.keys, ValueShape::Columns).ordered(&order);
@@ -84,7 +84,7 @@ fn what_is_expected_of_rows_is_what_a_server_has() {
 }
 
 #[test]
-fn ranges_have_the_keys_that_were_added() {
+fn ranges_include_added_keys() {
     let set = keyset::make("az1", 400, 400, 7).expect("a good name");
     let all = cuckoo_fig13::joined(&set);
     let order = KeyOrder::new(all.order());
@@ -102,9 +102,9 @@ fn ranges_have_the_keys_that_were_added() {
 }
 
 #[test]
-fn what_is_expected_of_values_is_what_a_server_has() {
+fn expected_values_match_a_correct_server() {
     let set = keyset::make("decimal", 100, 0, 7).expect("a good name");
-    let mut table = ExpectedTable::new(&set.keys, ValueShape::Values(8)).on_lanes(5);
+    let mut table = ExpectedTable::new(&set.keys, ValueShape::Values(8)).on_connections(5);
     let mut model = ServerModel::default();
     (0..100).for_each(|number| table.add(number, |request| model.ask(request)));
     let loaded = model.values.clone();
@@ -129,7 +129,7 @@ fn what_is_expected_of_values_is_what_a_server_has() {
     assert_eq!(before, model.values, "what is put again does not change");
 }
 
-/// Runs `server` with these contenders; returns the lines that it wrote, and how it ended.
+/// Runs `server` with these contenders; returns the lines that it wrote, and its result.
 fn tiny(only: &str) -> (Vec<ResultLine>, crate::Result<()>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let servers = folder.path().join("servers");
@@ -169,7 +169,7 @@ fn the_bound_is_measured_without_any_server() {
 }
 
 #[test]
-fn a_run_without_servers_says_so() {
+fn a_run_without_servers_is_an_error() {
     let (_, done) = tiny("btreemap");
     let error = done.expect_err("nobody is left").to_string();
     assert!(error.contains("no server is left") && error.contains("redis"), "{error}");

@@ -1,8 +1,8 @@
 //! Wormhole's figure 12: lookups over a network, in batches of 800.
 //!
-//! The paper has its indexes behind a link of 100 Gb/s that writes into memory. Here they are behind TCP on loopback, in pipelines of 800
-//! requests: our server once for each of our indexes, and other servers, which have hash tables. What sockets alone cost is the
-//! server that does nothing.
+//! The paper's indexes are behind a link of 100 Gb/s that writes into memory. Here they are behind
+//! TCP on loopback, in pipelines of 800 requests: our server once for each of our indexes, and
+//! other servers, which have hash tables. The no-op server shows the cost of the sockets alone.
 
 use linkme::distributed_slice;
 use skein_store::IndexKind;
@@ -20,12 +20,12 @@ use crate::keyset;
 use crate::result::AxisPoint;
 use crate::workload::requests::{RequestOp, ScriptRequest, uniform};
 
-/// Requests in a batch.
+/// The number of requests in a batch.
 const BATCH: usize = 800;
-/// Connections that each have a batch under way: enough that the server never waits.
+/// The number of connections, each with a batch in flight: enough that the server never waits.
 const CONNECTIONS: usize = 8;
 const VALUE_BYTES: usize = 8;
-/// Servers with rows at once: one for each index, and two others.
+/// The number of servers with rows at once: one for each index, and two others.
 const SERVERS: u64 = IndexKind::ALL.len() as u64 + 2;
 
 const RATE: MeasureSpec<'_> = rate("GET");
@@ -44,16 +44,19 @@ fn requests(plan: &BenchPlan) -> usize {
 static FIG12: Experiment = Experiment {
     name: "wormhole-fig12",
     rank: 212,
-    title: "lookups over the network in batches of 800: one worker on one core, for each of our indexes, and other servers",
+    title: "lookups over the network in batches of 800: one worker on one core, for each of our \
+            indexes, and other servers",
     source: "Wormhole (EuroSys 2019), figure 12 and section 4.1",
-    claim: "behind a network Wormhole stays ahead of the other indexes on every key set, with 5 to 20 % fewer lookups than without; where keys have a kilobyte the link is the limit. Here by CPU time of the server, beside our Masstree and our skip list",
+    claim: "behind a network Wormhole stays ahead of the other indexes on every key set, with 5 to \
+            20 % fewer lookups than without; where keys have a kilobyte the link is the limit. \
+            Here by CPU time of the server, beside our Masstree and our skip list",
     memory,
     steps: |plan| plan.sets_or(&SETS).len() * (plan.rounds + 1),
     run,
     judge,
 };
 
-/// At the key set that needs most: keys, requests, and all servers.
+/// Returns the memory for the key set that needs most: keys, requests, and all servers.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let keys = plan.sets_or(&SETS);
     let keys = keys.iter().map(|name| keyset::estimated_bytes(name, count(plan)));
@@ -72,7 +75,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// All servers on one key set.
+/// Measures all servers on one key set.
 fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     let set = keyset::make(name, count(&bench.plan), 0, bench.plan.seed)?;
     if let Some(note) = &set.note {
@@ -103,7 +106,8 @@ fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     Ok(())
 }
 
-/// By what a core of the server could answer: the client is often the limit of the requests per second.
+/// Judges by the server's CPU time per lookup, because the client often limits the requests per
+/// second.
 fn judge(findings: &Findings) -> Judgement {
     let judged = [OURS, SKIP_LIST].map(|other| {
         let what = format!("lookups per CPU time of the server, Wormhole / {other}");

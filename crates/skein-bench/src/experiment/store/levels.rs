@@ -1,4 +1,5 @@
-//! Our store beside itself: one thread's puts at the three levels of durability, and while a checkpoint is written.
+//! Our store at different settings: one thread's puts at the three levels of durability, and during
+//! a checkpoint.
 
 use std::time::Duration;
 
@@ -21,13 +22,13 @@ const DURING: MeasureSpec<'_> = rate("put during a checkpoint");
 const BESIDE: MeasureSpec<'_> = rate("checkpoint beside puts");
 const BUFFERED_SHARE: &str = "put, buffered / none";
 
-/// What is left of the rate of puts while a checkpoint is written.
+/// The measure of the rate of puts during a checkpoint, as a fraction of the rate alone.
 pub const DURING_SHARE: &str = "put, during a checkpoint / alone";
 
-/// Rows whose puts are repeated.
+/// The number of rows that are put repeatedly.
 const PUT_ROWS: usize = 1 << 20;
 
-/// A ratio of two rates of one round.
+/// Returns a measure of the ratio of two rates of one round.
 pub const fn share(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "ratio", better: Better::More }
 }
@@ -36,12 +37,12 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([500_000, 1_000_000, 2_000_000, 20_000_000])
 }
 
-/// How long puts are counted.
+/// Returns how long puts are counted.
 pub fn window(plan: &BenchPlan) -> Duration {
     Duration::from_millis(plan.size.pick([500, 1000, 2000, 10_000]))
 }
 
-/// The rows that are put, of these.
+/// Returns the numbers of the rows to put.
 pub fn put_order(rows: &BenchRows) -> Vec<usize> {
     rows.sample(PUT_ROWS.min(rows.len()))
 }
@@ -52,7 +53,8 @@ static LEVELS_EXPERIMENT: Experiment = Experiment {
     rank: 301,
     title: "puts of one thread at none, buffered and sync, and during a checkpoint",
     source: "this project's aims; during a checkpoint: Masstree (EuroSys 2012), section 5",
-    claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at least 72 % of its rate during a checkpoint",
+    claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at \
+            least 72 % of its rate during a checkpoint",
     memory: |plan| Ok(memory(plan, count(plan)) + (8 * PUT_ROWS) as u64),
     steps: |plan| plan.rounds * LEVELS.len(),
     run,
@@ -64,7 +66,7 @@ static LEVELS_EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Whether puts keep the paper's share of their rate.
+/// Judges whether puts keep the paper's fraction of their rate.
 pub fn judge_during(findings: &Findings) -> Judgement {
     let share = findings.median(DURING_SHARE, OURS, None);
     let share: Vec<_> = share.map(|share| ("during / alone".to_owned(), share)).into_iter().collect();

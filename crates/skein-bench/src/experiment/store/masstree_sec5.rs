@@ -1,5 +1,6 @@
-//! What Masstree's section 5 says of checkpoints and recovery: 140 million pairs, 9.1 GB, written as a checkpoint in 58 s
-//! and recovered from it in 38 s, on 16 cores and four SSDs; beside a checkpoint, puts keep 72 % of their rate.
+//! Checkpoints and recovery, as in Masstree's section 5: 140 million pairs, 9.1 GB, written as a
+//! checkpoint in 58 s and recovered from it in 38 s, on 16 cores and four SSDs. During a
+//! checkpoint, puts keep 72 % of their rate.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,7 +20,8 @@ const CHECKPOINT: MeasureSpec<'_> = rate("checkpoint");
 const FROM_CHECKPOINT: MeasureSpec<'_> = rate("recovery from checkpoint");
 const FROM_LOGS: MeasureSpec<'_> = rate("recovery from logs");
 
-/// The paper's rates in thousands of rows per second and core: 140 million rows on 16 cores, in 58 s and in 38 s.
+/// The paper's rates in thousands of rows per second and core: 140 million rows on 16 cores, in 58
+/// s and in 38 s.
 const PAPER_CHECKPOINT: f64 = 140_000.0 / 58.0 / 16.0;
 const PAPER_RECOVERY: f64 = 140_000.0 / 38.0 / 16.0;
 
@@ -33,7 +35,9 @@ static SEC5: Experiment = Experiment {
     rank: 105,
     title: "checkpoint, and recovery from a checkpoint and from logs",
     source: "Masstree (EuroSys 2012), section 5",
-    claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s (151,000 and 230,000 rows per second and core); beside a checkpoint, puts keep 72 % of their rate",
+    claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s \
+            (151,000 and 230,000 rows per second and core); beside a checkpoint, puts keep 72 % of \
+            their rate",
     memory: |plan| Ok(memory(plan, count(plan))),
     steps: |plan| 3 * plan.rounds,
     run,
@@ -50,7 +54,8 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Load, recovery from logs, puts beside a checkpoint, a checkpoint alone, recovery from it.
+/// Runs a load, recovery from logs, puts during a checkpoint, a checkpoint alone, and recovery from
+/// it.
 fn measure(bench: &mut Bench, rows: &BenchRows, folder: &Path, round: usize) -> Result<()> {
     bench.step(&format!("round {round}, load"));
     let store = open(folder, Durability::Buffered)?;
@@ -74,7 +79,7 @@ fn measure(bench: &mut Bench, rows: &BenchRows, folder: &Path, round: usize) -> 
     store.close().map(drop).map_err(failed)
 }
 
-/// Opens the folder, and checks that all rows are there.
+/// Opens the folder and checks that all rows are there.
 fn recover(bench: &mut Bench, rows: &BenchRows, folder: &Path, place: MeasureSpec<'_>) -> Result<Store> {
     let start = Instant::now();
     let store = open(folder, Durability::Buffered)?;

@@ -1,13 +1,18 @@
-//! Embedded stores: ours beside those that a user would otherwise pick, and beside itself.
+//! Embedded stores: ours compared with those that a user would otherwise choose, and at different
+//! settings.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
 //! | here | `store` | load, reads, durable puts of all stores |
-//! | `levels.rs` | `store-levels` | our puts at the three levels of durability, and during a checkpoint |
-//! | `sec5.rs` | `masstree-sec5` | our checkpoint and recovery, beside the paper's |
+//! | `levels.rs` | `store-levels` | our puts by level of durability, and during a checkpoint |
+//! | `masstree_sec5.rs` | `masstree-sec5` | our checkpoint and recovery, beside the paper's |
 //!
-//! One round of one contender of `store`: an empty folder is loaded in batches, each all or nothing, and forced to disk once at the end,
-//! which counts; rows are read at random; the store is opened again so that every commit is durable, and single puts are timed.
+//! A round of one contender of `store`:
+//!
+//! 1. An empty folder is loaded in batches, each all or nothing, and forced to disk once at the
+//!    end. The force is included in the time.
+//! 2. Rows are read at random.
+//! 3. The store is opened again so that every commit is durable, and single puts are timed.
 
 mod levels;
 mod masstree_sec5;
@@ -30,12 +35,12 @@ use crate::rival::store::{
 use crate::sys::pinned;
 use crate::{Error, Result};
 
-/// Bytes of a value.
+/// Returns the bytes of a value.
 fn value_bytes(plan: &BenchPlan) -> usize {
     plan.setting(&VALUE_BYTES, 100)
 }
 
-/// Rows in a batch.
+/// Returns the number of rows in a batch.
 fn batch(plan: &BenchPlan) -> usize {
     plan.setting(&BATCH, 1000)
 }
@@ -45,7 +50,7 @@ const GET: MeasureSpec<'_> = rate("get");
 const PUT: MeasureSpec<'_> = MeasureSpec { measure: "sync put, latency", unit: "us", better: Better::Less };
 const PUT_P99: MeasureSpec<'_> = MeasureSpec { measure: "sync put, p99", unit: "us", better: Better::Less };
 
-/// A measure of thousands of rows per second.
+/// Returns a measure of thousands of rows per second.
 const fn rate(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "krows/s", better: Better::More }
 }
@@ -62,7 +67,7 @@ fn sync_puts(plan: &BenchPlan) -> usize {
     plan.setting(&SYNC_PUTS, plan.size.pick([100, 300, 500, 1000]))
 }
 
-/// The rows that a run is about.
+/// Returns the rows of a run.
 fn rows(bench: &mut Bench, count: usize) -> BenchRows {
     let value_bytes = value_bytes(&bench.plan);
     bench.set("rows", format!("{count} of 8 random key bytes and {value_bytes} value bytes"));
@@ -70,7 +75,8 @@ fn rows(bench: &mut Bench, count: usize) -> BenchRows {
     BenchRows::new(count, value_bytes, bench.plan.seed)
 }
 
-/// Memory that a store takes at most: rows with their index, and a cache that holds as much again.
+/// Returns the memory that a store takes at most: rows with their index, and a cache that holds as
+/// much again.
 fn memory(plan: &BenchPlan, rows: usize) -> u64 {
     rows as u64 * (3 * (value_bytes(plan) as u64 + 8) + 100)
 }
@@ -81,7 +87,8 @@ static STORE: Experiment = Experiment {
     rank: 300,
     title: "load, reads and durable puts of embedded stores",
     source: "this project's aims",
-    claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
+    claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the \
+            median of a durable put is at most 1.3 times the best",
     memory: |plan| Ok(memory(plan, count(plan)) + 8 * gets(plan) as u64),
     steps: |plan| plan.rounds * contenders_count(StoreRole::Rows),
     run,
@@ -105,12 +112,12 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// How many stores could take part.
+/// Returns the number of stores that could take part.
 pub fn contenders_count(part: StoreRole) -> usize {
     store::all().iter().filter(|entry| entry.part.takes(part)).count()
 }
 
-/// The stores that are wanted, of those that take part; who is not there is noted.
+/// Returns those stores of this role that the user wants. Notes the stores that this build lacks.
 pub fn contenders(bench: &mut Bench, part: StoreRole) -> Result<Vec<&'static RegisteredStore>> {
     for (name, why) in store::absent(part) {
         if bench.plan.wants(name) {
@@ -124,7 +131,7 @@ pub fn contenders(bench: &mut Bench, part: StoreRole) -> Result<Vec<&'static Reg
     }
     if entries.is_empty() {
         let names: Vec<_> = concerned().map(|entry| entry.name).collect();
-        return Err(Error::Input(format!("no store is left to measure; there are: {}", names.join(", "))));
+        return Err(Error::Input(format!("no store is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(entries)
 }
@@ -150,13 +157,13 @@ impl StoreTurn<'_> {
         self.named(store.close())?;
         bench.add(PUT, self.entry.name, None, latency::quantile(&round, 0.5, 1e3))?;
         bench.add(PUT_P99, self.entry.name, None, latency::quantile(&round, 0.99, 1e3))?;
-        // Bounds are the same, so this does not fail.
+        // The bounds are equal, so this does not fail.
         latencies.add(&round).map_err(|error| Error::Failed(error.to_string()))?;
         bench.curve(PUT.measure, self.entry.name, None, latency::curve(latencies, 1e3));
         Ok(())
     }
 
-    /// A store's error, with its name.
+    /// Adds the store's name to its error.
     fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
         done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
     }
@@ -204,12 +211,12 @@ impl StoreTurn<'_> {
     }
 }
 
-/// The error for rows that are not as they must be.
+/// Returns the error for wrong rows.
 pub fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
     Error::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong }
 }
 
-/// Thousands of operations per second.
+/// Returns thousands of operations per second.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn krows_per_s(operations: usize, since: Instant) -> f64 {
     operations as f64 / since.elapsed().as_secs_f64() / 1e3
@@ -218,7 +225,7 @@ pub fn krows_per_s(operations: usize, since: Instant) -> f64 {
 fn judge(findings: &Findings) -> Judgement {
     let others: Vec<&str> =
         findings.contenders.iter().map(|contender| &*contender.name).filter(|name| *name != OURS).collect();
-    // Of a latency the ratio is turned over, so that more is better of all three.
+    // The ratio of latencies is inverted, so that more is better for all three.
     let beside_the_best = |measure: &str, less: bool| -> Vec<(String, f64)> {
         let ratio = |other: &str| {
             let (ours, its) = (findings.median(measure, OURS, None)?, findings.median(measure, other, None)?);

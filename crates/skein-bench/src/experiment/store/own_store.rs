@@ -1,4 +1,4 @@
-//! What the experiments on our own store share: opening, loading, putting, checking.
+//! Shared functions of the experiments on our own store: open, load, put, check.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use super::{krows_per_s, wrong};
 use crate::rival::store::{BenchRows, OURS};
 use crate::{Error, Result};
 
-/// Puts between two looks at whether to stop.
+/// The number of puts between two checks of whether to stop.
 const BETWEEN_LOOKS: usize = 64;
 
-/// An error of ours.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+/// Returns an error of our store as one of the bench.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub fn failed(error: skein_store::Error) -> Error {
     Error::Failed(format!("{OURS}: {error}"))
 }
 
-/// Opens a store that makes no checkpoint but those that it is asked for.
+/// Opens a store that makes checkpoints only on request.
 pub fn open(folder: &Path, durability: Durability) -> Result<Store> {
     let options = StoreOptions {
         durability,
@@ -30,7 +30,8 @@ pub fn open(folder: &Path, durability: Durability) -> Result<Store> {
     Store::open(folder, options).map_err(failed)
 }
 
-/// Loads all rows, with as many writers as logs, so that the logs are of one size, as a server's are.
+/// Loads all rows, with as many writers as log shards, so that the shards have equal sizes, as a
+/// server's do.
 pub fn load(store: &Store, rows: &BenchRows, batch: usize) -> Result<()> {
     let writers = store.options().logs.max(1);
     let write = |number: usize, session: &mut Session| -> skein_store::Result<()> {
@@ -59,8 +60,8 @@ pub fn load(store: &Store, rows: &BenchRows, batch: usize) -> Result<()> {
     done.map(drop).map_err(failed)
 }
 
-/// One thread's single puts of these rows, over and over until told to stop; thousands per second. At `sync` each waits for the
-/// disk.
+/// Puts these rows one by one, repeatedly, on one thread, until `stop` returns true. Returns
+/// thousands per second. At `sync` each put waits for the disk.
 pub fn puts(store: &Store, rows: &BenchRows, order: &[usize], stop: impl Fn() -> bool) -> Result<f64> {
     let mut session = store.session();
     let waits = store.durability() == Durability::Sync;
@@ -81,13 +82,13 @@ pub fn puts(store: &Store, rows: &BenchRows, order: &[usize], stop: impl Fn() ->
     Ok(krows_per_s(done, start))
 }
 
-/// The same for this long.
+/// Puts rows for this long.
 pub fn puts_for(store: &Store, rows: &BenchRows, order: &[usize], window: Duration) -> Result<f64> {
     let start = Instant::now();
     puts(store, rows, order, || start.elapsed() > window)
 }
 
-/// The same for as long as a checkpoint takes that is written meanwhile.
+/// Puts rows while a checkpoint is written.
 pub fn puts_during_checkpoint(
     store: &Store,
     rows: &BenchRows,
@@ -97,7 +98,7 @@ pub fn puts_during_checkpoint(
     let (made, during) = std::thread::scope(|scope| {
         let checkpoint = scope.spawn(|| {
             let made = store.checkpoint();
-            // Relaxed: a stop sign; the join orders the rest.
+            // Relaxed: only the stop flag itself is read; the join orders everything else.
             done.store(true, Ordering::Relaxed);
             made
         });
@@ -107,13 +108,13 @@ pub fn puts_during_checkpoint(
     Ok((during?, made.map_err(failed)?))
 }
 
-/// Thousands of rows per second that a checkpoint wrote.
+/// Returns thousands of rows per second that a checkpoint wrote.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn checkpoint_rate(made: &CheckpointReport) -> f64 {
     made.rows as f64 / made.took.as_secs_f64() / 1e3
 }
 
-/// Whether a store has all rows: their number, and the values of a sample.
+/// Checks that a store has all rows: their number, and the values of a sample.
 pub fn check(store: &Store, rows: &BenchRows, measure: &str) -> Result<()> {
     let missing = store.len().abs_diff(rows.len());
     let session = store.session();

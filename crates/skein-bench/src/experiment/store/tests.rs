@@ -22,7 +22,7 @@ fn tiny(name: &str) -> Vec<ResultLine> {
     read(&results).expect("readable")
 }
 
-/// Each measure has a figure for each round, all greater than 0.
+/// Checks that each measure has a positive figure for each round.
 fn assert_measures(lines: &[ResultLine], measures: &[&str]) {
     let cells: Vec<_> = lines
         .iter()
@@ -72,7 +72,7 @@ fn recovery_finds_every_row() {
 }
 
 #[test]
-fn a_store_that_forgets_ends_the_run() {
+fn a_store_that_loses_rows_ends_the_run() {
     let rows = BenchRows::new(100, 20, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = own_store::open(folder.path(), skein_store::Durability::None).expect("it opens");
@@ -80,5 +80,5 @@ fn a_store_that_forgets_ends_the_run() {
     own_store::check(&store, &rows, "load").expect("all rows are there");
     store.remove(&rows.key(5)).expect("removed");
     let error = own_store::check(&store, &rows, "load").expect_err("a row is gone").to_string();
-    assert!(error.contains("skein gave") && error.contains("'load'"), "{error}");
+    assert!(error.contains("skein returned") && error.contains("'load'"), "{error}");
 }

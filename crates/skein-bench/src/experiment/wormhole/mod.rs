@@ -1,10 +1,11 @@
-//! Wormhole's figures 9 to 18 (EuroSys 2019), but for figure 12, which is a server's, and 16, which is the experiment `memory`.
+//! Wormhole's figures 9 to 18 (EuroSys 2019). Figure 12 needs a server
+//! (`server/wormhole_fig12.rs`); figure 16 is the experiment `memory`.
 //!
-//! | file | experiment | what |
+//! | file | experiment | content |
 //! | --- | --- | --- |
 //! | `fig9.rs` | `wormhole-fig9` | threads, and processes beside them |
 //! | here | `wormhole-fig10` to `-fig18` | one thread, over key sets |
-//! | `targets.rs` | `wormhole-targets` | what this project wants of it |
+//! | `targets.rs` | `wormhole-targets` | this project's targets |
 
 mod fig9;
 mod targets;
@@ -25,12 +26,13 @@ const SOURCE_15: &str = "Wormhole (EuroSys 2019), figure 15 and section 4.3";
 const SOURCE_17: &str = "Wormhole (EuroSys 2019), figure 17 and section 4.3";
 const SOURCE_18: &str = "Wormhole (EuroSys 2019), figure 18 and section 4.3";
 
-/// The paper's key sets (its table 1), models where they are not ours to ship.
+/// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
-/// Those of the ablation, whose shapes differ most.
+/// The key sets of the ablation, whose shapes differ most.
 const FEW_SETS: [&str; 3] = ["az1", "url", "K3"];
 
-/// The paper has from 10 to 500 million keys; those of a kilobyte are the fewest.
+/// Returns the number of keys. The paper has 10 to 500 million; sets of a kilobyte per key are the
+/// smallest.
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
@@ -39,7 +41,7 @@ fn operations(plan: &BenchPlan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
-/// Enough of them that leaves put in order by their first scan do not count for much.
+/// The scans are so many that leaves which their first scan sorts hardly count.
 pub const SCAN: GridLoop = scans("scan of 100", false, |asked, count, seed, share| {
     scan::scans(asked, count / 5, 100, false, seed, share)
 });
@@ -56,7 +58,7 @@ const MIXES: [GridLoop; 3] = [
     }),
 ];
 
-/// A grid over key sets on one thread.
+/// Returns a grid over key sets on one thread.
 fn over_sets(
     plan: &BenchPlan,
     sets: &[&str],
@@ -71,17 +73,18 @@ fn over_sets(
         inserts: InsertMode::Untimed,
         memory: MemoryDetail::No,
         takes,
-        beside: None,
+        side_measurement: None,
     }
 }
 
 /// The paper's B+-tree and skip list; here std's and crossbeam's.
 const TREE: &str = "btreemap";
 const LIST: &str = "crossbeam-skiplist";
-/// The paper's other ordered indexes, of those that there are; its ART, `congee`, takes keys of 8 bytes alone.
+/// The paper's other ordered indexes that are available. Its ART, `congee`, accepts keys of 8 bytes
+/// only.
 const RIVALS: [&str; 4] = [TREE, LIST, OURS, "congee"];
 
-/// Wormhole's ratios to another in a measure, on those key sets that `of` admits.
+/// Returns Wormhole's ratios to another index in a measure, on the key sets that `of` admits.
 fn ratios(findings: &Findings, measure: &str, other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
     findings.ratios(measure, WORMHOLE, other).into_iter().filter(|(set, _)| of(set)).collect()
 }
@@ -96,7 +99,8 @@ static FIG10: Experiment = Experiment {
     rank: 210,
     title: "lookups on the paper's eight key sets",
     source: SOURCE_10,
-    claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and Masstree, on every key set",
+    claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and \
+            Masstree, on every key set",
     memory: |plan| fig10(plan).memory(),
     steps: |plan| fig10(plan).steps(plan),
     run: |bench| grid::run(bench, &fig10(&bench.plan)),
@@ -106,7 +110,7 @@ static FIG10: Experiment = Experiment {
     },
 };
 
-/// From the plainest on, each with what the one before lacks.
+/// The steps; each adds a feature to the one before.
 const STEPS: [&str; 5] = [
     "wormhole, base",
     "wormhole + tags",
@@ -123,9 +127,10 @@ fn fig11(plan: &BenchPlan) -> Grid<'static> {
 static FIG11: Experiment = Experiment {
     name: "wormhole-fig11",
     rank: 211,
-    title: "lookups as the optimizations are applied one after the other, and with what we add",
+    title: "lookups as the optimizations are applied one after the other, and with our additions",
     source: SOURCE_11,
-    claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, direct positions in leaves",
+    claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, \
+            direct positions in leaves",
     memory: |plan| fig11(plan).memory(),
     steps: |plan| fig11(plan).steps(plan),
     run: |bench| grid::run(bench, &fig11(&bench.plan)),
@@ -150,27 +155,26 @@ fn fig13(plan: &BenchPlan) -> Grid<'static> {
 }
 
 #[distributed_slice(EXPERIMENTS)]
-static FIG13: Experiment = Experiment {
-    name: "wormhole-fig13",
-    rank: 213,
-    title: "lookups beside hash tables",
-    source: SOURCE_13,
-    claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all where keys have a kilobyte (K10): here, at least nine tenths",
-    memory: |plan| fig13(plan).memory(),
-    steps: |plan| fig13(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig13(&bench.plan)),
-    judge: |findings| {
-        let of = |sets| ratios(findings, "lookup", CUCKOO_HASH, sets);
-        let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
-        Judgement::from_to((0.31, 0.67), &what, &of(|set| set != KILOBYTES)).beside(Judgement::at_least(
-            CLOSE,
-            &what,
-            &of(|set| set == KILOBYTES),
-        ))
-    },
-};
+static FIG13: Experiment =
+    Experiment {
+        name: "wormhole-fig13",
+        rank: 213,
+        title: "lookups beside hash tables",
+        source: SOURCE_13,
+        claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all \
+                where keys have a kilobyte (K10): here, at least nine tenths",
+        memory: |plan| fig13(plan).memory(),
+        steps: |plan| fig13(plan).steps(plan),
+        run: |bench| grid::run(bench, &fig13(&bench.plan)),
+        judge: |findings| {
+            let of = |sets| ratios(findings, "lookup", CUCKOO_HASH, sets);
+            let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
+            Judgement::from_to((0.31, 0.67), &what, &of(|set| set != KILOBYTES))
+                .alongside(Judgement::at_least(CLOSE, &what, &of(|set| set == KILOBYTES)))
+        },
+    };
 
-/// Lengths of keys, for both kinds.
+/// The lengths of keys, for both kinds.
 const LENGTHS: [usize; 5] = [8, 32, 64, 256, 512];
 
 fn fig14_points(plan: &BenchPlan) -> Vec<GridPoint> {
@@ -186,16 +190,20 @@ fn fig14(plan: &BenchPlan) -> Grid<'static> {
 static FIG14: Experiment = Experiment {
     name: "wormhole-fig14",
     rank: 214,
-    title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone (Klong), by length",
+    title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone \
+            (Klong), by length",
     source: SOURCE_14,
-    claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ everywhere, and 40 % where they have long common prefixes; these cost the hash table little",
+    claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ \
+            everywhere, and 40 % where they have long common prefixes; these cost the hash table \
+            little",
     memory: |plan| fig14(plan).memory(),
     steps: |plan| fig14(plan).steps(plan),
     run: |bench| grid::run(bench, &fig14(&bench.plan)),
     judge: judge_prefixes,
 };
 
-/// What a cuckoo hash table leaves of Wormhole's lead at 512 bytes, and what prefixes cost both.
+/// Judges Wormhole's rate against a cuckoo hash table's at 512 bytes, and the cost of prefixes for
+/// both.
 fn judge_prefixes(findings: &Findings) -> Judgement {
     let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
     let short = ratios(findings, "lookup", CUCKOO_HASH, |set| set == "Kshort(512)");
@@ -208,12 +216,15 @@ fn judge_prefixes(findings: &Findings) -> Judgement {
         (Some(ours), Some(theirs)) => Judgement::of(
             ours <= theirs && theirs >= CLOSE,
             format!(
-                "of the rate at Kshort(512) is left at Klong(512): Wormhole {ours:.2}, {CUCKOO_HASH} {theirs:.2}"
+                "rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} \
+                     {theirs:.2}"
             ),
         ),
         _ => Judgement::untested(format!("{CUCKOO_HASH} was not measured")),
     };
-    Judgement::at_least(0.78, &what, &short).beside(Judgement::at_least(0.40, &what, &long)).beside(lost)
+    Judgement::at_least(0.78, &what, &short)
+        .alongside(Judgement::at_least(0.40, &what, &long))
+        .alongside(lost)
 }
 
 fn fig15(plan: &BenchPlan) -> Grid<'static> {
@@ -226,22 +237,32 @@ static FIG15: Experiment = Experiment {
     rank: 215,
     title: "inserts into an empty index by one thread",
     source: SOURCE_15,
-    claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones (url) slower than on those. Comparable is, here, within a tenth either way",
+    claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys \
+            (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones \
+            (url) slower than on those. Comparable is, here, within a tenth either way",
     memory: |plan| fig15(plan).memory(),
     steps: |plan| fig15(plan).steps(plan),
     run: |bench| grid::run(bench, &fig15(&bench.plan)),
     judge: judge_inserts,
 };
 
-/// Judges what the paper says of inserts: comparable to a list's on most key sets, faster on short keys, slower
-/// on long ones.
+/// Judges the paper's claims on inserts: comparable to a list's on most key sets, faster on short
+/// keys, slower on long ones.
 fn judge_inserts(findings: &Findings) -> Judgement {
     let comparable = findings.ratios("insert", WORMHOLE, LIST);
     let within = comparable.iter().filter(|(_, ratio)| (CLOSE..=1.0 / CLOSE).contains(ratio)).count();
     let most = if comparable.is_empty() {
         Judgement::untested(format!("inserts, Wormhole / {LIST}: not measured"))
     } else {
-        let shown: Vec<_> = comparable.iter().map(|(set, ratio)| format!("{set}: {ratio:.2}")).collect();
+        let shown: Vec<_> = comparable
+            .iter()
+            .map(|(set, ratio)| {
+                format!(
+                    "{set}: \
+            {ratio:.2}"
+                )
+            })
+            .collect();
         let why =
             format!("inserts, Wormhole / {LIST}: {} (from 0.9 to 1.11 on most is claimed)", shown.join(", "));
         Judgement::of(2 * within > comparable.len(), why)
@@ -259,7 +280,7 @@ fn judge_inserts(findings: &Findings) -> Judgement {
         let ratio = rate("url").zip(rate("K3")).map(|(url, short)| (index.to_owned(), url / short));
         Judgement::at_most(1.0, "inserts, url / K3", ratio.as_slice())
     });
-    short.chain(long).fold(most, Judgement::beside)
+    short.chain(long).fold(most, Judgement::alongside)
 }
 
 fn fig17(plan: &BenchPlan) -> Grid<'static> {
@@ -281,7 +302,12 @@ static FIG17: Experiment = Experiment {
             let ratios = findings.ratios(each.measure, WORMHOLE, OURS);
             Judgement::at_least(1.0, &format!("{}, Wormhole / our Masstree", each.measure), &ratios)
         });
-        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("not measured"))
+        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| {
+            Judgement::untested(
+                "not \
+            measured",
+            )
+        })
     },
 };
 
@@ -303,7 +329,7 @@ static FIG18: Experiment = Experiment {
         let tree = findings.ratios("scan of 100", WORMHOLE, TREE);
         let masstree = findings.ratios("scan of 100", WORMHOLE, OURS);
         let tree = Judgement::from_to((1.05, 1.59), &format!("scans, Wormhole / {TREE}"), &tree);
-        tree.beside(Judgement::at_least(1.0, "scans, Wormhole / our Masstree", &masstree))
+        tree.alongside(Judgement::at_least(1.0, "scans, Wormhole / our Masstree", &masstree))
     },
 };
 
@@ -371,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_judged_beside_a_hash_table() {
+    fn prefixes_are_judged_against_a_hash_table() {
         let judged = |short, long| {
             let [a, b] = ["Kshort(512)", "Klong(512)"];
             let rates =

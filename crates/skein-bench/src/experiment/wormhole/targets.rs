@@ -1,4 +1,5 @@
-//! What this project wants of Wormhole, target by target, each with a verdict of its own. What it wants of threads is in `fig9.rs`.
+//! This project's targets for Wormhole, each with a verdict of its own. The targets for threads are
+//! in `fig9.rs`.
 
 use linkme::distributed_slice;
 
@@ -23,7 +24,7 @@ const HUNDRED: &str = SCAN.measure;
 const RATES: [Rate<3>; 7] = [
     rate(ALONE, (ALONE, TREE), [Some(2.0), Some(2.0), Some(1.8)]),
     rate(INDEPENDENT, (INDEPENDENT, TREE), [Some(4.0), Some(3.5), Some(2.7)]),
-    // Keys of these sets share long prefixes with their neighbours.
+    // Neighbouring keys of these sets share long prefixes.
     rate(INDEPENDENT, (INDEPENDENT, OURS), [None, Some(1.2), Some(1.2)]),
     rate(MANY, (ALONE, WORMHOLE), [Some(3.0); 3]),
     rate(HUNDRED, (HUNDRED, OURS), [Some(0.8), Some(2.0), Some(2.0)]),
@@ -54,7 +55,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         inserts: InsertMode::Timed,
         memory: MemoryDetail::ByPart,
         takes: Participants::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
-        beside: None,
+        side_measurement: None,
     }
 }
 
@@ -62,9 +63,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS_OF_WORMHOLE: Experiment = Experiment {
     name: "wormhole-targets",
     rank: 220,
-    title: "what is wanted of Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    title: "our targets for Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), \
+            each with a verdict",
     source: "SkeinDB's own targets",
-    claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most 22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant for one thread",
+    claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of \
+            std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times \
+            those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 \
+            and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most \
+            22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant \
+            for one thread",
     memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
@@ -82,7 +89,7 @@ mod tests {
     use super::*;
     use crate::result::{Better, ClaimAnswer};
 
-    /// Wormhole does twice what all others do, `get_many` five times that, and has 24 bytes for a key.
+    /// Wormhole has twice the rate of all others, `get_many` five times, and 24 bytes per key.
     fn findings(sets: &[&str]) -> Findings {
         let mut findings = Findings::default();
         for set in sets {
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
+    fn measures_without_figures_are_not_judged() {
         assert_eq!(judge(&findings(&["url"])).each(), [judge(&Findings::default())]);
         let mut alone = findings(&["az1"]);
         alone.cells.retain(|cell| cell.contender == WORMHOLE);

@@ -1,7 +1,7 @@
 //! Models of the metadata of product reviews: `az1` is item-user-time, `az2` user-item-time.
 //!
-//! Items and users are drawn by Zipf. Their numbers grow with the number of keys, so that an item has as many reviews in a
-//! small set as in a large one, and prefixes are as long.
+//! Items and users are drawn by Zipf. Their numbers grow with the number of keys. So an item has as
+//! many reviews in a small set as in a large one, and prefixes are equally long.
 
 use linkme::distributed_slice;
 
@@ -11,9 +11,9 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT_1: &str = "a model of reviews, item-user-time: item ('B00' and 7 of 0 to 9, A to Z), '-', user \
-                     ('A', one of 1 to 3, and 11 or 12 of 0 to 9, A to Z), '-', the second at which one of \
-                     4,600 days began; Zipf popularity of items and users";
+const ABOUT_1: &str = "a model of reviews, item-user-time: item ('B00' and 7 of 0 to 9, A to Z), \
+                       '-', user ('A', one of 1 to 3, and 11 or 12 of 0 to 9, A to Z), '-', the \
+                       second at which one of 4,600 days began; Zipf popularity of items and users";
 const ABOUT_2: &str = "the same model, user-item-time";
 
 const fn wormhole() -> PaperFigures {
@@ -41,15 +41,15 @@ static AZ1: KeyFamily = KeyFamily::new(30, "az1", ABOUT_1, |request| Ok(ReviewKe
 static AZ2: KeyFamily =
     KeyFamily::new(31, "az2", ABOUT_2, |request| Ok(ReviewKeys::open(request, false))).papers(&[wormhole()]);
 
-/// Reviews per item and per user, on average.
+/// The mean number of reviews per item and per user.
 const REVIEWS_PER_ITEM: u64 = 15;
 const REVIEWS_PER_USER: u64 = 7;
 
-/// How unequal items and users are; fitted to the unique prefixes.
+/// The exponents of items and users, fitted to the unique prefixes.
 const ITEM_THETA: f64 = 0.9;
 const USER_THETA: f64 = 0.92;
 
-/// Of so many users' names one is a character shorter.
+/// One user name in this many is a character shorter.
 const ONE_SHORT_IN: u64 = 3;
 
 struct ReviewKeys {
@@ -103,7 +103,7 @@ impl KeySource for ReviewKeys {
             self.item(key);
         }
         key.push(b'-');
-        // From September 2001 on, when seconds have 10 digits.
+        // From September 2001 on, when seconds since 1970 have 10 digits.
         let day = 11_575 + self.random.below(4_600);
         key.extend((day * 86_400).to_string().as_bytes());
         Ok(true)

@@ -1,4 +1,4 @@
-//! `BitBase`'s `editstr(n,m)`: each key is the key before with one character written anew.
+//! `BitBase`'s `editstr(n,m)`: each key is the previous key with one character drawn again.
 
 use linkme::distributed_slice;
 
@@ -7,9 +7,9 @@ use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder}
 use crate::Result;
 use crate::keyset::SeededRandom;
 
-const ABOUT: &str = "strings of N characters, each one of M as in randstr; the first is random, each next \
-                     one is the one before with the character at a random place replaced by a random one. \
-                     The set keeps that order, without what came before";
+const ABOUT: &str = "strings of N characters, each one of M as in randstr; the first is random, \
+                     each next one is the one before with the character at a random place replaced \
+                     by a random one. The set keeps that order, without repeated keys";
 
 #[distributed_slice(FAMILIES)]
 static EDITSTR: KeyFamily = KeyFamily::new(61, "editstr", ABOUT, |request| Ok(open(request)))
@@ -65,7 +65,7 @@ mod tests {
             }
             before = key;
         }
-        // One of 5 characters is the one that was there.
+        // One draw in 5 returns the old character.
         assert!((150..250).contains(&same), "{same}");
     }
 

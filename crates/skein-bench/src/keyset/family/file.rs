@@ -1,4 +1,4 @@
-//! A user's own keys, from a file: lines as they are, or hexadecimal digits.
+//! Keys from the user's file: lines as they are, or hexadecimal digits.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,14 +9,14 @@ use linkme::distributed_slice;
 use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::{Error, Result};
 
-const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in hexadecimal: \
-                     hex:PATH), in random order";
-const HEX: &str = "keys of any bytes, written in a file as hexadecimal digits, one key per line, in random \
-                     order";
+const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in \
+                     hexadecimal: hex:PATH), in random order";
+const HEX: &str = "keys of any bytes, written in a file as hexadecimal digits, one key per line, \
+                   in random order";
 
 const EMPTY: &str = "is empty; each line is a key, so take it out (sed -i '/^$/d')";
 
-/// The longest line: far more than any contender's keys, and far less than memory.
+/// The greatest length of a line: far more than any contender's keys, and far less than the memory.
 const LONGEST: u64 = 1 << 20;
 
 #[distributed_slice(FAMILIES)]
@@ -29,19 +29,20 @@ static HEX_FILE: KeyFamily = KeyFamily::new(91, "hex", HEX, |request| open(reque
     .taking(NameSuffix::Path, "hex:keys.hex")
     .order(SourceOrder::Drawn);
 
-/// Writes the key that a line stands for, or says what is wrong with the line.
+/// Decodes a line into a key, or returns the error in the line.
 type LineDecoder = fn(&[u8], &mut Vec<u8>) -> std::result::Result<(), String>;
 
-/// `per_byte` is how many characters of the file make a byte of a key.
+/// Opens the file. `per_byte` is the number of characters in the file per byte of a key.
 fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<dyn KeySource>> {
     let path = request.path.clone();
     let failed = |error| Error::io("read", &path, error);
     let file = File::open(&path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
+        let what = if metadata.is_dir() { "a folder" } else { "not a regular file" };
         return Err(Error::Input(format!(
-            "{} is {what}; name a file with one key per line (it is read twice, so a pipe will not do)",
+            "{} is {what}; name a regular file with one key per line (it is read twice, so a pipe \
+             does not work)",
             path.display()
         )));
     }
@@ -58,12 +59,12 @@ fn open(request: &KeyRequest, decode: LineDecoder, per_byte: u64) -> Result<Box<
 
 struct KeyFileLines {
     path: PathBuf,
-    /// The bytes of all keys, about.
+    /// The bytes of all keys, roughly.
     bytes: u64,
     reader: BufReader<File>,
     decode: LineDecoder,
     line: Vec<u8>,
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     number: u64,
 }
 
@@ -110,7 +111,11 @@ fn from_hex(line: &[u8], key: &mut Vec<u8>) -> std::result::Result<(), String> {
     let digit = |at: usize| {
         let digit = char::from(line[at]).to_digit(16);
         digit.ok_or_else(|| {
-            format!("has '{}' at column {}, which is no hexadecimal digit", line[at].escape_ascii(), at + 1)
+            format!(
+                "has '{}' at column {}, which is not a hexadecimal digit",
+                line[at].escape_ascii(),
+                at + 1
+            )
         })
     };
     for at in (0..line.len()).step_by(2) {
@@ -130,7 +135,7 @@ fn from_hex(line: &[u8], key: &mut Vec<u8>) -> std::result::Result<(), String> {
 mod tests {
     use crate::keyset::{PackedKeys, estimated_bytes, make};
 
-    /// A file with this content, and its name as a key set of this family.
+    /// Creates a file with this content; returns it and its name as a key set of this family.
     fn with(family: &str, content: &[u8]) -> (tempfile::NamedTempFile, String) {
         let file = tempfile::NamedTempFile::new().expect("the temporary folder takes files");
         std::fs::write(file.path(), content).expect("just made");
@@ -144,7 +149,7 @@ mod tests {
         all
     }
 
-    /// A thousand lines.
+    /// Returns a thousand lines.
     fn lines(line: impl Fn(usize) -> String) -> String {
         (0..1000).map(line).collect::<Vec<_>>().join("\n")
     }
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         assert!(error("file", b"a\n\nb\n").contains("line 2 is empty"));
         assert!(error("hex", b"00\n01\n \n").contains("line 3 is empty"));
         assert!(error("hex", b"00\n0x\n").contains("line 2 has 'x' at column 2"));
@@ -197,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_said_by_name() {
+    fn other_than_regular_files_are_rejected_by_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display();
         let of = |name: String| make(&name, 1, 0, 1).expect_err("no file").to_string();
@@ -206,7 +211,7 @@ mod tests {
             of(format!("hex:{path}/none")).contains("cannot read")
                 && of(format!("hex:{path}/none")).contains("none")
         );
-        assert!(of("file:/dev/null".to_owned()).contains("is no ordinary file"));
+        assert!(of("file:/dev/null".to_owned()).contains("is not a regular file"));
     }
 
     #[test]
@@ -214,7 +219,7 @@ mod tests {
         let content: String = lines(|n| format!("{n:08}"));
         let (_file, name) = with("file", content.as_bytes());
         let estimate = estimated_bytes(&name, 10).expect("readable");
-        // 1,000 keys of 8 bytes and as many ends, and what finds duplicates.
+        // 1,000 keys of 8 bytes, as many ends, and the table that detects duplicates.
         assert!((16_000..64_000).contains(&estimate), "{estimate}");
     }
 }

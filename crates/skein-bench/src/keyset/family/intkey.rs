@@ -20,7 +20,7 @@ fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     decimals_below(request, request.numbers[0])
 }
 
-/// The numbers below `bound` in decimal.
+/// Returns the source of the numbers below `bound`, in decimal.
 pub fn decimals_below(request: &KeyRequest, bound: u64) -> Box<dyn KeySource> {
     numbered(request, bound, |number, key| key.extend(number.to_string().as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Wormhole's `Klong`: keys whose content lies in their last bytes.
+//! Wormhole's `Klong`: keys that differ only in their last bytes.
 
 use linkme::distributed_slice;
 

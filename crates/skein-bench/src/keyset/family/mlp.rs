@@ -20,7 +20,8 @@ const PAPER: &[PaperFigures] = &[PaperFigures {
 static A: KeyFamily = KeyFamily::new(
     10,
     "mlp-a",
-    "8 bytes: each of the first 6 is one of 6 values, each of the last 2 one of 100; each byte has random values of its own",
+    "8 bytes: each of the first 6 is one of 6 values, each of the last 2 one of 100; each byte has \
+     random values of its own",
     |request| Ok(open(request, [FEW, FEW, FEW, FEW, FEW, FEW, MANY, MANY])),
 )
 .papers(PAPER);
@@ -29,7 +30,8 @@ static A: KeyFamily = KeyFamily::new(
 static B: KeyFamily = KeyFamily::new(
     11,
     "mlp-b",
-    "8 bytes: each of the first 2 is one of 100 values, each of the last 6 one of 6; each byte has random values of its own",
+    "8 bytes: each of the first 2 is one of 100 values, each of the last 6 one of 6; each byte has \
+     random values of its own",
     |request| Ok(open(request, [MANY, MANY, FEW, FEW, FEW, FEW, FEW, FEW])),
 )
 .papers(PAPER);
@@ -45,7 +47,7 @@ fn open(request: &KeyRequest, sizes: [u64; 8]) -> Box<dyn KeySource> {
     })
 }
 
-/// So many different bytes.
+/// Returns `size` different bytes.
 fn candidates(random: &mut SeededRandom, size: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
     random.shuffle(&mut bytes);

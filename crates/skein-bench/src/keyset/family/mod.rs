@@ -1,14 +1,14 @@
 //! The families of key sets.
 //!
-//! A file here makes a [`Source`] and registers it:
+//! A file here implements a [`KeySource`] and registers it:
 //!
 //! ```ignore
 //! #[distributed_slice(FAMILIES)]
-//! static DECIMAL: Family = Family::new(20, "decimal", "decimal numbers below 2^31", open);
+//! static DECIMAL: KeyFamily = KeyFamily::new(20, "decimal", "decimal numbers below 2^31", open);
 //! ```
 //!
-//! What a family of parameters takes is declared there and checked in `name.rs`; drawing, duplicates and absent keys are
-//! `make.rs`'s.
+//! A family declares its parameters there; `name.rs` checks them. `generate.rs` draws the keys,
+//! drops duplicates and sets absent keys apart.
 
 mod amazon;
 mod decimal;
@@ -34,64 +34,65 @@ use linkme::distributed_slice;
 use super::random::{SeededRandom, mix};
 use crate::Result;
 
-/// Keys, one after the other. Holds no keys: what is not used costs no memory.
+/// A source of keys, one after the other. It stores no keys, so unused ones cost no memory.
 pub trait KeySource {
-    /// Writes the next key to `key`, which comes empty; returns false if there is none.
+    /// Writes the next key to `key`, which must be empty. Returns false at the end.
     ///
     /// # Errors
-    /// Generators have none; files do.
+    /// If a file cannot be read. Generators have no errors.
     fn next(&mut self, key: &mut Vec<u8>) -> Result<bool>;
 
-    /// Whether a key may come again.
+    /// Returns whether a key may repeat.
     fn repeats(&self) -> bool {
         true
     }
 
-    /// How many different keys there are, where that is a limit.
+    /// Returns the number of different keys, if it is limited.
     fn space(&self) -> Option<u64> {
         None
     }
 
-    /// The bytes of all keys, where they are there already.
+    /// Returns the bytes of all keys, if they already exist.
     fn bytes(&self) -> Option<u64> {
         None
     }
 }
 
-/// What a source is opened for.
+/// The parameters of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRequest {
     /// The numbers in the name, within the limits that the family declares.
     pub numbers: Vec<u64>,
     /// The path in the name.
     pub path: PathBuf,
-    /// How many keys are going to be drawn: models scale their items, users and towns with it.
+    /// The number of keys that are going to be drawn. Models scale their items, users and towns
+    /// with it.
     pub keys: u64,
-    /// What decides every key.
+    /// The seed, which decides every key.
     pub seed: u64,
 }
 
 impl KeyRequest {
-    /// A part of the keys to be drawn, at least one: how many items a model has that are shared by so many keys each.
+    /// Returns the number of items of a model in which `keys` keys share an item: at least one.
     pub fn one_in(&self, keys: u64) -> u64 {
         (self.keys / keys).max(1)
     }
 
-    /// The seed of one of the source's several random things.
+    /// Returns the seed for one of the source's random purposes.
     pub fn seed_of(&self, purpose: u64) -> u64 {
         mix(mix(self.seed ^ 0x6B65_7973).wrapping_add(purpose))
     }
 
-    /// The generator of the source's random numbers.
+    /// Returns the generator of the source's random numbers.
     pub fn random(&self) -> SeededRandom {
         SeededRandom::new(self.seed_of(0))
     }
 }
 
-/// What stands behind a family's name.
+/// The text that follows a family's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameSuffix {
-    /// Nothing.
+    /// No text.
     Nothing,
     /// Numbers in brackets, as in `randstr(16,26)`.
     Numbers(&'static [FamilyParameter]),
@@ -99,35 +100,36 @@ pub enum NameSuffix {
     Path,
 }
 
-/// A number that is part of a key set's name.
+/// A number in a key set's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyParameter {
     /// Its name.
     pub name: &'static str,
-    /// The least that it may be.
+    /// The least value allowed.
     pub least: u64,
-    /// The most.
+    /// The greatest value allowed.
     pub most: u64,
 }
 
-/// How a key set is taken from its source.
+/// How the present and the absent keys are chosen from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceOrder {
-    /// The source's order is random: the first keys are the set, the next ones are absent.
+    /// The source's order is random: the first keys are present, the next ones are absent.
     Random,
-    /// Neighbours resemble each other, and that is the point: the set keeps the source's order, absent keys are drawn from
-    /// among all.
+    /// Neighbouring keys resemble each other on purpose: the set keeps the source's order, and the
+    /// absent keys are drawn from all of them.
     Kept,
-    /// The source ends, and its order means nothing: all is read, and the set is drawn from it at random.
+    /// The source is finite and its order has no meaning: all keys are read, and the set is drawn
+    /// from them at random.
     Drawn,
 }
 
-/// What a paper says about its own keys.
+/// The figures that a paper gives of its own keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaperFigures {
-    /// The paper and the place in it.
+    /// The paper and the section.
     pub source: &'static str,
-    /// How many keys.
+    /// The number of keys.
     pub keys: Option<u64>,
     /// The mean length.
     pub mean_bytes: Option<f64>,
@@ -136,7 +138,7 @@ pub struct PaperFigures {
 }
 
 impl PaperFigures {
-    /// Of a paper that gives the number of its keys alone.
+    /// Returns the figures of a paper that gives only the number of its keys.
     pub const fn count(source: &'static str, keys: u64) -> Self {
         Self { source, keys: Some(keys), mean_bytes: None, unique_prefix_bits: None }
     }
@@ -149,25 +151,25 @@ pub struct KeyFamily {
     pub name: &'static str,
     /// An exact description.
     pub about: &'static str,
-    /// Where it stands in lists.
+    /// The position in lists; lower ranks are first.
     pub rank: u32,
-    /// What stands behind the name.
+    /// The text that follows the name.
     pub takes: NameSuffix,
-    /// A complete name.
+    /// A complete name, as an example.
     pub example: &'static str,
-    /// What papers say about the keys that it is or imitates.
+    /// The figures of papers whose keys it has or imitates.
     pub papers: &'static [PaperFigures],
-    /// How sets are taken from it.
+    /// How sets are chosen from it.
     pub order: SourceOrder,
-    /// Opens its source. The request's parameters are within their limits.
+    /// Opens its source. The request's parameters must be within their limits.
     pub open: fn(&KeyRequest) -> Result<Box<dyn KeySource>>,
 }
 
-/// What registers here; use [`all`], which sorts.
+/// The registered families, unsorted; callers should use [`all`], which sorts them.
 #[distributed_slice]
 pub static FAMILIES: [KeyFamily];
 
-/// The families, in the order of the papers.
+/// Returns the families, in the order of the papers.
 pub fn all() -> Vec<&'static KeyFamily> {
     let mut all: Vec<_> = FAMILIES.iter().collect();
     all.sort_by_key(|family| (family.rank, family.name));
@@ -175,7 +177,7 @@ pub fn all() -> Vec<&'static KeyFamily> {
 }
 
 impl KeyFamily {
-    /// A family without parameters, whose keys come in random order.
+    /// Returns a family without parameters, whose keys are in random order.
     pub const fn new(
         rank: u32,
         name: &'static str,
@@ -194,7 +196,7 @@ impl KeyFamily {
         }
     }
 
-    /// With what stands behind the name, and an example.
+    /// Sets the text that follows the name, and an example.
     #[must_use]
     pub const fn taking(mut self, takes: NameSuffix, example: &'static str) -> Self {
         self.takes = takes;
@@ -202,21 +204,21 @@ impl KeyFamily {
         self
     }
 
-    /// With what papers say.
+    /// Sets the papers' figures.
     #[must_use]
     pub const fn papers(mut self, papers: &'static [PaperFigures]) -> Self {
         self.papers = papers;
         self
     }
 
-    /// With another order.
+    /// Sets another order.
     #[must_use]
     pub const fn order(mut self, order: SourceOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// How its names are written: `osm`, `randstr(N,M)`, `file:PATH`.
+    /// Returns how its names are written: `osm`, `randstr(N,M)`, `file:PATH`.
     pub fn usage(&self) -> String {
         match self.takes {
             NameSuffix::Nothing => self.name.to_owned(),

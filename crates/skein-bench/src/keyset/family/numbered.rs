@@ -1,13 +1,14 @@
-//! Keys that are the numbers below a bound, each written in one way, in random order. None comes twice, and nothing is held.
+//! The numbers below a bound in random order, each written in some way. No number repeats, and the
+//! source stores none of them.
 //!
-//! Drawing numbers with replacement and dropping those that came before gives the same distribution: every order of every
-//! choice of numbers is equally likely.
+//! Drawing numbers with replacement and dropping the duplicates would give the same distribution:
+//! every order of every choice of numbers is equally likely.
 
 use super::{KeyRequest, KeySource};
 use crate::Result;
 use crate::keyset::NumberPermutation;
 
-/// A source of the numbers below `items`, written by `write`, which writes no two alike.
+/// Returns a source of the numbers below `items`. `write` must write no two of them alike.
 pub fn numbered(
     request: &KeyRequest,
     items: u64,

@@ -1,7 +1,8 @@
 //! A model of places on a map: 64-bit cell ids, crowded in towns.
 //!
-//! A cell id halves the map in turn by both coordinates, so near places begin alike. The number of towns grows with the
-//! number of keys, and towns stay as crowded as they are, so prefixes are as long in a small set as in a large one.
+//! A cell id alternates the bits of both coordinates, so near places share a prefix. The number of
+//! towns grows with the number of keys while their density stays the same. So prefixes are as long
+//! in a small set as in a large one.
 
 use linkme::distributed_slice;
 
@@ -10,8 +11,8 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in turn; \
-                     places lie around the centres of towns of Zipf size";
+const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in \
+                     turn; places lie around the centres of towns of Zipf size";
 
 #[distributed_slice(FAMILIES)]
 static OSM: KeyFamily =
@@ -22,13 +23,13 @@ static OSM: KeyFamily =
         unique_prefix_bits: Some(36.8),
     }]);
 
-/// Places per town, on average.
+/// The mean number of places per town.
 const PLACES_PER_TOWN: u64 = 160;
 
-/// How unequal towns are.
+/// The exponent of town sizes.
 const TOWN_THETA: f64 = 0.7;
 
-/// A town is a square of this many bits of each coordinate; fitted to the unique prefixes.
+/// The side of a town, in bits of each coordinate; fitted to the unique prefixes.
 const TOWN_BITS: u32 = 19;
 
 fn open(request: &KeyRequest) -> Box<dyn KeySource> {
@@ -46,7 +47,8 @@ struct MapPlaces {
 }
 
 impl MapPlaces {
-    /// A coordinate near `centre`: the sum of three uniform steps, which crowds it towards the middle.
+    /// Returns a coordinate near `centre`: the sum of three uniform steps, which is denser in the
+    /// middle.
     fn near(&mut self, centre: u32) -> u32 {
         let third = (1 << TOWN_BITS) / 3;
         (0..3).fold(centre, |at, _| at.wrapping_add(self.random.below(third) as u32))
@@ -63,7 +65,7 @@ impl KeySource for MapPlaces {
     }
 }
 
-/// Puts a 0 before each bit.
+/// Inserts a 0 before each bit.
 fn spread(coordinate: u32) -> u64 {
     let mut bits = u64::from(coordinate);
     for (shift, mask) in [

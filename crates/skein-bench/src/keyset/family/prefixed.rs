@@ -1,12 +1,12 @@
-//! Masstree's decimal keys behind a common prefix (its Figure 9).
+//! Masstree's decimal keys behind a common prefix (its figure 9).
 
 use linkme::distributed_slice;
 
 use super::numbered::numbered;
 use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
-const ABOUT: &str = "P bytes that are the same in every key (the digits 0 to 9 over and over), then 8 \
-                     random decimal digits";
+const ABOUT: &str = "P bytes that are the same in every key (the digits 0 to 9 over and over), \
+                     then 8 random decimal digits";
 
 #[distributed_slice(FAMILIES)]
 static PREFIXED: KeyFamily = KeyFamily::new(21, "prefixed", ABOUT, |request| Ok(open(request)))

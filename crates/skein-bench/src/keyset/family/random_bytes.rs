@@ -1,4 +1,5 @@
-//! Keys of random bytes: the Cuckoo Trie's `rand-8` and `rand-16`, and Wormhole's `K3` to `K10` and `Kshort`.
+//! Keys of random bytes: the Cuckoo Trie's `rand-8` and `rand-16`, and Wormhole's `K3` to `K10` and
+//! `Kshort`.
 
 use linkme::distributed_slice;
 
@@ -82,7 +83,8 @@ fn random_bytes(request: &KeyRequest, bytes: usize) -> Box<dyn KeySource> {
     Box::new(source)
 }
 
-/// Keys of 8 bytes or more. The first 8 never come twice, as the generator goes through all numbers before one repeats.
+/// Keys of 8 bytes or more. The first 8 bytes never repeat, because the generator visits all
+/// numbers before one repeats.
 struct RandomBytes {
     first: SeededRandom,
     rest: SeededRandom,

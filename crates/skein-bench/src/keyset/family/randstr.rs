@@ -1,4 +1,4 @@
-//! `BitBase`'s `randstr(n,m)`: random strings of a length over an alphabet.
+//! `BitBase`'s `randstr(n,m)`: random strings of one length over an alphabet.
 
 use linkme::distributed_slice;
 
@@ -13,11 +13,11 @@ pub const PARAMETERS: &[FamilyParameter] = &[
     FamilyParameter { name: "M", least: 1, most: 256 },
 ];
 
-/// The paper, which gives no figures of its keys.
+/// The paper. It gives no figures of its keys.
 pub const PAPER: &[PaperFigures] = &[PaperFigures::count("BitBase, section 4.1", 1_000_000)];
 
-const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to 9, then \
-                     the other bytes from 0 up";
+const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to \
+                     9, then the other bytes from 0 up";
 
 #[distributed_slice(FAMILIES)]
 static RANDSTR: KeyFamily = KeyFamily::new(62, "randstr", ABOUT, |request| Ok(open(request)))
@@ -38,20 +38,20 @@ fn open(request: &KeyRequest) -> Box<dyn KeySource> {
     }
 }
 
-/// The first characters of the alphabet.
+/// Returns the first `letters` characters of the alphabet.
 pub fn alphabet(letters: u64) -> Vec<u8> {
     let readable = || (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9');
     let others = (0..=u8::MAX).filter(|byte| !byte.is_ascii_alphanumeric());
     readable().chain(others).take(letters as usize).collect()
 }
 
-/// How many strings there are, where 63 bits count them.
+/// Returns the number of strings, if it is at most 2^63.
 pub fn space(length: usize, letters: u64) -> Option<u64> {
     // The exponent is at most 65,535.
     letters.checked_pow(length as u32).filter(|&space| space <= 1 << 63)
 }
 
-/// Strings of which there are so many that hardly one comes twice.
+/// Random strings; there are so many that a duplicate is very unlikely.
 struct RandomStrings {
     alphabet: Vec<u8>,
     length: usize,
@@ -70,7 +70,7 @@ mod tests {
     use crate::keyset::make;
 
     #[test]
-    fn all_strings_of_a_small_space_come_once() {
+    fn all_strings_of_a_small_space_occur_once() {
         let set = make("randstr(3,4)", 64, 0, 1).expect("as many as there are");
         let mut strings: Vec<_> = set.keys.iter().collect();
         strings.sort_unstable();

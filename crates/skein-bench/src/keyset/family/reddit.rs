@@ -1,6 +1,7 @@
-//! A model of user names: a word that many share, and what was added to make the name free.
+//! A model of user names: a word that many names share, and a suffix that made the name unique.
 //!
-//! The number of first words grows with the number of keys, so that a word is as crowded in a small set as in a large one.
+//! The number of first words grows with the number of keys, so that a word is as frequent in a
+//! small set as in a large one.
 
 use linkme::distributed_slice;
 
@@ -10,9 +11,9 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, then digits, a second word, \
-                     both, or nothing, with '_' or '-' between them at times; 3 to 20 of letters, digits, \
-                     '_' and '-'";
+const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, then digits, a \
+                     second word, both, or nothing, with '_' or '-' between them at times; 3 to 20 \
+                     of letters, digits, '_' and '-'";
 
 #[distributed_slice(FAMILIES)]
 static REDDIT: KeyFamily =
@@ -23,13 +24,13 @@ static REDDIT: KeyFamily =
         unique_prefix_bits: Some(63.7),
     }]);
 
-/// Names per first word, on average.
+/// The mean number of names per first word.
 const NAMES_PER_WORD: u64 = 10;
 
-/// How unequal first words are.
+/// The exponent of first words.
 const WORD_THETA: f64 = 0.7;
 
-/// How many second words there are.
+/// The number of second words.
 const SECOND_WORDS: u64 = 20_000;
 
 /// The lengths that the site allows.
@@ -67,7 +68,7 @@ impl UserNames {
         }
     }
 
-    /// A word of so many syllables, or one more.
+    /// Writes a word of `syllables` syllables, or one more.
     fn word(&mut self, rank: u64, syllables: usize, key: &mut Vec<u8>) {
         let (bits, begin) = (mix(self.seed.wrapping_add(rank)), key.len());
         word(bits, syllables + usize::from(bits % 6 == 0), key);

@@ -1,6 +1,8 @@
-//! A model of addresses of news and blogs: many articles on few sites, under their date.
+//! A model of the addresses of news and blogs: many articles on few sites, with their date in the
+//! path.
 //!
-//! The number of sites grows with the number of keys, so that a site is as crowded in a small set as in a large one.
+//! The number of sites grows with the number of keys, so that a site has as many articles in a
+//! small set as in a large one.
 
 use linkme::distributed_slice;
 
@@ -10,25 +12,27 @@ use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
 
-const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the sites one \
-                     of four sections, the date, a title of made-up words, '.html' at times";
+const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the \
+                     sites one of four sections, the date, a title of made-up words, '.html' at \
+                     times";
 
 #[distributed_slice(FAMILIES)]
 static URL: KeyFamily =
     KeyFamily::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
-        source: "Wormhole, Table 1 (anchors, which end behind what neighbours share, have about 40 bytes)",
+        source: "Wormhole, Table 1 (anchors, which end after the prefix that neighbours share, \
+                 have about 40 bytes)",
         keys: Some(192_000_000),
         mean_bytes: Some(82.0),
         unique_prefix_bits: None,
     }]);
 
-/// Addresses per site, on average.
+/// The mean number of addresses per site.
 const ADDRESSES_PER_SITE: u64 = 300;
 
-/// How unequal sites are, and the words of titles.
+/// The exponent of sites, and of the words of titles.
 const SITE_THETA: f64 = 0.9;
 
-/// How many words titles are made of.
+/// The number of words for titles.
 const TITLE_WORDS: u64 = 30_000;
 
 fn open(request: &KeyRequest) -> Box<dyn KeySource> {
@@ -48,7 +52,8 @@ struct UrlAddresses {
 }
 
 impl UrlAddresses {
-    /// A site: its own name, perhaps at a host of blogs, and whether its articles lie in sections.
+    /// Writes a site: its name, perhaps on a blog host. Returns whether its articles are in
+    /// sections.
     fn site(&mut self, key: &mut Vec<u8>) {
         let rank = self.sites.rank(&mut self.random);
         let bits = mix(self.seed.wrapping_add(rank));
@@ -74,7 +79,7 @@ impl UrlAddresses {
         }
     }
 
-    /// A day of the 9 months that the data set is from.
+    /// Writes a day of the 9 months that the data set covers.
     fn date(&mut self, key: &mut Vec<u8>) {
         let (month, day) = (self.random.below(9), 1 + self.random.below(28));
         let (year, month) = if month < 5 { (2008, 8 + month) } else { (2009, month - 4) };
@@ -88,7 +93,7 @@ impl UrlAddresses {
                 key.push(b'-');
             }
             let rank = self.words.rank(&mut self.random);
-            // Words that come often are short.
+            // Frequent words are short.
             word(rank ^ 0x7469_746C, 1 + usize::from(rank > 100) + usize::from(rank > 3000), key);
         }
     }

@@ -1,4 +1,4 @@
-//! Made-up words that can be spoken, for models of names and addresses.
+//! Made-up, pronounceable words for models of names and addresses.
 
 use crate::keyset::mix;
 
@@ -9,7 +9,7 @@ const BEGIN: &[&[u8]] = &[
 const MIDDLE: &[u8] = b"aaaeeeeiiooouy";
 const END: &[&[u8]] = &[b"", b"", b"", b"", b"n", b"r", b"s", b"l", b"t", b"m", b"ck", b"nd"];
 
-/// Writes the word that belongs to a number: so many syllables of two to six letters.
+/// Writes the word of a number: `syllables` syllables of two to six letters.
 pub fn word(number: u64, syllables: usize, key: &mut Vec<u8>) {
     for syllable in 0..syllables as u64 {
         let bits = mix(number ^ (syllable + 1).wrapping_mul(0xA076_1D64_78BD_642F)) as usize;
@@ -19,7 +19,7 @@ pub fn word(number: u64, syllables: usize, key: &mut Vec<u8>) {
     }
 }
 
-/// Writes `digits` characters of the number in base 36, capital letters after digits.
+/// Writes the last `digits` digits of the number in base 36, with capital letters.
 pub fn base_36(mut number: u64, digits: usize, key: &mut Vec<u8>) {
     const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     for _ in 0..digits {

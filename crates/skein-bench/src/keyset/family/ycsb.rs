@@ -1,4 +1,4 @@
-//! YCSB's keys, of which Masstree's MYCSB has 20 million.
+//! YCSB's keys. Masstree's MYCSB uses 20 million of them.
 
 use linkme::distributed_slice;
 

@@ -1,43 +1,43 @@
-//! One cell, before and after.
+//! The figures of one cell, before and after.
 
 use crate::report::figures::Figures;
 use crate::result::Better;
 
-/// Rounds that it takes to know the noise.
+/// The number of rounds needed to know the noise.
 const ROUNDS: usize = 3;
 
-/// A cell of both files.
+/// A cell that both files hold.
 #[derive(Debug)]
 pub(super) struct CellChange {
     /// Contender, measure and point.
     pub place: String,
     /// The unit of both.
     pub unit: String,
-    /// In the first file.
+    /// The figures in the first file.
     pub before: Figures,
-    /// In the second.
+    /// The figures in the second.
     pub after: Figures,
-    /// Which way is better.
+    /// The direction in which figures are better.
     pub better: Better,
 }
 
-/// What became of a cell, in the order in which it is shown.
+/// The kind of change, in the order in which changes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ChangeKind {
-    /// Beyond the noise, for the worse.
+    /// Worse beyond the noise.
     Worse,
-    /// Beyond the noise, for the better.
+    /// Better beyond the noise.
     Better,
-    /// Beyond the noise; neither way is better.
+    /// Beyond the noise; neither direction is better.
     Elsewhere,
-    /// There are too few rounds to say.
+    /// Unknown: there are too few rounds.
     Unknown,
-    /// Not beyond the noise.
+    /// Within the noise.
     Within,
 }
 
 impl CellChange {
-    /// What became of it.
+    /// Returns the kind of change.
     pub fn moved(&self) -> ChangeKind {
         let (before, after) = (self.before.summary, self.after.summary);
         if self.before.rounds.min(self.after.rounds) < ROUNDS {
@@ -54,7 +54,7 @@ impl CellChange {
         }
     }
 
-    /// The step of the median as a part of what it was; none from 0.
+    /// Returns the change of the median as a fraction of its value before; `None` if that was 0.
     pub fn part(&self) -> Option<f64> {
         let (before, after) = (self.before.summary.median, self.after.summary.median);
         Some((after - before) / before.abs()).filter(|part| part.is_finite())

@@ -1,4 +1,4 @@
-//! A comparison for the terminal.
+//! Formats a comparison for the terminal.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for Comparison {
 const ALL: [(ChangeKind, &str); 5] = [
     (ChangeKind::Worse, "got worse"),
     (ChangeKind::Better, "got better"),
-    (ChangeKind::Elsewhere, "moved where neither way is better"),
+    (ChangeKind::Elsewhere, "moved in a measure without a better direction"),
     (ChangeKind::Unknown, "have too few rounds to say"),
     (ChangeKind::Within, "stayed within the noise"),
 ];

@@ -1,9 +1,11 @@
-//! Two results files beside each other: which cells moved beyond the noise.
+//! Compares two results files: the cells that moved beyond the noise.
 //!
-//! A cell moved if the rounds of the one file and those of the other do not overlap, and their medians are further apart than either
-//! cell's rounds are among themselves. Fewer than three rounds say too little of the noise: such a cell is shown, and not judged. Cells
-//! belong together by experiment, measure, unit, contender and point; where a file has several runs of an experiment, those of equal
-//! settings are compared, the last of each.
+//! A cell moved if its rounds in both files do not overlap, and if the medians differ by more than
+//! the width of either file's rounds. With fewer than three rounds the noise is unknown: the cell
+//! is shown but not judged.
+//!
+//! Cells are matched by experiment, measure, unit, contender and point. If a file has several runs
+//! of an experiment, runs of equal settings are compared, the last of each.
 
 mod cell_change;
 mod display;
@@ -18,10 +20,10 @@ use super::view::{ResultsView, RunView, point_name, same_point};
 use crate::result::{Better, ResultCell, ResultLine};
 use cell_change::{CellChange, ChangeKind};
 
-/// Settings that say how a run went, not what it did.
+/// Settings that describe how a run went; they are not part of the request.
 const OUTCOMES: [&str; 1] = ["took"];
 
-/// What became of the cells of one results file in another. Shown as text by its `Display`.
+/// The changes between the cells of two results files. Its `Display` formats them as text.
 #[derive(Debug)]
 pub struct Comparison {
     pairs: Vec<RunPair>,
@@ -40,7 +42,7 @@ struct RunPair {
     only_second: Vec<String>,
 }
 
-/// Compares two results files: what the first holds is before, what the second holds is after.
+/// Compares two results files; `first` is before, `second` is after.
 pub fn compare(first: &[ResultLine], second: &[ResultLine]) -> Comparison {
     let (first, second) = (ResultsView::of(first), ResultsView::of(second));
     let (first, second) = (latest(&first), latest(&second));
@@ -62,7 +64,7 @@ pub fn compare(first: &[ResultLine], second: &[ResultLine]) -> Comparison {
 }
 
 impl Comparison {
-    /// How many cells got worse beyond the noise.
+    /// Returns the number of cells that got worse beyond the noise.
     pub fn worse(&self) -> usize {
         self.count(ChangeKind::Worse)
     }
@@ -72,7 +74,7 @@ impl Comparison {
     }
 }
 
-/// The last run of each experiment and setting.
+/// Returns the last run of each experiment and setting.
 fn latest<'v, 'a>(view: &'v ResultsView<'a>) -> Vec<&'v RunView<'a>> {
     let mut latest: Vec<&RunView<'_>> = Vec::new();
     for run in &view.runs {
@@ -88,7 +90,7 @@ fn latest<'v, 'a>(view: &'v ResultsView<'a>) -> Vec<&'v RunView<'a>> {
     latest
 }
 
-/// The run to compare with: of the same setting, else the last of the experiment.
+/// Returns the run to compare with: one of the same setting, else the last of the experiment.
 fn counterpart(runs: &[&RunView<'_>], wanted: &RunView<'_>) -> Option<usize> {
     let of_experiment =
         || (0..runs.len()).filter(|&place| runs[place].run.experiment == wanted.run.experiment);
@@ -97,7 +99,7 @@ fn counterpart(runs: &[&RunView<'_>], wanted: &RunView<'_>) -> Option<usize> {
         .or_else(|| of_experiment().max_by_key(|&place| runs[place].run.started_unix_s))
 }
 
-/// What a run was asked to do.
+/// Returns the request of a run.
 fn setting<'a>(view: &RunView<'a>) -> BTreeMap<&'a str, &'a str> {
     let all = view.run.setting.iter().map(|(name, value)| (&**name, &**value));
     all.filter(|(name, _)| !OUTCOMES.contains(name)).collect()
@@ -134,7 +136,8 @@ impl RunPair {
     }
 }
 
-/// Whether two cells of one experiment are figures of the same thing.
+/// Returns whether two cells of one experiment are figures of the same measure, contender and
+/// point.
 fn together(one: &ResultCell, other: &ResultCell) -> bool {
     one.measure == other.measure
         && one.unit == other.unit
@@ -142,7 +145,7 @@ fn together(one: &ResultCell, other: &ResultCell) -> bool {
         && same_point(one.at.as_ref(), other.at.as_ref())
 }
 
-/// Where a cell is, in words.
+/// Returns the place of a cell as text: contender, measure and point.
 fn place(cell: &ResultCell) -> String {
     let parts = [cell.contender.clone(), cell.measure.clone(), point_name(cell.at.as_ref())];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,5 @@
-//! What differs between two runs beside their figures, so that a reader may doubt what the figures say.
+//! The differences between two runs other than their figures. They are reasons to doubt a
+//! comparison.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use super::setting;
 use crate::report::view::RunView;
 use crate::result::{Machine, RunRecord};
 
-/// The differences, each in a line with both sides.
+/// Returns the differences, one per line, each with both sides.
 pub(super) fn between(before: &RunView<'_>, after: &RunView<'_>) -> Vec<String> {
     let mut doubts = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
@@ -34,7 +35,7 @@ pub(super) fn between(before: &RunView<'_>, after: &RunView<'_>) -> Vec<String> 
     doubts
 }
 
-/// A property of a machine, and how it is read.
+/// A property of a machine: its name, and how to read it.
 type MachineProperty = (&'static str, fn(&Machine) -> String);
 
 const MACHINE: [MachineProperty; 6] = [
@@ -46,7 +47,7 @@ const MACHINE: [MachineProperty; 6] = [
     ("kernel", |machine| machine.kernel.clone()),
 ];
 
-/// How a contender was configured; one may have been measured in several ways.
+/// Returns the configuration of a contender. A run may have measured it in several ways.
 fn configuration(run: &RunRecord, name: &str) -> String {
     let of = run.contenders.iter().filter(|contender| contender.name == name);
     of.map(|contender| &*contender.about).collect::<Vec<_>>().join("; ")

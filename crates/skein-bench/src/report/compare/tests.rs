@@ -1,4 +1,4 @@
-//! What counts as moved.
+//! The conditions under which a cell counts as moved.
 
 use super::*;
 use crate::result::{AxisPoint, ContenderRecord, Machine, RunRecord, SCHEMA};
@@ -34,7 +34,7 @@ fn cell(run: &str, measure: &str, better: Better, at: Option<AxisPoint>, rounds:
     })
 }
 
-/// One cell before and after.
+/// Returns the kind of change of one cell, before and after.
 fn moved(better: Better, before: &[f64], after: &[f64]) -> ChangeKind {
     let file =
         |name: &str, rounds| vec![ResultLine::Run(run("e", name)), cell(name, "m", better, None, rounds)];
@@ -42,7 +42,7 @@ fn moved(better: Better, before: &[f64], after: &[f64]) -> ChangeKind {
 }
 
 #[test]
-fn rounds_that_overlap_are_noise() {
+fn overlapping_rounds_are_noise() {
     assert_eq!(moved(Better::More, &[1.0, 1.1, 1.2], &[1.15, 1.3, 1.4]), ChangeKind::Within);
     assert_eq!(moved(Better::More, &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), ChangeKind::Within);
 }
@@ -53,7 +53,7 @@ fn rounds_apart_by_less_than_their_spread_are_noise() {
 }
 
 #[test]
-fn beyond_the_noise_it_is_better_or_worse_by_what_the_cell_says() {
+fn beyond_the_noise_the_cells_direction_decides() {
     let (low, high) = (&[1.0, 1.05, 1.1], &[2.0, 2.05, 2.1]);
     assert_eq!(moved(Better::More, low, high), ChangeKind::Better);
     assert_eq!(moved(Better::More, high, low), ChangeKind::Worse);
@@ -63,13 +63,13 @@ fn beyond_the_noise_it_is_better_or_worse_by_what_the_cell_says() {
 }
 
 #[test]
-fn few_rounds_say_nothing_of_the_noise() {
+fn few_rounds_leave_the_noise_unknown() {
     assert_eq!(moved(Better::More, &[1.0, 1.0], &[9.0, 9.0, 9.0]), ChangeKind::Unknown);
     assert_eq!(moved(Better::More, &[1.0, 1.0, f64::NAN], &[9.0, 9.0, 9.0]), ChangeKind::Unknown);
 }
 
 #[test]
-fn what_got_worse_is_counted_and_named() {
+fn worse_cells_are_counted_and_named() {
     let at = |label: &str| Some(AxisPoint::name("set", label));
     let low: &[f64] = &[1.0, 1.0, 1.0];
     let high: &[f64] = &[2.0, 2.0, 2.0];
@@ -109,7 +109,7 @@ fn what_got_worse_is_counted_and_named() {
 }
 
 #[test]
-fn what_makes_it_doubtful_is_named() {
+fn differences_between_the_runs_are_named() {
     let mut other = run("e", "b");
     other.version = "2".into();
     other.machine.cores = 4;

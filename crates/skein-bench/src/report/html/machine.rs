@@ -1,4 +1,4 @@
-//! The machines that the figures are from.
+//! The machines section of the page.
 
 use maud::{Markup, html};
 
@@ -6,13 +6,13 @@ use super::chart;
 use crate::report::probe::{groups, reads};
 use crate::result::Machine;
 
-/// The machines of a page, each once.
+/// The machines of a page, without duplicates.
 pub(super) struct Machines<'a> {
     all: Vec<&'a Machine>,
 }
 
 impl<'a> Machines<'a> {
-    /// Of these.
+    /// Collects the machines, without duplicates.
     pub fn of(machines: impl Iterator<Item = &'a Machine>) -> Self {
         let mut all: Vec<&Machine> = Vec::new();
         for machine in machines {
@@ -23,7 +23,7 @@ impl<'a> Machines<'a> {
         Self { all }
     }
 
-    /// Their part of the page.
+    /// Returns their section of the page.
     pub fn section(&self) -> Markup {
         html! {
             @for (number, machine) in self.all.iter().enumerate() {
@@ -33,18 +33,18 @@ impl<'a> Machines<'a> {
                     @if let Some(probe) = &machine.probe {
                         p { "Probe: " (reads(probe)) "; " (groups(probe)) "." }
                         div class="charts" { div class="measure" {
-                            h3 { "A random read that waits for the one before, on huge pages" }
+                            h3 { "A dependent random read, on huge pages" }
                             (chart::probe(probe))
                         } }
                     } @else {
-                        p class="quiet" { "It was not probed: " code { "skein probe" } " says what memory costs on it." }
+                        p class="quiet" { "Not probed. Run " code { "skein probe" } " to measure the cost of its memory." }
                     }
                 }
             }
         }
     }
 
-    /// A link to a machine.
+    /// Returns a link to a machine.
     pub fn link(&self, machine: &Machine) -> Markup {
         let number = self.all.iter().position(|known| *known == machine).unwrap_or(0);
         html! { a href=(format!("#{}", id(number))) { (self.name(number)) } ": " (machine) }

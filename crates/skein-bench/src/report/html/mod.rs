@@ -1,6 +1,8 @@
-//! The page: one HTML file that needs no other, no network and no script. A browser's wish for dark or light is followed by CSS alone.
+//! The page: one HTML file without other files, network or scripts. It follows the browser's
+//! preference for dark or light by CSS alone.
 //!
-//! Everything that comes from the results goes through `maud`, which escapes it, and through [`harmless`](super::text::harmless).
+//! All text from the results passes through `maud`, which escapes it, and through
+//! [`sanitized`].
 
 mod chart;
 mod machine;
@@ -13,17 +15,17 @@ use maud::{DOCTYPE, Markup, html};
 use self::chart::Palette;
 use self::machine::Machines;
 use super::figures::answer;
-use super::text::{date, harmless};
+use super::text::{date, sanitized};
 use super::view::{ResultsView, RunView};
 use crate::result::{ClaimAnswer, ResultLine};
 
-/// What all parts of a page need.
+/// The state that all parts of a page share.
 struct HtmlPage<'a> {
     palette: Palette,
     machines: Machines<'a>,
 }
 
-/// A results file as a page of HTML.
+/// Formats a results file as an HTML page.
 pub fn html(lines: &[ResultLine]) -> String {
     let view = ResultsView::of(lines);
     let names = view.runs.iter().flat_map(|run| &run.measures).flat_map(|measure| &measure.contenders);
@@ -38,7 +40,7 @@ pub fn html(lines: &[ResultLine]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "SkeinDB: what was measured" }
+                title { "SkeinDB: bench results" }
                 style { (style::css()) }
             }
             body {
@@ -52,10 +54,10 @@ pub fn html(lines: &[ResultLine]) -> String {
             }
         }
     };
-    harmless(&markup.into_string())
+    sanitized(&markup.into_string())
 }
 
-/// The name by which links find a run.
+/// Returns the anchor of a run, for links.
 fn run_id(number: usize) -> String {
     format!("run-{}", number + 1)
 }
@@ -63,7 +65,7 @@ fn run_id(number: usize) -> String {
 fn head(view: &ResultsView<'_>) -> Markup {
     let started = || view.runs.iter().map(|run| run.run.started_unix_s);
     html! {
-        h1 { "SkeinDB: what was measured" }
+        h1 { "SkeinDB: bench results" }
         @if let (Some(first), Some(last)) = (started().min(), started().max()) {
             p class="quiet" {
                 (view.runs.len()) @if view.runs.len() == 1 { " run, " } @else { " runs, " }
@@ -78,10 +80,15 @@ fn head(view: &ResultsView<'_>) -> Markup {
         details {
             summary { "How to read this" }
             p {
-                "Contenders take turns for several rounds, so what counts is the ratio within one chart. A bar or a point is the "
-                "median of the rounds, a thin line with caps goes from the least to the greatest of them, and the spread is the "
-                "distance between those two as a part of the median. Curves show which part of the operations took no longer "
-                "than a time. A contender looks the same on every chart; the figures are below each, and a pointer over a mark shows its own."
+                "Contenders take turns for several rounds, so compare the ratios within one chart. \
+                 A bar or a point is "
+                "the median of the rounds. A thin line with caps spans the rounds from the least \
+                 to the greatest. The "
+                "spread is the distance between those two as a fraction of the median. Curves show \
+                 the fraction of the "
+                "operations that took no longer than a time. A contender looks the same on every \
+                 chart. The figures "
+                "are below each chart; point at a mark to see its figure."
             }
         }
     }
@@ -101,7 +108,7 @@ fn contents(view: &ResultsView<'_>) -> Markup {
     }
 }
 
-/// The answers to a run's claim.
+/// Returns the badges with the answers to a run's claims.
 fn badges(run: &RunView<'_>) -> Markup {
     html! {
         @for given in [ClaimAnswer::Holds, ClaimAnswer::DoesNotHold, ClaimAnswer::CannotBeTested] {

@@ -1,4 +1,4 @@
-//! One run on the page: what is claimed, what came of it, the charts, who was measured and how.
+//! One run on the page: its claim and verdict, the charts, the contenders and their configuration.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::report::view::{MeasureView, RunView};
 use crate::result::ClaimVerdict;
 
 impl HtmlPage<'_> {
-    /// A run's part of the page.
+    /// Returns a run's part of the page.
     pub(super) fn run(&self, number: usize, view: &RunView<'_>) -> Markup {
         let run = view.run;
         html! {
@@ -18,7 +18,7 @@ impl HtmlPage<'_> {
                     dt { "Source" } dd { (run.source) }
                     dt { "Claim" } dd { (run.claim) }
                     @for verdict in &view.verdicts { dt { "Verdict" } dd { (reasons(verdict)) } }
-                    @if view.verdicts.is_empty() { dt { "Verdict" } dd { "none: the run did not come to its end" } }
+                    @if view.verdicts.is_empty() { dt { "Verdict" } dd { "none: the run did not finish" } }
                     dt { "Measured" } dd { (date(run.started_unix_s)) " by SkeinDB " (run.version) }
                     dt { "On" } dd { (self.machines.link(&run.machine)) }
                     @for remark in view.remarks() { dt { "Note" } dd { (remark) } }
@@ -53,7 +53,7 @@ impl HtmlPage<'_> {
     }
 }
 
-/// An answer with its reasons, each in a line of its own.
+/// Returns an answer with its reasons, one per line.
 fn reasons(verdict: &ClaimVerdict) -> Markup {
     let reasons: Vec<_> = verdict.why.split("; ").collect();
     html! {
@@ -66,7 +66,7 @@ fn reasons(verdict: &ClaimVerdict) -> Markup {
     }
 }
 
-/// Contenders, absent ones, setting and command.
+/// Returns contenders, absent ones, setting and command.
 fn about(view: &RunView<'_>) -> Markup {
     let run = view.run;
     let contenders: Vec<_> =
@@ -82,7 +82,7 @@ fn about(view: &RunView<'_>) -> Markup {
     }
 }
 
-/// Names with texts, to unfold.
+/// Returns a foldable list of names with texts.
 fn pairs(title: &str, all: &[(&str, &str)]) -> Markup {
     html! {
         @if !all.is_empty() {

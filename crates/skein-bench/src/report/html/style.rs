@@ -1,4 +1,4 @@
-//! The page's CSS: the hues of the palette as variables, for light and dark, and the rest from `style.css`.
+//! The page's CSS: the hues of the palette as variables, for light and dark, then `style.css`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use maud::PreEscaped;
 
 use super::chart::{DARK, HUES, LIGHT};
 
-/// All of it.
+/// Returns the whole CSS.
 pub(super) fn css() -> PreEscaped<String> {
     let mut css = format!(
         ":root{{{}}}\n@media (prefers-color-scheme: dark){{:root{{{}}}}}\n",

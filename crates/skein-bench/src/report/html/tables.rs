@@ -1,4 +1,4 @@
-//! The figures below a chart.
+//! The tables of figures below a chart.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use crate::report::table::{label, row};
 use crate::report::view::MeasureView;
 use crate::result::{AxisPoint, ResultCell};
 
-/// Median, extremes and ratio of each contender at each point.
+/// Returns median, extremes and ratio of each contender at each point.
 pub(super) fn figures(measure: &MeasureView<'_>) -> Markup {
     html! {
         p class="quiet" {
@@ -34,7 +34,7 @@ pub(super) fn figures(measure: &MeasureView<'_>) -> Markup {
     }
 }
 
-/// Every quantile of each contender at each point.
+/// Returns every quantile of each contender at each point.
 pub(super) fn quantiles(measure: &MeasureView<'_>) -> Markup {
     let mut columns: Vec<f64> =
         measure.quantiles().flat_map(|cell| &cell.quantiles).map(|(quantile, _)| *quantile).collect();
@@ -62,7 +62,7 @@ pub(super) fn quantiles(measure: &MeasureView<'_>) -> Markup {
     }
 }
 
-/// How a quantile is called: `50 %`, `99.99 %`, `max`.
+/// Returns the name of a quantile: `50 %`, `99.99 %`, `max`.
 fn name(quantile: f64) -> String {
     match quantile {
         0.0 => "min".to_owned(),
@@ -87,7 +87,7 @@ fn cells<'a>(measure: &MeasureView<'a>, point: Option<&AxisPoint>) -> Vec<(&'a s
     measure.contenders.iter().filter_map(of).collect()
 }
 
-/// The titles of the columns that say where a row is.
+/// Returns the titles of the columns with the point and the contender.
 fn places(measure: &MeasureView<'_>) -> Markup {
     html! {
         @if measure.has_points() { th class="name" { (measure.axis().unwrap_or("point")) } }
@@ -95,7 +95,7 @@ fn places(measure: &MeasureView<'_>) -> Markup {
     }
 }
 
-/// Where a row is; the point stands in its first row only.
+/// Returns the cells with the point and the contender; the point is in the first row only.
 fn place_of(measure: &MeasureView<'_>, point: Option<&AxisPoint>, row: usize, contender: &str) -> Markup {
     html! {
         @if measure.has_points() { td class="name" { @if row == 0 { (label(measure, point)) } } }

@@ -1,16 +1,16 @@
-//! Rivals that are not measured, and why: nothing is silently missing.
+//! The rivals that are not measured, with the reason: a report must not omit any silently.
 
 use super::ENTRIES;
 
-/// Where a rival comes from.
+/// The source that a rival is built from.
 enum RivalOrigin {
     /// A crate.
     Crate,
     /// The C++ compiler.
     Compiler,
-    /// A package of Debian's.
+    /// A Debian package.
     Package(&'static str),
-    /// Nowhere: papers compare with it.
+    /// No package; only papers compare with it.
     Papers(&'static str),
 }
 
@@ -31,7 +31,7 @@ const KNOWN: [(&str, RivalOrigin); 14] = [
     ("EBS", RivalOrigin::Papers("MlpIndex")),
 ];
 
-/// The rivals that this build has not, with what would bring them in.
+/// Returns the rivals that this build lacks, and how to make each available.
 pub fn absent() -> Vec<(&'static str, String)> {
     let missing = KNOWN.iter().filter(|(name, _)| ENTRIES.iter().all(|entry| entry.name != *name));
     missing.map(|(name, from)| (*name, from.why())).collect()
@@ -45,17 +45,22 @@ impl RivalOrigin {
             }
             (Self::Crate, _) => "not in this build; build with --features rivals".to_owned(),
             (Self::Compiler, true) => {
-                "there was no C++17 compiler when this was built; install Debian's package g++ and build again"
+                "there was no C++17 compiler when this was built; install Debian's package g++ and \
+                 build again"
                     .to_owned()
             }
             (Self::Compiler, false) => {
-                "not in this build; build with --features rivals and a C++17 compiler (Debian: g++)".to_owned()
+                "not in this build; build with --features rivals and a C++17 compiler (Debian: \
+                 g++)"
+                    .to_owned()
             }
             (Self::Package(package), true) => format!(
-                "not installed when this was built; install Debian's packages g++ and {package} and build again"
+                "not installed when this was built; install Debian's packages g++ and {package} \
+                 and build again"
             ),
             (Self::Package(package), false) => format!(
-                "not in this build; install Debian's packages g++ and {package} and build with --features rivals"
+                "not in this build; install Debian's packages g++ and {package} and build with \
+                 --features rivals"
             ),
         }
     }
@@ -67,8 +72,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rival_is_there_or_named_with_what_brings_it_in() {
-        // The standard library's are in every build.
+    fn every_rival_is_available_or_reported_as_absent() {
+        // The standard library's maps are in every build.
         for entry in all().into_iter().filter(|entry| entry.rival() && !entry.name.starts_with("btree")) {
             assert!(KNOWN.iter().any(|(name, _)| *name == entry.name), "{} is not in KNOWN", entry.name);
         }

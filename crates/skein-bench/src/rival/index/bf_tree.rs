@@ -1,11 +1,14 @@
-//! `bf-tree`: a B-tree whose hot records lie in small pages, in a buffer that is made for storage that is slower than memory.
+//! `bf-tree`: a B-tree that keeps hot records in small pages, in a buffer made for storage slower
+//! than memory.
 //!
-//! What its own benchmark does in memory is done here: the memory backend, whole pages in the buffer, and every read page goes
-//! there. There the buffer has 164 bytes per record of 16-byte keys; here it has 64 and more for each key that is going to come,
-//! since it is rounded up to a power of two. Base pages lie beside it.
+//! The configuration follows the crate's own benchmark in memory: the memory backend, whole pages
+//! in the buffer, and every page that is read enters the buffer. That benchmark's buffer has 164
+//! bytes per record of 16-byte keys. Here it has 64 or more per expected key, since the size is
+//! rounded up to a power of two. Base pages lie outside the buffer.
 //!
-//! Room for the separators of a page is set aside by the length of the longest key that it is told of, so there is one entry for
-//! each class of lengths; beyond 960 bytes its default pages are too small.
+//! The tree reserves room for a page's separators by the greatest key length that it is told. So
+//! there is one entry for each class of lengths. Keys of more than 960 bytes do not fit its default
+//! pages.
 
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanReturnField};
 use linkme::distributed_slice;
@@ -21,12 +24,15 @@ static MIDDLE: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<128>>(50)
 #[distributed_slice(ENTRIES)]
 static LONG: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<960>>(50);
 
-/// A tree for keys of up to so many bytes.
+/// A tree for keys of at most `MOST` bytes.
 struct BfTreeIndex<const MOST: usize>(BfTree);
 
 impl<const MOST: usize> IndexContender for BfTreeIndex<MOST> {
     const NAME: &'static str = "bf-tree";
-    const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), read_promotion_rate(100), a buffer of 64 bytes per expected key or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say whether a removed key was there, so removes look first";
+    const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), \
+                                 read_promotion_rate(100), a buffer of 64 bytes per expected key \
+                                 or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say \
+                                 whether a removed key was there, so removes look first";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (1, MOST);

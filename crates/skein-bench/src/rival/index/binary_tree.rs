@@ -1,15 +1,17 @@
-//! Figure 8's first steps: a concurrent binary tree, with and without huge pages and integer comparison.
+//! The first steps of Masstree's figure 8: a concurrent binary tree, with and without huge pages
+//! and integer comparison.
 //!
 //! ```text
 //!   node   [left][right][value][head][length][key bytes …]
 //! ```
 //!
-//! A lock-free, unbalanced tree, as in Masstree's section 6.2: an insert hangs a new node below the last one on the way, by
-//! compare-and-swap, and values are stored in place. Nothing is ever removed. Keys come in random order, so the tree's depth is
-//! logarithmic.
+//! The tree is lock-free and unbalanced, as in Masstree's section 6.2. An insert links a new node
+//! below the last node of its search path, by compare-and-swap. Values are stored in place. Nodes
+//! are never removed. Keys arrive in random order, so the depth is logarithmic.
 //!
 //! # Invariants
-//! 1. A node is linked once, after it is filled; its key never changes, and it lives as long as the tree.
+//! 1. A node is linked once, after it is filled. Its key never changes, and it lives as long as the
+//!    tree.
 //! 2. A node is `HEAD` bytes and its key, allocated from the tree's arena with that size.
 
 use std::cmp::Ordering as Order;
@@ -32,7 +34,7 @@ static HUGE: RegisteredIndex = RegisteredIndex::shared::<BinaryTree<true, false>
 static INTEGERS: RegisteredIndex =
     RegisteredIndex::shared::<BinaryTree<true, true>>(202).as_step_of(MASSTREE);
 
-/// What stands before a node's key.
+/// The fixed part of a node; the key's bytes follow it.
 #[repr(C)]
 struct BinaryTreeNode {
     left: AtomicPtr<BinaryTreeNode>,
@@ -45,7 +47,8 @@ struct BinaryTreeNode {
 
 const HEAD: usize = size_of::<BinaryTreeNode>();
 
-/// The tree: on huge pages or not, comparing heads as integers first or not.
+/// The tree. `HUGE_PAGES`: its arena asks for huge pages. `BY_INTEGERS`: heads are compared as
+/// integers first.
 struct BinaryTree<const HUGE_PAGES: bool, const BY_INTEGERS: bool> {
     root: AtomicPtr<BinaryTreeNode>,
     arena: Arena,
@@ -54,7 +57,8 @@ struct BinaryTree<const HUGE_PAGES: bool, const BY_INTEGERS: bool> {
 impl BinaryTreeNode {
     fn new(arena: &Arena, key: &[u8], value: u64) -> *mut Self {
         let node = arena.alloc(HEAD + key.len(), MemoryPart::Nodes).cast::<Self>();
-        // SAFETY: the memory is ours alone, aligned to 8 at least, and long enough for the head and the key (invariant 2).
+        // SAFETY: no other thread knows the memory; it is aligned to at least 8 bytes, and long
+        // enough for the head and the key (invariant 2).
         unsafe {
             node.write(Self {
                 left: AtomicPtr::new(null_mut()),
@@ -68,12 +72,13 @@ impl BinaryTreeNode {
         node.as_ptr()
     }
 
-    /// A node's key.
+    /// Returns a node's key.
     ///
     /// # Safety
-    /// `node` is a node of a tree that outlives `'a`.
+    /// `node` must be a node of a tree that outlives `'a`.
     unsafe fn key<'a>(node: *const Self) -> &'a [u8] {
-        // SAFETY: the key stands behind the node, as long as it says, and does not change (invariants 1 and 2).
+        // SAFETY: the key follows the node, has the length that the node holds, and does not change
+        // (invariants 1 and 2).
         unsafe { std::slice::from_raw_parts(node.add(1).cast(), (*node).length) }
     }
 
@@ -83,12 +88,12 @@ impl BinaryTreeNode {
 }
 
 impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> BinaryTree<HUGE_PAGES, BY_INTEGERS> {
-    /// The node of a key, or the link where it belongs.
+    /// Returns the key's node, or the link where a node with this key belongs.
     fn find(&self, key: &[u8]) -> Result<&BinaryTreeNode, &AtomicPtr<BinaryTreeNode>> {
         let wanted = head(key);
         let mut link = &self.root;
         loop {
-            // Acquire: pairs with the Release in `insert`; the node is filled.
+            // Acquire: pairs with the Release in `insert`, so the node is filled.
             let node = link.load(Ordering::Acquire);
             if node.is_null() {
                 return Err(link);
@@ -139,13 +144,14 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> IndexContender for BinaryT
             if made.is_null() {
                 made = BinaryTreeNode::new(&self.arena, key, value);
             }
-            // Release: pairs with the Acquire in `find`. On failure another node was linked here; go on below it.
+            // Release: pairs with the Acquire in `find`. On failure another thread linked a node
+            // here; the search continues below it.
             if link.compare_exchange(null_mut(), made, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
         }
         if let Some(unused) = NonNull::new(made) {
-            // SAFETY: allocated in `new` with this size, and never linked.
+            // SAFETY: the node was allocated in `new` with this size and never linked.
             unsafe { Arena::free(unused.cast(), HEAD + key.len(), MemoryPart::Nodes) };
         }
     }
@@ -161,7 +167,8 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> IndexContender for BinaryT
 
 impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Drop for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
     fn drop(&mut self) {
-        // SAFETY: the tree is borrowed mutably, so nobody reads its nodes any more, and they have no destructors.
+        // SAFETY: the tree is borrowed mutably, so no thread reads its nodes any more; they have no
+        // destructors.
         unsafe { self.arena.clone().discard() };
     }
 }

@@ -1,7 +1,8 @@
-//! `std`'s `BTreeMap`, plain and in a lock: what a program has without any crate.
+//! `std`'s `BTreeMap`, plain and behind a lock: the map that a program has without any crate.
 //!
-//! Its nodes come from the global allocator. In the program `skein` that is mimalloc, which asks the system for huge pages for all that it has, so
-//! that under the settings `madvise` and `always` they lie on huge pages, as our indexes do.
+//! Its nodes are from the global allocator. In the program `skein` that is mimalloc, which asks the
+//! system for huge pages for all its memory. So under the settings `madvise` and `always` the nodes
+//! lie on huge pages, as our indexes do.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +13,8 @@ use linkme::distributed_slice;
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, downward, upward};
 use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
 
-/// The name in reports of the one whose keys are numbers: under one of its own, since the one with boxed keys takes part beside it.
+/// The name in reports of the map with integer keys. It has a name of its own because the map with
+/// boxed keys takes part beside it.
 pub const WORDS: &str = "btree-u64";
 
 #[distributed_slice(ENTRIES)]
@@ -55,7 +57,7 @@ fn scan_back<K: KeyRepr>(
     });
 }
 
-/// The map by itself, for one thread.
+/// The map without a lock, for one thread.
 struct PlainBTreeMap<K: KeyRepr>(RefCell<KeyedBTreeMap<K>>);
 
 impl<K: KeyRepr> IndexContender for PlainBTreeMap<K> {
@@ -96,7 +98,7 @@ impl<K: KeyRepr> IndexContender for PlainBTreeMap<K> {
     }
 }
 
-/// The map in a lock, taken for each operation.
+/// The map behind a lock, which each operation acquires.
 struct LockedBTreeMap(RwLock<KeyedBTreeMap<BoxedKeys>>);
 
 impl LockedBTreeMap {
@@ -111,7 +113,8 @@ impl LockedBTreeMap {
 
 impl IndexContender for LockedBTreeMap {
     const NAME: &'static str = "btreemap-rwlock";
-    const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each operation";
+    const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each \
+                                 operation";
     const CAN: IndexAbilities = CAN;
     type Pin<'a> = ();
 

@@ -1,4 +1,5 @@
-//! `congee`: an adaptive radix tree with optimistic locks (the papers' ART with optimistic lock coupling), for keys of 8 bytes.
+//! `congee`: an adaptive radix tree with optimistic lock coupling (the papers' ART-OLC), for keys
+//! of 8 bytes.
 
 use std::cell::RefCell;
 
@@ -15,13 +16,14 @@ static ENTRY: RegisteredIndex = RegisteredIndex::shared::<Congee>(30);
 struct Congee(U64Congee<usize>);
 
 thread_local! {
-    /// Where its scans put what they find.
+    /// The buffer that its scans fill.
     static FOUND: RefCell<Vec<([u8; 8], usize)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl IndexContender for Congee {
     const NAME: &'static str = "congee";
-    const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward only";
+    const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward \
+                                 only";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (8, 8);
@@ -56,7 +58,7 @@ impl IndexContender for Congee {
             for (key, value) in &buffer[..found] {
                 each(key, *value as u64);
             }
-            // A range excludes its end, so the greatest key is asked for by itself.
+            // A range excludes its end, so the greatest key needs a lookup of its own.
             let last = if found < count { self.0.get(u64::MAX, pin) } else { None };
             if let Some(value) = last {
                 each(&[u8::MAX; 8], value as u64);

@@ -1,9 +1,12 @@
-//! Indexes in C++, behind a table of C functions that `cpp/index.hh` makes from a class.
+//! Indexes in C++, behind a table of C functions. `cpp/index.hh` builds the table from a class.
 //!
 //! # Invariants
-//! 1. `map` was made by `create` of the same table, and is destroyed once, when the contender is dropped.
-//! 2. A function of the table reads the key within its length, keeps no pointer to it, and does not throw.
-//! 3. Those that change the map are called by several threads at once only where [`ConcurrentCppClass`] says that they may be.
+//! 1. `map` was made by `create` of the same table, and is destroyed once, when the contender is
+//!    dropped.
+//! 2. A function of the table reads the key within its length, keeps no pointer to it, and does not
+//!    throw.
+//! 3. Several threads call the functions that change the map at once only if [`ConcurrentCppClass`]
+//!    allows it.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -12,7 +15,7 @@ use std::ptr::NonNull;
 use super::key_repr::KeyRepr;
 use super::{IndexAbilities, IndexContender};
 
-/// What a class in C++ can do; mirrors `CppFunctions` in `index.hh`.
+/// The functions of a C++ class. The layout mirrors `Functions` in `index.hh`.
 #[repr(C)]
 pub struct CppFunctions {
     create: unsafe extern "C" fn() -> *mut c_void,
@@ -28,7 +31,7 @@ type CppScanFn = unsafe extern "C" fn(*const c_void, *const u8, usize, usize, Cp
 
 type CppVisitFn = unsafe extern "C" fn(*mut c_void, *const u8, usize, u64);
 
-/// A class in C++, and what reports say of it.
+/// A C++ class as a contender.
 pub trait CppClass: 'static {
     /// As in [`IndexContender`].
     const NAME: &'static str;
@@ -37,26 +40,26 @@ pub trait CppClass: 'static {
     /// As in [`IndexContender`].
     const CAN: IndexAbilities;
 
-    /// Its functions where all keys have 8 bytes.
+    /// Returns its functions for keys of 8 bytes each.
     fn words() -> &'static CppFunctions;
 
-    /// Its functions otherwise.
+    /// Returns its functions for all other keys.
     fn bytes() -> &'static CppFunctions;
 }
 
 /// A class whose functions several threads may call at once.
 ///
 /// # Safety
-/// All functions of its tables but `destroy` are safe to call at once.
+/// All functions of its tables except `destroy` must be safe to call concurrently.
 pub unsafe trait ConcurrentCppClass: CppClass {}
 
-/// An index of a class, which holds keys in a certain way.
+/// An index of a C++ class, with keys held as `K`.
 pub struct CppIndex<C: CppClass, K: KeyRepr> {
     map: NonNull<c_void>,
     class: PhantomData<fn() -> (C, K)>,
 }
 
-// SAFETY: whoever implements `ConcurrentCppClass` says so (invariant 3).
+// SAFETY: the implementer of `ConcurrentCppClass` guarantees it (invariant 3).
 unsafe impl<C: ConcurrentCppClass, K: KeyRepr> Sync for CppIndex<C, K> {}
 
 impl<C: CppClass, K: KeyRepr> CppIndex<C, K> {
@@ -66,16 +69,18 @@ impl<C: CppClass, K: KeyRepr> CppIndex<C, K> {
     }
 
     fn scan_by<F: FnMut(&[u8], u64)>(&self, scan: Option<CppScanFn>, from: &[u8], count: usize, mut each: F) {
-        let scan = scan.expect("the bench does not ask for scans that its CAN denies");
+        let scan = scan.expect("the bench never calls scans that CAN rules out");
         let each: *mut F = &raw mut each;
-        // SAFETY: invariants 1 and 2; `visit` is made for what `each` points to, which lives through the call.
+        // SAFETY: invariants 1 and 2; `visit` is instantiated for the type of `each`, which lives
+        // through the call.
         unsafe { scan(self.map.as_ptr(), from.as_ptr(), from.len(), count, visit::<F>, each.cast()) };
     }
 }
 
-/// Passes a key to the closure that is the context.
+/// Passes a key to the closure that `each` points to.
 unsafe extern "C" fn visit<F: FnMut(&[u8], u64)>(each: *mut c_void, key: *const u8, len: usize, value: u64) {
-    // SAFETY: the context is what `scan_by` passed, used by nobody else meanwhile; the key is readable during this call.
+    // SAFETY: the context is the pointer that `scan_by` passed, and no other code uses it during
+    // the call; the key is readable during the call.
     unsafe { (*each.cast::<F>())(std::slice::from_raw_parts(key, len), value) };
 }
 
@@ -87,7 +92,7 @@ impl<C: CppClass, K: KeyRepr> IndexContender for CppIndex<C, K> {
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {
-        // SAFETY: makes an empty map out of nothing.
+        // SAFETY: the function creates an empty map and has no argument.
         let map = unsafe { (Self::functions().create)() };
         Self { map: NonNull::new(map).expect("C++'s new gives no null"), class: PhantomData }
     }
@@ -96,14 +101,14 @@ impl<C: CppClass, K: KeyRepr> IndexContender for CppIndex<C, K> {
 
     #[inline(always)]
     fn insert(&self, _pin: &(), key: &[u8], value: u64) {
-        // SAFETY: invariants 1 to 3, here and below.
+        // SAFETY: invariants 1 to 3; the same below.
         unsafe { (Self::functions().put)(self.map.as_ptr(), key.as_ptr(), key.len(), value) };
     }
 
     #[inline(always)]
     fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
         let mut value = 0;
-        // SAFETY: as in `insert`; `value` is ours to write.
+        // SAFETY: as in `insert`; `value` is a local variable.
         unsafe { (Self::functions().get)(self.map.as_ptr(), key.as_ptr(), key.len(), &raw mut value) }
             .then_some(value)
     }

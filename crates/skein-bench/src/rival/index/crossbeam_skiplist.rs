@@ -16,7 +16,8 @@ struct CrossbeamSkipList<K: KeyRepr>(SkipMap<K::Owned, u64>);
 
 impl<K: KeyRepr> IndexContender for CrossbeamSkipList<K> {
     const NAME: &'static str = "crossbeam-skiplist";
-    const ABOUT: &'static str = "crossbeam-skiplist 0.1, SkipMap<u64, u64> where keys have 8 bytes, SkipMap<Box<[u8]>, u64> otherwise";
+    const ABOUT: &'static str = "crossbeam-skiplist 0.1, SkipMap<u64, u64> where keys have 8 \
+                                 bytes, SkipMap<Box<[u8]>, u64> otherwise";
     const CAN: IndexAbilities = IndexAbilities {
         scan: true,
         scan_back: true,

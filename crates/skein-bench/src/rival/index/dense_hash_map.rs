@@ -1,10 +1,11 @@
-//! Google's `dense_hash_map`: a hash table with quadratic probing, for one thread. It has no order; it is the papers' bound on lookups.
+//! Google's `dense_hash_map`: a hash table with quadratic probing, for one thread. It has no order;
+//! the papers use it as the upper bound of lookups.
 
 use linkme::distributed_slice;
 
 use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{IndexAbilities, ENTRIES, RegisteredIndex};
+use super::{ENTRIES, IndexAbilities, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
 static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<DenseHashMap, IntegerKeys>>(122);
@@ -12,7 +13,7 @@ static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<DenseHashMap, 
 #[distributed_slice(ENTRIES)]
 static BYTES: RegisteredIndex = RegisteredIndex::alone::<CppIndex<DenseHashMap, BoxedKeys>>(122);
 
-// SAFETY: `cpp/dense_hash_map.cc` defines both as constants of this shape.
+// SAFETY: `cpp/dense_hash_map.cc` defines both as constants of this layout.
 unsafe extern "C" {
     safe static skein_dense_hash_map_words: CppFunctions;
     safe static skein_dense_hash_map_bytes: CppFunctions;
@@ -22,7 +23,11 @@ struct DenseHashMap;
 
 impl CppClass for DenseHashMap {
     const NAME: &'static str = "dense-hash-map";
-    const ABOUT: &'static str = "Google's dense_hash_map (sparsehash as installed, -O3), unordered, one thread; numbers under MurmurHash3's final mix where keys have 8 bytes, the two numbers that it reserves kept beside it; otherwise string_views of bytes allocated key by key, under std::hash; its own load factor of 0.5; glibc's malloc";
+    const ABOUT: &'static str = "Google's dense_hash_map (sparsehash as installed, -O3), \
+                                 unordered, one thread; numbers under MurmurHash3's final mix \
+                                 where keys have 8 bytes, the two numbers that it reserves kept \
+                                 beside it; otherwise string_views of bytes allocated key by key, \
+                                 under std::hash; its own load factor of 0.5; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
     fn words() -> &'static CppFunctions {

@@ -1,4 +1,4 @@
-//! A contender whose type is forgotten: one dynamic call per loop, none per operation.
+//! Type-erased contenders: one dynamic call per loop, not one per operation.
 
 use super::{IndexContender, IndexRole, RegisteredIndex};
 use crate::Result;
@@ -7,7 +7,7 @@ use crate::sys::{LoopClock, on_threads};
 use crate::workload::Script;
 use crate::workload::run::{self, LoopOutcome, RunMode};
 
-/// An index that is being measured.
+/// An index under test, behind a pointer.
 pub trait DynIndex {
     /// Inserts every `step`-th key from `first` on, on the calling thread.
     fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome;
@@ -15,31 +15,31 @@ pub trait DynIndex {
     /// Runs one script on the calling thread.
     fn run(&self, script: &Script, how: RunMode) -> LoopOutcome;
 
-    /// The same from several threads at once, where the contender allows that.
+    /// Returns the index for several threads; `None` if it supports one only.
     fn threads(&self) -> Option<&dyn DynConcurrentIndex>;
 
-    /// Live bytes of its own arenas, by part.
+    /// Returns the live bytes of its own arenas, by part.
     fn own_bytes(&self) -> Vec<(&'static str, usize)>;
 
-    /// The same by finer parts, if it knows them.
+    /// Returns the live bytes by finer parts, if the index can tell them apart.
     ///
     /// # Errors
-    /// If it finds itself damaged on the way.
+    /// If the index finds itself damaged.
     fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String>;
 }
 
-/// What several threads do to one index at once, each pinned to a core and started together.
+/// The loops of several threads on one index. Each thread is pinned to a core; all start together.
 pub trait DynConcurrentIndex: DynIndex + Sync {
-    /// Each of `threads` inserts its share of the keys.
+    /// Inserts all keys from `threads` threads, each with its share.
     ///
     /// # Errors
     /// If the system refuses threads or pinning.
     fn fill_together(&self, keys: &PackedKeys, threads: usize) -> Result<Vec<LoopOutcome>>;
 
-    /// A thread per script.
+    /// Runs one script per thread.
     ///
     /// # Errors
-    /// As above.
+    /// If the system refuses threads or pinning.
     fn run_together(&self, scripts: &[Script], how: RunMode) -> Result<Vec<LoopOutcome>>;
 }
 
@@ -116,24 +116,24 @@ impl RegisteredIndex {
         }
     }
 
-    /// A contender for one thread; `rank` orders reports.
+    /// Returns the entry of a contender for one thread; `rank` orders reports.
     pub const fn alone<C: IndexContender>(rank: u32) -> Self {
         Self::of::<C>(rank, false, |expected| Box::new(SingleThreadIndex(C::new(expected))))
     }
 
-    /// A contender that several threads may use at once.
+    /// Returns the entry of a contender for several threads.
     pub const fn shared<C: IndexContender + Sync>(rank: u32) -> Self {
         Self::of::<C>(rank, true, |expected| Box::new(MultiThreadIndex(C::new(expected))))
     }
 
-    /// This contender as a step of an experiment that takes a structure, the contender of this name, apart.
+    /// Returns this contender as a step of an experiment that takes the contender `whole` apart.
     #[must_use]
     pub const fn as_step_of(mut self, whole: &'static str) -> Self {
         self.role = IndexRole::Step(whole);
         self
     }
 
-    /// This contender under another name, to be measured beside itself.
+    /// Returns this contender under another name, for comparison with itself.
     #[must_use]
     pub const fn as_twin(mut self, name: &'static str) -> Self {
         self.name = name;

@@ -1,4 +1,4 @@
-//! `hashbrown`: a hash table for one thread. It has no order; it is the bound on lookups.
+//! `hashbrown`: a hash table for one thread. It has no order; it is the upper bound of lookups.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,9 @@ struct Hashbrown<K: KeyRepr>(RefCell<HashMap<K::Owned, u64>>);
 
 impl<K: KeyRepr> IndexContender for Hashbrown<K> {
     const NAME: &'static str = "hashbrown";
-    const ABOUT: &'static str = "hashbrown 0.17, unordered, one thread; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, its own hash (foldhash)";
+    const ABOUT: &'static str = "hashbrown 0.17, unordered, one thread; HashMap<u64, u64> where \
+                                 keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, its own \
+                                 hash (foldhash)";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();

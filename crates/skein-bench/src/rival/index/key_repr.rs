@@ -1,39 +1,39 @@
-//! How maps of others hold keys: as numbers where all have 8 bytes, in boxes otherwise.
+//! The representation of keys in foreign maps: integers if all keys have 8 bytes, boxes otherwise.
 //!
-//! Numbers come from the bytes in big-endian order, so they sort as the bytes do.
+//! Integers are built from the bytes in big-endian order, so they sort as the bytes do.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::ops::Bound;
 
-/// A way to hold keys.
+/// A representation of keys.
 pub trait KeyRepr: 'static {
-    /// What a map owns.
+    /// The type of a stored key.
     type Owned: Borrow<Self::Seen> + Ord + Hash + Clone + Send + Sync + 'static;
-    /// What it is asked for.
+    /// The type of a search key.
     type Seen: Ord + Hash + ?Sized;
-    /// The least and the greatest length of such keys.
+    /// The least and the greatest length of keys in this representation.
     const KEY_BYTES: (usize, usize);
-    /// Whether keys are numbers.
+    /// Whether keys are integers.
     const WORDS: bool;
 
-    /// A key to keep.
+    /// Returns a key to store.
     fn own(key: &[u8]) -> Self::Owned;
 
-    /// Shows a key to a map.
+    /// Calls `of` with the search key.
     fn ask<R>(key: &[u8], of: impl FnOnce(&Self::Seen) -> R) -> R;
 
-    /// Shows a map's key as bytes.
+    /// Calls `to` with the bytes of a stored key.
     fn show<R>(key: &Self::Owned, to: impl FnOnce(&[u8]) -> R) -> R;
 }
 
-/// A big-endian number.
+/// Keys as big-endian integers.
 pub struct IntegerKeys;
 
-/// A box of its own for each key.
+/// Keys in a box each.
 pub struct BoxedKeys;
 
-/// A key of 8 bytes as a number.
+/// Returns a key of 8 bytes as an integer.
 #[inline(always)]
 pub fn word(key: &[u8]) -> u64 {
     u64::from_be_bytes(key.try_into().expect("the bench gives this contender keys of 8 bytes"))
@@ -83,12 +83,12 @@ impl KeyRepr for BoxedKeys {
     }
 }
 
-/// All keys from one on.
+/// Returns the range of all keys at or after `from`.
 pub fn upward<Q: ?Sized>(from: &Q) -> (Bound<&Q>, Bound<&Q>) {
     (Bound::Included(from), Bound::Unbounded)
 }
 
-/// All keys up to one.
+/// Returns the range of all keys at or before `from`.
 pub fn downward<Q: ?Sized>(from: &Q) -> (Bound<&Q>, Bound<&Q>) {
     (Bound::Unbounded, Bound::Included(from))
 }

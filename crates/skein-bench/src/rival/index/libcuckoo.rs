@@ -1,10 +1,11 @@
-//! `libcuckoo`: a concurrent hash table with cuckoo hashing and a lock for each few buckets. It has no order.
+//! `libcuckoo`: a concurrent hash table with cuckoo hashing and one lock per few buckets. It has no
+//! order.
 
 use linkme::distributed_slice;
 
 use super::cpp_index::{ConcurrentCppClass, CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{IndexAbilities, ENTRIES, RegisteredIndex};
+use super::{ENTRIES, IndexAbilities, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
 static WORDS: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, IntegerKeys>>(123);
@@ -12,7 +13,7 @@ static WORDS: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, In
 #[distributed_slice(ENTRIES)]
 static BYTES: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, BoxedKeys>>(123);
 
-// SAFETY: `cpp/libcuckoo.cc` defines both as constants of this shape.
+// SAFETY: `cpp/libcuckoo.cc` defines both as constants of this layout.
 unsafe extern "C" {
     safe static skein_libcuckoo_words: CppFunctions;
     safe static skein_libcuckoo_bytes: CppFunctions;
@@ -20,12 +21,17 @@ unsafe extern "C" {
 
 struct Libcuckoo;
 
-// SAFETY: its documentation calls insert_or_assign, find and erase safe to call concurrently.
+// SAFETY: the library's documentation states that insert_or_assign, find and erase may run
+// concurrently.
 unsafe impl ConcurrentCppClass for Libcuckoo {}
 
 impl CppClass for Libcuckoo {
     const NAME: &'static str = "libcuckoo";
-    const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix where keys have 8 bytes, cuckoohash_map<string, uint64_t> under std::hash otherwise, asked by string_view; starts with room for 2^18 keys, as it comes; glibc's malloc";
+    const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; \
+                                 cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix \
+                                 where keys have 8 bytes, cuckoohash_map<string, uint64_t> under \
+                                 std::hash otherwise, asked by string_view; starts with room for \
+                                 2^18 keys, as it comes; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
     fn words() -> &'static CppFunctions {

@@ -1,8 +1,9 @@
 //! The crate `masstree`, in its inline variant.
 //!
-//! Its scans (version 0.9.5) begin in the wrong place when the first key lies in a deeper layer: they skip the rest
-//! of that layer. So on keys longer than 8 bytes nearly all its scans are wrong. On shorter ones they are wrong where one key is
-//! another with zero bytes behind it. They are measured where all keys have 8 bytes.
+//! Its scans (version 0.9.5) start in the wrong place if the first key lies in a deeper layer: they
+//! skip the rest of that layer. So nearly all its scans are wrong on keys longer than 8 bytes. On
+//! shorter keys they are wrong if one key is another followed by zero bytes. So scans are measured
+//! only on sets in which all keys have 8 bytes.
 
 use linkme::distributed_slice;
 use masstree::{MassTree15Inline, RangeBound};
@@ -17,10 +18,12 @@ struct MasstreeCrate(MassTree15Inline<u64>);
 
 impl IndexContender for MasstreeCrate {
     const NAME: &'static str = "masstree-crate";
-    const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes only (wrong on longer ones, and on shorter ones that end in zero bytes)";
+    const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes \
+                                 only (wrong on longer ones, and on shorter ones that end in zero \
+                                 bytes)";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
-    /// It panics on longer keys.
+    /// Its methods panic on longer keys.
     const KEY_BYTES: (usize, usize) = (0, masstree::MAX_KEY_LENGTH);
     const SCAN_KEY_BYTES: (usize, usize) = (8, 8);
     type Pin<'a> = seize::LocalGuard<'a>;

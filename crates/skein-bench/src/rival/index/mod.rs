@@ -1,15 +1,19 @@
-//! Indexes under test: byte strings to 64-bit words.
+//! Indexes under test: maps from byte strings to 64-bit words.
 //!
-//! A file here implements [`Contender`] and registers it:
+//! A file here implements [`IndexContender`] and registers it:
 //!
 //! ```ignore
 //! #[distributed_slice(ENTRIES)]
-//! static ENTRY: Entry = Entry::shared::<SkipList>(20);
+//! static ENTRY: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList>(20);
 //! ```
 //!
-//! One in C++ is a class in `cpp/`, which `build.rs` compiles and `cpp_index.rs` calls, and a file here with its name.
+//! A contender in C++ is a class in `cpp/`, which `build.rs` compiles and `cpp_index.rs` calls,
+//! plus a file here with its name.
 //!
-//! The loops that time it are compiled for each contender ([`crate::workload::run`]); past that its type is forgotten.
+//! The timed loops are compiled for each contender ([`crate::workload::run`]). All other code uses
+//! it through [`DynIndex`].
+//!
+//! Order of reading: this file, `dyn_index.rs`, `btree.rs` as an example, then `ours/mod.rs`.
 
 mod absent;
 #[cfg(feature = "rivals")]
@@ -53,62 +57,64 @@ pub use ours::{
     SKIP_LIST_AHEAD_4, SKIP_LIST_PLAIN, WORMHOLE, WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE,
 };
 
-/// What a contender can do beside inserting and looking up.
+/// The abilities of a contender beyond inserting and looking up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub struct IndexAbilities {
-    /// It has a batch lookup of its own.
+    /// It has its own batch lookup.
     pub batches: bool,
-    /// It has an order, and scans upward.
+    /// It has an order and scans upward.
     pub scan: bool,
     /// It scans downward.
     pub scan_back: bool,
-    /// Its scans may start at a key that it has not: it finds the first key at or after any.
+    /// Its scans may start at any byte string: they find the first key at or after it.
     pub lower_bound: bool,
-    /// It removes.
+    /// It removes keys.
     pub remove: bool,
 }
 
 impl IndexAbilities {
-    /// Inserting and looking up alone.
+    /// It only inserts and looks up.
     pub const NOTHING: Self =
         Self { batches: false, scan: false, scan_back: false, lower_bound: false, remove: false };
 }
 
 /// An index under test.
 ///
-/// Methods that [`CAN`](Self::CAN) denies are never called.
+/// The bench never calls methods that [`CAN`](Self::CAN) rules out.
 pub trait IndexContender: Sized + 'static {
     /// Its name in reports.
     const NAME: &'static str;
-    /// Its version and how it is configured, for reports.
+    /// Its version and configuration, for reports.
     const ABOUT: &'static str;
-    /// What it can do.
+    /// Its abilities.
     const CAN: IndexAbilities;
     /// The least and the greatest length of its keys.
     const KEY_BYTES: (usize, usize) = (0, usize::MAX);
 
-    /// The least and the greatest length of keys on which its scans are right.
+    /// The least and the greatest length of keys on which its scans are correct.
     const SCAN_KEY_BYTES: (usize, usize) = (0, usize::MAX);
 
-    /// What keeps memory from being freed under a reader; renewed every thousand operations.
+    /// A guard that keeps memory from being freed under a reader. Loops renew it every thousand
+    /// operations.
     type Pin<'a>
     where
         Self: 'a;
 
-    /// An empty one. `expected` keys are going to come; only those that cannot grow may use it, and say so in `ABOUT`.
+    /// Creates an empty index that will get `expected` keys. Only indexes that cannot grow may use
+    /// the number, and their `ABOUT` must say so.
     fn new(expected: usize) -> Self;
 
-    /// Pins.
+    /// Returns a guard.
     fn pin(&self) -> Self::Pin<'_>;
 
     /// Sets the key to the value.
     fn insert<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8], value: u64);
 
-    /// Finds the key's value.
+    /// Returns the key's value.
     fn get<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> Option<u64>;
 
-    /// Finds many, by the best way it has.
+    /// Looks up several keys, in the contender's fastest way.
     fn get_many<'a>(
         &'a self,
         pin: &Self::Pin<'a>,
@@ -120,14 +126,14 @@ pub trait IndexContender: Sized + 'static {
         }
     }
 
-    /// Removes the key; returns whether it was there.
+    /// Removes the key; returns whether it was present.
     fn remove<'a>(&'a self, _pin: &Self::Pin<'a>, _key: &[u8]) -> bool {
-        unreachable!("{} does not remove, says its CAN", Self::NAME)
+        unreachable!("{} does not remove keys; see its CAN", Self::NAME)
     }
 
     /// Visits the first `count` keys at or after `from`, upward.
     fn scan<'a>(&'a self, _pin: &Self::Pin<'a>, _from: &[u8], _count: usize, _each: impl FnMut(&[u8], u64)) {
-        unreachable!("{} does not scan, says its CAN", Self::NAME)
+        unreachable!("{} does not scan; see its CAN", Self::NAME)
     }
 
     /// Visits the first `count` keys at or before `from`, downward.
@@ -138,58 +144,59 @@ pub trait IndexContender: Sized + 'static {
         _count: usize,
         _each: impl FnMut(&[u8], u64),
     ) {
-        unreachable!("{} does not scan downward, says its CAN", Self::NAME)
+        unreachable!("{} does not scan downward; see its CAN", Self::NAME)
     }
 
-    /// Live bytes that it did not take from the allocators that are counted, by part.
+    /// Returns, by part, the live bytes that it did not take from the counted allocators.
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
         Vec::new()
     }
 
-    /// The same by finer parts, for one that tells them only when nobody else uses it.
+    /// Returns the live bytes by finer parts, for an index that can tell them only with exclusive
+    /// access.
     ///
     /// # Errors
-    /// If it finds itself damaged on the way.
+    /// If the index finds itself damaged.
     fn parts(&mut self) -> Result<Vec<(&'static str, usize)>, String> {
         Ok(self.own_bytes())
     }
 }
 
-/// A contender, known by name.
+/// A registered contender.
 #[derive(Debug)]
 pub struct RegisteredIndex {
     /// Its name in reports.
     pub name: &'static str,
     /// Its version and configuration.
     pub about: &'static str,
-    /// What it can do.
+    /// Its abilities.
     pub can: IndexAbilities,
     /// The least and the greatest length of its keys.
     pub key_bytes: (usize, usize),
-    /// The least and the greatest length of keys on which its scans are right.
+    /// The least and the greatest length of keys on which its scans are correct.
     pub scan_key_bytes: (usize, usize),
-    /// Where it stands in reports and whose turn it is: ours first.
+    /// Its position in reports and in the order of turns; our own come first.
     pub rank: u32,
-    /// Makes an empty one for so many keys.
+    /// Creates an empty index for this many keys.
     pub make: fn(usize) -> Box<dyn DynIndex>,
     /// Whether several threads may use it at once.
     pub threads: bool,
-    /// What it is for.
+    /// Its purpose.
     pub role: IndexRole,
 }
 
-/// What an entry is for.
+/// The purpose of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexRole {
-    /// Comparisons.
+    /// A contender in comparisons.
     Contender,
-    /// An experiment that takes a structure apart, the contender of this name, of which it is a step.
+    /// A step in an experiment that takes apart the contender of this name.
     Step(&'static str),
-    /// The experiment that measures one structure under two names, of which it is the second.
+    /// The second name of an index in the experiment that compares it with itself.
     Twin,
 }
 
-/// What registers here; use [`all`], which sorts.
+/// The registered entries, unsorted; callers should use [`all`], which sorts them.
 #[distributed_slice]
 pub static ENTRIES: [RegisteredIndex];
 
@@ -197,26 +204,26 @@ pub static ENTRIES: [RegisteredIndex];
 const RIVALS: u32 = 10;
 
 impl RegisteredIndex {
-    /// Whether it is one of our indexes, as it comes.
+    /// Returns whether it is one of our indexes in its default configuration.
     pub fn ours(&self) -> bool {
         self.rank < RIVALS && self.role == IndexRole::Contender
     }
 
-    /// Whether it is a contender that is not ours.
+    /// Returns whether it is a contender that is not ours.
     pub fn rival(&self) -> bool {
         self.rank >= RIVALS && self.role == IndexRole::Contender
     }
 }
 
-/// The contenders of this build, ours first. Where two have the same name, a run takes the one that is made for the
-/// lengths of its keys.
+/// Returns the contenders of this build, ours first. If two have the same name, a run selects the
+/// one that is made for the lengths of its keys.
 pub fn all() -> Vec<&'static RegisteredIndex> {
     let mut all: Vec<_> = ENTRIES.iter().collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
 
-/// The names of all contenders of this build, each once.
+/// Returns the names of all contenders of this build, each once.
 pub fn names() -> Vec<&'static str> {
     let contenders = all().into_iter().filter(|entry| entry.role == IndexRole::Contender);
     let mut names: Vec<_> = contenders.map(|entry| entry.name).collect();
@@ -224,7 +231,7 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// What a step of this name is a step of; none if it is none.
+/// Returns the contender that the step of this name belongs to; `None` if it is not a step.
 pub fn parent_of_step(step: &str) -> Option<&'static str> {
     ENTRIES.iter().find(|entry| entry.name == step).and_then(|entry| match entry.role {
         IndexRole::Step(whole) => Some(whole),
@@ -232,7 +239,8 @@ pub fn parent_of_step(step: &str) -> Option<&'static str> {
     })
 }
 
-/// Where several entries have one name, keeps the one that takes the fewest lengths of keys: it is made for them.
+/// If several entries share a name, keeps the one with the narrowest range of key lengths, since it
+/// is made for them.
 pub fn keep_most_specialised(entries: &mut Vec<&'static RegisteredIndex>) {
     let width = |entry: &RegisteredIndex| entry.key_bytes.1 - entry.key_bytes.0;
     let best: Vec<_> = entries

@@ -1,4 +1,5 @@
-//! `papaya`: a concurrent hash table for many readers. It has no order; it is the bound on lookups of several threads.
+//! `papaya`: a concurrent hash table for many readers. It has no order; it is the upper bound of
+//! lookups on several threads.
 
 use hashbrown::DefaultHashBuilder;
 use linkme::distributed_slice;
@@ -17,7 +18,9 @@ struct Papaya<K: KeyRepr>(HashMap<K::Owned, u64, DefaultHashBuilder>);
 
 impl<K: KeyRepr> IndexContender for Papaya<K> {
     const NAME: &'static str = "papaya";
-    const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a guard for many operations";
+    const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, \
+                                 HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a \
+                                 guard for many operations";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;

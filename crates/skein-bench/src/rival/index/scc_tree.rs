@@ -1,13 +1,14 @@
-//! `scc::TreeIndex`: a concurrent B+-tree whose lookups take no lock.
+//! `scc::TreeIndex`: a concurrent B+-tree with lock-free lookups.
 //!
-//! Its ranges read backward (version 3.8.8) now and then miss keys once some were removed: of 400,000 reads in a tree of some 200
-//! keys with as many inserts and removals between them, 31 were wrong, the first of them empty where 43 keys should have been. So
-//! it is not asked to scan downward.
+//! Its backward ranges (version 3.8.8) sometimes miss keys after removals. Out of 400,000 backward
+//! reads in a tree of some 200 keys, with as many inserts and removals between them, 31 were wrong;
+//! the first was empty, where 43 keys should have been. So the bench does not scan it downward.
 //!
-//! A range that starts below the least key takes time that is quadratic in the number of keys: 26 µs with 1,000 random keys, 9.8 ms with
-//! 16,000, 160 ms with 64,000, 8.1 s with 256,000. The leaf that is looked up has no key at or below the start, nor has any leaf
-//! before it, so the lookup fails, and then every child of every node above is tried, each of which walks the leaves again. A start that is
-//! a key lies in the leaf that is looked up. So it is asked for those alone.
+//! A range that starts below the least key takes time quadratic in the number of keys: 26 µs with
+//! 1,000 random keys, 9.8 ms with 16,000, 160 ms with 64,000, 8.1 s with 256,000. The search finds
+//! no key at or below the start, in the first leaf or in any leaf before it. So the search fails,
+//! and then tries every child of every inner node, and each try walks the leaves again. If the
+//! start is a key, the first leaf holds it. So the bench starts scans only at keys.
 
 use linkme::distributed_slice;
 use scc::{Guard, TreeIndex};
@@ -25,7 +26,11 @@ struct SccTree<K: KeyRepr>(TreeIndex<K::Owned, u64>);
 
 impl<K: KeyRepr> IndexContender for SccTree<K> {
     const NAME: &'static str = "scc-treeindex";
-    const ABOUT: &'static str = "scc 3.8, TreeIndex<u64, u64> where keys have 8 bytes, TreeIndex<Box<[u8]>, u64> otherwise; upsert_sync, peek; no scans downward (now and then wrong after removals), nor from starts that are no keys (below the least key they take time quadratic in the number of keys)";
+    const ABOUT: &'static str = "scc 3.8, TreeIndex<u64, u64> where keys have 8 bytes, \
+                                 TreeIndex<Box<[u8]>, u64> otherwise; upsert_sync, peek; no scans \
+                                 downward (now and then wrong after removals), nor from starts \
+                                 that are no keys (below the least key they take time quadratic in \
+                                 the number of keys)";
     const CAN: IndexAbilities = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = Guard;

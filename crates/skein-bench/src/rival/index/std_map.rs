@@ -1,13 +1,13 @@
 //! C++'s `std::map`, a red-black tree for one thread.
 //!
-//! Papers that compare with `std::set` keep keys alone. The two are the same tree; here every answer is checked by the key's value, so
-//! it is the map.
+//! Some papers compare with `std::set`, which holds keys only. It is the same tree. The bench
+//! checks every answer by the key's value, so it needs the map.
 
 use linkme::distributed_slice;
 
 use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{IndexAbilities, ENTRIES, RegisteredIndex};
+use super::{ENTRIES, IndexAbilities, RegisteredIndex};
 
 #[distributed_slice(ENTRIES)]
 static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<StdMap, IntegerKeys>>(110);
@@ -15,7 +15,7 @@ static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<StdMap, Intege
 #[distributed_slice(ENTRIES)]
 static BYTES: RegisteredIndex = RegisteredIndex::alone::<CppIndex<StdMap, BoxedKeys>>(110);
 
-// SAFETY: `cpp/std_map.cc` defines both as constants of this shape.
+// SAFETY: `cpp/std_map.cc` defines both as constants of this layout.
 unsafe extern "C" {
     safe static skein_std_map_words: CppFunctions;
     safe static skein_std_map_bytes: CppFunctions;
@@ -25,8 +25,16 @@ struct StdMap;
 
 impl CppClass for StdMap {
     const NAME: &'static str = "std-map";
-    const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> otherwise, asked by string_view; glibc's malloc";
-    const CAN: IndexAbilities = IndexAbilities { scan: true, scan_back: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
+    const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, \
+                                 uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> \
+                                 otherwise, asked by string_view; glibc's malloc";
+    const CAN: IndexAbilities = IndexAbilities {
+        scan: true,
+        scan_back: true,
+        lower_bound: true,
+        remove: true,
+        ..IndexAbilities::NOTHING
+    };
 
     fn words() -> &'static CppFunctions {
         &skein_std_map_words

@@ -1,7 +1,7 @@
-//! Every contender of this build against `BTreeMap`, on everything that it says it can do.
+//! Compares every contender of this build with `BTreeMap`, on all its abilities.
 //!
-//! The keys are those on which indexes differ: lengths from 0 on, one the beginning of the next, zero bytes, the greatest and the least
-//! numbers, which some keep for themselves.
+//! The key sets are those on which indexes tend to differ: lengths from 0 on, keys that are
+//! prefixes of others, zero bytes, and the greatest and least integers, which some indexes reserve.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::workload::{
 
 const HOW: RunMode = RunMode { clock: LoopClock::Wall, style: LoopStyle::Independent };
 
-/// A set of these keys, every third absent.
+/// Returns a set of these keys, every third of them absent.
 fn of_keys(name: &str, all: &[Vec<u8>]) -> KeySet {
     let part = |absent: bool| -> PackedKeys {
         let keys = all.iter().enumerate().filter(|(n, _)| (n % 3 == 2) == absent);
@@ -34,7 +34,7 @@ fn of_keys(name: &str, all: &[Vec<u8>]) -> KeySet {
     }
 }
 
-/// Different keys, each made from bytes that are drawn from a few, in random order.
+/// Returns distinct keys of random lengths, in random order, each made of these bytes.
 fn odd_keys(lengths: std::ops::Range<usize>, bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
     let mut random = SeededRandom::new(count as u64);
     let mut keys = std::collections::HashSet::new();
@@ -52,7 +52,7 @@ fn odd_keys(lengths: std::ops::Range<usize>, bytes: &[u8], count: usize) -> Vec<
     numbers.into_iter().map(|n| keys[n as usize].clone()).collect()
 }
 
-/// Numbers at the ends and around every power of two, present and absent ones.
+/// Returns the integers at both ends and around every power of two, some present, some absent.
 fn edges() -> Vec<Vec<u8>> {
     let near = |power: u32| (1u64 << power).wrapping_sub(2)..(1u64 << power).wrapping_add(2);
     let mut numbers: Vec<u64> = (2..64).flat_map(near).chain(u64::MAX - 5..=u64::MAX).collect();
@@ -76,7 +76,7 @@ fn sets() -> Vec<KeySet> {
     sets
 }
 
-/// What of a set the contender takes; nothing if that is nearly nothing.
+/// Returns the part of the set that the contender accepts; `None` if that is nearly empty.
 fn taken(entry: &RegisteredIndex, set: &KeySet) -> Option<KeySet> {
     let mut set = set.clone();
     set.leave_out(entry.key_bytes.0, entry.key_bytes.1);
@@ -103,7 +103,7 @@ fn filled(entry: &RegisteredIndex, set: &KeySet) -> Box<dyn DynIndex> {
     index
 }
 
-/// Shows all that is wrong at once: who, in what, on which keys, how often.
+/// Panics with all wrong answers at once: the contender, the operation, the key set and the count.
 fn nothing_wrong(wrong: &[String]) {
     assert!(wrong.is_empty(), "wrong answers:\n{}", wrong.join("\n"));
 }
@@ -134,10 +134,10 @@ fn every_contender_is_right_in_every_workload() {
     nothing_wrong(&wrong);
 }
 
-/// A map, and a script that knows what the map says.
+/// The expected map, and a script with the answers that follow from it.
 struct IndexOracle<'s> {
     set: &'s KeySet,
-    /// For each key the number that its value is made of.
+    /// For each key, the number from which its value is computed.
     map: BTreeMap<&'s [u8], u32>,
     script: Script,
 }
@@ -148,7 +148,7 @@ impl<'s> IndexOracle<'s> {
         Self { set, map, script: Script::default() }
     }
 
-    /// Present keys first, then absent ones.
+    /// Returns the `n`-th key; present keys come first, then absent ones.
     fn key(&self, n: usize) -> &'s [u8] {
         match n.checked_sub(self.set.keys.len()) {
             None => self.set.keys.get(n),
@@ -156,7 +156,7 @@ impl<'s> IndexOracle<'s> {
         }
     }
 
-    /// Adds a random operation that the contender can do.
+    /// Adds a random operation that the contender supports.
     fn step(&mut self, entry: &RegisteredIndex, random: &mut SeededRandom) {
         let key = self.key(random.below(self.set.keys.len() + self.set.absent.len()));
         let kinds =
@@ -202,7 +202,7 @@ impl<'s> IndexOracle<'s> {
 }
 
 #[test]
-fn every_contender_does_what_a_btreemap_does() {
+fn every_contender_answers_as_a_btreemap_does() {
     let mut wrong = Vec::new();
     for set in sets() {
         for entry in all() {
@@ -221,7 +221,7 @@ fn every_contender_does_what_a_btreemap_does() {
 }
 
 #[test]
-fn every_contender_for_threads_takes_them() {
+fn every_concurrent_contender_runs_on_threads() {
     let mut wrong = Vec::new();
     for set in sets() {
         for entry in all().into_iter().filter(|entry| entry.threads) {

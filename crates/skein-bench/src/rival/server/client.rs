@@ -1,18 +1,22 @@
 //! A pipelining client on one thread that checks every reply, byte by byte.
 //!
 //! ```text
-//!   ask(lane, request) ──►  lane: requests put together, and what must answer them
-//!                             │ so many as a pipeline is deep
-//!                             ▼
-//!                           read the replies of the lane's pipeline before, and check them; send
+//!   ask(connection, request) ──►  its buffer: requests, and the replies that must answer them
+//!                                   │ when it holds as many as a pipeline is deep
+//!                                   ▼
+//!                                 read and check the replies of the pipeline before; send
 //! ```
 //!
-//! A lane is a connection. All lanes have a pipeline under way, and the client reads the replies of one before it sends its next, so the
-//! server always finds many connections ready, as it would under load. Requests of one lane take effect in their order; who
-//! asks for a key on one lane alone knows what the replies must be while keys change.
+//! Every connection has a pipeline in flight. The client reads the replies of one pipeline before
+//! it sends the next on that connection. So the server always finds many connections ready, as it
+//! would under load.
 //!
-//! A pipeline's latency is from before it is sent until its last reply is read. Replies that came while the client was with other lanes
-//! have waited for it, so what is compared are servers under this client.
+//! Requests of one connection take effect in order. So a caller that uses a key on one connection
+//! only knows the correct replies even while keys change.
+//!
+//! A pipeline's latency is the time from before the send until its last reply is read. Replies may
+//! wait while the client serves other connections, so latencies compare servers under this client
+//! only.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,13 +27,14 @@ use hdrhistogram::Histogram;
 use super::{Dialect, DialectRequest};
 use crate::{Error, Result};
 
-/// A reply that takes longer is an error.
+/// The time limit of a reply; a slower one is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes read at a time.
+/// The greatest number of bytes per read.
 const READ_BYTES: usize = 1 << 20;
 
-/// Bytes of a wrong reply that an error shows, and how many of them lie before the first wrong one.
+/// The bytes of a wrong reply that an error shows, and how many of them precede the first wrong
+/// one.
 const SHOWN: usize = 80;
 const SHOWN_BEFORE: usize = 24;
 
@@ -37,28 +42,28 @@ const SHOWN_BEFORE: usize = 24;
 #[derive(Debug)]
 struct PipelineConnection {
     socket: TcpStream,
-    /// What the replies under way must be.
+    /// The expected replies of the pipeline in flight.
     under_way: Vec<u8>,
-    /// Requests being put together.
+    /// The requests of the next pipeline.
     out: Vec<u8>,
-    /// What must answer them.
+    /// The expected replies of the next pipeline.
     expected: Vec<u8>,
-    /// How many they are.
+    /// The number of requests in the next pipeline.
     asked: usize,
-    /// When the pipeline under way was sent.
+    /// The time when the pipeline in flight was sent.
     sent: Instant,
 }
 
-/// The client, with its connections.
+/// The client and its connections.
 #[derive(Debug)]
 pub struct BenchClient {
     server: &'static str,
     dialect: &'static dyn Dialect,
-    lanes: Vec<PipelineConnection>,
+    connections: Vec<PipelineConnection>,
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
-    /// Of pipelines, in nanoseconds.
+    /// The latencies of pipelines, in nanoseconds.
     latencies: Histogram<u64>,
 }
 
@@ -66,12 +71,12 @@ impl BenchClient {
     /// Connects to the server of this name.
     ///
     /// # Errors
-    /// If it takes no connection.
+    /// If a connection fails.
     pub fn connect(
         server: &'static str,
         dialect: &'static dyn Dialect,
         address: SocketAddr,
-        lanes: usize,
+        connections: usize,
     ) -> Result<Self> {
         let connect = || {
             let socket = TcpStream::connect(address)?;
@@ -81,74 +86,79 @@ impl BenchClient {
             let (under_way, out, expected) = (Vec::new(), Vec::new(), Vec::new());
             Ok(PipelineConnection { socket, under_way, out, expected, asked: 0, sent: Instant::now() })
         };
-        let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
-        let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
+        let connections: std::io::Result<Vec<_>> = (0..connections.max(1)).map(|_| connect()).collect();
+        let connections = connections.map_err(|error| failed(server, "connecting", &error))?;
         let buffer = vec![0; READ_BYTES];
-        // In nanoseconds, as far as anyone waits.
+        // The histogram counts nanoseconds, up to the time limit of a reply.
         let longest = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
         let latencies =
             Histogram::new_with_max(longest, 3).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1, latencies })
+        Ok(Self { server, dialect, connections, buffer, measure: String::new(), pipeline: 1, latencies })
     }
 
-    /// How many lanes there are.
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
+    /// Returns the number of connections.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
     }
 
-    /// What follows is this measure, with so many requests in a pipeline.
+    /// Starts a measure, with this many requests in a pipeline.
     pub fn begin(&mut self, measure: &str, pipeline: usize) {
         measure.clone_into(&mut self.measure);
         self.pipeline = pipeline.max(1);
         self.latencies.reset();
     }
 
-    /// The time in which 99 of 100 pipelines were answered since [`begin`](Self::begin), in microseconds.
+    /// Returns the time within which 99 of 100 pipelines were answered since
+    /// [`begin`](Self::begin), in microseconds.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn p99_us(&self) -> f64 {
         self.latencies.value_at_quantile(0.99) as f64 / 1e3
     }
 
-    /// Asks on a lane, which is below [`lanes`](Self::lanes): at once if that fills its pipeline, else later.
+    /// Adds a request to a connection, whose number must be below
+    /// [`connections`](Self::connections). Sends the pipeline if it is full.
     ///
     /// # Errors
-    /// If the connection fails, or a reply of the pipeline before is wrong.
-    pub fn ask(&mut self, lane: usize, request: DialectRequest<'_>) -> Result<()> {
-        let into = &mut self.lanes[lane];
+    /// If the connection fails, or if a reply of the pipeline before is wrong.
+    pub fn ask(&mut self, connection: usize, request: DialectRequest<'_>) -> Result<()> {
+        let into = &mut self.connections[connection];
         self.dialect.ask(request, &mut into.out, &mut into.expected);
         into.asked += 1;
-        if into.asked >= self.pipeline { self.turn(lane) } else { Ok(()) }
+        if into.asked >= self.pipeline { self.turn(connection) } else { Ok(()) }
     }
 
-    /// Sends what is left, and waits for all replies.
+    /// Sends the remaining requests and waits for all replies.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn finish(&mut self) -> Result<()> {
-        // Twice: what is left, and then its replies.
-        (0..2).try_for_each(|_| (0..self.lanes.len()).try_for_each(|lane| self.turn(lane)))
+        // The first pass sends the remaining requests; the second reads their replies.
+        (0..2).try_for_each(|_| (0..self.connections.len()).try_for_each(|connection| self.turn(connection)))
     }
 
-    /// Reads a lane's replies under way, and sends its next requests.
-    fn turn(&mut self, lane: usize) -> Result<()> {
-        self.receive(lane)?;
-        let lane = &mut self.lanes[lane];
-        if lane.asked > 0 {
-            lane.sent = Instant::now();
-            lane.socket.write_all(&lane.out).map_err(|error| failed(self.server, "sending", &error))?;
-            lane.out.clear();
-            lane.asked = 0;
-            std::mem::swap(&mut lane.under_way, &mut lane.expected);
+    /// Reads a connection's replies in flight and sends its next requests.
+    fn turn(&mut self, connection: usize) -> Result<()> {
+        self.receive(connection)?;
+        let connection = &mut self.connections[connection];
+        if connection.asked > 0 {
+            connection.sent = Instant::now();
+            connection
+                .socket
+                .write_all(&connection.out)
+                .map_err(|error| failed(self.server, "sending", &error))?;
+            connection.out.clear();
+            connection.asked = 0;
+            std::mem::swap(&mut connection.under_way, &mut connection.expected);
         }
         Ok(())
     }
 
-    /// Reads all replies under way, and checks them.
-    fn receive(&mut self, lane: usize) -> Result<()> {
-        let lane = &mut self.lanes[lane];
+    /// Reads and checks all replies in flight.
+    fn receive(&mut self, connection: usize) -> Result<()> {
+        let connection = &mut self.connections[connection];
         let mut done = 0;
-        while done < lane.under_way.len() {
-            let got = lane.socket.read(&mut self.buffer);
+        while done < connection.under_way.len() {
+            let got = connection.socket.read(&mut self.buffer);
             let got = got.map_err(|error| failed(self.server, "receiving", &error))?;
             if got == 0 {
                 return Err(Error::Failed(format!(
@@ -156,7 +166,7 @@ impl BenchClient {
                     self.server, self.measure
                 )));
             }
-            let (got, expected) = (&self.buffer[..got], &lane.under_way[done..]);
+            let (got, expected) = (&self.buffer[..got], &connection.under_way[done..]);
             if expected.get(..got.len()) != Some(got) {
                 return Err(wrong(self.server, &self.measure, got, expected));
             }
@@ -164,14 +174,14 @@ impl BenchClient {
         }
         if done > 0 {
             self.latencies
-                .saturating_record(u64::try_from(lane.sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
+                .saturating_record(u64::try_from(connection.sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-        lane.under_way.clear();
+        connection.under_way.clear();
         Ok(())
     }
 }
 
-/// The error for a reply that is not the expected one: both, from a little before they part.
+/// Returns the error for a wrong reply. It shows both replies, from a little before they differ.
 pub(super) fn wrong(server: &str, measure: &str, got: &[u8], expected: &[u8]) -> Error {
     let part = got.iter().zip(expected).take_while(|(got, expected)| got == expected).count();
     let from = part.saturating_sub(SHOWN_BEFORE);

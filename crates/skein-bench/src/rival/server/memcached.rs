@@ -1,12 +1,13 @@
-//! `memcached`, by its text protocol: values, and rows that are read whole. It sets no single column, and has no order.
+//! `memcached`, by its text protocol: values, and rows that are read as a whole. It cannot set a
+//! single column, and it has no order.
 
 use linkme::distributed_slice;
 
 use super::dialect::MEMCACHED;
 use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, on_path};
 
-/// Bytes that it takes for a key and a value beside themselves, its slabs' rounding included: generously, because it drops keys
-/// when it has no more.
+/// The bytes that it takes for a key and a value in addition to both, with the rounding of its
+/// slabs. The number is generous, because memcached drops keys when its memory is full.
 const BESIDE: u64 = 200;
 
 #[distributed_slice(SERVERS)]
@@ -20,7 +21,7 @@ static ENTRY: RegisteredServer = RegisteredServer {
     missing: "memcached is not installed; Debian's package memcached has it",
     options,
     place: |start| {
-        // As root it runs only if it is told to.
+        // As root, memcached runs only if it is told the user.
         let user: &[&str] = if rustix::process::geteuid().is_root() { &["-u", "root"] } else { &[] };
         let port = start.address.port().to_string();
         ["-U", "0", "-l", "127.0.0.1", "-p", &port]
@@ -38,10 +39,10 @@ static ENTRY: RegisteredServer = RegisteredServer {
     },
 };
 
-/// The longest key of its protocol.
+/// The longest key that its protocol allows.
 const KEY_BYTES_MAX: usize = 250;
 
-/// One thread, memory for everything, and an error where it would drop a key.
+/// Returns the options: one thread, memory for everything, and an error instead of a dropped key.
 fn options(start: &ServerLaunch<'_>) -> Vec<String> {
     let megabytes = 64 + ((start.bytes + start.keys * BESIDE) >> 20);
     ["-t", "1", "-M", "-m", &megabytes.to_string()].map(str::to_owned).into()

@@ -1,13 +1,18 @@
 //! Servers under test: programs that the bench starts on loopback, pins to a core, and stops.
 //!
 //! ```text
-//!   experiment ──► Client ── pipelines over TCP ──►  Process: skein, redis-server, memcached      another core
-//!                    │                               Noop: answers without doing anything, the bound
-//!                    └─ dialect/: a Request as bytes, and the bytes that must answer it
+//!   experiment ──► BenchClient ── pipelines over TCP ──►  ServerProcess: skein, redis, memcached
+//!                    │                                    Noop: the bound; no work per request
+//!                    └─ dialect/: a request as bytes, and the bytes that must answer it
+//!                                                         (servers run on another core)
 //! ```
 //!
-//! A server is a file here that registers itself. They are programs and not part of this one, so no feature is needed: those
-//! that are installed are measured, those that are not are named, with their package.
+//! A server is a file here that registers itself. Servers are separate programs, so they need no
+//! cargo feature: the bench measures those that are installed and reports the others with their
+//! package.
+//!
+//! Order of reading: this file, `process.rs`, `client.rs`, `dialect/mod.rs`; then one file per
+//! server.
 
 mod client;
 mod dialect;
@@ -37,30 +42,30 @@ pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, T
 pub use process::{ServerProcess, free_address, version};
 pub use redis::{EVERYSEC, SCORED_SET, SORTED_SET};
 
-/// What can be asked of a server.
+/// The operations that a server supports.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerAbilities {
-    /// One value per key, read and set.
+    /// One value per key: get and set.
     pub values: bool,
-    /// Nothing.
+    /// A request that does nothing.
     pub ping: bool,
-    /// All columns of a row.
+    /// Read all columns of a row.
     pub read_columns: bool,
-    /// One column of a row, set.
+    /// Set one column of a row.
     pub write_column: bool,
-    /// One column of neighbouring keys.
+    /// Read one column of neighbouring keys.
     pub ranges: bool,
-    /// Members of a sorted set in the order of their bytes: added, read, and ranges of them.
+    /// Members of a sorted set in byte order: add, read, and ranges.
     pub ordered: bool,
-    /// Members of a sorted set in the order of their scores: added, read, and ranges of them.
+    /// Members of a sorted set in the order of their scores: add, read, and ranges.
     pub scored: bool,
-    /// Values of several keys in one request, read and set.
+    /// Values of several keys in one request: get and set.
     pub many: bool,
 }
 
 impl ServerAbilities {
-    /// Nothing at all.
+    /// No operation.
     pub const NOTHING: Self = Self {
         values: false,
         ping: false,
@@ -73,68 +78,69 @@ impl ServerAbilities {
     };
 }
 
-/// How a server is started.
+/// The parameters with which a server is started.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLaunch<'a> {
-    /// Where it has to listen.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// A folder of its own.
+    /// A folder for this server only.
     pub folder: &'a Path,
-    /// Whether writes are logged to disk, where it can do that; ours always logs.
+    /// Whether to log writes to disk, if the server can do that; ours always logs.
     pub logs: bool,
-    /// Bytes of keys and values that are going to be in it.
+    /// The bytes of keys and values that it will hold.
     pub bytes: u64,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u64,
-    /// The index of ours that it is told to use.
+    /// The index that our server must use.
     pub index: Option<IndexKind>,
 }
 
-/// A server, known by name.
+/// A registered server.
 #[derive(Debug)]
 pub struct RegisteredServer {
     /// Its name in reports.
     pub name: &'static str,
-    /// Where it stands in reports and whose turn it is: ours first.
+    /// Its position in reports and in the order of turns; ours come first.
     pub rank: u32,
-    /// When it takes part.
+    /// The comparisons that it takes part in.
     pub part: ServerRole,
-    /// Threads that answer: one of them has a core to itself, more have all cores, that of the client too.
+    /// The number of worker threads. A single one has a core to itself; several share all cores
+    /// with the client.
     pub workers: usize,
-    /// The index of ours that it is told to use; its own choice if none.
+    /// The index that our server must use; `None` for its default.
     pub index: Option<IndexKind>,
-    /// Finds the program.
+    /// Returns the path of the program.
     pub program: fn() -> Option<PathBuf>,
-    /// What brings the program in, if it is not there.
+    /// How to install the program.
     pub missing: &'static str,
-    /// How it is configured: arguments that reports show.
+    /// Returns its configuration: the arguments that reports show.
     pub options: fn(&ServerLaunch<'_>) -> Vec<String>,
-    /// Where it listens and keeps its files: arguments that differ from run to run.
+    /// Returns its address and folder: the arguments that differ from run to run.
     pub place: fn(&ServerLaunch<'_>) -> Vec<String>,
-    /// What a row of columns is to it, for reports.
+    /// The representation of a row of columns, for reports.
     pub rows: &'static str,
-    /// How it is spoken to.
+    /// The protocol.
     pub dialect: &'static dyn Dialect,
-    /// What can be asked of it.
+    /// The operations that it supports.
     pub can: ServerAbilities,
-    /// Whether it takes such a key; if not, which keys it takes.
+    /// Checks whether the server accepts a key; otherwise returns which keys it accepts.
     pub takes_key: fn(&[u8]) -> std::result::Result<(), &'static str>,
 }
 
-/// When a server takes part, if `--only` does not name it.
+/// The comparisons that a server takes part in, unless `--only` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRole {
-    /// Always.
+    /// All comparisons.
     Always,
-    /// Ours, where the experiment does not compare our indexes.
+    /// Ours, in experiments that do not compare our indexes.
     OneOfOurs,
-    /// Ours, where the experiment compares our indexes.
+    /// Ours, in experiments that compare our indexes.
     EachIndex,
-    /// Never, unless the experiment is about it.
+    /// Only the experiments that are about it.
     IfNamed,
 }
 
-/// For servers that take any key of the bench.
+/// Accepts any key of the bench.
 ///
 /// # Errors
 /// Never.
@@ -142,43 +148,45 @@ pub fn any_key(_key: &[u8]) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// What registers here; use [`all`], which sorts.
+/// The registered servers, unsorted; callers should use [`all`], which sorts them.
 #[distributed_slice]
 pub static SERVERS: [RegisteredServer];
 
-/// The servers that the bench knows, ours first, installed or not.
+/// Returns the servers that the bench knows, installed or not; ours first.
 pub fn all() -> Vec<&'static RegisteredServer> {
     let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).chain(ours::each_index_sorted()).collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
 
-/// A server that runs; it ends with the value.
+/// A running server; dropping the value stops it.
 pub trait RunningServer: std::fmt::Debug {
-    /// Where it listens.
+    /// Returns the address that it listens on.
     fn address(&self) -> SocketAddr;
 
-    /// CPU time of all its threads since they began, in seconds. REQUIRES: none of them ends between two calls that are
-    /// compared.
+    /// Returns the CPU time of all its threads since they started, in seconds.
+    ///
+    /// REQUIRES: no thread ends between two calls that are compared.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report the time.
     fn cpu_seconds(&self) -> Result<f64>;
 
-    /// Bytes of its memory that are in the machine's; none if it is no process of its own.
+    /// Returns its resident bytes; `None` if it is not a process of its own.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report them.
     fn resident_bytes(&self) -> Result<Option<u64>>;
 
-    /// Adds to an error what became of the server, if that says more.
+    /// Adds the server's own last output to an error, if it has ended.
     fn explain(&mut self, error: Error) -> Error;
 
-    /// What is going to be asked, over and over, and how it must be answered: only one that does nothing has to be told.
+    /// Announces the next requests, which are all alike, and their reply. Only the no-op server
+    /// needs it.
     fn expect(&self, _request: &[u8], _reply: &[u8]) {}
 }
 
-/// The program of this name on the path.
+/// Returns the program of this name on the path.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |path: &PathBuf| {
@@ -188,7 +196,7 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs)
 }
 
-/// Bytes of a process that are in memory, by its folder in `/proc`.
+/// Returns the resident bytes of a process, given its folder in `/proc`.
 fn resident_bytes(process: &Path) -> Result<u64> {
     let path = process.join("status");
     let text = std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
@@ -199,9 +207,10 @@ fn resident_bytes(process: &Path) -> Result<u64> {
         .ok_or_else(|| Error::Failed(format!("{} has no VmRSS: {text}", path.display())))
 }
 
-/// CPU time of a thread, by its folder in `/proc`, in seconds.
+/// Returns the CPU time of a thread in seconds, given its folder in `/proc`.
 fn thread_cpu_seconds(task: &Path) -> Result<f64> {
-    // The first field is the time on a core, to the nanosecond (`stat` counts in hundredths of a second).
+    // The first field is the time on a core in nanoseconds. `stat` counts in hundredths of a
+    // second.
     let path = task.join("schedstat");
     let text = std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
     let field = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());

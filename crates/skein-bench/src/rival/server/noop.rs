@@ -1,7 +1,7 @@
-//! A server that answers without doing anything: what sockets alone cost, and so the bound for all others.
+//! A server that does no work: it shows the cost of the sockets alone, the bound for all others.
 //!
-//! It is told how long the requests are that come next, and what answers each; it counts bytes, and looks at none. It is a
-//! thread of the bench's own, on the core of the servers.
+//! The bench tells it the length of the next requests and the reply to each. It counts bytes
+//! without reading them. It is a thread of the bench, on the core of the servers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,23 +22,23 @@ use crate::{Error, Result, sys};
 /// Its name in reports.
 pub const NAME: &str = "no-op";
 
-/// How it is described in reports.
+/// Its description in reports.
 pub const ABOUT: &str = "answers so many bytes for so many, without looking at them: the bound";
 
-/// How often it looks whether to stop.
+/// The interval at which it checks whether to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The most that is read at a time.
+/// The greatest number of bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// What comes, and what goes.
+/// The length of a request, and the reply to each.
 #[derive(Debug, Default)]
 struct NoopExchange {
     request_bytes: usize,
     reply: Vec<u8>,
 }
 
-/// The server; ends with the value.
+/// The server; dropping the value stops it.
 #[derive(Debug)]
 pub struct Noop {
     address: SocketAddr,
@@ -49,10 +49,10 @@ pub struct Noop {
 }
 
 impl Noop {
-    /// Starts it, pinned to a core.
+    /// Starts the server, pinned to a core.
     ///
     /// # Errors
-    /// If there is no free port, or the system refuses a thread.
+    /// If there is no free port, or if the system refuses a thread.
     pub fn start(core: usize) -> Result<Self> {
         let failed = |error: std::io::Error| Error::Failed(format!("cannot start {NAME}: {error}"));
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed)?;
@@ -62,9 +62,9 @@ impl Noop {
         let (sender, started) = mpsc::channel();
         let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
             let task = sys::pin_to(core).map(|()| rustix::thread::gettid().as_raw_nonzero());
-            // Whoever started it waits for this.
+            // The starting thread waits for this message.
             let _ = sender.send(task);
-            // A connection that fails shows at its other end.
+            // If a connection fails, the client reports the error.
             let _ = serve(&listener, &shape_there, &stop_there);
         });
         let thread = thread.map_err(failed)?;
@@ -100,16 +100,16 @@ impl RunningServer for Noop {
 
 impl Drop for Noop {
     fn drop(&mut self) {
-        // Relaxed: a stop sign; joining orders the rest.
+        // Relaxed: only the stop flag itself is read; the join orders everything else.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // If it panicked there is nothing left to stop.
+            // If the thread panicked, there is nothing left to stop.
             let _ = thread.join();
         }
     }
 }
 
-/// A connection, and the bytes of a request that is not complete.
+/// A connection, and the bytes of its incomplete request.
 struct NoopConnection {
     socket: TcpStream,
     begun: usize,
@@ -144,7 +144,7 @@ fn serve(listener: &TcpListener, shape: &Mutex<Arc<NoopExchange>>, stop: &Atomic
             let alive =
                 place.as_mut().is_some_and(|connection| connection.answer(&shape, &mut buffer, &mut replies));
             if !alive {
-                // Closing takes it out of the poll.
+                // Closing the socket removes it from the poll.
                 *place = None;
             }
         }
@@ -153,7 +153,8 @@ fn serve(listener: &TcpListener, shape: &Mutex<Arc<NoopExchange>>, stop: &Atomic
 }
 
 impl NoopConnection {
-    /// Answers what has come; false if the other end is gone.
+    /// Answers the requests that have arrived; returns false if the client has closed the
+    /// connection.
     fn answer(&mut self, shape: &NoopExchange, buffer: &mut [u8], replies: &mut Vec<u8>) -> bool {
         let got = match self.socket.read(buffer) {
             Ok(got) if got > 0 && shape.request_bytes > 0 => got,

@@ -1,5 +1,5 @@
-//! Our own server: this program, as `skein serve`; and once for each index that a store may be told to use, under the name of that
-//! index among the contenders of [`index`](crate::rival::index).
+//! Our own server: this program, as `skein serve`; and once more for each index that a store can
+//! use, under the name of that index's contender in [`index`](crate::rival::index).
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ pub const NAME: &str = "skein";
 #[distributed_slice(SERVERS)]
 static BUFFERED: RegisteredServer = ours(NAME, 0, |start| options("buffered", start));
 
-// Named by `--only` alone: most want to know the level that is the default.
+// Only `--only` selects these: most users want to know the default level.
 #[distributed_slice(SERVERS)]
 static NONE: RegisteredServer =
     RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-none", 1, |start| options("none", start)) };
@@ -25,7 +25,7 @@ static NONE: RegisteredServer =
 static SYNC: RegisteredServer =
     RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
 
-/// The name of the one with two workers.
+/// The name of the server with two workers.
 pub const TWO_WORKERS: &str = "skein-2-workers";
 
 #[distributed_slice(SERVERS)]
@@ -35,22 +35,22 @@ static TWO: RegisteredServer = RegisteredServer {
     ..ours(TWO_WORKERS, 1, |start| working("2", "buffered", start))
 };
 
-/// The name of the one over the disk engine.
+/// The name of the server over the disk engine.
 pub const DISK: &str = crate::rival::store::DISK_LINKED;
 
-// Named by `--only` alone, or by the experiment that is about it.
+// Only `--only`, or the experiment that is about it, selects it.
 #[distributed_slice(SERVERS)]
 static ON_DISK: RegisteredServer = RegisteredServer { part: ServerRole::IfNamed, ..ours(DISK, 3, on_disk) };
 
-/// One worker; checkpoints as they come.
+/// Returns the options: one worker, default checkpoints.
 fn on_disk(_: &ServerLaunch<'_>) -> Vec<String> {
     let words = "serve --workers 1 --durability buffered --engine disk --trie linked";
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The name of one whose keys are members of a sorted set, all of one score.
+/// The name of the server whose keys are members of one sorted set, all with the same score.
 pub const SORTED: &str = "skein-sorted-set";
-/// The name of one whose keys are members of a sorted set, each of a score of its own.
+/// The name of the server whose keys are members of one sorted set, each with its own score.
 pub const SCORED: &str = "skein-scored-set";
 
 #[distributed_slice(SERVERS)]
@@ -71,7 +71,7 @@ static SCORED_SET: RegisteredServer = RegisteredServer {
     ..ours(SCORED, 4, |start| options("buffered", start))
 };
 
-/// A server for each index, without logs: what is compared is the index.
+/// Returns a server for each index, without logs, since the comparison is about the index.
 pub fn each_index() -> impl Iterator<Item = &'static RegisteredServer> {
     static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
         let own = |index, rank| RegisteredServer {
@@ -83,7 +83,7 @@ pub fn each_index() -> impl Iterator<Item = &'static RegisteredServer> {
     EACH.iter()
 }
 
-/// The same with all keys in one sorted set.
+/// Returns a server for each index, with all keys in one sorted set.
 pub fn each_index_sorted() -> impl Iterator<Item = &'static RegisteredServer> {
     static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
         let own = |index, rank| RegisteredServer {
@@ -124,7 +124,7 @@ const fn ours(
         workers: 1,
         index: None,
         program: this_program,
-        missing: "this program does not know where it is",
+        missing: "the path of this program is unknown",
         options,
         place: |start| {
             let folder = start.folder.join("data").display().to_string();
@@ -145,12 +145,13 @@ const fn ours(
     }
 }
 
-/// One worker.
+/// Returns the options for one worker.
 fn options(durability: &str, start: &ServerLaunch<'_>) -> Vec<String> {
     working("1", durability, start)
 }
 
-/// No checkpoint in the middle of a loop, as the paper's rivals had none.
+/// Returns options without checkpoints, which would start during a loop. The paper's rivals had
+/// none.
 fn working(workers: &str, durability: &str, start: &ServerLaunch<'_>) -> Vec<String> {
     let options = ["serve", "--workers", workers, "--durability", durability];
     let no_checkpoints = ["--checkpoint-log-size", "0", "--checkpoint-interval", "0s"];

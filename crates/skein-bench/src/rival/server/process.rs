@@ -1,4 +1,4 @@
-//! A server as a process of ours: started, watched, ended.
+//! A server in a child process: starts it, waits until it serves, and stops it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,28 +13,28 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::{RegisteredServer, RunningServer, ServerLaunch, resident_bytes, thread_cpu_seconds};
 use crate::{Error, Result};
 
-/// How long a server may take to listen.
+/// The time limit for a server to start serving.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Lines of its output that an error shows.
+/// The number of output lines that an error shows.
 const LAST_WORDS: usize = 3;
 
-/// A server in a process of its own; ends with the value.
+/// A server in a child process; dropping the value stops it.
 #[derive(Debug)]
 pub struct ServerProcess {
     name: &'static str,
     address: SocketAddr,
     child: Child,
-    /// What it wrote to its outputs.
+    /// The file with its output.
     output: PathBuf,
 }
 
 impl ServerProcess {
-    /// Starts the server where it is told to listen, on the cores of the calling thread; waits until it
-    /// listens.
+    /// Starts the server at the given address, on the cores of the calling thread. Returns when the
+    /// server answers.
     ///
     /// # Errors
-    /// If it does not start or does not listen; with its last words.
+    /// If the server does not start or does not answer; the error shows its last output.
     pub fn start(entry: &RegisteredServer, program: &Path, how: &ServerLaunch<'_>) -> Result<Self> {
         let output = how.folder.join("output");
         let opened = |path: &Path| File::create(path).map_err(|error| Error::io("make", path, error));
@@ -43,9 +43,10 @@ impl ServerProcess {
         let mut command = Command::new(program);
         command.args((entry.options)(how)).args((entry.place)(how));
         command.stdin(Stdio::null()).stdout(file).stderr(again);
-        // SAFETY: between fork and exec the closure makes one system call and touches no memory of the parent's.
+        // SAFETY: between fork and exec the closure makes one system call and touches none of the
+        // parent's memory.
         unsafe {
-            // A bench that is killed leaves no server behind.
+            // If the bench is killed, the server is killed too.
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
         let child = command.spawn();
@@ -55,7 +56,7 @@ impl ServerProcess {
         Ok(process)
     }
 
-    /// Waits until it serves: one that listens may still be reading its data back.
+    /// Waits until the server serves. A listening server may still be loading its data.
     fn wait(&mut self) -> Result<()> {
         let since = Instant::now();
         while !serves(self.address) {
@@ -77,7 +78,7 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// The end of its output, to be put behind an error.
+    /// Returns the end of its output, to append to an error.
     fn last_words(&self) -> String {
         let text = std::fs::read(&self.output).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -87,8 +88,8 @@ impl ServerProcess {
     }
 }
 
-/// Whether a server answers there, and not that it is loading. What PING is no command to answers with an
-/// error, and serves.
+/// Returns whether a server answers at the address and is not loading. A server without the command
+/// PING answers with an error, which counts too.
 fn serves(address: SocketAddr) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect(address)?;
@@ -132,22 +133,23 @@ impl RunningServer for ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
+        // If the process has already ended, both calls fail, and nothing is left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A free port on loopback. Another program could take it before the server does; the server then says so.
+/// Returns a free port on loopback. Another program could take it before the server does; then the
+/// server's error says so.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no free port.
 pub fn free_address() -> Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     listener.map_err(|error| Error::Failed(format!("cannot find a free port: {error}")))
 }
 
-/// The program's name and version, by its own word.
+/// Returns the program's name and version, as the program prints them.
 pub fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

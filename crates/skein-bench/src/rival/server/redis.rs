@@ -1,16 +1,17 @@
-//! `redis-server`. A row of columns is a string whose ranges are read and written, as in Masstree's section 7, or a hash.
+//! `redis-server`. A row of columns is a string whose byte ranges are read and written, as in
+//! Masstree's section 7, or a hash.
 
 use linkme::distributed_slice;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
 use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key, on_path};
 
-/// The name in reports of a sorted set.
+/// The name in reports of the sorted set.
 pub const SORTED_SET: &str = "redis-sorted-set";
 
 const MISSING: &str = "redis-server is not installed; Debian's package redis-server has it";
 
-/// What it can do with values.
+/// The operations on plain values.
 const VALUES: ServerAbilities = ServerAbilities {
     values: true,
     ping: true,
@@ -23,7 +24,7 @@ const VALUES: ServerAbilities = ServerAbilities {
 #[distributed_slice(SERVERS)]
 static REDIS: RegisteredServer = with_values("redis", 10, ServerRole::Always, options);
 
-/// The name in reports of one that logs, and forces its log every second.
+/// The name in reports of the server that logs and syncs its log every second.
 pub const EVERYSEC: &str = "redis-everysec";
 
 #[distributed_slice(SERVERS)]
@@ -52,7 +53,7 @@ const fn with_values(
     }
 }
 
-/// Rows as hashes; of single values it would do the same as the other.
+/// Rows as hashes. On single values it would be the same as the first entry.
 #[distributed_slice(SERVERS)]
 static REDIS_HASH: RegisteredServer = RegisteredServer {
     rows: "rows by HSET and HGETALL",
@@ -61,7 +62,7 @@ static REDIS_HASH: RegisteredServer = RegisteredServer {
     ..with_values("redis-hash", 11, ServerRole::Always, options)
 };
 
-/// All keys in one sorted set, of one score.
+/// All keys in one sorted set, with the same score.
 #[distributed_slice(SERVERS)]
 static REDIS_ZSET: RegisteredServer = RegisteredServer {
     rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
@@ -70,10 +71,10 @@ static REDIS_ZSET: RegisteredServer = RegisteredServer {
     ..with_values(SORTED_SET, 12, ServerRole::Always, options)
 };
 
-/// The name in reports of a sorted set with many scores.
+/// The name in reports of the sorted set with many scores.
 pub const SCORED_SET: &str = "redis-scored-set";
 
-/// All keys in one sorted set, each of a score of its own.
+/// All keys in one sorted set, each with its own score.
 #[distributed_slice(SERVERS)]
 static REDIS_SCORED: RegisteredServer = RegisteredServer {
     rows: "keys as members of one sorted set, by score: ZADD, ZSCORE, ZRANGE BYSCORE",

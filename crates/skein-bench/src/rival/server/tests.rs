@@ -8,7 +8,8 @@ use super::dialect::{
 use super::*;
 use crate::rival::index;
 
-/// A server for one connection: reads the request of [`asked_once`], writes this, and closes.
+/// Starts a server for one connection, which reads the request of [`asked_once`], writes `reply`
+/// and closes. Returns its address.
 fn fake(reply: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -22,7 +23,7 @@ fn fake(reply: &'static [u8]) -> SocketAddr {
 
 const ASKED: &[u8] = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
 
-/// What a client says of a server that answers with this.
+/// Returns the client's error if the server answers with `reply`.
 fn asked_once(reply: &'static [u8]) -> Error {
     let mut client = BenchClient::connect("fake", &RESP_VALUES, fake(reply), 1).expect("it listens");
     client.begin("GET, pipeline 1", 1);
@@ -52,7 +53,7 @@ fn wrong_bytes_far_into_a_reply_are_found() {
 }
 
 #[test]
-fn every_request_on_every_lane_is_answered() {
+fn every_request_on_every_connection_is_answered() {
     let server = Noop::start(0).expect("it starts");
     server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
     let mut client = BenchClient::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
@@ -66,7 +67,7 @@ fn every_request_on_every_lane_is_answered() {
     client.ask(0, DialectRequest::Ping).and_then(|()| client.finish()).expect_err("the reply is wrong");
 }
 
-/// A request and its reply, as text.
+/// Returns a request and its reply as text.
 fn said(dialect: &dyn Dialect, request: DialectRequest<'_>) -> (String, String) {
     let (mut out, mut expected) = (Vec::new(), Vec::new());
     dialect.ask(request, &mut out, &mut expected);
@@ -155,7 +156,7 @@ fn keys_in_order_are_asked_for_in_two_ways() {
 }
 
 #[test]
-fn what_is_not_installed_is_found_out_and_named() {
+fn servers_not_installed_are_reported() {
     assert_eq!(on_path("a-server-that-nobody-has"), None);
     assert!(on_path("sh").is_some());
     for entry in all().into_iter().filter(|entry| !entry.name.starts_with(OURS)) {
@@ -164,7 +165,7 @@ fn what_is_not_installed_is_found_out_and_named() {
 }
 
 #[test]
-fn memcached_takes_words_alone() {
+fn memcached_accepts_only_short_printable_keys() {
     let entries = all();
     let of = |name: &str| entries.iter().find(|entry| entry.name == name).expect("known").takes_key;
     for key in [&b"a key"[..], b"line\n", b"\0", &[b'k'; 251]] {
@@ -187,7 +188,7 @@ fn servers_on_each_index_have_its_name_among_the_indexes() {
 }
 
 #[test]
-fn a_server_that_does_not_start_says_why() {
+fn a_failed_start_shows_the_servers_output() {
     let entry = RegisteredServer {
         name: "broken",
         rank: 0,
@@ -216,8 +217,8 @@ fn a_server_that_does_not_start_says_why() {
     assert!(error.to_string().contains("/nowhere/server"), "{error}");
 }
 
-/// Incident: the client's histogram could count to 2 ns, so every p99 was that. Consequence: "no p99 is longer" held whatever was measured. Fix:
-/// it counts as far as the client waits.
+/// Once, the client's histogram counted up to 2 ns only, so every p99 was 2 ns, and "no p99 is
+/// longer" held whatever was measured. Now it counts up to the time limit of a reply.
 #[test]
 fn latencies_are_those_of_pipelines() {
     let server = Noop::start(0).expect("it starts");
@@ -226,7 +227,7 @@ fn latencies_are_those_of_pipelines() {
     client.begin("PING", 2);
     (0..300).try_for_each(|n| client.ask(n % 3, DialectRequest::Ping)).expect("right replies");
     client.finish().expect("right replies");
-    // A system call alone takes longer than this.
+    // One system call alone takes longer than this.
     assert!(client.p99_us() > 0.1, "{} us", client.p99_us());
     client.begin("PING", 2);
     assert!(client.p99_us() == 0.0, "what was measured before is forgotten");

@@ -1,6 +1,7 @@
 //! The crate `bf-tree` over a file, without a log.
 //!
-//! A tree is read back from a snapshot alone, so it is measured where it was filled, and not opened again.
+//! A tree is restored from snapshots only. So it is measured where it was filled, and never
+//! reopened.
 
 use std::ops::Range;
 
@@ -15,14 +16,16 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "bf-tree",
-    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, rounded down to a power of two, or twice the data, rounded up; it is not read back after it is closed, so it takes no part in durable sets",
+    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache \
+            that is asked for, rounded down to a power of two, or twice the data, rounded up; it \
+            is not read back after it is closed, so it takes no part in durable sets",
     rank: 30,
     part: StoreRole::Pages,
     durable: false,
     open: |setup| Ok(Box::new(BfTreeStore::open(setup)?)),
 };
 
-/// Bytes of the longest value.
+/// The bytes of the longest value.
 const VALUE_MOST: usize = 1024;
 
 /// A tree with its file.
@@ -34,7 +37,7 @@ struct BfTreeStore {
 impl BfTreeStore {
     fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         if setup.level == DurabilityLevel::Sync {
-            return Err("it is read back from snapshots alone".to_owned());
+            return Err("it can be restored from snapshots only".to_owned());
         }
         let bytes = usize::try_from(setup.cache_bytes()).map_err(text)?;
         let cache =
@@ -75,7 +78,7 @@ impl StoreContender for BfTreeStore {
         self.insert(&key, value.as_bytes())
     }
 
-    /// There is nothing that forces it but a snapshot, which is another file.
+    /// Does nothing. Only a snapshot forces data to disk, and that is another file.
     fn force(&mut self) -> StoreResult<()> {
         Ok(())
     }

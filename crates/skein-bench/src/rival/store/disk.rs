@@ -1,4 +1,4 @@
-//! Our disk engine, once for each of its tries. None is without a log; relaxed is `buffered`.
+//! Our disk engine, once for each of its tries. `None` runs without a log; `Relaxed` is `buffered`.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use super::{
     text,
 };
 
-/// A trie of the disk engine, as reports name it.
+/// A trie of the disk engine as a contender.
 #[derive(Debug, Clone, Copy)]
 pub struct DiskTrieSetup {
     /// Its name in reports.
     pub name: &'static str,
-    /// In words.
+    /// Its name in sentences.
     pub words: &'static str,
-    /// What a store is told.
+    /// The option that selects it.
     pub shape: TrieShape,
-    /// Whether the layout is the paper's, which takes kilobytes for a key.
+    /// Whether the layout is the paper's, which takes kilobytes per key.
     pub papers: bool,
 }
 
-/// Pointers of a node that has an array of them, as in the paper's figures.
+/// The number of pointers in a node that has a pointer array, as in the paper's figures.
 const N: u16 = 16;
 
 /// The name of the store over a linked trie.
 pub const DISK_LINKED: &str = TRIES[0].name;
 
-/// The tries, the one that is the default first.
+/// The tries, the default one first.
 pub const TRIES: [DiskTrieSetup; 3] = [
     DiskTrieSetup {
         name: "skein-disk-linked",
@@ -51,7 +51,8 @@ pub const TRIES: [DiskTrieSetup; 3] = [
     },
 ];
 
-/// The same in the paper's own layout, with its figures' parameters; they come along with those above, under whose names users know them.
+/// The tries in the paper's own layout, with the parameters of its figures. They run together with
+/// those above, under whose names users select them.
 pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
     DiskTrieSetup {
         words: "linked trie, paper's layout",
@@ -76,7 +77,8 @@ pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
 #[distributed_slice(STORES)]
 static LINKED: RegisteredStore = RegisteredStore {
     name: TRIES[0].name,
-    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked for, or twice the data",
+    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that \
+            is asked for, or twice the data",
     rank: 1,
     part: StoreRole::Pages,
     durable: true,
@@ -125,7 +127,7 @@ impl DiskContender {
 }
 
 impl StoreContender for DiskContender {
-    /// In as many transactions as a small cache makes necessary.
+    /// Splits the batch into several transactions if the cache is too small for one.
     fn put_batch(&mut self, rows: &BenchRows, mut numbers: Range<usize>) -> StoreResult<()> {
         while !numbers.is_empty() {
             let done = self.store.write::<_, DiskError>(|transaction| {

@@ -1,4 +1,5 @@
-//! The crate `fjall`. Relaxed is its default: the journal is written to the system, not forced.
+//! The crate `fjall`. `Relaxed` is its default: it writes its journal to the system and does not
+//! force it to disk.
 
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "fjall",
-    about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) after each; cache twice the data",
+    about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) \
+            after each; cache twice the data",
     rank: 30,
     part: StoreRole::Rows,
     durable: true,

@@ -1,4 +1,5 @@
-//! LMDB, through the crate `heed`. None and relaxed are `MDB_NOSYNC` with `MDB_WRITEMAP`. Its cache is the system's, whatever is asked for.
+//! LMDB, through the crate `heed`. `None` and `Relaxed` are `MDB_NOSYNC` with `MDB_WRITEMAP`. Its
+//! cache is always the system's, so the setting of the cache size has no effect.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "lmdb",
-    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags; its cache is the system's",
+    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with \
+            default flags; its cache is the system's",
     rank: 10,
     part: StoreRole::Both,
     durable: true,
@@ -30,11 +32,13 @@ struct Lmdb {
 impl Lmdb {
     fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         let mut options = EnvOpenOptions::new();
-        // An address range, not memory: random inserts leave pages half full, and a commit keeps old pages for a while.
+        // An address range, not memory. Random inserts leave pages half full, and commits keep old
+        // pages for a while, so the range is generous.
         let room = (6 * setup.bytes).max(16 << 30).next_multiple_of(1 << 20);
         options.map_size(usize::try_from(room).map_err(text)?);
-        // SAFETY: the folder is the bench's own, so no other program changes the file under the map, and one
-        // process opens it once. NO_SYNC may lose data in a crash, which is what is measured.
+        // SAFETY: the folder belongs to the bench, so no other program changes the file under the
+        // map, and one process opens it once. NO_SYNC may lose data in a crash, which is the level
+        // being measured.
         let env = unsafe {
             if setup.level != DurabilityLevel::Sync {
                 options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP);

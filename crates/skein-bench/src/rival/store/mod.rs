@@ -1,13 +1,15 @@
-//! Embedded stores under test: rows that survive.
+//! Embedded stores under test: they keep rows on disk.
 //!
-//! A file here implements [`Contender`] and registers it:
+//! A file here implements [`StoreContender`] and registers it:
 //!
 //! ```ignore
 //! #[distributed_slice(STORES)]
-//! static ENTRY: Entry = Entry { name: "redb", about: "redb 4.4, ...", rank: 20, part: Part::Both, open: |setup| ... };
+//! static ENTRY: RegisteredStore =
+//!     RegisteredStore { name: "redb", about: "redb 4.4", rank: 20, part: StoreRole::Both, ... };
 //! ```
 //!
-//! Operations take a microsecond and more, so a dynamic call for each costs nothing that shows.
+//! Operations take a microsecond or more, so the dynamic call for each does not show in the
+//! figures. Read this file first, then `rows.rs` and `redb.rs` as an example.
 
 #[cfg(feature = "rivals")]
 mod bf_tree;
@@ -32,61 +34,60 @@ pub use disk::{DISK_LINKED, DiskTrieSetup, PAPER_TRIES, TRIES};
 pub use ours::NAME as OURS;
 pub use rows::{BenchRows, INTEGER_BYTES};
 
-/// What a store did, or its own words on why not.
+/// The result of a store's operation, or the store's own error message.
 pub type StoreResult<T> = std::result::Result<T, String>;
 
-/// How durable a commit is.
+/// The durability of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurabilityLevel {
-    /// Nothing is logged where that can be had, and nothing waits for the disk: what was written since the last time that all was forced may be lost.
+    /// The store logs nothing, if it can be told so, and nothing waits for the disk. A crash may
+    /// lose all writes since the last force.
     None,
-    /// Nothing waits for the disk: a crash of the machine may lose the last moments.
+    /// Nothing waits for the disk. A crash of the machine may lose the last moments.
     Relaxed,
     /// A commit returns when it would survive a power cut.
     Sync,
 }
 
-/// How a store is opened.
+/// The parameters with which a store is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreSetup<'a> {
-    /// A folder of its own, which is there.
+    /// A folder for this store only; it exists.
     pub folder: &'a Path,
-    /// How durable its commits are.
+    /// The durability of its commits.
     pub level: DurabilityLevel,
-    /// Bytes of keys and values that are going to be in it.
+    /// The bytes of keys and values that it will hold.
     pub bytes: u64,
-    /// Bytes of its cache, where it has one; none: so many that no store reads from the disk.
+    /// The bytes of its cache, if it has one. `None`: enough that no store reads from the disk.
     pub cache: Option<u64>,
 }
 
 impl StoreSetup<'_> {
-    /// Bytes of cache.
+    /// Returns the bytes of the cache.
     pub fn cache_bytes(&self) -> u64 {
         self.cache.unwrap_or((2 * self.bytes).max(4 << 30))
     }
 }
 
-/// An embedded store under test. Every error is in the store's own words.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "every method may fail as its store does, and nothing more can be said"
-)]
+/// An embedded store under test. Every error is the store's own message.
+#[expect(clippy::missing_errors_doc, reason = "every method fails as its store does")]
 pub trait StoreContender {
-    /// Puts rows, all or nothing.
+    /// Puts rows; all or nothing.
     fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()>;
 
     /// Puts one row.
     fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()>;
 
-    /// Adds one to a row's value, an integer in decimal digits, all or nothing where there are transactions.
+    /// Adds one to a row's value, an integer in decimal digits. All or nothing, if the store has
+    /// transactions.
     fn inc(&mut self, _rows: &BenchRows, n: usize) -> StoreResult<()> {
-        Err(format!("it takes no part where integers are counted up, as of row {n}"))
+        Err(format!("it does not support increments (row {n})"))
     }
 
     /// Forces everything to disk.
     fn force(&mut self) -> StoreResult<()>;
 
-    /// Reads the rows, one after the other, and shows each to `found`.
+    /// Reads the rows one after the other, and calls `found` with each.
     fn get_each(
         &mut self,
         rows: &BenchRows,
@@ -94,30 +95,30 @@ pub trait StoreContender {
         found: &mut dyn FnMut(usize, Option<&[u8]>),
     ) -> StoreResult<()>;
 
-    /// Closes it, where dropping it would hide what goes wrong then.
+    /// Closes the store and returns errors that a drop would hide.
     fn close(self: Box<Self>) -> StoreResult<()> {
         Ok(())
     }
 }
 
-/// A store, known by name.
+/// A registered store.
 #[derive(Debug)]
 pub struct RegisteredStore {
     /// Its name in reports.
     pub name: &'static str,
     /// Its version and configuration.
     pub about: &'static str,
-    /// Where it stands in reports and whose turn it is: ours first.
+    /// Its position in reports and in the order of turns; ours come first.
     pub rank: u32,
-    /// Where it takes part.
+    /// The comparisons that it takes part in.
     pub part: StoreRole,
-    /// Whether its rows can be forced to disk, and are there when it is opened again.
+    /// Whether its rows can be forced to disk, and exist when it is opened again.
     pub durable: bool,
-    /// Opens or makes one.
+    /// Opens a store, or creates it.
     pub open: fn(&StoreSetup<'_>) -> StoreResult<Box<dyn StoreContender>>,
 }
 
-/// What a store is compared as.
+/// The kind of store, for comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreRole {
     /// A store of rows, with all data in memory.
@@ -129,24 +130,24 @@ pub enum StoreRole {
 }
 
 impl StoreRole {
-    /// Whether who takes part in these takes part in those.
+    /// Returns whether a store of this kind takes part in comparisons of the other.
     pub fn takes(self, other: Self) -> bool {
         self == other || self == Self::Both || other == Self::Both
     }
 }
 
-/// What registers here; use [`all`], which sorts.
+/// The registered stores, unsorted; callers should use [`all`], which sorts them.
 #[distributed_slice]
 pub static STORES: [RegisteredStore];
 
-/// The stores of this build, ours first.
+/// Returns the stores of this build, ours first.
 pub fn all() -> Vec<&'static RegisteredStore> {
     let mut all: Vec<_> = STORES.iter().collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
 
-/// Other people's, whether this build has them or not.
+/// The stores of others, whether this build has them or not.
 const OTHERS: [(&str, StoreRole); 5] = [
     ("lmdb", StoreRole::Both),
     ("redb", StoreRole::Both),
@@ -155,30 +156,32 @@ const OTHERS: [(&str, StoreRole); 5] = [
     ("bf-tree", StoreRole::Pages),
 ];
 
-/// The stores that this build could have for such comparisons and has not, with what would bring them in.
+/// Returns the stores for such comparisons that this build lacks, and how to make each available.
 pub fn absent(part: StoreRole) -> Vec<(&'static str, String)> {
     let known = OTHERS.into_iter().filter(|(_, takes)| takes.takes(part)).map(|(name, _)| name);
     let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
     let why = |name: &str| match name {
         "rocksdb" if cfg!(feature = "rivals") => {
-            "not installed when this was built; install Debian's package librocksdb-dev and build again"
+            "not installed when this was built; install Debian's package librocksdb-dev and build \
+             again"
         }
         "rocksdb" => {
-            "not in this build; install Debian's package librocksdb-dev and build with --features rivals"
+            "not in this build; install Debian's package librocksdb-dev and build with --features \
+             rivals"
         }
         _ => "not in this build; build with --features rivals",
     };
     missing.map(|name| (name, why(name).to_owned())).collect()
 }
 
-/// The integer in decimal that comes after this one, as digits; 1 comes after none.
+/// Returns the decimal integer that follows this one; "1" if there is no value yet.
 #[cfg(feature = "rivals")]
 fn one_more(value: Option<&[u8]>) -> StoreResult<String> {
     let text = value.map_or(Ok("0"), std::str::from_utf8).map_err(text)?;
     Ok((text.parse::<i64>().map_err(self::text)? + 1).to_string())
 }
 
-/// An error of a store, as text.
+/// Returns a store's error as text.
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
@@ -188,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_store_is_there_or_named_with_what_brings_it_in() {
+    fn every_store_is_available_or_reported_as_absent() {
         let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names[0], OURS);
         names.extend(absent(StoreRole::Both).into_iter().map(|(name, _)| name));
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_store_keeps_what_it_is_given() {
+    fn every_store_keeps_its_rows() {
         let rows = BenchRows::new(500, 40, 1);
         for entry in all().into_iter().filter(|entry| entry.durable) {
             let folder = tempfile::tempdir().expect("a temporary folder");

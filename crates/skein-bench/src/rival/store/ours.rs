@@ -1,4 +1,4 @@
-//! Our store, by one session. Relaxed is `buffered`, which is on disk within 200 ms.
+//! Our store, through one session. `Relaxed` is `buffered`, which is on disk within 200 ms.
 
 use std::ops::Range;
 

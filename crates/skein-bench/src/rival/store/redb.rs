@@ -1,4 +1,5 @@
-//! The crate `redb`. None and relaxed are `Durability::None`, with one immediate commit at the end.
+//! The crate `redb`. `None` and `Relaxed` are `Durability::None`, with one immediate commit at the
+//! end.
 
 use std::ops::Range;
 
@@ -13,7 +14,8 @@ use super::{
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "redb",
-    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at Immediate; the cache that is asked for, or twice the data",
+    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at \
+            Immediate; the cache that is asked for, or twice the data",
     rank: 20,
     part: StoreRole::Both,
     durable: true,
@@ -38,7 +40,7 @@ struct Redb {
 }
 
 impl Redb {
-    /// A transaction on the table.
+    /// Runs one transaction on the table.
     fn write(&self, change: impl FnOnce(&mut Table<'_, &[u8], &[u8]>) -> StoreResult<()>) -> StoreResult<()> {
         let mut transaction = self.database.begin_write().map_err(text)?;
         transaction.set_durability(self.durability).map_err(text)?;

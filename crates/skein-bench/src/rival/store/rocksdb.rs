@@ -1,7 +1,9 @@
-//! `RocksDB`, through the C interface of the system's library (Debian: `librocksdb-dev`), so that the bench does not
-//! have to compile it. None is without a log, so that forcing is a flush of its tables; relaxed is its default: the log is written to the
-//! system, not forced. Of a cache that is asked for, half is for its tables of writes, 8 MiB at least: with less it makes so many
-//! files that it delays every write.
+//! `RocksDB`, through the C interface of the system's library (Debian: `librocksdb-dev`), so that
+//! the bench does not have to compile it.
+//!
+//! `None` runs without a log, so a force flushes the memtables. `Relaxed` is its default: it writes
+//! the log to the system and does not force it. If a cache size is given, half of it is for the
+//! memtables, at least 8 MiB: with less, RocksDB creates so many files that it delays every write.
 
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::ops::Range;
@@ -11,15 +13,21 @@ use std::ptr::{NonNull, null_mut};
 use linkme::distributed_slice;
 
 use super::rows::BenchRowKey;
-use super::{StoreContender, RegisteredStore, DurabilityLevel, StoreResult, StoreRole, BenchRows, STORES, StoreSetup, one_more, text};
+use super::{
+    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
+    one_more, text,
+};
 
-/// Bytes of its tables of writes at least.
+/// The least bytes of its memtables.
 const WRITES_LEAST: usize = 8 << 20;
 
 #[distributed_slice(STORES)]
 static ENTRY: RegisteredStore = RegisteredStore {
     name: "rocksdb",
-    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, or half of the cache that is asked for and the rest for writes, 8 MiB at least; a thread per core; without a log or with the log unforced, durable puts with sync",
+    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice \
+            the data, or half of the cache that is asked for and the rest for writes, 8 MiB at \
+            least; a thread per core; without a log or with the log unforced, durable puts with \
+            sync",
     rank: 40,
     part: StoreRole::Both,
     durable: true,
@@ -28,7 +36,7 @@ static ENTRY: RegisteredStore = RegisteredStore {
 
 type RocksDbPointer = *mut c_void;
 
-// From `rocksdb/c.h`, which promises to stay compatible.
+// Declarations from `rocksdb/c.h`, which promises to stay compatible.
 #[link(name = "rocksdb")]
 unsafe extern "C" {
     fn rocksdb_options_create() -> RocksDbPointer;
@@ -83,14 +91,15 @@ struct RocksDb {
     is_logged: bool,
 }
 
-/// Runs a call that reports errors as C strings.
+/// Runs a call that reports errors as C strings, and returns its error as text.
 fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> StoreResult<T> {
     let mut error = null_mut();
     let done = call(&raw mut error);
     match NonNull::new(error) {
         None => Ok(done),
         Some(error) => {
-            // SAFETY: on failure the library stores a C string of its own making, to be freed by us.
+            // SAFETY: on failure the library stores a C string that it allocated and that the
+            // caller must free.
             unsafe {
                 let text = std::ffi::CStr::from_ptr(error.as_ptr()).to_string_lossy().into_owned();
                 rocksdb_free(error.as_ptr().cast());
@@ -104,8 +113,8 @@ impl RocksDb {
     fn open(setup: &StoreSetup<'_>) -> StoreResult<Self> {
         let name = CString::new(setup.folder.join("rocksdb").as_os_str().as_bytes()).map_err(text)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // SAFETY: handles are used between their creation and their destruction only, all on this thread;
-        // `name` lives through the call.
+        // SAFETY: handles are used only between their creation and their destruction, all on this
+        // thread; `name` lives through the call.
         unsafe {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
@@ -127,7 +136,7 @@ impl RocksDb {
         }
     }
 
-    /// One batch, all or nothing.
+    /// Writes one batch; all or nothing.
     fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (BenchRowKey<'k>, Vec<u8>)>) -> StoreResult<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
@@ -141,7 +150,7 @@ impl RocksDb {
         }
     }
 
-    /// Shows a key's value to `look`.
+    /// Calls `look` with a key's value.
     fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> StoreResult<T> {
         let mut len = 0;
         // SAFETY: the database is open; the key lives through the call.
@@ -151,7 +160,7 @@ impl RocksDb {
         if value.is_null() {
             return Ok(look(None));
         }
-        // SAFETY: the library gave `len` bytes, ours to free.
+        // SAFETY: the library returned `len` bytes, which the caller must free.
         unsafe {
             let seen = look(Some(std::slice::from_raw_parts(value, len)));
             rocksdb_free(value.cast());
@@ -200,7 +209,7 @@ impl StoreContender for RocksDb {
 
 impl Drop for RocksDb {
     fn drop(&mut self) {
-        // SAFETY: all three were made in `open` and are used no more.
+        // SAFETY: all three were made in `open`, and nothing uses them afterwards.
         unsafe {
             rocksdb_readoptions_destroy(self.read);
             rocksdb_writeoptions_destroy(self.write);

@@ -1,22 +1,22 @@
-//! The rows that every store is given.
+//! The rows that every store gets.
 
 use crate::keyset::{PackedKeys, SeededRandom, mix};
 use crate::workload::value_of;
 
-/// Bytes that values are cut from: random, so that no store gains by compressing them.
+/// The bytes that values are cut from. They are random, so no store gains by compression.
 const POOL: usize = 1 << 20;
 
-/// Bytes of values that are integers.
+/// The bytes of a value that is an integer.
 pub const INTEGER_BYTES: usize = 4;
 
-/// Rows by number: keys of 8 random bytes or of a set, values that can be checked.
+/// Rows by number. Keys are 8 random bytes or from a set; values can be checked.
 #[derive(Debug)]
 pub struct BenchRows {
     count: usize,
     value_bytes: usize,
     seed: u64,
     pool: Vec<u8>,
-    /// Keys that are given; random ones of 8 bytes without.
+    /// The keys of a set; `None` for random keys of 8 bytes.
     keys: Option<PackedKeys>,
 }
 
@@ -41,35 +41,37 @@ impl std::ops::Deref for BenchRowKey<'_> {
 }
 
 impl BenchRows {
-    /// `count` rows with values of `value_bytes`, which are 8 or more, or [`INTEGER_BYTES`] for integers in decimal digits; the seed decides them all.
+    /// Creates `count` rows from the seed. Values have `value_bytes`, which must be at least 8, or
+    /// [`INTEGER_BYTES`] for integers in decimal digits.
     pub fn new(count: usize, value_bytes: usize, seed: u64) -> Self {
         let mut random = SeededRandom::new(seed);
         let pool = (0..POOL + value_bytes).map(|_| random.next() as u8).collect();
         Self { count, value_bytes, seed: random.next(), pool, keys: None }
     }
 
-    /// The same with these keys, as many as there are, in their order.
+    /// Creates one row for each of these keys, in their order.
     pub fn of_keys(keys: PackedKeys, value_bytes: usize, seed: u64) -> Self {
         Self { count: keys.len(), keys: Some(keys), ..Self::new(0, value_bytes, seed) }
     }
 
-    /// The bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
         let keys = self.keys.as_ref().map_or(self.count * size_of::<u64>(), PackedKeys::byte_len);
         (keys + self.count * self.value_bytes) as u64
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The key of the `n`-th row. Keys come in random order unless they were given, and no two are alike.
+    /// Returns the key of the `n`-th row. Unless the keys are from a set, their order is random. No
+    /// two keys are equal.
     pub fn key(&self, n: usize) -> BenchRowKey<'_> {
         match &self.keys {
             Some(keys) => BenchRowKey::OfSet(keys.get(n)),
@@ -81,7 +83,8 @@ impl BenchRows {
         self.value_bytes == INTEGER_BYTES
     }
 
-    /// The integer that the `n`-th row has, where rows have integers: 1,000 to 8,999, so that some increments leave it as long as it is.
+    /// Returns the integer of the `n`-th row, in rows of integers: 1,000 to 8,999, so that a few
+    /// increments keep its length.
     pub fn integer(n: usize) -> u64 {
         1000 + value_of(n) % 8000
     }
@@ -90,7 +93,7 @@ impl BenchRows {
         &self.pool[n * 64 % POOL..][..self.value_bytes - 8]
     }
 
-    /// The value of the `n`-th row.
+    /// Returns the value of the `n`-th row.
     pub fn value(&self, n: usize) -> Vec<u8> {
         if self.is_integers() {
             return digits(Self::integer(n)).to_vec();
@@ -101,7 +104,7 @@ impl BenchRows {
         value
     }
 
-    /// Whether this is the value of the `n`-th row, to the last byte.
+    /// Returns whether `value` is the value of the `n`-th row, to the last byte.
     pub fn is(&self, n: usize, value: &[u8]) -> bool {
         if self.is_integers() {
             return value == digits(Self::integer(n));
@@ -111,14 +114,14 @@ impl BenchRows {
         })
     }
 
-    /// Random numbers of rows.
+    /// Returns random row numbers.
     pub fn sample(&self, count: usize) -> Vec<usize> {
         let mut random = SeededRandom::new(self.seed);
         (0..count).map(|_| random.below(self.count)).collect()
     }
 }
 
-/// The four decimal digits of a number below 10,000.
+/// Returns the four decimal digits of a number below 10,000.
 fn digits(number: u64) -> [u8; INTEGER_BYTES] {
     [1000, 100, 10, 1].map(|place| b'0' + (number / place % 10) as u8)
 }
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_set_are_taken_in_their_order() {
+    fn rows_keep_the_order_of_a_key_set() {
         let mut keys = PackedKeys::default();
         keys.push(b"goose");
         keys.push(b"a longer key");

@@ -1,4 +1,5 @@
-//! A panel: a frame with figures at its left and points below, and the contenders' points in it, joined.
+//! A chart panel: a frame with figures on its left and points below, and in it each contender's
+//! points, joined by lines.
 
 use maud::{Markup, html};
 
@@ -8,63 +9,63 @@ use super::scale::{AxisScale, spaced};
 use super::{WIDTH, columns_in, compact, px, text_width};
 use crate::report::text::cut;
 
-/// Height of a line of text.
+/// The height of a line of text.
 pub(super) const LINE: f64 = 17.0;
-/// Between letters and what they belong to.
+/// The gap between text and the mark that it labels.
 const GAP: f64 = 6.0;
 
 /// A drawing of figures over points.
 #[derive(Debug)]
 pub(super) struct ChartPanel<'a> {
-    /// Where its top is in the drawing.
+    /// The top edge in the drawing.
     pub top: f64,
-    /// What it is of.
+    /// The heading.
     pub heading: &'a str,
     /// The height of the part with the points.
     pub height: f64,
-    /// Where points lie and how they are called.
+    /// The positions of the points on the axis, with their labels.
     pub points: &'a [(f64, String)],
-    /// What they are.
+    /// The name of the axis.
     pub axis: &'a str,
-    /// Where figures lie, of any places.
+    /// The scale of the figures; its range of positions does not matter.
     pub scale: &'a AxisScale,
-    /// Figures to write beside it.
+    /// The figures to label on the left.
     pub ticks: &'a [f64],
-    /// Their unit.
+    /// The unit of the figures.
     pub unit: &'a str,
-    /// What is drawn.
+    /// The lines to draw.
     pub series: &'a [ChartSeries],
 }
 
-/// The points of one contender. The first of each is a part of the width from 0 to 1.
+/// The points of one contender. Positions are fractions of the width, 0 to 1.
 #[derive(Debug)]
 pub(super) struct ChartSeries {
-    /// How it is drawn.
+    /// Its appearance.
     pub look: SeriesLook,
-    /// Points that lines join, in pieces, since nothing joins what has a gap between.
+    /// The points, in groups that lines join. A gap between groups stays open.
     pub pieces: Vec<Vec<ChartPoint>>,
 }
 
 /// A point with its spread.
 #[derive(Debug)]
 pub(super) struct ChartPoint {
-    /// Its place as a part of the width.
+    /// The position as a fraction of the width.
     pub x: f64,
-    /// Its figure.
+    /// The figure.
     pub figure: f64,
-    /// The least and the greatest.
+    /// The least and the greatest figure.
     pub spread: Option<(f64, f64)>,
-    /// What a pointer over it is told.
+    /// The text of the tooltip.
     pub tip: String,
 }
 
 impl ChartPanel<'_> {
-    /// How high a panel is in all.
+    /// Returns the total height of the panel.
     pub fn full_height(&self) -> f64 {
         LINE + self.height + 2.0 * LINE + GAP
     }
 
-    /// Draws it.
+    /// Draws the panel.
     pub fn draw(&self) -> Markup {
         let labels: Vec<String> = self.ticks.iter().map(|&tick| compact(tick, self.unit)).collect();
         let left = labels.iter().map(|label| text_width(label)).fold(20.0, f64::max) + GAP;
@@ -87,10 +88,10 @@ impl ChartPanel<'_> {
         }
     }
 
-    /// Points below the frame, as far as there is room for their names.
+    /// Draws the points' labels below the frame, as many as fit.
     fn below(&self, x: &impl Fn(f64) -> f64, bottom: f64) -> Markup {
         let most = columns_in(WIDTH / 5.0);
-        // A name that would stick out at either side is moved in.
+        // A label that would extend past either side is moved inward.
         let placed: Vec<(f64, f64, String)> = self
             .points
             .iter()
@@ -136,7 +137,7 @@ fn path(piece: &[ChartPoint], x: &impl Fn(f64) -> f64, scale: &AxisScale) -> Str
     format!("M{}", piece.iter().map(place).collect::<Vec<_>>().join("L"))
 }
 
-/// An upright line with caps, from the least figure to the greatest.
+/// Draws a vertical line with caps, from the least figure to the greatest.
 fn whisker(x: f64, least: f64, greatest: f64) -> Markup {
     let (from, to) = (px(x - 3.0), px(x + 3.0));
     let (least, greatest, x) = (px(least), px(greatest), px(x));

@@ -1,5 +1,8 @@
-//! Bars that lie: a row per contender with its name and its figure, a group of rows per point. Each row says who it is, so no colour has
-//! to, and there is room for as many as there are, on any screen. Names stand before the bars, or above them if one is too long for that.
+//! Horizontal bars: one row per contender, with its name and its figure, and one group of rows per
+//! point.
+//!
+//! Each row shows the name, so colours need not identify contenders, and any number of rows fits on
+//! any screen. Names are left of the bars, or above them if one is too long.
 
 use maud::{Markup, html};
 
@@ -13,25 +16,25 @@ use crate::report::view::{MeasureView, point_name};
 use crate::result::AxisPoint;
 
 const GAP: f64 = 6.0;
-/// Height of a name above its bar.
+/// The height of a name above its bar.
 const ABOVE: f64 = 16.0;
-/// How much of a row its bar fills.
+/// The thickness of a bar in its row.
 const THICK: f64 = 11.0;
-/// The part of the width that names before bars may take.
+/// The fraction of the width that names left of the bars may take.
 const NAMES: f64 = 0.36;
 
-/// Where the parts of the drawing are, from left to right.
+/// The horizontal positions of the parts.
 struct BarLayout {
     scale: AxisScale,
     ticks: Vec<f64>,
     zero: f64,
     left: f64,
     right: f64,
-    /// Names stand above the bars.
+    /// Whether names are above the bars.
     above: bool,
 }
 
-/// The chart of a measure.
+/// Draws the chart of a measure.
 pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let layout = BarLayout::of(measure);
     let headed = measure.has_points();
@@ -78,7 +81,7 @@ impl BarLayout {
         if self.above { ABOVE + LINE } else { LINE }
     }
 
-    /// Lines at round figures behind the rows of each group, and what they are below the last.
+    /// Draws lines at round figures behind the rows of each group, and their labels below the last.
     fn axis(&self, measure: &MeasureView<'_>, groups: &[(f64, f64)], bottom: f64) -> Markup {
         let upright = |x: f64| {
             let piece = |(from, to): &(f64, f64)| format!("M{} {}V{}", px(x), px(*from), px(*to));
@@ -144,14 +147,15 @@ impl BarLayout {
             rect class="bar" x=(px(end.min(self.zero))) y=(px(middle - THICK / 2.0))
                 width=(px((end - self.zero).abs())) height=(px(THICK)) {}
             @if figures.rounds > 1 {
-                // First wider in the page's colour, so that it is seen on any bar.
+                // First a wider line in the page's colour, so that the whisker is visible on any
+                // bar.
                 path class="halo" d=(whisker) {}
                 path class="spread" d=(whisker) {}
             }
         }
     }
 
-    /// Where a bar's figure is written: behind all that is drawn of it.
+    /// Returns the position of a bar's figure: right of the bar and its whisker.
     fn beside(&self, figures: Figures) -> f64 {
         let end = self.scale.at(figures.summary.greatest.max(figures.summary.median));
         end.max(self.zero).min(self.right) + GAP

@@ -1,5 +1,6 @@
-//! Quantiles of latencies: how long the quickest part of the operations takes. The axis of quantiles gives each nine (90 %, 99 %, 99.9 %)
-//! the same room, since what counts is at its end; times are on a logarithmic one.
+//! Latency curves: the time within which a fraction of the operations ends. The axis of quantiles
+//! gives each nine (90 %, 99 %, 99.9 %) the same width, since its end matters most. Times are on a
+//! logarithmic axis.
 
 use maud::{Markup, html};
 
@@ -8,17 +9,18 @@ use super::legend::legend;
 use super::palette::Palette;
 use super::scale::AxisScale;
 use super::{axis_title, svg};
-use crate::report::figures::{number, tame};
+use crate::report::figures::{clamped, number};
 use crate::report::view::{MeasureView, point_name};
 use crate::result::{AxisPoint, ResultCell};
 
 const HEIGHT: f64 = 170.0;
-/// Panels of one drawing; of more points the first, the last and some between are drawn.
+/// The greatest number of panels in a drawing. If there are more points, the first, the last and
+/// some between are drawn.
 const PANELS: usize = 6;
-/// Room of the greatest figure behind the last quantile, in nines.
+/// The width of the greatest figure's part, after the last quantile, in nines.
 const BEYOND: f64 = 0.6;
 
-/// The latencies of a measure.
+/// Draws the latencies of a measure.
 pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let all: Vec<(f64, f64)> = measure.quantiles().flat_map(quantiles).collect();
     let last =
@@ -60,10 +62,10 @@ fn heading(measure: &MeasureView<'_>, point: Option<&AxisPoint>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-/// A cell's quantiles as far as they are such, rising.
+/// Returns a cell's valid quantiles, rising.
 fn quantiles(cell: &ResultCell) -> Vec<(f64, f64)> {
     let of = |&(quantile, time): &(f64, f64)| {
-        ((0.0..=1.0).contains(&quantile) && time.is_finite()).then(|| (quantile, tame(time)))
+        ((0.0..=1.0).contains(&quantile) && time.is_finite()).then(|| (quantile, clamped(time)))
     };
     let mut all: Vec<_> = cell.quantiles.iter().filter_map(of).collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -97,13 +99,14 @@ struct Nines {
     last: f64,
 }
 
-/// A quantile in nines: 0.9 is one, 0.99 two.
+/// Returns a quantile in nines: 0.9 is one, 0.99 two.
 fn depth(quantile: f64) -> f64 {
     -(1.0 - quantile).max(1e-12).log10()
 }
 
 impl Nines {
-    /// Where a quantile lies, as a part of the axis. The greatest figure lies at its end.
+    /// Returns the position of a quantile as a fraction of the axis. The greatest figure is at its
+    /// end.
     fn at(&self, quantile: f64) -> f64 {
         if quantile >= 1.0 { 1.0 } else { depth(quantile).min(self.last) / (self.last + BEYOND) }
     }
@@ -122,7 +125,7 @@ impl Nines {
     }
 }
 
-/// So many of these places at most, the first and the last among them.
+/// Returns at most `most` of these positions, the first and the last among them.
 fn spread_out(places: usize, most: usize) -> Vec<usize> {
     if places <= most {
         (0..places).collect()

@@ -1,4 +1,4 @@
-//! Marks, and the names that go with them.
+//! The legend: marks with names.
 
 use maud::{Markup, html};
 
@@ -7,18 +7,19 @@ use super::palette::{Palette, SeriesLook};
 use super::{WIDTH, columns_in, px, real, text_width};
 use crate::report::text::cut;
 
-/// Length of the line before a name, and what stands around it.
+/// The length of the line before a name, and the gap around it.
 const SAMPLE: f64 = 26.0;
 const AROUND: f64 = 8.0;
 
-/// A contender's mark at a place.
+/// Draws a contender's mark at a position.
 pub(super) fn mark(look: SeriesLook, x: f64, y: f64, tip: &str) -> Markup {
     html! {
         path class="mark" d=(shape(look.mark(), x, y)) { @if !tip.is_empty() { title { (tip) } } }
     }
 }
 
-/// Disc, square, triangle, diamond, triangle on its head, cross: by number, all of about one area.
+/// Returns the outline of a mark by its number: disc, square, triangle, diamond, inverted triangle,
+/// cross, all of about the same area.
 fn shape(number: usize, x: f64, y: f64) -> String {
     let corners = |corners: &[(f64, f64)]| {
         let places: Vec<_> =
@@ -35,7 +36,8 @@ fn shape(number: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// The contenders' marks and names in columns from `top` down, and the height that they take.
+/// Draws the contenders' marks and names in columns, from `top` down. Returns the drawing and its
+/// height.
 pub(super) fn legend(names: &[&str], palette: &Palette, top: f64) -> (Markup, f64) {
     let widest = names.iter().map(|name| text_width(name)).fold(0.0, f64::max);
     let column = (SAMPLE + widest + 2.0 * AROUND).min(WIDTH);

@@ -1,4 +1,4 @@
-//! Lines over an axis of numbers, with whiskers.
+//! Lines over a numeric axis, with whiskers.
 
 use maud::{Markup, html};
 
@@ -8,24 +8,25 @@ use super::palette::{Palette, SeriesLook};
 use super::scale::AxisScale;
 use super::{axis_title, compact, svg, tip};
 use crate::probe::size;
-use crate::report::figures::{Figures, number, tame};
+use crate::report::figures::{Figures, clamped, number};
 use crate::report::view::MeasureView;
 use crate::result::{Better, ProbeSummary};
 
-/// An axis of points is logarithmic if the last is this many times the first, unless it begins at 1: there things are counted, such as
-/// threads, and what grows with them by a line has to look so.
+/// An axis of points is logarithmic if the last is at least this many times the first, unless it
+/// starts at
+/// 1. Such an axis counts things, for instance threads, and linear growth must look linear on it.
 const WIDE: f64 = 30.0;
-/// An axis of figures is logarithmic if the greatest is this many times the least.
+/// An axis of figures is logarithmic if the greatest is at least this many times the least.
 const TALL: f64 = 1000.0;
 const HEIGHT: f64 = 210.0;
 
-/// The chart of a measure whose points are numbers.
+/// Draws the chart of a measure whose points are numbers.
 pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let values: Vec<f64> =
-        measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(tame).collect();
+        measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(clamped).collect();
     let labels = measure.points.iter().zip(&values).map(|(point, &value)| {
         let label = point.map_or(String::new(), |at| at.label.clone());
-        // A plain number of many digits says nothing that few would not.
+        // A long plain number tells no more than its first digits.
         if label.parse::<f64>().is_ok() { compact(value, "") } else { label }
     });
     let points: Vec<(f64, String)> = places(&values).into_iter().zip(labels).collect();
@@ -80,7 +81,7 @@ fn series(
     ChartSeries { look: palette.look(contender), pieces }
 }
 
-/// Where these rising numbers lie on an axis, as parts of its length.
+/// Returns the positions of these rising numbers, as fractions of the axis.
 fn places(values: &[f64]) -> Vec<f64> {
     let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return Vec::new() };
     let scale = if first > 1.0 && last / first >= WIDE {
@@ -91,7 +92,7 @@ fn places(values: &[f64]) -> Vec<f64> {
     values.iter().map(|&value| scale.at(value)).collect()
 }
 
-/// A scale of figures between two, from 0 on unless it is logarithmic, and its ticks.
+/// Returns the scale between two figures, with its ticks. It starts at 0 unless it is logarithmic.
 fn figures_scale((low, high): (f64, f64)) -> (AxisScale, Vec<f64>) {
     let scale = if low > 0.0 && high / low >= TALL {
         AxisScale::logarithmic(low, high)
@@ -101,7 +102,7 @@ fn figures_scale((low, high): (f64, f64)) -> (AxisScale, Vec<f64>) {
     scale.rounded(5)
 }
 
-/// What a read that waits for the one before takes, by footprint.
+/// Draws the time of a dependent read by footprint.
 pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
     let mut reads: Vec<(f64, f64, String)> = probe
         .read_ns_by_footprint
@@ -110,7 +111,7 @@ pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
         .map(|&(bytes, ns)| {
             #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
             let place = bytes as f64;
-            (place, tame(ns), size(bytes))
+            (place, clamped(ns), size(bytes))
         })
         .collect();
     reads.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -126,7 +127,7 @@ pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
     let spots: Vec<ChartPoint> = points.iter().zip(&reads).map(spot).collect();
     let times = || reads.iter().map(|(_, ns, _)| *ns);
     let (low, high) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
-    // Caches are plateaus of a logarithm, and all but one would lie on the ground without it.
+    // Caches are plateaus of the logarithm; on a linear scale all but one would lie at the bottom.
     let scale = if low > 0.0 { AxisScale::logarithmic(low, high) } else { AxisScale::linear(0.0, high) };
     let (scale, ticks) = scale.rounded(5);
     let panel = ChartPanel {

@@ -1,15 +1,19 @@
-//! Charts as SVG that stands in the page, so that the page's CSS colours it, dark or light.
+//! Charts as SVG inside the page, so that the page's CSS colours them, dark or light.
 //!
 //! ```text
-//!   bars     a bar per contender, grouped by point, with whiskers from the least to the greatest round
-//!   lines    the same over an axis of numbers, logarithmic if they span much
+//!   bars     a bar per contender, grouped by point, with whiskers from least to greatest
+//!   lines    the same over a numeric axis, logarithmic for wide ranges
 //!   curves   quantiles of latencies, a panel per point
-//!     scale (numbers to places, nice ticks) ── axis (a panel's frame) ── legend (names, marks) ── palette (who looks how)
+//!     scale (positions, ticks), axis (a panel), legend (names, marks), palette (appearance)
 //! ```
 //!
-//! Drawn here because no chart crate that is kept up does this: `plotters` writes each colour into the SVG, so that one drawing cannot be
-//! dark and light; `poloto` takes its colours from CSS, but has neither grouped bars, nor whiskers, nor logarithms; wrappers of scripts need
-//! those. A drawing is as narrow as a phone, so that text is readable there; on wide screens charts stand side by side.
+//! We draw them ourselves because no maintained chart crate fits: `plotters` writes each colour
+//! into the SVG, so one drawing cannot be dark and light; `poloto` takes its colours from CSS, but
+//! has neither grouped bars, nor whiskers, nor logarithms; wrappers of scripts need scripts. A
+//! drawing is as narrow as a phone, so that its text is readable there; on wide screens charts
+//! stand side by side.
+//!
+//! Order of reading: `scale.rs`, `axis.rs`, `lines.rs`; then the others.
 
 mod axis;
 mod bars;
@@ -28,58 +32,58 @@ use crate::report::text::columns;
 use crate::report::view::{MeasureView, point_name};
 use crate::result::{AxisPoint, ProbeSummary};
 
-/// Every drawing's width, in its own units.
+/// The width of every drawing, in its own units.
 const WIDTH: f64 = 440.0;
 
-/// Width of a column of text at the size of the charts' letters; on the wide side, so that nothing overlaps.
+/// The width of a character in a chart, estimated high so that nothing overlaps.
 const LETTER: f64 = 7.3;
 
-/// The chart of a measure.
+/// Draws the chart of a measure.
 pub(super) fn measure(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     if measure.is_numeric() { lines::draw(measure, palette) } else { bars::draw(measure, palette) }
 }
 
-/// The latencies of a measure.
+/// Draws the latencies of a measure.
 pub(super) fn quantiles(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     curves::draw(measure, palette)
 }
 
-/// What a read costs by footprint.
+/// Draws the cost of a read by footprint.
 pub(super) fn probe(probe: &ProbeSummary) -> Markup {
     lines::footprint(probe)
 }
 
-/// The element that holds a drawing.
+/// Returns the element that holds a drawing.
 fn svg(height: f64, about: &str, drawn: &Markup) -> Markup {
     html! {
         svg viewBox=(format!("0 0 {} {}", px(WIDTH), px(height))) role="img" aria-label=(about) { (drawn) }
     }
 }
 
-/// A length in a drawing.
+/// Formats a length in a drawing.
 fn px(length: f64) -> String {
     let text = format!("{:.1}", if length.is_finite() { length } else { 0.0 });
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// A count as a length.
+/// Returns a count as a length.
 fn real(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }
 
-/// How wide text is, at most.
+/// Returns an upper bound of the width of a text.
 fn text_width(text: &str) -> f64 {
     LETTER * real(columns(text))
 }
 
-/// As many columns of text as fit.
+/// Returns the number of text columns that fit the width.
 fn columns_in(width: f64) -> usize {
     #[expect(clippy::cast_sign_loss, reason = "not below 0")]
     let columns = (width / LETTER).max(1.0) as usize;
     columns
 }
 
-/// Seconds in a unit of time; none if it is another unit.
+/// Returns the seconds in a unit of time; `None` for other units.
 fn seconds(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1e-9,
@@ -90,7 +94,7 @@ fn seconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// What stands beside an axis of figures.
+/// Returns the title of an axis of figures.
 fn axis_title(unit: &str, better: crate::result::Better) -> String {
     let what = if seconds(unit).is_some() { "time" } else { unit };
     [Some(what), direction(better)]
@@ -101,7 +105,7 @@ fn axis_title(unit: &str, better: crate::result::Better) -> String {
         .join(", ")
 }
 
-/// A figure in few letters: `1.5k`, `20M`; times with their unit, `1.5 µs`.
+/// Formats a figure briefly: `1.5k`, `20M`; times with their unit, `1.5 µs`.
 fn compact(figure: f64, unit: &str) -> String {
     let scaled = |steps: &[(f64, &str)], figure: f64, gap: &str| {
         let step = steps.iter().find(|(least, _)| figure.abs() >= *least * 0.999_5);
@@ -120,7 +124,7 @@ fn compact(figure: f64, unit: &str) -> String {
     }
 }
 
-/// A figure with three digits that count, without trailing zeros.
+/// Formats a figure with three significant digits, without trailing zeros.
 fn three_digits(figure: f64) -> String {
     let size = figure.abs();
     if figure != 0.0 && !(1e-3..1e4).contains(&size) {
@@ -144,7 +148,7 @@ fn trimmed(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
-/// What a pointer over a mark is told.
+/// Returns the tooltip of a mark.
 fn tip(measure: &MeasureView<'_>, contender: &str, point: Option<&AxisPoint>, figures: Figures) -> String {
     let place = [contender.to_owned(), point_name(point)];
     let place: Vec<_> = place.into_iter().filter(|part| !part.is_empty()).collect();

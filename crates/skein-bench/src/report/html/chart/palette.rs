@@ -1,16 +1,19 @@
-//! Who looks how: the same on every chart, and on the next page too.
+//! The palette: every contender looks the same on every chart and on every page.
 //!
-//! A look is a hue, a dash and a mark, so that no colour has to be told from another by itself. Names that are known have theirs by their
-//! place in a family below, or by their place among our indexes; others have one by a hash of their name, and step aside only for a name of the same page.
+//! A look is a hue, a dash and a mark, so that no two contenders differ by colour only. Known names
+//! get theirs by their place in a family below, or by their place among our indexes. Other names
+//! get one by a hash of the name, and take the next free look if another name of the same page has
+//! it.
 //!
-//! The hues were searched for so that any two differ as much as seven can, in the space `OKLab`, to people who see all colours and to those who do not
-//! see red, green or blue: the least distance is 0.12, and 0.02 can just be told apart.
+//! The hues were searched for so that any two of the seven differ as much as possible, in the
+//! colour space `OKLab`, for full colour vision and for people who do not see red, green or blue.
+//! The least distance is 0.12; a distance of 0.02 is just visible.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::rival::index;
 
-/// How many hues there are.
+/// The number of hues.
 pub(in crate::report::html) const HUES: usize = 7;
 /// The hues on white.
 pub(in crate::report::html) const LIGHT: [&str; HUES] =
@@ -20,11 +23,12 @@ pub(in crate::report::html) const DARK: [&str; HUES] =
     ["#378dff", "#ff9a1a", "#0c8a5a", "#e3adff", "#f6f03a", "#b2f4f0", "#949ca0"];
 
 const DASHES: usize = 4;
-/// Marks, by number; coprime to the hues, so that two looks of one hue have different marks.
+/// The number of marks; coprime to the number of hues, so that two looks of one hue have different
+/// marks.
 pub(super) const MARKS: usize = 6;
 const LOOKS: usize = HUES * DASHES;
 
-/// Names that share charts, ours first. A name's place is its look.
+/// Names that share charts, ours first. A name's position is its look.
 const FAMILIES: [&[&str]; 6] = [
     &[
         "skein-masstree",
@@ -53,10 +57,10 @@ const FAMILIES: [&[&str]; 6] = [
     &["skein-masstree", "skein-masstree, again"],
 ];
 
-/// The look of our second index; the others follow. No family has these.
+/// The look of our second index; the others follow. No family has these looks.
 const OWN: usize = 9;
 
-/// How a contender is drawn.
+/// The appearance of a contender, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SeriesLook(usize);
 
@@ -67,24 +71,24 @@ pub(in crate::report::html) struct Palette {
 }
 
 impl SeriesLook {
-    /// The classes of CSS that colour and dash it.
+    /// Returns the CSS classes of its colour and dash.
     pub fn classes(self) -> String {
         format!("h{} d{}", self.0 % HUES, self.0 / HUES)
     }
 
-    /// The number of its mark.
+    /// Returns the number of its mark.
     pub fn mark(self) -> usize {
         self.0 % MARKS
     }
 
-    /// The look of what is not a contender.
+    /// Returns the look of data that is not a contender's.
     pub fn first() -> Self {
         Self(0)
     }
 }
 
 impl Palette {
-    /// For these names.
+    /// Assigns looks to these names.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let names: BTreeSet<&str> = names.collect();
         let mut looks: HashMap<String, usize> = HashMap::new();
@@ -103,25 +107,26 @@ impl Palette {
         Self { looks }
     }
 
-    /// The look of a contender.
+    /// Returns the look of a contender.
     pub(super) fn look(&self, name: &str) -> SeriesLook {
         SeriesLook(self.looks.get(name).copied().unwrap_or_else(|| hash(name)))
     }
 }
 
-/// The look of a name that has one on any page.
+/// Returns the look of a name that has the same on every page.
 fn known(name: &str) -> Option<usize> {
     FAMILIES.iter().find_map(|family| family.iter().position(|of| *of == name)).or_else(|| own(name))
 }
 
-/// The look of an index of ours, or of processes with one each: of its hue, dashed otherwise.
+/// Returns the look of one of our indexes, or of processes with one each: the same hue, another
+/// dash.
 fn own(name: &str) -> Option<usize> {
     let (index, apart) = name.strip_suffix(", processes").map_or((name, 0), |index| (index, HUES));
     let indexes = index::all().into_iter().filter(|entry| entry.ours()).skip(1);
     indexes.zip(OWN..).find_map(|(entry, look)| (entry.name == index).then_some(look + apart))
 }
 
-/// FNV-1a: the same in every build, unlike the standard library's.
+/// FNV-1a; its result is the same in every build, unlike the standard library's hash.
 fn hash(name: &str) -> usize {
     let hash = name
         .bytes()
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn families_fit_and_name_nobody_twice() {
+    fn families_fit_and_hold_each_name_once() {
         for family in FAMILIES {
             let names: BTreeSet<&&str> = family.iter().collect();
             assert!(names.len() == family.len() && family.len() <= LOOKS);

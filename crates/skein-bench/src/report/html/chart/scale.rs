@@ -1,9 +1,10 @@
-//! From figures to places: linear and logarithmic, with ticks at round figures.
+//! Scales: map figures to positions, linearly or logarithmically, with ticks at round figures.
 
-/// The furthest that a linear scale's figures may be from 0, and a logarithmic one's from 1 as a factor.
+/// The greatest distance of a linear scale's figures from 0, and of a logarithmic one's from 1 as a
+/// factor.
 const FURTHEST: f64 = 1e300;
 
-/// Where figures lie between two places.
+/// A map from figures to positions in a range.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AxisScale {
     logarithmic: bool,
@@ -14,7 +15,7 @@ pub(super) struct AxisScale {
 }
 
 impl AxisScale {
-    /// A linear scale from one figure to another.
+    /// Returns a linear scale from one figure to another.
     pub fn linear(low: f64, high: f64) -> Self {
         let low = if low.is_nan() { 0.0 } else { low.clamp(-FURTHEST, FURTHEST) };
         let least = low + (low.abs() * 1e-9).max(FURTHEST.recip());
@@ -22,33 +23,33 @@ impl AxisScale {
         Self { logarithmic: false, low, high, from: 0.0, to: 1.0 }
     }
 
-    /// A logarithmic scale from one figure above 0 to another.
+    /// Returns a logarithmic scale from one positive figure to another.
     pub fn logarithmic(low: f64, high: f64) -> Self {
         let low = if low.is_nan() { 1.0 } else { low.clamp(FURTHEST.recip(), FURTHEST) };
         let high = high.clamp(low * 1.001, FURTHEST * 10.0);
         Self { logarithmic: true, low, high, from: 0.0, to: 1.0 }
     }
 
-    /// The same from one place to another.
+    /// Sets the range of positions.
     #[must_use]
     pub fn over(self, from: f64, to: f64) -> Self {
         Self { from, to, ..self }
     }
 
-    /// Where a figure lies; what is beyond an end lies at it.
+    /// Returns the position of a figure; figures outside the scale are at its ends.
     pub fn at(&self, figure: f64) -> f64 {
         let (low, high, figure) = if self.logarithmic {
             (self.low.log10(), self.high.log10(), figure.max(self.low).log10())
         } else {
             (self.low, self.high, figure)
         };
-        // Halves, since the whole distance of two huge figures may be none.
+        // Halves, since the full distance of two huge figures may overflow.
         let part = (figure / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
         self.from + (self.to - self.from) * part
     }
 
-    /// The same, widened to round figures, and about so many ticks at such.
+    /// Widens the scale to round figures; returns it with about `about` ticks.
     pub fn rounded(self, about: usize) -> (Self, Vec<f64>) {
         if self.logarithmic {
             return self.rounded_logarithmic(about);
@@ -59,7 +60,8 @@ impl AxisScale {
         (Self { low: low.min(self.low), high: high.max(self.high), ..self }, ticks)
     }
 
-    /// Widened to 1, 2 or 5 times a power of ten; ticks are those, or, if it spans many powers, some of the powers alone.
+    /// Widens the scale to 1, 2 or 5 times a power of ten. The ticks are those figures, or only
+    /// powers if the scale spans many.
     fn rounded_logarithmic(self, about: usize) -> (Self, Vec<f64>) {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let round = |power: i32| [1.0, 2.0, 5.0].map(|times| times * 10f64.powi(power));
@@ -81,7 +83,7 @@ impl AxisScale {
     }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, from at most `low` to at least `high`.
+/// Returns multiples of 1, 2 or 5 times a power of ten, from at most `low` to at least `high`.
 fn linear_ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
     let about = super::real(about.max(1));
     let step = (high / about - low / about).max(FURTHEST.recip());
@@ -96,8 +98,8 @@ fn linear_ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
     (0..=count).map(|place| (first + super::real(place)) * step).collect()
 }
 
-/// Of marks at these places with labels of these widths, those that can be shown without touching: the first and the last, and as many
-/// between as there is room for.
+/// Given labels with these positions and widths, returns which can be shown without touching: the
+/// first, the last, and as many between as fit.
 pub(super) fn spaced(labels: &[(f64, f64)]) -> Vec<bool> {
     const GAP: f64 = 8.0;
     let ends = |&(at, width): &(f64, f64)| (at - width / 2.0, at + width / 2.0);

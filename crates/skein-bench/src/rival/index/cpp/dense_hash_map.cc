@@ -1,7 +1,9 @@
-// Google's dense_hash_map: numbers, or views of bytes that are allocated one key at a time, so that a lookup makes no string.
+// Google's dense_hash_map: numbers, or views of bytes that are allocated one key at a time, so that a
+// lookup makes no string.
 //
-// The table wants two keys for itself, for empty and for deleted places. Views have lengths that no key has to spare; of the numbers,
-// all may be keys, so the two that the table takes are kept beside it.
+// The table reserves two keys, for empty and for deleted slots. Among views, two with impossible
+// lengths serve. Among numbers every value may be a key, so the values of the two reserved keys are
+// stored outside the table.
 
 #include "index.hh"
 
@@ -58,7 +60,7 @@ private:
   std::array<std::optional<uint64_t>, 2> beside;
 };
 
-/// Keys that the table keeps for itself have lengths that memory cannot hold, and no bytes.
+/// The reserved keys have no bytes, and lengths that memory cannot hold.
 struct Same {
   bool operator()(std::string_view a, std::string_view b) const {
     return a.size() == b.size() && (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.size()) == 0);

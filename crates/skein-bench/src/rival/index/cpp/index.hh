@@ -1,10 +1,10 @@
-// What an index in C++ shows to cpp_index.rs: a table of C functions, made from a class.
+// The interface of a C++ index to cpp_index.rs: a table of C functions, made from a class.
 //
 //   class Index<Keys>:  put(View, value), get(View, &value) -> bool, remove(View) -> bool,
 //                       and if it has an order: scan(View, count, each), scan_back(View, count, each)
 //
-// `Keys` is how keys are held: `Words` where all have 8 bytes, `Bytes` otherwise. Nothing here throws: an index that runs out of
-// memory ends the program, as Rust's own do.
+// `Keys` is the representation of keys: `Words` if all have 8 bytes, `Bytes` otherwise. No function
+// throws: an index that runs out of memory ends the program, as Rust's own do.
 #pragma once
 
 #include <endian.h>
@@ -44,8 +44,8 @@ struct Words {
     each(reinterpret_cast<const uint8_t *>(&word), sizeof word);
   }
 
-  /// The identity, which is std::hash here, would put numbers that differ in their high bits alone into one bucket; this is the
-  /// final mix of MurmurHash3.
+  /// The final mix of MurmurHash3. std::hash is the identity here; it would put numbers that differ
+  /// only in their high bits into one bucket.
   struct Hash {
     size_t operator()(uint64_t key) const {
       key = (key ^ (key >> 33)) * 0xff51afd7ed558ccd;

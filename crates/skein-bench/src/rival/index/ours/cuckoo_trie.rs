@@ -1,4 +1,4 @@
-//! The Cuckoo Trie, and what its prefetching is worth.
+//! The Cuckoo Trie, and variants that show the value of its prefetching.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::rival::index::{ENTRIES, RegisteredIndex};
 /// Its name in reports.
 pub const NAME: &str = "skein-cuckoo-trie";
 
-/// The variant that asks for no bucket ahead.
+/// The variant that prefetches no bucket.
 pub const SERIAL: &str = "cuckoo trie - prefetch";
 
-/// The index with a table that is made for twice the keys that come at first, and so does not grow until there are more.
+/// The variant whose table is made for twice the first keys, so that it does not grow before there
+/// are more.
 pub const ROOM: &str = "cuckoo trie + room";
 
-/// The part of its memory that is not keys and values.
+/// The part of its memory other than keys and values.
 pub const TABLE: &str = "table";
 
 #[distributed_slice(ENTRIES)]
@@ -51,7 +52,8 @@ impl<const V: usize, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
     fn expecting(expected: usize) -> Self::Index {
         let index = Self::empty();
         if R {
-            // Refused, the table grows as it comes, which the experiment that compares both finds out: it judges nothing then.
+            // If the reservation fails, the table grows as usual. The experiment that compares both
+            // notices that and gives no verdict.
             let _ = index.reserve(2 * expected);
         }
         index

@@ -1,4 +1,4 @@
-//! Masstree, and what its figure 8 takes away from it.
+//! Masstree, and the variants of its figure 8, each without one feature.
 
 use std::sync::Arc;
 

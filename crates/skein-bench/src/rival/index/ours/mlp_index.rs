@@ -1,4 +1,4 @@
-//! MlpIndex, and what asking for fewer levels than the paper, or for none ahead, is worth.
+//! MlpIndex, and variants that prefetch all levels, as the paper does, or none.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::rival::index::{ENTRIES, RegisteredIndex};
 /// Its name in reports.
 pub const NAME: &str = "skein-mlp";
 
-/// All of its memory: its table has keys and values, and so has this part.
+/// The only part of its memory: the table holds keys and values too.
 const TABLE: &str = "table";
 
-/// The variant whose searches ask for all levels at once, as the paper's do.
+/// The variant whose searches prefetch all levels at once, as the paper's do.
 pub const LEVELS: &str = "mlp - levels";
 
-/// The variant that asks for no bucket ahead.
+/// The variant that prefetches no bucket.
 pub const SERIAL: &str = "mlp - prefetch";
 
 #[distributed_slice(ENTRIES)]

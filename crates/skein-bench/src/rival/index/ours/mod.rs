@@ -1,7 +1,8 @@
-//! Our own indexes, through the contract that all of them keep.
+//! Our own indexes, through the trait that all of them implement.
 //!
-//! One joins the bench by a file here that implements [`Named`] and registers [`Ours`] of it, as `masstree.rs` does, and its `mod`
-//! line. Its name is `skein-` and the name by which a store chooses it, so that servers on it are found under the same.
+//! To add one: write a file here that implements [`OurIndexKind`] and registers [`OurIndex`] of it,
+//! as `masstree.rs` does, and add its `mod` line. Its name must be `skein-` followed by the name of
+//! its `IndexKind`, so that the servers on each index have the same names.
 
 mod cuckoo_trie;
 mod masstree;
@@ -25,7 +26,7 @@ pub use skip_list::{
 };
 pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
 
-/// An index of ours, for the bench's words.
+/// One of our indexes, as the bench configures it.
 trait OurIndexKind: 'static {
     type Index: OrderedIndex<Inline<u64>> + 'static;
     const NAME: &'static str;
@@ -35,12 +36,13 @@ trait OurIndexKind: 'static {
 
     fn empty() -> Self::Index;
 
-    /// One that `expected` keys are going to come to at first.
+    /// Creates an empty index that will get `expected` keys at first.
     fn expecting(_expected: usize) -> Self::Index {
         Self::empty()
     }
 
-    /// What it holds, by part. One that says more than its contract asks for may verify itself meanwhile.
+    /// Returns the bytes that it holds, by part. An index that tells more parts than [`two_parts`]
+    /// may verify itself during the call.
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
         Ok(two_parts(index.memory()))
     }
@@ -120,7 +122,7 @@ impl<N: OurIndexKind> IndexContender for OurIndex<N> {
     }
 }
 
-/// The parts that every index tells apart.
+/// Returns the two parts that every index tells apart.
 fn two_parts(memory: MemoryUsage) -> Vec<(&'static str, usize)> {
     vec![("nodes", memory.nodes), ("keys", memory.keys)]
 }

@@ -1,4 +1,4 @@
-//! The skip list, and what reading ahead is worth.
+//! The skip list, and variants that show the value of reading ahead.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub const NAME: &str = "skein-skip-list";
 /// The variant whose cursors read nothing ahead.
 pub const PLAIN: &str = "skip list, plain cursor";
 
-/// The variant whose cursors read ahead through one level more.
+/// The variant whose cursors read ahead through one more level.
 pub const AHEAD_4: &str = "skip list, K of 4";
 
-/// The variants without versions: whose cursors read ahead, and whose do not.
+/// The variant without versions, whose cursors read ahead.
 pub const BARE: &str = "bare skip list";
-/// See [`BARE`].
+/// The variant without versions, whose cursors read nothing ahead.
 pub const BARE_PLAIN: &str = "bare skip list, plain cursor";
 
 const WITH_PLAIN_CURSOR: usize = 32 | NOTHING_AHEAD;

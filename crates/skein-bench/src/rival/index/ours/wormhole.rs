@@ -1,4 +1,4 @@
-//! Wormhole, what its figure 11 adds step by step, and what we add to the paper's.
+//! Wormhole, the steps of its figure 11, and variants without our additions to the paper's design.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub const FOR_ONE_THREAD: &str = "wormhole, one thread";
 #[distributed_slice(ENTRIES)]
 static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<WormholeOf<128>>>(2);
 
-// What Wormhole's figure 11 adds, one after the other.
+// The steps of Wormhole's figure 11, in order.
 #[distributed_slice(ENTRIES)]
 static BASE: RegisteredIndex =
     RegisteredIndex::shared::<OurIndex<WormholeOf<BASE_WORMHOLE>>>(210).as_step_of(NAME);
@@ -38,7 +38,7 @@ static INCREMENTAL: RegisteredIndex =
 static LEAF_TAGS: RegisteredIndex =
     RegisteredIndex::shared::<OurIndex<WormholeOf<WITH_LEAF_TAGS>>>(213).as_step_of(NAME);
 
-// What we add to the paper's, each against the index as it comes.
+// The variants without one of our additions each; they are compared with the default index.
 #[distributed_slice(ENTRIES)]
 static MIDDLE: RegisteredIndex =
     RegisteredIndex::shared::<OurIndex<WormholeOf<{ 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214)
@@ -52,7 +52,7 @@ static PROBES_2: RegisteredIndex =
 static PROBES_4: RegisteredIndex =
     RegisteredIndex::shared::<OurIndex<WormholeOf<{ 128 | worm::PROBES_4 }>>>(216).as_step_of(NAME);
 
-/// What locks and versions cost.
+/// The cost of locks and versions.
 #[distributed_slice(ENTRIES)]
 static ALONE: RegisteredIndex = RegisteredIndex::alone::<OurIndex<WormholeAlone>>(217).as_step_of(NAME);
 
@@ -94,7 +94,8 @@ impl OurIndexKind for WormholeAlone {
     const ABOUT: &'static str = "Wormhole without locks and versions";
 
     fn empty() -> Self::Index {
-        // SAFETY: registered as a contender for one thread; the bench's scans end before it writes.
+        // SAFETY: the entry is registered for one thread, and the bench's scans end before it
+        // writes.
         unsafe { Wormhole::single_threaded(Arc::new(Collector::new())) }
     }
 
@@ -103,7 +104,7 @@ impl OurIndexKind for WormholeAlone {
     }
 }
 
-/// What it holds by part, once it has verified itself: its nodes are its leaves.
+/// Verifies the index and returns the bytes that it holds, by part; its nodes are its leaves.
 fn parts<const W: usize>(index: &mut Wormhole<Inline<u64>, W>) -> Result<Vec<(&'static str, usize)>, String> {
     let trie = index.check()?.trie_bytes;
     let memory = index.memory();

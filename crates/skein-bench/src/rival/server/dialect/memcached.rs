@@ -1,5 +1,5 @@
-//! memcached's text protocol. A row is one value, all columns one after the other. Gets that follow one another go as one get of
-//! many keys, as its client libraries batch them.
+//! memcached's text protocol. A row is one value: all its columns in sequence. Consecutive gets are
+//! sent as one get of many keys, as memcached's client libraries batch them.
 
 use super::{Dialect, DialectRequest, push};
 
@@ -16,7 +16,7 @@ impl Dialect for MemcachedDialect {
             DialectRequest::Get(key, value) => get(key, value, out, expected),
             DialectRequest::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
             DialectRequest::Add(key, value) | DialectRequest::Set(key, value) => {
-                set(key, value, out, expected)
+                set(key, value, out, expected);
             }
             DialectRequest::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
             DialectRequest::Ping
@@ -25,18 +25,18 @@ impl Dialect for MemcachedDialect {
             | DialectRequest::Keys(_)
             | DialectRequest::GetMany(_)
             | DialectRequest::SetMany(_) => {
-                unreachable!("memcached cannot do this, says its entry")
+                unreachable!("memcached does not support this request; see its entry")
             }
         }
     }
 }
 
-/// What ends the reply to a get, and to nothing else.
+/// The end of the reply to a get; no other reply ends with it.
 const END: &[u8] = b"END\r\n";
 
 fn get(key: &[u8], value: &[u8], out: &mut Vec<u8>, expected: &mut Vec<u8>) {
     if expected.ends_with(END) {
-        // The last request was a get as well: this key joins it.
+        // The last request was a get too, so this key joins it.
         out.truncate(out.len() - b"\r\n".len());
         expected.truncate(expected.len() - END.len());
         out.push(b' ');

@@ -1,4 +1,4 @@
-//! What is asked of servers, in their own words.
+//! The requests to servers and the expected replies, in each server's protocol.
 
 mod memcached;
 mod resp;
@@ -8,83 +8,83 @@ pub use memcached::MEMCACHED;
 pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES};
 pub use sorted_set::{SCORED as RESP_SCORED, SORTED as RESP_SORTED, score};
 
-/// Columns of a row.
+/// The number of columns in a row.
 pub const COLUMNS: usize = 10;
 
-/// Bytes of a column.
+/// The number of bytes in a column.
 pub const COLUMN_BYTES: usize = 4;
 
 /// The columns of a row.
 pub type RowColumns = [[u8; COLUMN_BYTES]; COLUMNS];
 
-/// What is asked, and how it must be answered.
+/// A request, with the values that its reply must hold.
 pub enum DialectRequest<'a> {
-    /// Nothing.
+    /// A request that does nothing.
     Ping,
-    /// A key's value, which is this.
+    /// Reads a key's value, which must be this.
     Get(&'a [u8], &'a [u8]),
-    /// A new key, with its value.
+    /// Adds a key with this value.
     Add(&'a [u8], &'a [u8]),
-    /// A key that is there gets a value.
+    /// Sets the value of a present key.
     Set(&'a [u8], &'a [u8]),
-    /// A new row.
+    /// Adds a row.
     AddRow(&'a [u8], &'a RowColumns),
-    /// All columns of a row, which are these.
+    /// Reads all columns of a row, which must be these.
     GetRow(&'a [u8], &'a RowColumns),
-    /// A column of a row that is there gets a value.
+    /// Sets one column of a present row.
     SetColumn(&'a [u8], usize, &'a [u8; COLUMN_BYTES]),
-    /// One column of neighbouring rows.
+    /// Reads one column of neighbouring rows.
     Range(NeighbourRows<'a>),
-    /// Neighbouring keys.
+    /// Reads neighbouring keys.
     Keys(NeighbourKeys<'a>),
-    /// The values of several keys.
+    /// Reads the values of several keys, which must be these.
     GetMany(&'a [KeyValuePair<'a>]),
-    /// Several keys that are there get values.
+    /// Sets the values of several present keys.
     SetMany(&'a [KeyValuePair<'a>]),
 }
 
 /// A key and its value.
 pub type KeyValuePair<'a> = (&'a [u8], Vec<u8>);
 
-/// Neighbouring keys.
+/// A range of keys.
 pub struct NeighbourKeys<'a> {
-    /// The first key, which is there.
+    /// The first key, which is present.
     pub from: &'a [u8],
     /// Its value.
     pub value: &'a [u8],
-    /// How many.
+    /// The number of keys asked for.
     pub count: usize,
-    /// How many there are.
+    /// The number of keys that the reply must have.
     pub found: usize,
-    /// Those.
+    /// The keys that the reply must have.
     pub keys: &'a mut dyn Iterator<Item = &'a [u8]>,
 }
 
-/// Neighbouring rows.
+/// A range of rows.
 pub struct NeighbourRows<'a> {
-    /// The first key, which is there.
+    /// The first key, which is present.
     pub from: &'a [u8],
-    /// How many rows.
+    /// The number of rows asked for.
     pub count: usize,
-    /// Which column.
+    /// The number of the column.
     pub column: usize,
-    /// How many there are.
+    /// The number of rows that the reply must have.
     pub found: usize,
-    /// Those: their keys and their columns.
+    /// The keys and columns that the reply must have.
     pub rows: &'a mut dyn Iterator<Item = (&'a [u8], [u8; COLUMN_BYTES])>,
 }
 
-/// A way to say it.
+/// A server's protocol.
 pub trait Dialect: Sync + std::fmt::Debug {
-    /// Adds a request to what is sent, and its reply to what must come back.
+    /// Appends a request to `out`, and its reply to `expected`.
     ///
-    /// REQUIRES: the server's [`Can`](super::Can) allows the request.
+    /// REQUIRES: the server's [`ServerAbilities`](super::ServerAbilities) include the request.
     fn ask(&self, request: DialectRequest<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>);
 }
 
-/// Adds text.
+/// Appends text.
 fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     use std::io::Write;
-    // Writing to a vector does not fail.
+    // A write to a vector cannot fail.
     let _ = out.write_fmt(text);
 }

@@ -1,17 +1,17 @@
-//! RESP2, as Redis and SkeinDB speak it.
+//! RESP2, the protocol of Redis and SkeinDB.
 
 use super::{COLUMN_BYTES, COLUMNS, Dialect, DialectRequest, NeighbourKeys, NeighbourRows, push};
 
-/// Rows as hashes, with columns named by their numbers.
+/// Rows as hashes, whose fields are the column numbers.
 pub static HASHES: RespDialect = RespDialect { rows: RespRowType::Hashes };
 
-/// Rows as strings: all columns one after the other.
+/// Rows as strings: all columns in sequence.
 pub static VALUES: RespDialect = RespDialect { rows: RespRowType::Strings };
 
-/// The names of columns: their numbers (Masstree, section 7).
+/// The column names: their numbers (Masstree, section 7).
 const NAMES: [&[u8]; COLUMNS] = [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"];
 
-/// The protocol, and what a row is.
+/// The protocol, with a representation of rows.
 #[derive(Debug)]
 pub struct RespDialect {
     rows: RespRowType,
@@ -23,10 +23,11 @@ enum RespRowType {
     Strings,
 }
 
-/// A bulk string.
+/// Appends a bulk string.
 pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
-        // The client's own time counts, and short words are the most common.
+        // The client's own time counts, and short words are the most frequent, so they skip the
+        // formatting.
         len @ 0..10 => out.extend_from_slice(&[b'$', b'0' + len as u8, b'\r', b'\n']),
         len => push(out, format_args!("${len}\r\n")),
     }
@@ -34,7 +35,7 @@ pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A command with its arguments.
+/// Appends a command with its arguments.
 pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     push(out, format_args!("*{}\r\n", words.len()));
     for word in words {
@@ -113,18 +114,18 @@ impl Dialect for RespDialect {
     }
 }
 
-/// Where a range of keys begins, as ZRANGEBYLEX has it, and how many it has at most.
+/// Returns the start of a key range as ZRANGEBYLEX writes it, and the greatest number of keys.
 pub(super) fn bounds(range: &NeighbourKeys<'_>) -> (Vec<u8>, String) {
     ([b"[", range.from].concat(), range.count.to_string())
 }
 
-/// An array of the keys of a range.
+/// Appends an array of the keys of a range.
 pub(super) fn expect_keys(range: &mut NeighbourKeys<'_>, expected: &mut Vec<u8>) {
     push(expected, format_args!("*{}\r\n", range.found));
     range.keys.for_each(|key| bulk(expected, key));
 }
 
-/// A range of SkeinDB's.
+/// Appends a range request of SkeinDB and its reply.
 fn ask_range(range: NeighbourRows<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
     let (from, count) = ([b"[", range.from].concat(), range.count.to_string());
     command(

@@ -1,16 +1,18 @@
-//! A sorted set, as Redis and SkeinDB have it: all keys are members of one. Either of one score, so that they lie in the order of their bytes and a
-//! member has no value; or each of a score that follows from its value.
+//! A sorted set in Redis and SkeinDB: all keys are members of one set.
+//!
+//! Either all members have the same score: then they are in byte order and have no values. Or each
+//! member's score is computed from its value.
 
 use super::resp::{bounds, bulk, command, expect_keys};
 use super::{Dialect, DialectRequest};
 
-/// All of one score.
+/// All members have the same score.
 pub static SORTED: SortedSetDialect = SortedSetDialect { by_value: false };
 
-/// Each of a score of its own.
+/// Each member has its own score.
 pub static SCORED: SortedSetDialect = SortedSetDialect { by_value: true };
 
-/// The protocol, and what scores are.
+/// The protocol, with a choice of scores.
 #[derive(Debug)]
 pub struct SortedSetDialect {
     by_value: bool,
@@ -19,7 +21,8 @@ pub struct SortedSetDialect {
 /// The set's name.
 const SET: &[u8] = b"s";
 
-/// The score of a value, by its first eight bytes: an integer that a score holds exactly, and that is hardly that of another value.
+/// Returns the score of a value, from its first eight bytes: an integer that a score can hold
+/// exactly and that is very unlikely to be another value's.
 ///
 /// REQUIRES: the value has eight bytes or more.
 pub fn score(value: &[u8]) -> u64 {
@@ -74,7 +77,9 @@ impl Dialect for SortedSetDialect {
             | DialectRequest::AddRow(..)
             | DialectRequest::GetRow(..)
             | DialectRequest::SetColumn(..)
-            | DialectRequest::Range(_) => unreachable!("a sorted set cannot do this, says its entry"),
+            | DialectRequest::Range(_) => {
+                unreachable!("a sorted set does not support this request; see its entry")
+            }
         }
     }
 }
