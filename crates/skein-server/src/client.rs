@@ -1,4 +1,5 @@
-//! A connection's client, as its worker sees it: what it said about itself, and what it has begun.
+//! A client as its worker sees it: its user and rights, and the state of its MULTI, WATCH and
+//! CLIENT REPLY.
 
 use std::sync::Arc;
 
@@ -7,27 +8,27 @@ use crate::client_registry::{ClientAttributes, ClientRecord};
 use crate::commands::transactions::{Multi, watched::WatchedKeys};
 use crate::resp::{Protocol, RequestArgs};
 
-/// Which replies a client wants, as set with CLIENT REPLY. The flags are Redis's, and as
-/// independent of each other: within a transaction one request may turn replies off, the next on
-/// again.
+/// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent
+/// of each other: within a transaction, one request may turn replies off and the next may turn them
+/// on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ReplyMode(u8);
 
 impl ReplyMode {
     const OFF: u8 = 1;
-    /// No reply to the command that is being run.
+    /// The current command is not answered.
     const SKIP: u8 = 2;
     const SKIP_NEXT: u8 = 4;
-    /// The command is a transaction, and its reply has only the parts that are wanted.
+    /// The current command is a transaction, and its reply has only the wanted parts.
     const CHOSEN: u8 = 8;
 
-    /// Whether all are wanted.
+    /// Returns whether all replies are wanted.
     #[inline]
     pub(crate) fn are_all(self) -> bool {
         self == Self::default()
     }
 
-    /// Whether what is written now is dropped.
+    /// Returns whether the current reply is dropped.
     pub(crate) fn are_muted(self) -> bool {
         self.0 & (Self::OFF | Self::SKIP) != 0
     }
@@ -42,24 +43,24 @@ impl ReplyMode {
         self.0 |= Self::OFF;
     }
 
-    /// CLIENT REPLY SKIP; who wants none at all does not want the one after the next.
+    /// CLIENT REPLY SKIP. It has no effect while all replies are off.
     pub(crate) fn skip_next(&mut self) {
         if self.0 & Self::OFF == 0 {
             self.0 |= Self::SKIP_NEXT;
         }
     }
 
-    /// RESET. It is a command like others: one that is skipped is not answered.
+    /// RESET. Like any command, it is not answered if it is skipped.
     pub(crate) fn reset(&mut self) {
         self.0 &= Self::SKIP;
     }
 
-    /// A part of a transaction's reply stays, whatever comes after it.
+    /// Marks a part of a transaction's reply as kept, regardless of later parts.
     pub(crate) fn keep_parts(&mut self) {
         self.0 |= Self::CHOSEN;
     }
 
-    /// A command is done, before which they were `before`. Whether its reply is dropped.
+    /// Ends a command that began in mode `before`. Returns whether its reply must be dropped.
     fn end_command(&mut self, before: Self) -> bool {
         let dropped = before.are_muted() && self.are_muted() && self.0 & Self::CHOSEN == 0;
         let next = if self.0 & Self::SKIP_NEXT == 0 { 0 } else { Self::SKIP };
@@ -68,31 +69,32 @@ impl ReplyMode {
     }
 }
 
-/// A client, as the commands see it.
+/// A client as commands see it.
 #[derive(Debug)]
 pub(crate) struct ClientState {
-    /// Rises from 1; never used twice.
+    /// Increases from 1 and is never reused.
     pub id: u64,
     pub protocol: Protocol,
-    /// Whether it logged in, or need not.
+    /// Whether the client has logged in, or need not.
     pub authenticated: bool,
-    /// Whether it need not log in if the default user has no password (see `Shared::trusts`).
+    /// Whether the client need not log in if the default user has no password (see
+    /// `ServerOptions::trusts`).
     trusted: bool,
     rights: ClientRights,
-    /// Since MULTI.
+    /// The requests queued since MULTI.
     pub multi: Option<Box<Multi>>,
-    /// Since WATCH.
+    /// The keys watched since WATCH.
     pub watched: WatchedKeys,
     pub replies: ReplyMode,
-    /// Of the request that is being run by itself.
+    /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
-    /// What others see of it.
+    /// The record of the client that other threads see.
     pub card: Arc<ClientRecord>,
-    /// Bytes of what it said of itself.
+    /// The bytes of its name and the other attributes it has set.
     said_bytes: usize,
 }
 
-/// Keys that reads looked up: those that were there, and those that were not.
+/// Numbers of looked-up keys that existed, and that did not.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Lookups {
     pub hits: u64,
@@ -100,7 +102,7 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
-    /// One more.
+    /// Counts one lookup.
     #[inline]
     pub(crate) fn note(&mut self, found: bool) {
         self.hits += u64::from(found);
@@ -108,13 +110,13 @@ impl Lookups {
     }
 }
 
-/// What a client may do.
+/// The rights of a client.
 #[derive(Debug)]
 struct ClientRights {
     user: Arc<AclUser>,
-    /// The version of all users when this one was looked up.
+    /// The version of all users when this user was looked up.
     version: u64,
-    /// Whether there is anything that it may not.
+    /// Whether some request is not allowed.
     restricted: bool,
 }
 
@@ -149,21 +151,21 @@ impl ClientState {
         }
     }
 
-    /// Changes what others are told of it.
+    /// Changes the attributes that other clients see.
     pub(crate) fn say(&mut self, change: impl FnOnce(&mut ClientAttributes)) {
         let mut said = self.card.attributes();
         change(&mut said);
         self.said_bytes = said.memory();
     }
 
-    /// Bytes that it holds besides its buffers.
+    /// Returns the bytes of the client besides its buffers.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         let queued = self.multi.as_ref().map_or(0, |multi| multi.queue.memory());
         queued + self.watched.memory() + self.said_bytes
     }
 
-    /// The same client with another card, at a worker.
+    /// Returns the same client with its record at a worker.
     pub(crate) fn with_record(mut self, card: Arc<ClientRecord>) -> Self {
         card.attributes().clone_from(&self.card.attributes());
         card.set_protocol(self.protocol);
@@ -175,11 +177,11 @@ impl ClientState {
         &self.rights.user
     }
 
-    /// Logs in; false if there is no such user, or the password is wrong.
+    /// Logs in. Returns `false` if there is no such user, or the password is wrong.
     pub(crate) fn log_in(&mut self, users: &AclUsers, name: &[u8], password: &[u8]) -> bool {
-        // Before the user, so that no change between the two is missed.
+        // The version is read before the user, so that no change between the two is missed.
         let version = users.version();
-        // No password at all is none that a stranger could know.
+        // An absent password is not a secret, so it gives strangers no access.
         let open = |user: &AclUser| user.name == DEFAULT && user.is_open();
         let Some(user) = users.log_in(name, password).filter(|user| self.trusted || !open(user)) else {
             return false;
@@ -190,7 +192,7 @@ impl ClientState {
         true
     }
 
-    /// As a new connection is.
+    /// Resets the user to that of a new connection.
     pub(crate) fn log_out(&mut self, users: &AclUsers) {
         let version = users.version();
         let user = users.default_user();
@@ -199,7 +201,7 @@ impl ClientState {
         self.rights = ClientRights::of(user, version);
     }
 
-    /// Takes the rights of its user as they are now, if anything has changed.
+    /// Updates the rights if any user has changed.
     #[inline]
     pub(crate) fn refresh(&mut self, users: &AclUsers) {
         let version = users.version();
@@ -211,25 +213,27 @@ impl ClientState {
     #[cold]
     fn look_up(&mut self, users: &AclUsers, version: u64) {
         let name = &self.rights.user.name;
-        // Whose user is gone may do nothing, until it is disconnected.
+        // A removed user has no rights. Its clients are disconnected soon.
         let user = users.get(name).unwrap_or_else(|| Arc::new(AclUser::new(name)));
         self.rights = ClientRights::of(user, version);
         self.authenticated |= self.trusted && self.rights.user.name == DEFAULT && self.rights.user.is_open();
     }
 
-    /// Whether it may run this request, whose command is at this place of the table.
+    /// Returns whether the client may run this request, whose command is at this index of the
+    /// table.
     #[inline]
     pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> RequestArgs<'a>) -> bool {
         !self.rights.restricted || self.check(command, &args()).is_ok()
     }
 
-    /// The same, and what it is that it may not.
+    /// Does the same, and returns the reason for a denial.
     #[inline]
     pub(crate) fn check(&self, command: u16, args: &RequestArgs<'_>) -> Result<(), Denial> {
         if self.rights.restricted { self.rights.user.check(command.into(), args) } else { Ok(()) }
     }
 
-    /// Whether its reads and writes may be run together with others: not if they are refused, queued, or not answered.
+    /// Returns whether reads and writes of this client may run in batches with those of others.
+    /// Requests that are refused, queued or not answered must run by themselves.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
         self.authenticated && self.replies.are_all() && !self.in_multi()
@@ -240,7 +244,8 @@ impl ClientState {
         self.card.set_protocol(protocol);
     }
 
-    /// A command is done, before which its wishes were `before`. Whether its reply is dropped.
+    /// Ends a command that began with reply mode `before`. Returns whether its reply must be
+    /// dropped.
     pub(crate) fn drops_reply(&mut self, before: ReplyMode) -> bool {
         self.replies.end_command(before)
     }

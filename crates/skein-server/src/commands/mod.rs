@@ -72,7 +72,7 @@ pub(crate) enum Handler {
     Read(ReadHandler),
     /// One lookup if there is just one key, else `General`.
     ReadOneOrMany(ReadHandler, GeneralHandler),
-    /// As `Read`, but an answer that would take long is put off ([`Reply::put_off`]), and given by the other, in slices.
+    /// As `Read`, but an answer that would take long is put off ([`ReplyWriter::put_off`]), and given by the other, in slices.
     ReadOrSlices(ReadHandler, GeneralHandler),
     /// Writes to single keys, the first of which is argument 1; consecutive ones share one append to the log.
     Write(WriteHandler),

@@ -1,11 +1,15 @@
-//! Many reads and writes as one: whole on disk or absent, and reads see what was written.
+//! Many reads and writes as one: on disk all or nothing of it exists, and its reads see its writes.
 //!
-//! | engine | until the end | all or nothing by | a write that fails |
-//! | ------ | ------------- | ----------------- | ------------------ |
-//! | memory | writes are there at once | one epoch (`skein_store::Scope`) | was not done; the others stay |
-//! | disk   | writes are seen here alone | one publication and one record of the log | gives up the whole, unless it was refused before it began |
+//! |                    | memory                           | disk                               |
+//! | ------------------ | -------------------------------- | ---------------------------------- |
+//! | before the commit  | others could see the writes      | only the transaction sees them     |
+//! | all or nothing by  | one epoch (a store's `OpenBatch`) | one publication and one log record |
+//! | a write that fails | is not done; the others stay     | breaks the transaction (1)         |
 //!
-//! On neither is it isolated by itself: in memory others could see a part of it. The server keeps them away (`gate`).
+//! (1) Unless the engine refuses the write before it begins.
+//!
+//! Neither engine isolates a transaction: in memory, other threads could see a part of it. The
+//! server keeps other workers away (`exclusion_gate`).
 
 use std::ops::{Bound, ControlFlow};
 
@@ -16,10 +20,10 @@ use super::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
 use super::writer::{DiskWriter, EngineWriter};
 use super::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
 
-/// An open transaction of a [`Session`](super::Session).
+/// An open transaction of an [`EngineSession`](super::EngineSession).
 pub(crate) struct EngineTransaction<'t> {
     engine: &'t Engine,
-    /// The time by which keys expire.
+    /// The time that decides which keys have expired.
     now: u64,
     way: TransactionBackend<'t>,
 }
@@ -34,17 +38,17 @@ impl<'t> EngineTransaction<'t> {
         Self { engine, now, way }
     }
 
-    /// The engine that it is of.
+    /// Returns the engine of this transaction.
     pub(super) fn engine(&self) -> &Engine {
         self.engine
     }
 
-    /// The time by which keys expire.
+    /// Returns the time that decides which keys have expired.
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// How many keys there are, with what it wrote.
+    /// Returns the number of keys, including the writes of this transaction.
     pub(super) fn len(&mut self) -> usize {
         match &mut self.way {
             TransactionBackend::Memory(_) => self.engine.len(),
@@ -54,7 +58,8 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Fails where the engine has no snapshots. Nobody else writes meanwhile, so the keys themselves are as of one moment.
+    /// Errors if the engine has no snapshots. No snapshot is needed otherwise: no other client
+    /// writes during the transaction, so all reads are of one moment.
     pub(super) fn admit_snapshot(&self) -> Result<()> {
         match self.engine.index() {
             Some(skein_store::IndexKind::SkipList) => Ok(()),
@@ -63,7 +68,8 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Whether nothing more can be done in it, and nothing of it will be.
+    /// Returns whether the transaction has failed: no more operations are possible, and nothing
+    /// will be committed.
     pub(super) fn is_broken(&self) -> bool {
         match &self.way {
             TransactionBackend::Memory(_) => false,
@@ -71,7 +77,7 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Shows `look` the row of a key.
+    /// Calls `look` with the row of a key.
     pub(super) fn get_with<R>(
         &mut self,
         key: &[u8],
@@ -87,7 +93,7 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Many lookups, in the order of `keys`.
+    /// Looks up many keys, in the order of `keys`.
     pub(super) fn get_many(
         &mut self,
         keys: &[&[u8]],
@@ -103,7 +109,7 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// As `get_many`; rows of more than `bytes_most` bytes together may be refused.
+    /// Does the same as `get_many`. Rows of more than `bytes_most` bytes together may be refused.
     pub(super) fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
@@ -127,7 +133,7 @@ impl<'t> EngineTransaction<'t> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// How many of the keys are there.
+    /// Counts the keys that exist.
     pub(super) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let (mut count, mut failed) = (0, None);
         self.get_many(keys, |_, row| match present(row) {
@@ -137,7 +143,8 @@ impl<'t> EngineTransaction<'t> {
         failed.map_or(Ok(count), Err)
     }
 
-    /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most.
+    /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
+    /// keys that it wants at most.
     pub(super) fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -148,7 +155,7 @@ impl<'t> EngineTransaction<'t> {
         self.show(bounds, direction, most, true, each)
     }
 
-    /// Whether keys have an order.
+    /// Returns whether keys have an order.
     pub(super) fn is_ordered(&self) -> bool {
         match &self.way {
             TransactionBackend::Memory(_) => true,
@@ -156,7 +163,8 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Shows `each` the rows within bounds in the order that the engine has; see [`Session::walk`](super::Session::walk).
+    /// Calls `each` with the rows within bounds, in the engine's order; see
+    /// [`EngineSession::walk`](super::EngineSession::walk).
     pub(super) fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -195,7 +203,8 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
+    /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
+    /// more.
     pub(super) fn step_over(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -212,7 +221,7 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Single-key writes.
+    /// Runs single-key writes.
     pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
         match &mut self.way {
             TransactionBackend::Memory(scope) => writes(&mut EngineWriter::Memory(scope.writer())),
@@ -220,7 +229,7 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Sets several keys: all of them, or none.
+    /// Sets several keys, all or none.
     pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         match &mut self.way {
             TransactionBackend::Memory(scope) => Ok(scope.put_all(pairs)?),
@@ -247,10 +256,10 @@ impl<'t> EngineTransaction<'t> {
         Ok(RangeRemovalStep { count, rest, ticket: Ticket::default() })
     }
 
-    /// Ends it; the ticket says when it is durable.
+    /// Commits the transaction. Returns the ticket of its durability.
     ///
     /// # Errors
-    /// Nothing may be acknowledged. On disk nothing was done, unless the error is the log's.
+    /// If so, nothing may be acknowledged. On disk nothing was done, unless the log failed.
     pub(crate) fn commit(self) -> Result<Ticket> {
         match self.way {
             TransactionBackend::Memory(scope) => Ok(scope.commit()?),

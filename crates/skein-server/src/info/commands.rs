@@ -1,4 +1,4 @@
-//! INFO commandstats, errorstats, latencystats: as Redis writes them.
+//! INFO commandstats, errorstats and latencystats, in Redis's format.
 
 use super::InfoLines;
 use crate::engine::StoreStats;

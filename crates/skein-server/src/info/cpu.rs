@@ -1,24 +1,25 @@
-//! INFO cpu: the processor's time that this process took, where the system says so.
+//! INFO cpu: the processor time of this process, if the system reports it.
 
 use super::InfoLines;
 use crate::engine::StoreStats;
 use crate::shared::ServerShared;
 
-/// Seconds in the system and outside of it.
+/// Seconds in the system and in user code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CpuSeconds {
     pub system: f64,
     pub user: f64,
 }
 
-/// What the system has counted for this process, to 10 ms.
+/// Returns the processor time of this process, to 10 ms.
 pub(crate) fn used() -> Option<CpuSeconds> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let ticks = rustix::param::clock_ticks_per_second();
     of_stat(&stat, ticks)
 }
 
-/// Reads the system's line: the 14th and 15th word are ticks. The second is the program's name in parentheses, whatever that contains.
+/// Parses the system's line. The 14th and 15th words are ticks. The second word is the program's
+/// name in parentheses, which may contain anything.
 fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut words = after_name.split_whitespace().skip(11);

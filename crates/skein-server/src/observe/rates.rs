@@ -1,4 +1,4 @@
-//! How much is done a second, just now: a thread looks at the counts four times a second.
+//! The current rates per second: a thread reads the counts four times a second.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,17 +9,17 @@ use skein_sync::locks::lock;
 use crate::shared::ServerShared;
 
 const TICK: Duration = Duration::from_millis(250);
-/// A rate is of the last second and a half.
+/// A rate covers the last second and a half.
 const TICKS: usize = 6;
 
-/// Counts at a moment.
+/// The counts at a moment.
 #[derive(Debug, Clone, Copy)]
 struct RateSample {
     at: Instant,
     counts: [u64; 3],
 }
 
-/// What was done lately, per second.
+/// Recent operations per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct OperationRates {
     pub requests: f64,
@@ -27,7 +27,7 @@ pub(crate) struct OperationRates {
     pub bytes_out: f64,
 }
 
-/// The last few moments.
+/// The last few samples.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler(Mutex<VecDeque<RateSample>>);
 
@@ -40,7 +40,7 @@ impl RateSampler {
         beats.push_back(RateSample { at, counts });
     }
 
-    /// Zero before the second look.
+    /// Returns the rates; zero before the second sample.
     pub(crate) fn rates(&self) -> OperationRates {
         let beats = lock(&self.0);
         let (Some(first), Some(last)) = (beats.front(), beats.back()) else {
@@ -56,7 +56,7 @@ impl RateSampler {
     }
 }
 
-/// Looks until a stop. It may be unparked to hear of that at once.
+/// Takes samples until the server stops. Unparking the thread makes it notice the stop immediately.
 pub(crate) fn run(shared: &ServerShared) {
     while !shared.stopping() {
         let [requests, bytes_in, bytes_out] = [
@@ -78,7 +78,7 @@ mod tests {
         let (pulse, start) = (RateSampler::default(), Instant::now());
         assert_eq!(pulse.rates(), OperationRates::default());
         for n in 0..20 {
-            // A rush at first, then 100 a second.
+            // A burst first, then 100 a second.
             pulse.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
             if n == 0 {
                 assert_eq!(pulse.rates(), OperationRates::default());

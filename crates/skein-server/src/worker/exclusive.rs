@@ -1,7 +1,9 @@
-//! Commands that run while no other worker runs any: EXEC, and those that read and write several keys as one.
+//! Commands that run while no other worker runs any: EXEC, and commands that read and write several
+//! keys as one.
 //!
-//! Both are transactions (`engine::Transaction`): an exclusive command is one of a single request. What runs in one runs to its end, long ranges too, with
-//! the same handlers as outside.
+//! Each of them is one transaction (`engine::EngineTransaction`); an exclusive command is a
+//! transaction of one request. Inside it, the same handlers run as outside, and long ranges run to
+//! their end.
 
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::command_error::NOT_IN_MULTI;
@@ -18,10 +20,10 @@ use super::write_allowance::{admit, grows, needed_now};
 use crate::client::{ClientState, ReplyMode};
 use crate::shared::ServerShared;
 
-/// How it goes on after a request, and until when its reply is held back.
+/// The next step of the connection, and the ticket that the reply waits for.
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
 
-/// What came of a transaction that was run.
+/// Separates the outcome of a transaction into the next step and the ticket.
 fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
     match done {
         Ok((next, ticket)) => (Ok(next), ticket),
@@ -49,7 +51,7 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let _alone = self.pass.alone();
-        // It may have taken a while.
+        // Waiting for the other workers may have taken a while.
         self.session.freeze();
         if !command.has_flag("write") {
             let session = Keyspace::Session(self.session);
@@ -60,12 +62,12 @@ impl GeneralContext<'_> {
         let session = Keyspace::Transaction(Box::new(self.session.begin()?));
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
         let (context, done) = run(context, command.handler, args, reply);
-        // On disk, what fails is not done: it is dropped.
+        // On disk, the transaction of a failed command is dropped, so nothing of it is done.
         let closes = done?;
         Ok((after(closes), context.session.commit()?))
     }
 
-    /// EXEC: runs what the client has queued.
+    /// EXEC: runs the requests that the client has queued.
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
         let ran = ran(self.try_exec(client, reply));
         if !client.in_multi() {
@@ -80,7 +82,7 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let watched = std::mem::take(&mut client.watched);
-        // Its card still says how many are queued, until they are run.
+        // The client's record shows the number of queued requests until they are run.
         let Some(multi) = client.multi.take() else {
             client.watched = watched;
             return Err(CommandError::text("ERR EXEC without MULTI"));
@@ -88,7 +90,7 @@ impl GeneralContext<'_> {
         if multi.spoiled {
             return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
         }
-        // Before the others have to wait: it may take a while, as that may.
+        // Before the other workers must wait: both this and that wait may take a while.
         if self.session.memory_limit().is_some() {
             admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
         }
@@ -109,7 +111,7 @@ impl GeneralContext<'_> {
     }
 }
 
-/// Refuses a transaction whose writes there is no room for.
+/// Errors if there is no memory for the writes of a transaction.
 fn admit_queue(
     session: &mut EngineSession,
     shared: &ServerShared,
@@ -130,7 +132,7 @@ fn aborted(error: impl Into<CommandError>) -> CommandError {
     error.into().aborts()
 }
 
-/// Whether a queued request may write.
+/// Returns whether a queued request may write.
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
@@ -140,7 +142,7 @@ pub(super) fn may_write(tag: u16) -> bool {
     }
 }
 
-/// Runs the requests of a transaction; the reply is the array of theirs.
+/// Runs the requests of a transaction. The reply is the array of their replies.
 fn run_queue(
     mut context: CommandContext<'_>,
     multi: &Multi,
@@ -156,7 +158,7 @@ fn run_queue(
         let (before, replies) = (reply.position(), context.client.replies);
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
         let kind = CommandKind::of(tag, &args);
-        // What was before belongs to no command of the transaction.
+        // The time before this request belongs to no command of the transaction.
         let _ = watch.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
@@ -192,8 +194,8 @@ fn run_queue(
     Ok((after(closes), context.session.commit()?.max(ticket)))
 }
 
-/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none
-/// is now; else keeps it, whatever follows.
+/// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
+/// request. If it was muted only before or only after, keeps the part regardless of later requests.
 fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
     if before.are_muted() && client.replies.are_muted() {
         reply.truncate(start);
@@ -208,11 +210,11 @@ fn after(closes: bool) -> AfterCommand {
 
 fn too_long(limit: usize) -> CommandError {
     CommandError::owned(format!(
-        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command was run, its reply is left out; read less at a time"
+        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
     ))
 }
 
-/// Runs one request to its end; whether the connection is to be closed after it.
+/// Runs one request to its end. Returns whether the connection must be closed after it.
 fn run<'c>(
     mut context: CommandContext<'c>,
     handler: Handler,
@@ -220,7 +222,7 @@ fn run<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     match handler.run(&mut context, args, reply) {
-        // Nobody runs beside it, so there is nobody to wait for.
+        // No other worker runs, so there is nothing to wait for.
         Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
         Ok(AfterCommand::Close) => (context, Ok(true)),
         Ok(AfterCommand::Slices(task)) => {
@@ -232,7 +234,7 @@ fn run<'c>(
     }
 }
 
-/// Does all slices of a task.
+/// Runs all slices of a task.
 fn finish<'c>(
     context: CommandContext<'c>,
     mut task: SlicedTask,

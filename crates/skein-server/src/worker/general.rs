@@ -1,4 +1,4 @@
-//! Requests that run alone, and commands that run in slices.
+//! Requests that run one by one, and commands that run in slices.
 
 use std::sync::Arc;
 
@@ -25,26 +25,27 @@ use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
 use super::write_allowance::{admit, grows, needed, needed_now};
 
-/// Requests that are timed together, at most.
+/// The most requests that are timed together.
 const ALIKE_MAX: usize = 64;
-/// The arguments of each, at most, but for the last one: with more, it takes long.
+/// The most arguments that each of them may have, except the last: a request with more takes long.
 const ALIKE_ARGS_MAX: usize = 64;
 
-/// What general requests have at hand besides their connection.
+/// The context of general requests, besides their connection.
 pub(super) struct GeneralContext<'w> {
     pub session: &'w mut EngineSession,
     pub shared: &'w Arc<ServerShared>,
     pub worker: usize,
-    /// For as long as these run.
+    /// Permission to run requests beside other workers, held for as long as these run.
     pub pass: SharedPass<'w>,
     pub watch: RequestTimer<'w>,
-    /// What a pause holds back in this round; then nothing runs in batches.
+    /// The requests that a pause holds back in this round. If set, nothing runs in batches.
     pub held: Option<PausedRequests>,
-    /// Whether it held back anything.
+    /// Whether the pause held back a request.
     pub holds: bool,
 }
 
-/// How a request went: until when its reply is held back, and whether it was done, be it in part. It was not if it was refused or queued.
+/// The outcome of a request: the ticket that its reply waits for, and whether it was done at least
+/// in part. A request that was refused or queued was not done.
 #[derive(Default)]
 struct RequestOutcome {
     ticket: Ticket,
@@ -52,7 +53,8 @@ struct RequestOutcome {
 }
 
 impl GeneralContext<'_> {
-    /// Does one slice of each task that no pause holds back; until when their replies are held back.
+    /// Runs one slice of each task that no pause holds back. Returns the latest ticket that their
+    /// replies wait for.
     pub(super) fn step_all(&mut self, slots: &mut ConnectionSlots, active: &[usize]) -> Ticket {
         let mut latest = Ticket::default();
         for &slot in active {
@@ -70,8 +72,9 @@ impl GeneralContext<'_> {
         latest
     }
 
-    /// Runs what stands first in the queue of `slot`, up to the next read or write. How many requests, and until
-    /// when their replies are held back.
+    /// Runs the requests at the front of the queue of `slot`, up to the next read or write that
+    /// runs in a batch. Returns the number of requests and the latest ticket that their replies
+    /// wait for.
     pub(super) fn run(&mut self, slots: &mut ConnectionSlots, slot: usize) -> (usize, Ticket) {
         let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
@@ -90,10 +93,10 @@ impl GeneralContext<'_> {
         (total, ticket)
     }
 
-    /// Whether a pause holds the first request back; it then waits.
+    /// Returns whether a pause holds back the first request, and marks the connection if so.
     #[inline]
     fn holds_back(&mut self, connection: &mut Connection) -> bool {
-        // Looked at anew: a request before this one may have begun or ended it.
+        // Checked for each request: the one before may have begun or ended the pause.
         self.held = self.shared.pause.now().map(|(held, _)| held);
         let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
         connection.paused = is_held(held, tag, &connection.input.args(0), &connection.client);
@@ -101,8 +104,9 @@ impl GeneralContext<'_> {
         connection.paused
     }
 
-    /// Runs what stands first in the queue, and what follows as far as it is timed together with it. How many requests, none if
-    /// the first one runs in batches, and until when their replies are held back.
+    /// Runs the first request of the queue and the following ones that are timed together with it.
+    /// Returns their number (0 if the first one runs in a batch) and the latest ticket that their
+    /// replies wait for.
     fn run_alike(
         &mut self,
         connection: &mut Connection,
@@ -144,7 +148,8 @@ impl GeneralContext<'_> {
         (count, ticket)
     }
 
-    /// Counts the first `count` requests of the queue, all of one command, of which so many were done.
+    /// Counts the first `count` requests of the queue, all of one command; `done` of them were
+    /// done.
     fn note(&mut self, tag: u16, (count, done): (usize, usize), nanos: u64, connection: &mut Connection) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
         self.watch.event_of(kind, nanos);
@@ -161,7 +166,7 @@ impl GeneralContext<'_> {
         }
     }
 
-    /// Runs the request at a place in the queue.
+    /// Runs the request at a position of the queue.
     fn run_one(
         &mut self,
         (resolved, tag): (ResolvedTag, u16),
@@ -271,7 +276,7 @@ impl GeneralContext<'_> {
                 if task.writes_open_array() {
                     reply.begin_open_array();
                 }
-                // Nothing of it is sent before all of it is there: it may still become an error.
+                // No part is sent before the reply is complete: it may still become an error.
                 output.open(start);
                 connection.task = Some(task);
                 return self.step(connection, output);
@@ -291,7 +296,7 @@ impl GeneralContext<'_> {
         Ticket::default()
     }
 
-    /// Does a later slice of a connection's task.
+    /// Runs a later slice of a connection's task, and measures its time.
     fn step_timed(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let start = output.open_start().unwrap_or(output.buffer.len());
         let pending = output.pending_before(start);
@@ -311,7 +316,7 @@ impl GeneralContext<'_> {
         ticket
     }
 
-    /// Does one slice of a connection's task.
+    /// Runs one slice of a connection's task.
     fn step(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let Some(mut task) = connection.task.take() else { return Ticket::default() };
         let begin = output.buffer.len();
@@ -351,7 +356,8 @@ impl GeneralContext<'_> {
     }
 }
 
-/// Whether `reads` or `writes` runs the request at a place in the queue.
+/// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the
+/// queue.
 fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler {

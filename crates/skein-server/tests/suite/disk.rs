@@ -166,7 +166,7 @@ fn sorted_sets_are_refused_and_nothing_is_made() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let refusal =
-        "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)|";
+        "-ERR the disk engine has no sorted sets yet; serve another data folder with the engine in memory|";
     assert_eq!(client.ask("ZADD z 1 a"), refusal);
     assert_eq!(client.ask("EXISTS z"), ":0|");
     assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");

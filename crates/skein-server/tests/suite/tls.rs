@@ -545,9 +545,9 @@ fn files_are_regular_and_have_a_greatest_length() {
     for _ in 0..4 {
         let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("nobody is waited for");
         let why = if file == long {
-            "it has 1048577 bytes, and the limit is 1048576"
+            "it has 1048577 bytes; the limit is 1048576"
         } else {
-            "it is no regular file"
+            "it is not a regular file"
         };
         for message in refused {
             let file = file.display();
