@@ -45,15 +45,15 @@ impl Acceptor {
     pub(crate) fn new(
         shared: Arc<ServerShared>,
         poll: Poll,
-        LoadingHandover { mut listeners, guests }: LoadingHandover,
+        LoadingHandover { mut listeners, handed_over }: LoadingHandover,
     ) -> io::Result<Self> {
         for (number, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
         }
         let acceptor = Self { shared, poll, listeners };
-        for guest in guests {
-            let _ = guest.stream().tcp().map(|stream| acceptor.keep_alive(stream));
-            acceptor.to_least_loaded(|mail| mail.guests.push(guest));
+        for connection in handed_over {
+            let _ = connection.stream().tcp().map(|stream| acceptor.keep_alive(stream));
+            acceptor.to_least_loaded(|mail| mail.handed_over.push(connection));
         }
         Ok(acceptor)
     }

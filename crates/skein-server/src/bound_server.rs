@@ -19,7 +19,7 @@ use crate::loading::Loading;
 use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::open_files::OpenFileBudget;
 use crate::server::{Server, poll_with_waker, system};
-use crate::shared::{Mailbox, ServerShared};
+use crate::shared::{Mailbox, ServerShared, SharedParts};
 use crate::tls::TlsPort;
 use crate::transport::Listener;
 use crate::worker;
@@ -80,7 +80,7 @@ impl BoundServer {
             listeners.push(unix_socket::listen(socket, BACKLOG).map_err(failed)?);
         }
         let metrics = options.metrics.map(MetricsListener::at).transpose()?;
-        let loading = Arc::new(Loading::new(options, acl, (address, run_id()?), progress));
+        let loading = Arc::new(Loading::new(options, acl, address, run_id()?, progress));
         Ok(Self {
             tls: tls_port,
             ports: ListeningPorts::Waiting(listeners),
@@ -131,8 +131,8 @@ impl BoundServer {
     pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
         let Self { loading, tls, ports, mut metrics, .. } = self;
         let handover = match ports {
-            ListeningPorts::Waiting(listeners) => LoadingHandover { listeners, guests: Vec::new() },
-            ListeningPorts::Answered(doorman) => doorman.end()?,
+            ListeningPorts::Waiting(listeners) => LoadingHandover { listeners, handed_over: Vec::new() },
+            ListeningPorts::Answered(loading_thread) => loading_thread.end()?,
         };
         let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
         let mut polls = Vec::new();
@@ -143,18 +143,20 @@ impl BoundServer {
             mailboxes.push(Mailbox::new(waker));
         }
         // The store's files are open by now, and so are the connections of the loading thread.
-        let files = OpenFileBudget::now(loading.options.workers, handover.guests.len());
+        let files = OpenFileBudget::now(loading.options.workers, handover.handed_over.len());
         let mut options = loading.options.clone();
         options.clients_max = clients_max(&files, options.clients_max)?;
-        let shared = Arc::new(ServerShared::new(
+        let shared = Arc::new(ServerShared::new(SharedParts {
             options,
-            (loading.address, tls),
-            loading.acl.clone(),
-            store.into(),
+            address: loading.address,
+            tls,
+            acl: loading.acl.clone(),
+            store: store.into(),
             mailboxes,
-            acceptor_waker,
-            (files, loading.run_id.clone()),
-        ));
+            acceptor: acceptor_waker,
+            files,
+            run_id: loading.run_id.clone(),
+        }));
         shared.count_from(&loading);
         let listening = Arc::downgrade(&shared);
         shared.store.on_durable(move || {
@@ -164,7 +166,7 @@ impl BoundServer {
         });
         metrics.pages.serve(&shared);
         metrics.serve()?;
-        let server = Server::start_threads(&shared, (acceptor_poll, handover), polls, metrics);
+        let server = Server::start_threads(&shared, acceptor_poll, handover, polls, metrics);
         match &server {
             Ok(_) => {
                 tracing::info!(address = %loading.address, workers = shared.options.workers, "serving");

@@ -20,7 +20,7 @@ use crate::client_registry::ClientLocation;
 /// The clients that wait for a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointRequests {
-    asked: Mutex<PendingCheckpoint>,
+    pending: Mutex<PendingCheckpoint>,
     changed: Condvar,
 }
 
@@ -36,28 +36,28 @@ struct PendingCheckpoint {
 impl CheckpointRequests {
     /// Requests a checkpoint for a client. Returns `false` if the server is stopping.
     pub(crate) fn ask(&self, who: ClientLocation) -> bool {
-        let mut asked = lock(&self.asked);
-        if asked.closed {
+        let mut pending = lock(&self.pending);
+        if pending.closed {
             return false;
         }
-        asked.wanted = true;
-        asked.waiting.push(who);
+        pending.wanted = true;
+        pending.waiting.push(who);
         self.changed.notify_one();
         true
     }
 
     /// Removes a disconnected client.
     pub(crate) fn withdraw(&self, client: u64) {
-        lock(&self.asked).waiting.retain(|who| who.client != client);
+        lock(&self.pending).waiting.retain(|who| who.client != client);
     }
 
     /// Ends [`serve`](Self::serve) after the current checkpoint. Returns the clients that are still
     /// waiting.
     pub(crate) fn close(&self) -> Vec<ClientLocation> {
-        let mut asked = lock(&self.asked);
-        asked.closed = true;
+        let mut pending = lock(&self.pending);
+        pending.closed = true;
         self.changed.notify_all();
-        std::mem::take(&mut asked.waiting)
+        std::mem::take(&mut pending.waiting)
     }
 
     /// Writes checkpoints when they are requested and answers the clients, until `close` is called.
@@ -69,17 +69,17 @@ impl CheckpointRequests {
 
     /// Waits for a request. Returns the clients of the next checkpoint, or `None` after `close`.
     fn next(&self) -> Option<Vec<ClientLocation>> {
-        let asked = lock(&self.asked);
-        let idle = |asked: &mut PendingCheckpoint| !asked.wanted && !asked.closed;
-        let mut asked = match self.changed.wait_while(asked, idle) {
-            Ok(asked) => asked,
+        let pending = lock(&self.pending);
+        let idle = |pending: &mut PendingCheckpoint| !pending.wanted && !pending.closed;
+        let mut pending = match self.changed.wait_while(pending, idle) {
+            Ok(pending) => pending,
             Err(poisoned) => poisoned.into_inner(),
         };
-        if asked.closed {
+        if pending.closed {
             return None;
         }
-        asked.wanted = false;
-        Some(std::mem::take(&mut asked.waiting))
+        pending.wanted = false;
+        Some(std::mem::take(&mut pending.waiting))
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             meanwhile(checkpoints);
             drop(go_on);
             // Wait until no request is left.
-            while lock(&checkpoints.asked).wanted && !lock(&checkpoints.asked).closed {
+            while lock(&checkpoints.pending).wanted && !lock(&checkpoints.pending).closed {
                 std::thread::yield_now();
             }
             checkpoints.close();
@@ -133,7 +133,7 @@ mod tests {
     /// the requests of one second kept the disk, and a stop, busy for half a minute (34.6 s with a
     /// stop timeout of 1 s). Fix: one checkpoint is for all clients that asked before it began.
     #[test]
-    fn one_checkpoint_is_for_all_who_asked_before_it() {
+    fn one_checkpoint_answers_all_earlier_requests() {
         let answered = beside_the_first(|checkpoints| {
             (2..100).for_each(|client| assert!(checkpoints.ask(place(client))));
             (50..100).for_each(|client| checkpoints.withdraw(client));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_has_the_checkpoint_written_all_the_same() {
+    fn checkpoint_of_a_disconnected_client_is_written() {
         let answered = beside_the_first(|checkpoints| {
             checkpoints.ask(place(2));
             checkpoints.withdraw(2);
@@ -152,7 +152,7 @@ mod tests {
 
     /// Incident: as above. A stop waited for all requested checkpoints.
     #[test]
-    fn a_stop_drops_what_was_asked_for() {
+    fn stop_drops_pending_checkpoints() {
         let answered = beside_the_first(|checkpoints| {
             (2..100).for_each(|client| assert!(checkpoints.ask(place(client))));
             let dropped = checkpoints.close();

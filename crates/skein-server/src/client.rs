@@ -89,7 +89,7 @@ pub(crate) struct ClientState {
     /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
     /// The record of the client that other threads see.
-    pub card: Arc<ClientRecord>,
+    pub record: Arc<ClientRecord>,
     /// The bytes of its name and the other attributes it has set.
     said_bytes: usize,
 }
@@ -127,15 +127,16 @@ impl ClientRights {
 }
 
 impl ClientState {
-    pub(crate) fn new(card: Arc<ClientRecord>, acl: &Acl, trusted: bool) -> Self {
+    pub(crate) fn new(record: Arc<ClientRecord>, acl: &Acl, trusted: bool) -> Self {
         let (protocol, replies) = (Protocol::default(), ReplyMode::default());
         let (multi, watched) = (None, WatchedKeys::default());
         let version = acl.users.version();
         let user = acl.users.default_user();
-        card.attributes().user.clone_from(&user.name);
+        record.attributes().user.clone_from(&user.name);
         let authenticated = user.is_open() && trusted;
         let rights = ClientRights::of(user, version);
-        let (id, lookups, said_bytes) = (card.place.client, Lookups::default(), card.attributes().memory());
+        let (id, lookups, said_bytes) =
+            (record.place.client, Lookups::default(), record.attributes().memory());
         Self {
             id,
             protocol,
@@ -146,14 +147,14 @@ impl ClientState {
             watched,
             replies,
             lookups,
-            card,
+            record,
             said_bytes,
         }
     }
 
     /// Changes the attributes that other clients see.
     pub(crate) fn say(&mut self, change: impl FnOnce(&mut ClientAttributes)) {
-        let mut said = self.card.attributes();
+        let mut said = self.record.attributes();
         change(&mut said);
         self.said_bytes = said.memory();
     }
@@ -166,10 +167,10 @@ impl ClientState {
     }
 
     /// Returns the same client with its record at a worker.
-    pub(crate) fn with_record(mut self, card: Arc<ClientRecord>) -> Self {
-        card.attributes().clone_from(&self.card.attributes());
-        card.set_protocol(self.protocol);
-        self.card = card;
+    pub(crate) fn with_record(mut self, record: Arc<ClientRecord>) -> Self {
+        record.attributes().clone_from(&self.record.attributes());
+        record.set_protocol(self.protocol);
+        self.record = record;
         self
     }
 
@@ -241,7 +242,7 @@ impl ClientState {
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
-        self.card.set_protocol(protocol);
+        self.record.set_protocol(protocol);
     }
 
     /// Ends a command that began with reply mode `before`. Returns whether its reply must be

@@ -153,8 +153,8 @@ impl ClientRecord {
 pub(crate) struct ClientRegistry(Mutex<BTreeMap<u64, Arc<ClientRecord>>>);
 
 impl ClientRegistry {
-    pub(crate) fn add(&self, card: Arc<ClientRecord>) {
-        lock(&self.0).insert(card.place.client, card);
+    pub(crate) fn add(&self, record: Arc<ClientRecord>) {
+        lock(&self.0).insert(record.place.client, record);
     }
 
     pub(crate) fn remove(&self, client: u64) {
@@ -163,7 +163,7 @@ impl ClientRegistry {
 
     /// Returns the clients that are not killed, by number.
     pub(crate) fn all(&self) -> Vec<Arc<ClientRecord>> {
-        let cards = lock(&self.0);
-        cards.values().filter(|card| !card.killed.load(Ordering::Relaxed)).cloned().collect()
+        let records = lock(&self.0);
+        records.values().filter(|record| !record.killed.load(Ordering::Relaxed)).cloned().collect()
     }
 }

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_address_needs_a_password() {
+    fn public_address_requires_a_password() {
         for (listen, password, fine) in [
             ("127.0.0.1:0", None, true),
             ("[::1]:0", None, true),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_the_option_the_value_and_the_way_out() {
+    fn message_names_option_value_and_valid_range() {
         let wrong = |change: fn(&mut ServerOptions)| {
             let mut options = ServerOptions::default();
             change(&mut options);

@@ -43,13 +43,13 @@ struct WorkerLocks {
 #[derive(Debug)]
 pub(crate) struct ExclusionGate {
     /// Empty with one worker.
-    lanes: Box<[WorkerLocks]>,
+    locks: Box<[WorkerLocks]>,
 }
 
 impl ExclusionGate {
     pub(crate) fn new(workers: usize) -> Self {
-        let lanes = if workers > 1 { workers } else { 0 };
-        Self { lanes: (0..lanes).map(|_| WorkerLocks::default()).collect() }
+        let pairs = if workers > 1 { workers } else { 0 };
+        Self { locks: (0..pairs).map(|_| WorkerLocks::default()).collect() }
     }
 
     /// Permits a worker to run requests until the returned pass is dropped.
@@ -59,9 +59,9 @@ impl ExclusionGate {
     }
 
     fn room(&self, worker: usize) -> Option<MutexGuard<'_, ()>> {
-        let lane = self.lanes.get(worker)?;
-        let _door = lock(&lane.door);
-        Some(lock(&lane.room))
+        let own = self.locks.get(worker)?;
+        let _door = lock(&own.door);
+        Some(lock(&own.room))
     }
 }
 
@@ -78,7 +78,7 @@ impl<'g> SharedPass<'g> {
     /// Waits until no other worker runs requests. None runs until the returned value is dropped.
     pub(crate) fn alone(&mut self) -> ExclusivePass<'_, 'g> {
         self.room = None;
-        let all = self.gate.lanes.iter().map(|lane| (lock(&lane.door), lock(&lane.room))).collect();
+        let all = self.gate.locks.iter().map(|locks| (lock(&locks.door), lock(&locks.room))).collect();
         ExclusivePass { pass: self, all }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
     const ALONE: u64 = 50;
 
     #[test]
-    fn nobody_runs_beside_who_is_alone() {
+    fn no_worker_runs_beside_one_that_is_alone() {
         for workers in [1, 2, 5] {
             let gate = ExclusionGate::new(workers);
             let (running, alone, sum) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
@@ -142,7 +142,7 @@ mod tests {
 
     /// A worker that never rests does not prevent others from running alone.
     #[test]
-    fn a_busy_worker_lets_others_be_alone() {
+    fn busy_worker_does_not_starve_one_that_asks_to_be_alone() {
         let gate = ExclusionGate::new(2);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -217,7 +217,7 @@ fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("total_connections_received", counted.accepted);
     lines.add("rejected_connections", counted.refused);
     lines.add("total_commands_processed", counted.requests);
-    let rates = shared.observing.pulse.rates();
+    let rates = shared.observing.sampler.rates();
     lines.add("instantaneous_ops_per_sec", format_args!("{:.0}", rates.requests));
     lines.add("total_net_input_bytes", counted.bytes_in);
     lines.add("total_net_output_bytes", counted.bytes_out);

@@ -45,7 +45,8 @@ impl Loading {
     pub(crate) fn new(
         options: ServerOptions,
         acl: Arc<Acl>,
-        (address, run_id): (SocketAddr, String),
+        address: SocketAddr,
+        run_id: String,
         progress: Arc<OpenProgress>,
     ) -> Self {
         Self {
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_follows_from_the_pace() {
+    fn time_left_follows_from_the_pace() {
         let mut seen = OpenProgressSeen::default();
         assert_eq!(left(&seen, Duration::from_secs(9)), None, "nothing was read");
         (seen.bytes, seen.bytes_total) = (25, 100);

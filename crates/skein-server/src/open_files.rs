@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_are_kept_back() {
+    fn descriptors_are_reserved() {
         let room = OpenFileBudget { kept: 100 };
         for (limit, clients, fitting) in [
             (None, 10_000, 10_000),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_limit() {
+    fn longer_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "1234").unwrap();

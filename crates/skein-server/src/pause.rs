@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_and_the_stricter_of_two_pauses_holds() {
+    fn of_two_pauses_the_longer_and_the_stricter_apply() {
         let pause = ClientPause::default();
         assert_eq!(pause.now(), None);
         pause.begin(PausedRequests::All, Duration::ZERO);

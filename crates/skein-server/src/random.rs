@@ -93,7 +93,7 @@ mod tests {
     use super::{CommandRng, SortedDraws};
 
     #[test]
-    fn every_number_is_chosen_and_none_twice() {
+    fn chosen_numbers_are_distinct_and_cover_the_range() {
         let mut random = CommandRng::new();
         let mut seen = [0; 10];
         for _ in 0..1000 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn rising_numbers_are_spread_evenly() {
+    fn sorted_draws_are_spread_evenly() {
         let mut seen = [0; 10];
         for count in [1, 2, 7, 1000] {
             seen.fill(0);

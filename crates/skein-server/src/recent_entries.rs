@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_counted() {
+    fn entries_and_bytes_are_counted() {
         let mut newest = RecentEntries::default();
         for (entry, memory) in [("a", 1), ("bb", 3), ("ccc", 6), ("dddd", 9)] {
             newest.add(entry, 3);

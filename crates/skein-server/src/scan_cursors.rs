@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_can_be_asked_for_again_until_the_next_was_used() {
+    fn position_is_kept_until_the_next_one_is_used() {
         let cursors = ScanCursors::new(100, 7);
         let first = cursors.put(b"a", 0);
         assert_eq!(cursors.resume(first).as_deref(), Some(&b"a"[..]));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first() {
+    fn oldest_position_is_removed_first() {
         let cursors = ScanCursors::new(16, u64::MAX);
         let numbers: Vec<u64> = (0..20u8).map(|i| cursors.put(&[i], 0)).collect();
         assert!(numbers.iter().all(|number| *number < 1 << 53 && *number > 0));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_too() {
+    fn bytes_of_positions_are_bounded() {
         let cursors = ScanCursors::new(1 << 20, 1);
         let key = vec![0; 60_000];
         for _ in 0..1500 {

@@ -33,8 +33,8 @@ pub struct Server {
     shared: Arc<ServerShared>,
     acceptor: JoinHandle<io::Result<()>>,
     workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
-    keeper: JoinHandle<()>,
-    pulse: JoinHandle<()>,
+    checkpoint_thread: JoinHandle<()>,
+    rates_thread: JoinHandle<()>,
     metrics: Option<MetricsThread>,
 }
 
@@ -110,7 +110,8 @@ impl Server {
 
     pub(crate) fn start_threads(
         shared: &Arc<ServerShared>,
-        (acceptor_poll, handover): (Poll, LoadingHandover),
+        acceptor_poll: Poll,
+        handover: LoadingHandover,
         polls: Vec<Poll>,
         mut metrics: MetricsPort,
     ) -> Result<Self, StartError> {
@@ -121,14 +122,14 @@ impl Server {
             workers.push(spawn(format!("skein-worker-{number}"), run)?);
         }
         let kept = shared.clone();
-        let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept))?;
-        let pulse = shared.clone();
-        let pulse = spawn("skein-pulse".to_owned(), move || rates::run(&pulse))?;
+        let checkpoint_thread = spawn("skein-saver".to_owned(), move || keep(&kept))?;
+        let sampled = shared.clone();
+        let rates_thread = spawn("skein-rates".to_owned(), move || rates::run(&sampled))?;
         let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
         let metrics = metrics.given.take();
-        Ok(Self { shared: shared.clone(), acceptor, workers, keeper, pulse, metrics })
+        Ok(Self { shared: shared.clone(), acceptor, workers, checkpoint_thread, rates_thread, metrics })
     }
 
     /// Returns the TCP address, with the actual port if port 0 was requested.
@@ -173,8 +174,8 @@ impl Server {
             }
         }
         let shared = &self.shared;
-        if self.keeper.join().is_err() {
-            failed_threads.push("keeper: panicked".to_owned());
+        if self.checkpoint_thread.join().is_err() {
+            failed_threads.push("checkpoint thread: panicked".to_owned());
         }
         // Before the threads that only observe are joined, so that acknowledged writes become
         // durable without delay.
@@ -184,9 +185,9 @@ impl Server {
         for mailbox in &shared.mailboxes {
             drop(mailbox.take());
         }
-        self.pulse.thread().unpark();
-        if self.pulse.join().is_err() {
-            failed_threads.push("pulse: panicked".to_owned());
+        self.rates_thread.thread().unpark();
+        if self.rates_thread.join().is_err() {
+            failed_threads.push("rates: panicked".to_owned());
         }
         if self.metrics.is_some_and(|metrics| !metrics.end()) {
             failed_threads.push("metrics: panicked".to_owned());
@@ -269,7 +270,7 @@ mod tests {
     /// open for as long as anybody had a handle. Fix: the mailboxes are emptied after the workers
     /// have ended.
     #[test]
-    fn a_connection_that_comes_as_the_server_stops_is_closed() {
+    fn connection_accepted_during_a_stop_is_closed() {
         let folder = tempfile::tempdir().expect("a folder");
         let options = StoreOptions { durability: Durability::None, logs: 1, ..StoreOptions::default() };
         let store = Store::open(folder.path(), options).expect("a store");

@@ -78,6 +78,19 @@ pub(crate) struct ServerShared {
     pub checkpoints: CheckpointRequests,
 }
 
+/// The fields of [`ServerShared`] that exist before it.
+pub(crate) struct SharedParts {
+    pub options: ServerOptions,
+    pub address: SocketAddr,
+    pub tls: Option<Arc<TlsPort>>,
+    pub acl: Arc<Acl>,
+    pub store: Engine,
+    pub mailboxes: Vec<Mailbox>,
+    pub acceptor: Waker,
+    pub files: OpenFileBudget,
+    pub run_id: String,
+}
+
 /// The counts at the last reset of the statistics.
 #[derive(Debug, Default)]
 struct ResetBaseline {
@@ -115,7 +128,7 @@ pub(crate) struct Mailbox {
 pub(crate) struct Mail {
     pub connections: Vec<Transport>,
     /// Connections that were accepted while the server was loading.
-    pub guests: Vec<LoadingConnection>,
+    pub handed_over: Vec<LoadingConnection>,
     /// Clients to disconnect.
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
@@ -237,15 +250,8 @@ impl Mailbox {
 }
 
 impl ServerShared {
-    pub(crate) fn new(
-        options: ServerOptions,
-        (address, tls): (SocketAddr, Option<Arc<TlsPort>>),
-        acl: Arc<Acl>,
-        store: Engine,
-        mailboxes: Vec<Mailbox>,
-        acceptor: Waker,
-        (files, run_id): (OpenFileBudget, String),
-    ) -> Self {
+    pub(crate) fn new(parts: SharedParts) -> Self {
+        let SharedParts { options, address, tls, acl, store, mailboxes, acceptor, files, run_id } = parts;
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: ScanCursors::new(

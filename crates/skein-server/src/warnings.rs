@@ -36,11 +36,11 @@ impl LimitedWarning {
 
 impl WarningLimiter {
     /// A client sent a line of HTTP.
-    pub(crate) fn cross_protocol(&self, card: &ClientRecord) {
+    pub(crate) fn cross_protocol(&self, record: &ClientRecord) {
         if self.cross_protocol.is_due() {
-            let address = card.address.as_ref().map(ToString::to_string);
+            let address = record.address.as_ref().map(ToString::to_string);
             tracing::warn!(
-                client = card.place.client,
+                client = record.place.client,
                 address,
                 "possible SECURITY ATTACK: a client sent POST or Host:, like a web page that is made to send commands here; the client was disconnected"
             );
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_written_once_in_a_while() {
+    fn warning_is_logged_once_a_minute() {
         let warning = LimitedWarning::default();
         assert!(warning.is_due() && !warning.is_due());
         let long_ago = Instant::now().checked_sub(SILENCE).expect("a machine that runs for longer");

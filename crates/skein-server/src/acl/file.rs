@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded() {
+    fn saved_users_are_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(Some(b"secret"));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_changes_nothing_and_says_all_that_is_wrong() {
+    fn wrong_file_changes_nothing_and_lists_all_errors() {
         for (text, wrong) in [
             (
                 "user a +foo -@bar\nuser b on",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_user_stays_and_changed_users_are_told() {
+    fn default_user_stays_and_changed_users_are_returned() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(Some(b"secret"));
@@ -240,7 +240,7 @@ mod tests {
     /// Incident: a device in place of the file filled all memory. Fix: the length is limited. A
     /// file that is too long to load is not saved either, because no server would start with it.
     #[test]
-    fn a_file_has_a_greatest_length() {
+    fn length_of_a_file_is_limited() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(None);
@@ -258,7 +258,7 @@ mod tests {
     /// that the other was still writing, or the other found it missing. Fix: one thread saves at a
     /// time.
     #[test]
-    fn several_save_at_a_time_and_a_leftover_is_in_nobodys_way() {
+    fn concurrent_saves_and_leftovers_do_not_interfere() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let leftover = temporary(&path);

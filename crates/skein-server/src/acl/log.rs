@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_counted_and_the_log_is_bounded() {
+    fn repetitions_are_counted_and_the_log_is_bounded() {
         let log = AclLog::default();
         for object in ["a", "b", "a", "a"] {
             log.add(case(object), 128);

@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several() {
+    fn password_matches_one_of_several() {
         let hashes = [PasswordHash::of(b"a"), PasswordHash::of(b"b")];
         assert!(PasswordHash::of(b"a").is_among(&hashes) && PasswordHash::of(b"b").is_among(&hashes));
         assert!(!PasswordHash::of(b"c").is_among(&hashes) && !PasswordHash::of(b"a").is_among(&[]));
     }
 
     #[test]
-    fn generated_passwords_have_the_length_asked_for() {
+    fn generated_passwords_have_the_requested_length() {
         for (bits, digits) in [(1, 1), (4, 1), (5, 2), (256, 64), (4096, 1024)] {
             let text = generate(bits).expect("randomness");
             assert!(text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");

@@ -127,7 +127,7 @@ mod tests {
     use crate::commands::find;
 
     #[test]
-    fn every_command_that_is_named_is_there() {
+    fn every_named_command_exists() {
         for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, TO_FROM] {
             for name in names {
                 assert!(find(name.as_bytes()).is_some(), "{name}");

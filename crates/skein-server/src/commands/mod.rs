@@ -61,9 +61,11 @@ pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &RequestArgs<'_>, &mut Repl
 /// Writes and answers; what it wrote to the reply before a fault is taken back.
 pub(crate) type WriteHandler =
     fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+/// The result of a general handler.
+pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
 /// Does anything; likewise.
 pub(crate) type GeneralHandler =
-    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<AfterCommand, CommandError>;
+    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
 
 /// How a command is run.
 #[derive(Clone, Copy)]

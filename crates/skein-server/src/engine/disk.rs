@@ -205,7 +205,7 @@ impl DiskRowReader {
             let portion = ScanRequest {
                 lower: lower.as_ref().map(Vec::as_slice),
                 upper: upper.as_ref().map(Vec::as_slice),
-                direction: way(direction),
+                direction: walk_direction(direction),
                 keys: most.min(SCAN_KEYS),
                 bytes: SCAN_BYTES,
                 values: true,
@@ -249,7 +249,7 @@ impl DiskRowReader {
     }
 }
 
-fn way(direction: ScanDirection) -> skein_disk::WalkDirection {
+fn walk_direction(direction: ScanDirection) -> skein_disk::WalkDirection {
     match direction {
         ScanDirection::Forward => skein_disk::WalkDirection::Forward,
         ScanDirection::Backward => skein_disk::WalkDirection::Backward,

@@ -25,7 +25,7 @@ pub(crate) struct RangeRemovalStep {
 #[derive(Debug)]
 pub struct EngineSession {
     engine: Engine,
-    way: SessionBackend,
+    backend: SessionBackend,
     /// The time that the session uses as the current one; see [`EngineSession::freeze`].
     frozen: Option<u64>,
 }
@@ -38,7 +38,7 @@ enum SessionBackend {
 
 impl EngineSession {
     pub(super) fn new(engine: &Engine) -> Self {
-        let way = match engine {
+        let backend = match engine {
             Engine::Memory(store) => {
                 let mut session = store.session();
                 session.spread_columns(true);
@@ -47,7 +47,7 @@ impl EngineSession {
             }
             Engine::Disk(disk) => SessionBackend::Disk(disk.clone(), DiskRowReader::default()),
         };
-        Self { engine: engine.clone(), way, frozen: None }
+        Self { engine: engine.clone(), backend, frozen: None }
     }
 
     /// Returns the engine of this session.
@@ -60,7 +60,7 @@ impl EngineSession {
     pub(crate) fn freeze(&mut self) {
         let now = self.engine.now();
         self.frozen = Some(now);
-        if let SessionBackend::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.backend {
             session.freeze(Some(now));
         }
     }
@@ -72,7 +72,7 @@ impl EngineSession {
 
     /// Begins a turn of the worker; see [`skein_store::Session::begin_turn`].
     pub(crate) fn begin_turn(&mut self) {
-        if let SessionBackend::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.backend {
             session.begin_turn();
         }
     }
@@ -80,7 +80,7 @@ impl EngineSession {
     /// Returns the memory limit in bytes.
     #[inline]
     pub(crate) fn memory_limit(&self) -> Option<usize> {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(session) => session.memory_limit(),
             SessionBackend::Disk(..) => None,
         }
@@ -92,7 +92,7 @@ impl EngineSession {
     /// # Errors
     /// If writes are stopped.
     pub(crate) fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.make_room(bytes, beside)?),
             SessionBackend::Disk(..) => Ok((usize::MAX, Ticket::default())),
         }
@@ -106,7 +106,7 @@ impl EngineSession {
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row))),
             SessionBackend::Disk(disk, reader) => {
                 look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now)))
@@ -117,7 +117,7 @@ impl EngineSession {
     /// Returns a number for an absent key that increases when the key is inserted and removed
     /// again. On disk it never increases.
     pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(session) => session.removal_count(key),
             SessionBackend::Disk(..) => 0,
         }
@@ -131,7 +131,7 @@ impl EngineSession {
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
             SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now))));
@@ -148,7 +148,7 @@ impl EngineSession {
         mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many_atomic(keys, found),
             SessionBackend::Disk(disk, reader) => {
                 return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now)));
@@ -161,7 +161,7 @@ impl EngineSession {
     /// values are small.
     pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let mut count = 0;
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 session.get_many_atomic(keys, |_, row| count += usize::from(row.is_some()));
                 Ok(count)
@@ -195,7 +195,7 @@ impl EngineSession {
 
     /// Returns whether keys have an order. Without one, [`scan`](Self::scan) returns an error.
     pub fn is_ordered(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(_) => true,
             SessionBackend::Disk(disk, _) => disk.store().shape().is_ordered(),
         }
@@ -224,7 +224,7 @@ impl EngineSession {
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.scan(bounds, direction, each),
             SessionBackend::Disk(disk, reader) => {
                 let store = disk.store();
@@ -249,7 +249,7 @@ impl EngineSession {
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
                 session.scan(bounds, ScanDirection::Forward, each);
             })),
@@ -267,7 +267,7 @@ impl EngineSession {
     /// unpublished, [`EngineWriter::between`] publishes them.)
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> (Result<R>, Ticket) {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 match session.write(|writer| writes(&mut EngineWriter::Memory(writer))) {
                     Ok((answer, ticket)) => (Ok(answer), ticket),
@@ -285,13 +285,13 @@ impl EngineSession {
 
     /// Returns whether the engine undoes writes that cannot be acknowledged.
     pub(crate) fn can_roll_back(&self) -> bool {
-        matches!(self.way, SessionBackend::Disk(..))
+        matches!(self.backend, SessionBackend::Disk(..))
     }
 
     /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
     pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.put_all(pairs)?),
             SessionBackend::Disk(disk, reader) => {
                 let mut writer = DiskWriter::whole(disk, reader, now);
@@ -309,19 +309,19 @@ impl EngineSession {
     /// If writes are stopped.
     pub(crate) fn begin(&mut self) -> Result<EngineTransaction<'_>> {
         let now = self.now();
-        let way = match &mut self.way {
+        let backend = match &mut self.backend {
             SessionBackend::Memory(session) => transaction::TransactionBackend::Memory(session.open_batch()?),
             SessionBackend::Disk(disk, reader) => {
                 transaction::TransactionBackend::Disk(DiskWriter::whole(disk, reader, now))
             }
         };
-        Ok(EngineTransaction::new(&self.engine, now, way))
+        Ok(EngineTransaction::new(&self.engine, now, backend))
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
     pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 let (_, last) = count_keys(bounds, REMOVALS, |bounds, each| {
                     session.scan(bounds, ScanDirection::Forward, each);

@@ -25,7 +25,7 @@ pub(crate) struct EngineTransaction<'t> {
     engine: &'t Engine,
     /// The time that decides which keys have expired.
     now: u64,
-    way: TransactionBackend<'t>,
+    backend: TransactionBackend<'t>,
 }
 
 pub(super) enum TransactionBackend<'t> {
@@ -34,8 +34,8 @@ pub(super) enum TransactionBackend<'t> {
 }
 
 impl<'t> EngineTransaction<'t> {
-    pub(super) fn new(engine: &'t Engine, now: u64, way: TransactionBackend<'t>) -> Self {
-        Self { engine, now, way }
+    pub(super) fn new(engine: &'t Engine, now: u64, backend: TransactionBackend<'t>) -> Self {
+        Self { engine, now, backend }
     }
 
     /// Returns the engine of this transaction.
@@ -50,7 +50,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Returns the number of keys, including the writes of this transaction.
     pub(super) fn len(&mut self) -> usize {
-        match &mut self.way {
+        match &mut self.backend {
             TransactionBackend::Memory(_) => self.engine.len(),
             TransactionBackend::Disk(writer) => {
                 usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX)
@@ -71,7 +71,7 @@ impl<'t> EngineTransaction<'t> {
     /// Returns whether the transaction has failed: no more operations are possible, and nothing
     /// will be committed.
     pub(super) fn is_broken(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             TransactionBackend::Memory(_) => false,
             TransactionBackend::Disk(writer) => writer.is_broken(),
         }
@@ -83,8 +83,8 @@ impl<'t> EngineTransaction<'t> {
         key: &[u8],
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => scope.get_with(key, |row| look(Ok(row))),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch.get_with(key, |row| look(Ok(row))),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 let row = reader.row(key, |value| transaction.get_into(key, value));
@@ -99,8 +99,8 @@ impl<'t> EngineTransaction<'t> {
         keys: &[&[u8]],
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => scope.get_many(keys, |at, row| found(at, Ok(row))),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch.get_many(keys, |at, row| found(at, Ok(row))),
             TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {
                     self.get_with(key, |row| found(at, row));
@@ -116,7 +116,7 @@ impl<'t> EngineTransaction<'t> {
         bytes_most: usize,
         mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
-        let bounded = matches!(self.way, TransactionBackend::Disk(_));
+        let bounded = matches!(self.backend, TransactionBackend::Disk(_));
         let (mut bytes, mut failed) = (0, None);
         self.get_many(keys, |at, row| match row {
             Ok(row) if failed.is_none() => {
@@ -157,7 +157,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Returns whether keys have an order.
     pub(super) fn is_ordered(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             TransactionBackend::Memory(_) => true,
             TransactionBackend::Disk(writer) => writer.is_ordered(),
         }
@@ -183,9 +183,9 @@ impl<'t> EngineTransaction<'t> {
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now;
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => {
-                scope.scan(bounds, direction, each);
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => {
+                batch.scan(bounds, direction, each);
                 Ok(())
             }
             TransactionBackend::Disk(writer) => {
@@ -210,9 +210,9 @@ impl<'t> EngineTransaction<'t> {
         bounds: EngineBounds<'_>,
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => Ok(count_keys(bounds, most, |bounds, each| {
-                scope.scan(bounds, ScanDirection::Forward, each);
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => Ok(count_keys(bounds, most, |bounds, each| {
+                batch.scan(bounds, ScanDirection::Forward, each);
             })),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
@@ -223,33 +223,33 @@ impl<'t> EngineTransaction<'t> {
 
     /// Runs single-key writes.
     pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => writes(&mut EngineWriter::Memory(scope.writer())),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => writes(&mut EngineWriter::Memory(batch.writer())),
             TransactionBackend::Disk(writer) => writes(&mut EngineWriter::Disk(writer)),
         }
     }
 
     /// Sets several keys, all or none.
     pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => Ok(scope.put_all(pairs)?),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => Ok(batch.put_all(pairs)?),
             TransactionBackend::Disk(writer) => writer.put_all(pairs),
         }
     }
 
     /// Removes the first keys within bounds.
     pub(super) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
-        let scope = match &mut self.way {
-            TransactionBackend::Memory(scope) => scope,
+        let batch = match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch,
             TransactionBackend::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
         };
         let mut keys = Vec::new();
-        scope.scan(bounds, ScanDirection::Forward, |key, _| {
+        batch.scan(bounds, ScanDirection::Forward, |key, _| {
             keys.push(key.to_vec());
             if keys.len() < REMOVALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         for key in &keys {
-            scope.writer().remove(key)?;
+            batch.writer().remove(key)?;
         }
         let count = keys.len();
         let rest = keys.pop().filter(|_| count == REMOVALS).map(Bound::Excluded);
@@ -261,8 +261,8 @@ impl<'t> EngineTransaction<'t> {
     /// # Errors
     /// If so, nothing may be acknowledged. On disk nothing was done, unless the log failed.
     pub(crate) fn commit(self) -> Result<Ticket> {
-        match self.way {
-            TransactionBackend::Memory(scope) => Ok(scope.commit()?),
+        match self.backend {
+            TransactionBackend::Memory(batch) => Ok(batch.commit()?),
             TransactionBackend::Disk(mut writer) => {
                 writer.publish()?;
                 Ok(writer.ticket())

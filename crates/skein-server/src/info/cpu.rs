@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_the_system() {
+    fn parses_the_line_of_the_system() {
         let stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 1 0 250 75 0 0 20 0 9 0";
         assert_eq!(of_stat(stat, 100), Some(CpuSeconds { system: 0.75, user: 2.5 }));
         assert_eq!(of_stat("", 100), None);

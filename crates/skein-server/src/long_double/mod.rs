@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn texts_that_are_not_numbers() {
         for text in [
             "", "-", "+", ".", "e5", "1e", "1e+", "1 ", " 1", "1.2.3", "--1", "0x", "nan", "infinit",
             "1e5000", "1e-5000", "1\0",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn infinity_is_read_and_not_added() {
+    fn infinity_is_parsed_but_not_added() {
         let infinite = LongDouble::parse(b"-Infinity").expect("infinity");
         assert!(!infinite.is_finite());
         assert_eq!(infinite.sum(LongDouble::ZERO), None);

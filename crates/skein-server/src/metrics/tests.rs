@@ -77,7 +77,7 @@ fn is_cut_off(client: &mut TcpStream) -> bool {
 /// more. Fix: all connections are served at once, and if there are too many, the one that has been
 /// silent for longest is closed.
 #[test]
-fn silent_connections_keep_nobody_waiting() {
+fn silent_connections_do_not_delay_others() {
     let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "metrics".to_owned());
     let begun: [&[u8]; 3] = [b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\n"];
     let silent: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX)
@@ -96,7 +96,7 @@ fn silent_connections_keep_nobody_waiting() {
 
 /// Incident: as above, with clients that do not read their answers.
 #[test]
-fn who_does_not_take_the_answer_keeps_nobody_waiting() {
+fn unread_answers_do_not_delay_others() {
     let long = || "x".repeat(64 << 20);
     let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, long);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
@@ -108,7 +108,7 @@ fn who_does_not_take_the_answer_keeps_nobody_waiting() {
 
 /// Incident: a stop waited for clients that were being answered, for any time.
 #[test]
-fn a_stop_waits_for_nobody() {
+fn stop_does_not_wait_for_connections() {
     for request in [&b""[..], b"GET /metr", REQUEST] {
         // More than the system buffers.
         let mut running =
@@ -125,7 +125,7 @@ fn a_stop_waits_for_nobody() {
 /// connected and sent nothing kept its place for all of that time. Fix: the head has its own
 /// deadline, before that of the answer.
 #[test]
-fn who_asks_for_nothing_is_cut_off() {
+fn client_without_a_request_is_disconnected() {
     let running = TestMetricsServer::new(HttpTimeouts { head: SHORT, answer: LONG }, String::new);
     for begun in ["", "GET /metr"] {
         let mut client = running.connect();
@@ -137,7 +137,7 @@ fn who_asks_for_nothing_is_cut_off() {
 /// Incident: each piece of an answer had its own deadline. Consequence: a client that read slowly
 /// could keep the thread for any time. Fix: one deadline for the whole answer.
 #[test]
-fn who_takes_a_little_at_a_time_is_cut_off() {
+fn slow_reader_is_disconnected_at_the_deadline() {
     let running =
         TestMetricsServer::new(HttpTimeouts { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));
     let mut client = running.connect();

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_a_name_of_its_own() {
+    fn every_kind_has_its_own_name() {
         let mut names: Vec<_> = CommandKind::all().map(CommandKind::name).collect();
         let count = names.len();
         names.sort_unstable();

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_of_each_second_is_kept_and_old_seconds_go() {
+    fn worst_of_each_second_is_kept_and_old_seconds_removed() {
         let mut history = LatencyHistory::default();
         for (unix_s, millis) in [(1, 5), (1, 9), (1, 7), (2, 3)] {
             history.add(LatencySample { unix_s, millis });
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_known_by_name_and_forgotten() {
+    fn events_are_found_by_name_and_reset() {
         let events = LatencyEvents::default();
         events.add(LatencyEvent::Batch, 12_000_000);
         assert_eq!(events.all()[0].1.samples[0].millis, 12);

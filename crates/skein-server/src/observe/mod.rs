@@ -46,7 +46,7 @@ const CODE_BYTES_MAX: usize = 32;
 pub(crate) struct ServerObserver {
     pub slowlog: Slowlog,
     pub events: LatencyEvents,
-    pub pulse: RateSampler,
+    pub sampler: RateSampler,
 }
 
 /// The counts of one worker. Only the worker writes them.
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_are_added_up_and_a_reset_is_taken_away() {
+    fn totals_add_up_workers_and_subtract_a_reset() {
         let workers = [WorkerObserver::default(), WorkerObserver::default()];
         let get = CommandKind::plain(0);
         workers[0].done(get, 16, 100, true);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_errors_are_bounded() {
+    fn number_of_error_codes_is_bounded() {
         let observed = WorkerObserver::default();
         for n in 0..1000 {
             observed.rejected(None, format!("-CODE{n} {n}\r\n").as_bytes());

@@ -64,7 +64,7 @@ pub(crate) fn run(shared: &ServerShared) {
             shared.total(|counts| &counts.bytes_in),
             shared.total(|counts| &counts.bytes_out),
         ];
-        shared.observing.pulse.beat(Instant::now(), [requests, bytes_in, bytes_out]);
+        shared.observing.sampler.beat(Instant::now(), [requests, bytes_in, bytes_out]);
         std::thread::park_timeout(TICK);
     }
 }
@@ -74,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_of_the_last_ticks_alone() {
-        let (pulse, start) = (RateSampler::default(), Instant::now());
-        assert_eq!(pulse.rates(), OperationRates::default());
+    fn rates_cover_only_the_last_ticks() {
+        let (sampler, start) = (RateSampler::default(), Instant::now());
+        assert_eq!(sampler.rates(), OperationRates::default());
         for n in 0..20 {
             // A burst first, then 100 a second.
-            pulse.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
+            sampler.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
             if n == 0 {
-                assert_eq!(pulse.rates(), OperationRates::default());
-                pulse.beat(start, [0; 3]);
+                assert_eq!(sampler.rates(), OperationRates::default());
+                sampler.beat(start, [0; 3]);
             }
         }
-        assert_eq!(pulse.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
+        assert_eq!(sampler.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
     }
 }

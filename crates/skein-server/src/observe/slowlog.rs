@@ -130,7 +130,8 @@ impl Slowlog {
         &self,
         nanos: u64,
         request: ClippedRequest,
-        (address, name): (Option<ConnectionAddress>, &[u8]),
+        address: Option<ConnectionAddress>,
+        name: &[u8],
         most: usize,
     ) {
         let name = name[..name.len().min(ARG_BYTES_MAX)].to_vec();
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_request_is_bounded() {
+    fn kept_part_of_a_request_is_bounded() {
         let long = [b'x'; 200];
         let kept = clipped(&[b"SET", &long[..128], &long[..129]]);
         assert_eq!(kept[1].len(), 128);
@@ -219,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_stay_and_numbers_go_on() {
+    fn newest_entries_stay_and_ids_continue() {
         let slowlog = Slowlog::default();
-        let add = |most| slowlog.add(7_500, ClippedRequest(Vec::new()), (None, b"name"), most);
+        let add = |most| slowlog.add(7_500, ClippedRequest(Vec::new()), None, b"name", most);
         (0..5).for_each(|_| add(3));
         let ids = |most| slowlog.newest(most).iter().map(|entry| entry.id).collect::<Vec<_>>();
         assert_eq!((ids(10), ids(1), slowlog.len()), (vec![4, 3, 2], vec![4], 3));

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_read_more_loosely() {
+    fn bounds_are_parsed_more_leniently() {
         for (text, value) in
             [("", 0.0), (" 1", 1.0), ("1\0x", 1.0), ("1e400", f64::INFINITY), ("1e-400", 0.0)]
         {

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_the_standard_library_writes() {
+    fn writes_like_the_standard_library() {
         for value in [0, 1, 9, 10, 99, 100, 101, 12345, 1 << 40, u64::MAX] {
             assert_eq!(Decimal::unsigned(value).as_bytes(), value.to_string().as_bytes());
         }

@@ -89,7 +89,7 @@ mod tests {
     use crate::resp::{RequestBuffer, RequestLimits};
 
     #[test]
-    fn requests_come_back_as_they_were_and_the_limit_holds() {
+    fn requests_are_returned_unchanged_and_bytes_are_limited() {
         let limits = RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 100 };
         let mut input = RequestBuffer::new();
         let text = b"SET a 1\r\nGET \"\"\r\n";

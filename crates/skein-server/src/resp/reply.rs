@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions() {
+    fn replies_in_both_protocol_versions() {
         for (write, resp2, resp3) in [
             ((|reply| reply.null()) as fn(&mut ReplyWriter<'_>), "$-1\r\n", "_\r\n"),
             (|reply| reply.null_array(), "*-1\r\n", "_\r\n"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_of_unknown_length() {
+    fn array_of_unknown_length() {
         for len in [0, 9, 10, 12345] {
             let mut out = b"before".to_vec();
             let mut reply = ReplyWriter::new(&mut out, Protocol::Resp2);

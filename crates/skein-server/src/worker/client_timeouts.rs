@@ -53,7 +53,7 @@ pub(super) fn silent_for_too_long(
     waited: bool,
     now: Duration,
 ) -> Option<&'static str> {
-    let (age, idle) = connection.client.card.age_and_idle(now);
+    let (age, idle) = connection.client.record.age_and_idle(now);
     let handshake_max = settings.tls_handshake_s.get() as u64;
     if handshake_max > 0 && age >= handshake_max && connection.stream.is_handshaking() {
         return Some("its TLS handshake took longer than the limit");

@@ -110,8 +110,8 @@ impl Connection {
     }
 
     /// Returns the same connection with its record at a worker.
-    pub(super) fn with_record(self, card: Arc<ClientRecord>) -> Self {
-        Self { client: self.client.with_record(card), ..self }
+    pub(super) fn with_record(self, record: Arc<ClientRecord>) -> Self {
+        Self { client: self.client.with_record(record), ..self }
     }
 
     /// Returns the bytes that the connection and its reply buffer take, including the fixed part.

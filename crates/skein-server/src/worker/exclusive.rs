@@ -71,7 +71,7 @@ impl GeneralContext<'_> {
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
         let ran = ran(self.try_exec(client, reply));
         if !client.in_multi() {
-            client.card.set_queued(None);
+            client.record.set_queued(None);
         }
         ran
     }
@@ -107,7 +107,7 @@ impl GeneralContext<'_> {
             Keyspace::Session(self.session)
         };
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        run_queue(context, &multi, reply, &mut self.watch)
+        run_queue(context, &multi, reply, &mut self.timer)
     }
 }
 
@@ -147,7 +147,7 @@ fn run_queue(
     mut context: CommandContext<'_>,
     multi: &Multi,
     reply: &mut ReplyWriter<'_>,
-    watch: &mut RequestTimer<'_>,
+    timer: &mut RequestTimer<'_>,
 ) -> Result<(AfterCommand, Ticket), CommandError> {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
@@ -159,7 +159,7 @@ fn run_queue(
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
         let kind = CommandKind::of(tag, &args);
         // The time before this request belongs to no command of the transaction.
-        let _ = watch.lap();
+        let _ = timer.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
             Ok(()) => run(context, command.handler, &args, reply),
@@ -182,11 +182,11 @@ fn run_queue(
             reply.truncate(before);
             fault.write(reply);
         }
-        watch.check(kind, reply.written(before));
-        let nanos = watch.lap();
-        watch.done(kind, 1, nanos);
-        if watch.is_slow(nanos) {
-            watch.slow(kind, nanos, &args, &context.client.card);
+        timer.check(kind, reply.written(before));
+        let nanos = timer.lap();
+        timer.done(kind, 1, nanos);
+        if timer.is_slow(nanos) {
+            timer.slow(kind, nanos, &args, &context.client.record);
         }
         drop_unwanted(context.client, replies, before, reply);
     }

@@ -37,7 +37,7 @@ pub(super) struct GeneralContext<'w> {
     pub worker: usize,
     /// Permission to run requests beside other workers, held for as long as these run.
     pub pass: SharedPass<'w>,
-    pub watch: RequestTimer<'w>,
+    pub timer: RequestTimer<'w>,
     /// The requests that a pause holds back in this round. If set, nothing runs in batches.
     pub held: Option<PausedRequests>,
     /// Whether the pause held back a request.
@@ -64,7 +64,7 @@ impl GeneralContext<'_> {
                 connection.paused = task.writes() && self.shared.pause.now().is_some();
                 self.holds |= connection.paused;
                 if !connection.paused {
-                    connection.served = Some(self.watch.began());
+                    connection.served = Some(self.timer.began());
                     latest = latest.max(self.step_timed(connection, output));
                 }
             }
@@ -86,7 +86,7 @@ impl GeneralContext<'_> {
             let (count, latest) = self.run_alike(connection, output, slot);
             ticket = ticket.max(latest);
             total += count;
-            if count == 0 || self.watch.is_over() {
+            if count == 0 || self.timer.is_over() {
                 break;
             }
         }
@@ -115,14 +115,14 @@ impl GeneralContext<'_> {
     ) -> (usize, Ticket) {
         let Some(tag) = connection.input.tag(0) else { return (0, Ticket::default()) };
         let resolved = ResolvedTag::of(tag);
-        let began = self.watch.last();
+        let began = self.timer.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
             && is_batched(resolved, connection, count)
             && connection.may_batch()
             && connection.client.may(tag, || connection.input.args(count)))
         {
-            let went = self.run_one((resolved, tag), connection, output, (slot, count));
+            let went = self.run_one(resolved, tag, connection, output, slot, count);
             ticket = ticket.max(went.ticket);
             done += usize::from(went.done);
             connection.put_off = false;
@@ -130,7 +130,7 @@ impl GeneralContext<'_> {
             let together = self.held.is_none()
                 && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
                 && connection.input.args(count - 1).len() <= ALIKE_ARGS_MAX
-                && !self.watch.is_strict()
+                && !self.timer.is_strict()
                 && count < ALIKE_MAX;
             let goes_on = together
                 && connection.input.tag(count) == Some(tag)
@@ -141,27 +141,27 @@ impl GeneralContext<'_> {
             }
         }
         if done > 0 {
-            let nanos = self.watch.lap_since(began);
-            self.note(tag, (count, done), nanos, connection);
+            let nanos = self.timer.lap_since(began);
+            self.note(tag, count, done, nanos, connection);
         }
-        connection.take(count, self.watch.began());
+        connection.take(count, self.timer.began());
         (count, ticket)
     }
 
     /// Counts the first `count` requests of the queue, all of one command; `done` of them were
     /// done.
-    fn note(&mut self, tag: u16, (count, done): (usize, usize), nanos: u64, connection: &mut Connection) {
+    fn note(&mut self, tag: u16, count: usize, done: usize, nanos: u64, connection: &mut Connection) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
-        self.watch.event_of(kind, nanos);
+        self.timer.event_of(kind, nanos);
         if connection.task.is_some() {
             connection.long = Some(Box::new(SlicedCommandTime::new(kind, nanos, &connection.input.args(0))));
             return;
         }
         let nanos_each = share(nanos, done);
-        self.watch.done(kind, done as u64, nanos_each);
-        if self.watch.is_slow(nanos_each) {
+        self.timer.done(kind, done as u64, nanos_each);
+        if self.timer.is_slow(nanos_each) {
             for at in 0..count {
-                self.watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+                self.timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
             }
         }
     }
@@ -169,13 +169,15 @@ impl GeneralContext<'_> {
     /// Runs the request at a position of the queue.
     fn run_one(
         &mut self,
-        (resolved, tag): (ResolvedTag, u16),
+        resolved: ResolvedTag,
+        tag: u16,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
-        (slot, at): (usize, usize),
+        slot: usize,
+        at: usize,
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
-        let went = self.answer((resolved, tag), connection, output, (slot, at));
+        let went = self.answer(resolved, tag, connection, output, slot, at);
         self.shared.mailboxes[self.worker]
             .counts
             .count_lookups(std::mem::take(&mut connection.client.lookups));
@@ -185,7 +187,7 @@ impl GeneralContext<'_> {
             ResolvedTag::Unknown => None,
         };
         if output.buffer.get(start) == Some(&b'-') {
-            self.watch.error(kind(), &output.buffer[start..], went.done);
+            self.timer.error(kind(), &output.buffer[start..], went.done);
         }
         let ended = connection.task.is_none() && !connection.waits;
         if ended && connection.client.drops_reply(replies) {
@@ -196,10 +198,12 @@ impl GeneralContext<'_> {
 
     fn answer(
         &mut self,
-        (resolved, tag): (ResolvedTag, u16),
+        resolved: ResolvedTag,
+        tag: u16,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
-        (slot, at): (usize, usize),
+        slot: usize,
+        at: usize,
     ) -> RequestOutcome {
         let Connection { client, input, .. } = connection;
         let args = input.args(at);
@@ -207,7 +211,7 @@ impl GeneralContext<'_> {
         let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
         let ResolvedTag::Command(command) = resolved else {
             if is_cross_protocol(args.get(0)) {
-                self.shared.warnings.cross_protocol(&client.card);
+                self.shared.warnings.cross_protocol(&client.record);
                 (connection.attacked, connection.closing) = (true, true);
                 return RequestOutcome::default();
             }
@@ -301,17 +305,17 @@ impl GeneralContext<'_> {
         let start = output.open_start().unwrap_or(output.buffer.len());
         let pending = output.pending_before(start);
         let ticket = self.step(connection, output);
-        let nanos = self.watch.lap();
+        let nanos = self.timer.lap();
         let Some(long) = &mut connection.long else { return ticket };
         long.nanos += nanos;
-        self.watch.event_of(long.kind, nanos);
+        self.timer.event_of(long.kind, nanos);
         if connection.task.is_none()
             && let Some(long) = connection.long.take()
         {
             let kept = output.pending() > pending;
             let reply = if kept { &output.buffer[start..] } else { &[] };
-            self.watch.check(long.kind, reply);
-            long.end(&self.watch, &connection.client.card);
+            self.timer.check(long.kind, reply);
+            long.end(&self.timer, &connection.client.record);
         }
         ticket
     }

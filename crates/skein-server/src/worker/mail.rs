@@ -18,12 +18,12 @@ use super::connection::Connection;
 use super::loading::LoadingConnection;
 
 /// Creates the record of a new connection, which other threads can see from now on.
-fn card(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
+fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
     let (address, local) = stream.addresses();
-    let card =
+    let record =
         Arc::new(ClientRecord::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
-    shared.clients.add(Arc::clone(&card));
-    card
+    shared.clients.add(Arc::clone(&record));
+    record
 }
 
 impl Worker {
@@ -34,8 +34,8 @@ impl Worker {
         for stream in mail.connections {
             self.adopt(stream);
         }
-        for guest in mail.guests {
-            self.seat(guest);
+        for handed_over in mail.handed_over {
+            self.adopt_from_loading(handed_over);
         }
         for who in mail.kills {
             if self.slots.get(who.slot).is_some_and(|(connection, _)| connection.client.id == who.client) {
@@ -69,8 +69,8 @@ impl Worker {
             match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
                 Ok(()) => {
                     let place = ClientLocation { worker, slot, client: shared.next_client() };
-                    let card = card(shared, place, &stream);
-                    let client = ClientState::new(card, &shared.acl, shared.options.trusts(&stream));
+                    let record = record(shared, place, &stream);
+                    let client = ClientState::new(record, &shared.acl, shared.options.trusts(&stream));
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {
@@ -84,8 +84,8 @@ impl Worker {
 
     /// Adopts a connection that was accepted while the server was loading, with its unprocessed
     /// requests and unsent replies.
-    fn seat(&mut self, guest: LoadingConnection) {
-        let (mut connection, output) = guest.into_parts();
+    fn adopt_from_loading(&mut self, handed_over: LoadingConnection) {
+        let (mut connection, output) = handed_over.into_parts();
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
             let both = Interest::READABLE | Interest::WRITABLE;
@@ -94,10 +94,10 @@ impl Worker {
                 return None;
             }
             let place = ClientLocation { worker, slot, client: connection.client.id };
-            let card = card(shared, place, &connection.stream);
+            let record = record(shared, place, &connection.stream);
             // The event queue of this worker has reported no event for it yet.
             (connection.readable, connection.writable, connection.listed) = (true, true, false);
-            Some(connection.with_record(card))
+            Some(connection.with_record(record))
         });
         if let Some((_, place)) = slot.and_then(|slot| self.slots.get(slot)) {
             *place = output;

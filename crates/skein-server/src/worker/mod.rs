@@ -269,9 +269,9 @@ impl Worker {
             // the new rights.
             connection.client.refresh(&self.shared.acl.users);
             if count > 0 {
-                connection.client.card.mark_active(self.now);
+                connection.client.record.mark_active(self.now);
                 if let Some(last) = connection.input.last_tag() {
-                    connection.client.card.set_command(last);
+                    connection.client.record.set_command(last);
                 }
             }
             if connection.input.queued() > 0 || connection.task.is_some() {
@@ -305,7 +305,7 @@ impl Worker {
             shared,
             worker: self.number,
             pass: shared.gate.enter(self.number),
-            watch: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
+            timer: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
             held: None,
             holds: false,
         };
@@ -318,11 +318,12 @@ impl Worker {
                     slots,
                     active,
                     general.session,
-                    (output_max, &mailbox.counts),
-                    &mut general.watch,
+                    output_max,
+                    &mailbox.counts,
+                    &mut general.timer,
                 );
                 let (count, ticket) =
-                    self.writes.run(slots, active, general.session, shared, &mut general.watch);
+                    self.writes.run(slots, active, general.session, shared, &mut general.timer);
                 latest = latest.max(ticket);
                 done += count;
             }
@@ -335,7 +336,7 @@ impl Worker {
                 break;
             }
             total += done;
-            if general.watch.is_over() {
+            if general.timer.is_over() {
                 break;
             }
         }
@@ -376,7 +377,7 @@ impl Worker {
             return 0;
         };
         if sent > 0 {
-            connection.client.card.mark_active(self.now);
+            connection.client.record.mark_active(self.now);
             if output.pending() <= self.limits.output_soft {
                 connection.over_soft_limit = None;
             }

@@ -88,10 +88,11 @@ impl PipelinedReads {
         slots: &mut ConnectionSlots,
         active: &[usize],
         session: &mut EngineSession,
-        (output_max, counts): (usize, &WorkerCounters),
-        watch: &mut RequestTimer<'_>,
+        output_max: usize,
+        counts: &WorkerCounters,
+        timer: &mut RequestTimer<'_>,
     ) -> usize {
-        let done = self.run_by(slots, active, output_max, watch, |keys, answers| match keys {
+        let done = self.run_by(slots, active, output_max, timer, |keys, answers| match keys {
             [key] => session.get_with(key, |row| answers.found(0, row)),
             _ => session.get_many(keys, |i, row| answers.found(i, row)),
         });
@@ -107,7 +108,7 @@ impl PipelinedReads {
         slots: &mut ConnectionSlots,
         active: &[usize],
         output_max: usize,
-        watch: &mut RequestTimer<'_>,
+        timer: &mut RequestTimer<'_>,
         look_up: impl FnOnce(&[&[u8]], &mut ReadReplies<'_>),
     ) -> usize {
         let ConnectionSlots { connections, outputs, .. } = slots;
@@ -147,13 +148,13 @@ impl PipelinedReads {
             output_max,
             written: 0,
             lookups: Lookups::default(),
-            watch,
+            timer,
         };
         look_up(&keys[..count], &mut answers);
         self.lookups = answers.lookups;
         let (states, answered, written) = (answers.states, answers.next.min(count), answers.written);
-        let nanos_each = share(watch.lap_of_batch(), written);
-        self.take(connections, &states[..answered], nanos_each, watch)
+        let nanos_each = share(timer.lap_of_batch(), written);
+        self.take(connections, &states[..answered], nanos_each, timer)
     }
 
     /// Removes the answered requests from the queues.
@@ -162,10 +163,10 @@ impl PipelinedReads {
         connections: &mut [Option<Box<Connection>>],
         states: &[ReadState],
         nanos_each: u64,
-        watch: &RequestTimer<'_>,
+        timer: &RequestTimer<'_>,
     ) -> usize {
         let mut total = 0;
-        let slow = watch.is_slow(nanos_each);
+        let slow = timer.is_slow(nanos_each);
         let mut tally = KindTally::new(nanos_each);
         for (planned, state) in self.plan.iter().zip(states) {
             if *state == ReadState::Dropped {
@@ -173,15 +174,15 @@ impl PipelinedReads {
             }
             if let Some(connection) = connections[planned.slot as usize].as_deref_mut() {
                 let kind = CommandKind::plain(planned.tag);
-                tally.add(kind, watch);
+                tally.add(kind, timer);
                 if slow {
-                    watch.slow(kind, nanos_each, &connection.input.args(0), &connection.client.card);
+                    timer.slow(kind, nanos_each, &connection.input.args(0), &connection.client.record);
                 }
-                connection.take(1, watch.began());
+                connection.take(1, timer.began());
                 total += 1;
             }
         }
-        tally.end(watch);
+        tally.end(timer);
         for slot in &self.put_off {
             if let Some(connection) = connections[*slot as usize].as_deref_mut() {
                 connection.put_off = true;
@@ -220,7 +221,7 @@ struct ReadReplies<'b> {
     /// The number of answers in their reply buffers.
     written: usize,
     lookups: Lookups,
-    watch: &'b RequestTimer<'b>,
+    timer: &'b RequestTimer<'b>,
 }
 
 impl ReadReplies<'_> {
@@ -249,7 +250,7 @@ impl ReadReplies<'_> {
         let buffer = &mut self.outputs[slot as usize].buffer;
         let start = buffer.len();
         if answer(read, row, &args, ReplyWriter::new(buffer, protocol)) {
-            self.watch.check(CommandKind::plain(tag), &buffer[start..]);
+            self.timer.check(CommandKind::plain(tag), &buffer[start..]);
             self.advance(slot, there);
         } else {
             self.states[i] = ReadState::PutOff;
@@ -280,7 +281,7 @@ impl ReadReplies<'_> {
                 ReadState::Waits => return,
                 ReadState::Aside(start, len, there) => {
                     let answer = &self.aside[start as usize..start as usize + len as usize];
-                    self.watch.check(CommandKind::plain(self.plan[self.next].tag), answer);
+                    self.timer.check(CommandKind::plain(self.plan[self.next].tag), answer);
                     self.outputs[slot as usize].buffer.extend_from_slice(answer);
                     self.advance(slot, there);
                 }

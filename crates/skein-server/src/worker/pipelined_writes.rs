@@ -61,7 +61,8 @@ impl ConnectionWrites {
         connection: &Connection,
         output: &mut ReplyBuffer,
         writer: &mut EngineWriter<'_, '_>,
-        (output_max, faults): (usize, &mut BatchErrors),
+        output_max: usize,
+        errors: &mut BatchErrors,
         room: &mut WriteAllowance,
     ) -> bool {
         let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= output_max);
@@ -71,11 +72,11 @@ impl ConnectionWrites {
         let start = reply.position();
         if !room.admits(tag, &args) {
             OUT_OF_MEMORY.write(&mut reply);
-            faults.refused.push((self.slot, self.done, CommandKind::plain(tag)));
+            errors.refused.push((self.slot, self.done, CommandKind::plain(tag)));
         } else if let Err(fault) = write(writer, &args, &mut reply) {
             reply.truncate(start);
             fault.write(&mut reply);
-            faults.all.push((CommandKind::plain(tag), fault));
+            errors.all.push((CommandKind::plain(tag), fault));
         }
         self.done += 1;
         true
@@ -119,12 +120,12 @@ impl BatchErrors {
         self.refused.iter().any(|refused| (refused.0, refused.1) == (slot, at))
     }
 
-    fn count(&mut self, watch: &RequestTimer<'_>) {
+    fn count(&mut self, timer: &RequestTimer<'_>) {
         for (kind, fault) in self.all.drain(..) {
-            watch.failed(kind, fault.bytes());
+            timer.failed(kind, fault.bytes());
         }
         for (_, _, kind) in self.refused.drain(..) {
-            watch.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
+            timer.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
         }
         self.kept = 0;
     }
@@ -136,7 +137,7 @@ pub(super) struct PipelinedWrites {
     runs: Vec<ConnectionWrites>,
     /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
-    faults: BatchErrors,
+    errors: BatchErrors,
 }
 
 #[inline]
@@ -168,7 +169,7 @@ impl PipelinedWrites {
         active: &[usize],
         session: &mut EngineSession,
         shared: &ServerShared,
-        watch: &mut RequestTimer<'_>,
+        timer: &mut RequestTimer<'_>,
     ) -> (usize, Ticket) {
         let output_max = shared.settings.output_bytes_max.get();
         let ConnectionSlots { connections, outputs, .. } = &mut *slots;
@@ -188,31 +189,31 @@ impl PipelinedWrites {
         let mut room = match asked {
             Ok(room) => room,
             Err(error) => {
-                let taken = self.refuse(slots, &error.into(), (watch.lap_of_batch(), watch));
-                self.faults.count(watch);
+                let taken = self.refuse(slots, &error.into(), timer.lap_of_batch(), timer);
+                self.errors.count(timer);
                 return (taken, Ticket::default());
             }
         };
-        let Self { runs, faults, .. } = self;
+        let Self { runs, errors, .. } = self;
         let (written, ticket) = session.write(|writer| {
             if total >= WARM_MIN {
                 writer.prefetch(&keys[..total]);
             }
-            write_runs(runs, connections, outputs, writer, (output_max, faults), &mut room)
+            write_runs(runs, connections, outputs, writer, output_max, errors, &mut room)
         });
-        let nanos = watch.lap_of_batch();
+        let nanos = timer.lap_of_batch();
         let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
         let taken = match written.flatten() {
-            Ok(()) => self.take(slots, nanos, watch),
+            Ok(()) => self.take(slots, nanos, timer),
             Err(_) if session.can_roll_back() && undone > 1 => {
                 self.alone = undone;
-                self.faults.undo();
+                self.errors.undo();
                 self.runs.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
-                self.take(slots, nanos, watch)
+                self.take(slots, nanos, timer)
             }
-            Err(error) => self.refuse(slots, &error.into(), (nanos, watch)),
+            Err(error) => self.refuse(slots, &error.into(), nanos, timer),
         };
-        self.faults.count(watch);
+        self.errors.count(timer);
         if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
             self.runs.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
         }
@@ -271,26 +272,26 @@ impl PipelinedWrites {
     }
 
     /// Removes the finished requests from the queues.
-    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, watch: &RequestTimer<'_>) -> usize {
+    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, timer: &RequestTimer<'_>) -> usize {
         let total = self.runs.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
-        let slow = watch.is_slow(nanos_each);
+        let slow = timer.is_slow(nanos_each);
         let mut tally = KindTally::new(nanos_each);
         for run in &self.runs {
             let Some((connection, _)) = slots.get(run.slot) else { continue };
             for at in 0..run.done {
                 let Some(kind) = connection.input.tag(at).map(CommandKind::plain) else { continue };
-                if self.faults.refused(run.slot, at) {
+                if self.errors.refused(run.slot, at) {
                     continue;
                 }
-                tally.add(kind, watch);
+                tally.add(kind, timer);
                 if slow {
-                    watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+                    timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
                 }
             }
-            connection.take(run.done, watch.began());
+            connection.take(run.done, timer.began());
         }
-        tally.end(watch);
+        tally.end(timer);
         total
     }
 
@@ -300,11 +301,12 @@ impl PipelinedWrites {
         &mut self,
         slots: &mut ConnectionSlots,
         fault: &CommandError,
-        (nanos, watch): (u64, &RequestTimer<'_>),
+        nanos: u64,
+        timer: &RequestTimer<'_>,
     ) -> usize {
         // If the store refused immediately, nothing ran, and every connection has at least one
         // request.
-        self.faults.undo();
+        self.errors.undo();
         let nothing_ran = self.runs.iter().all(|run| run.done == 0);
         for run in &mut self.runs {
             let Some((connection, output)) = slots.get(run.slot) else { continue };
@@ -314,11 +316,11 @@ impl PipelinedWrites {
             for at in run.done..run.done + count {
                 fault.write(&mut reply);
                 let kind = connection.input.tag(at).map(CommandKind::plain);
-                self.faults.all.extend(kind.map(|kind| (kind, fault.clone())));
+                self.errors.all.extend(kind.map(|kind| (kind, fault.clone())));
             }
             run.done += count;
         }
-        self.take(slots, nanos, watch)
+        self.take(slots, nanos, timer)
     }
 }
 
@@ -341,7 +343,8 @@ fn write_runs(
     connections: &[Option<Box<Connection>>],
     outputs: &mut [ReplyBuffer],
     writer: &mut EngineWriter<'_, '_>,
-    (output_max, faults): (usize, &mut BatchErrors),
+    output_max: usize,
+    errors: &mut BatchErrors,
     room: &mut WriteAllowance,
 ) -> Result<(), Error> {
     for at in 0..runs.len() {
@@ -349,16 +352,16 @@ fn write_runs(
         loop {
             writer.between()?;
             if writer.published() {
-                keep(&mut runs[..=at], outputs, faults);
+                keep(&mut runs[..=at], outputs, errors);
             }
             let run = &mut runs[at];
-            if !run.write(connection, &mut outputs[run.slot], writer, (output_max, faults), room) {
+            if !run.write(connection, &mut outputs[run.slot], writer, output_max, errors, room) {
                 break;
             }
             if writer.published() {
                 // A part of this request cannot be undone, so the rest of it must be done too.
                 writer.publish()?;
-                keep(&mut runs[..=at], outputs, faults);
+                keep(&mut runs[..=at], outputs, errors);
             }
             if writer.is_broken() {
                 return writer.publish();
@@ -368,8 +371,8 @@ fn write_runs(
     Ok(())
 }
 
-fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], faults: &mut BatchErrors) {
-    faults.keep();
+fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], errors: &mut BatchErrors) {
+    errors.keep();
     for run in runs {
         run.keep(&outputs[run.slot]);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   buffer   ░░░ sent ░░░│ may be sent │ needs epoch 7 │ needs epoch 9 │ open array, still growing
-//!                        sent          gate            gate            open
+//!                        sent          hold            hold            open
 //! ```
 //!
 //! At durability `sync`, the reply of a write waits for the write's epoch. All replies behind it
@@ -37,7 +37,7 @@ pub(crate) struct ReplyBuffer {
     pub buffer: Vec<u8>,
     sent: usize,
     /// In ascending order of start and of epoch.
-    gates: VecDeque<EpochHold>,
+    holds: VecDeque<EpochHold>,
     /// The start of an array that is not finished.
     open: Option<usize>,
 }
@@ -80,37 +80,37 @@ impl ReplyBuffer {
     pub(crate) fn keep(&mut self, pending: usize) {
         let end = self.sent + pending;
         self.buffer.truncate(end);
-        while self.gates.back().is_some_and(|gate| gate.start >= end) {
-            self.gates.pop_back();
+        while self.holds.back().is_some_and(|hold| hold.start >= end) {
+            self.holds.pop_back();
         }
     }
 
     /// Makes all bytes from `start` on wait for `epoch`.
     pub(crate) fn hold(&mut self, start: usize, epoch: u64) {
-        if self.gates.back().is_none_or(|last| last.epoch < epoch) {
-            self.gates.push_back(EpochHold { start, epoch });
+        if self.holds.back().is_none_or(|last| last.epoch < epoch) {
+            self.holds.push_back(EpochHold { start, epoch });
         }
     }
 
     /// Returns whether some bytes wait for an epoch after `durable`.
     pub(crate) fn is_held(&self, durable: u64) -> bool {
-        self.gates.back().is_some_and(|gate| gate.epoch > durable)
+        self.holds.back().is_some_and(|hold| hold.epoch > durable)
     }
 
     /// Removes all bytes that wait for an epoch, because it will never be durable. No array must be
     /// open.
     pub(crate) fn drop_held(&mut self, durable: u64) {
-        self.open_gates(durable);
-        if let Some(gate) = self.gates.front() {
-            self.buffer.truncate(gate.start);
+        self.release_holds(durable);
+        if let Some(hold) = self.holds.front() {
+            self.buffer.truncate(hold.start);
         }
-        self.gates.clear();
+        self.holds.clear();
         self.open = None;
     }
 
-    fn open_gates(&mut self, durable: u64) {
-        while self.gates.front().is_some_and(|gate| gate.epoch <= durable) {
-            self.gates.pop_front();
+    fn release_holds(&mut self, durable: u64) {
+        while self.holds.front().is_some_and(|hold| hold.epoch <= durable) {
+            self.holds.pop_front();
         }
     }
 
@@ -126,9 +126,9 @@ impl ReplyBuffer {
         // long.
         self.buffer.copy_within(self.sent..start, self.sent + unused);
         self.sent += unused;
-        for gate in &mut self.gates {
-            if gate.start <= start {
-                gate.start += unused;
+        for hold in &mut self.holds {
+            if hold.start <= start {
+                hold.start += unused;
             }
         }
     }
@@ -149,9 +149,9 @@ impl ReplyBuffer {
     #[inline]
     pub(crate) fn sendable(&mut self, durable: u64) -> &[u8] {
         let mut end = self.open.unwrap_or(self.buffer.len());
-        if !self.gates.is_empty() {
-            self.open_gates(durable);
-            end = self.gates.front().map_or(end, |gate| end.min(gate.start));
+        if !self.holds.is_empty() {
+            self.release_holds(durable);
+            end = self.holds.front().map_or(end, |hold| end.min(hold.start));
         }
         &self.buffer[self.sent..end]
     }
@@ -169,8 +169,8 @@ impl ReplyBuffer {
         } else if self.sent >= DRAIN_BYTES && self.pending() <= (self.sent / DRAIN_PART).max(DRAIN_BYTES) {
             let sent = std::mem::take(&mut self.sent);
             self.buffer.drain(..sent);
-            for gate in &mut self.gates {
-                gate.start -= sent;
+            for hold in &mut self.holds {
+                hold.start -= sent;
             }
             self.open = self.open.map(|start| start - sent);
         }
@@ -206,11 +206,11 @@ mod tests {
     }
 
     /// Incident: at `sync`, the replies before a write with a muted reply were sent, and the buffer
-    /// began anew. Consequence: the gate of the write kept its old position, in the middle of a
+    /// began anew. Consequence: the hold of the write kept its old position, in the middle of a
     /// later reply, and the second part of that reply waited for the write. Fix: a dropped reply
-    /// removes its gate.
+    /// removes its hold.
     #[test]
-    fn a_dropped_reply_holds_nothing_back() {
+    fn dropped_reply_removes_its_hold() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"long");
         let pending = output.pending();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_durable_is_taken_back() {
+    fn replies_that_cannot_become_durable_are_removed() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"a");
         output.hold(1, 5);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_array_is_not_sent_before_its_head() {
+    fn open_array_is_not_sent_before_its_head() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"xyz");
         assert_eq!(output.sendable(0)[..1], *b"x");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_does_not_grow_with_what_was_sent() {
+    fn memory_does_not_grow_with_sent_bytes() {
         let mut output = ReplyBuffer::default();
         let piece = vec![7; 64 << 10];
         for _ in 0..1000 {

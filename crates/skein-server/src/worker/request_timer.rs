@@ -159,8 +159,8 @@ impl<'w> RequestTimer<'w> {
 
     /// Adds a request to the slow log.
     #[cold]
-    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, args: &RequestArgs<'_>, card: &ClientRecord) {
-        self.slow_clipped(kind, nanos, ClippedRequest::of(args), card);
+    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, args: &RequestArgs<'_>, record: &ClientRecord) {
+        self.slow_clipped(kind, nanos, ClippedRequest::of(args), record);
     }
 
     pub(super) fn slow_clipped(
@@ -168,12 +168,12 @@ impl<'w> RequestTimer<'w> {
         kind: CommandKind,
         nanos: u64,
         request: ClippedRequest,
-        card: &ClientRecord,
+        record: &ClientRecord,
     ) {
         if !kind.command().has_flag("skip_slowlog") {
-            let name = card.attributes().name.clone();
-            let client = (card.address.clone(), &*name);
-            self.observing.slowlog.add(nanos, request, client, self.settings.slowlog_len.get());
+            let name = record.attributes().name.clone();
+            let most = self.settings.slowlog_len.get();
+            self.observing.slowlog.add(nanos, request, record.address.clone(), &name, most);
         }
     }
 }
@@ -193,10 +193,10 @@ impl SlicedCommandTime {
     }
 
     /// Counts the command after its last slice.
-    pub(super) fn end(self, watch: &RequestTimer<'_>, card: &ClientRecord) {
-        watch.done(self.kind, 1, self.nanos);
-        if watch.is_slow(self.nanos) {
-            watch.slow_clipped(self.kind, self.nanos, self.request, card);
+    pub(super) fn end(self, timer: &RequestTimer<'_>, record: &ClientRecord) {
+        timer.done(self.kind, 1, self.nanos);
+        if timer.is_slow(self.nanos) {
+            timer.slow_clipped(self.kind, self.nanos, self.request, record);
         }
     }
 }
@@ -215,9 +215,9 @@ impl KindTally {
 
     /// Counts one more request.
     #[inline]
-    pub(super) fn add(&mut self, kind: CommandKind, watch: &RequestTimer<'_>) {
+    pub(super) fn add(&mut self, kind: CommandKind, timer: &RequestTimer<'_>) {
         if kind != self.kind {
-            self.end(watch);
+            self.end(timer);
             self.kind = kind;
         }
         self.count += 1;
@@ -225,9 +225,9 @@ impl KindTally {
 
     /// Records the requests that are not recorded yet.
     #[inline]
-    pub(super) fn end(&mut self, watch: &RequestTimer<'_>) {
+    pub(super) fn end(&mut self, timer: &RequestTimer<'_>) {
         if self.count > 0 {
-            watch.done(self.kind, self.count, self.nanos_each);
+            timer.done(self.kind, self.count, self.nanos_each);
             self.count = 0;
         }
     }

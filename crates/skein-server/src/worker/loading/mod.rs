@@ -50,7 +50,7 @@ pub(crate) struct LoadingConnection {
 /// The ports and connections of the loading thread when it ends.
 pub(crate) struct LoadingHandover {
     pub listeners: Vec<Listener>,
-    pub guests: Vec<LoadingConnection>,
+    pub handed_over: Vec<LoadingConnection>,
 }
 
 /// The handle of the thread. Dropping it ends the thread.
@@ -71,7 +71,7 @@ impl LoadingThread {
             watched.map_err(system("accepting"))?;
         }
         let settings = LiveSettings::new(&loading.options);
-        let hall = LoadingLoop {
+        let event_loop = LoadingLoop {
             limits: settings.limits(),
             sweeps: client_timeouts::has_timeouts(&settings, loading.options.tls.is_some()),
             next_sweep: Duration::ZERO,
@@ -83,7 +83,7 @@ impl LoadingThread {
             ready: Vec::new(),
             spare: Vec::new(),
         };
-        let thread = spawn("skein-doorman".to_owned(), move || hall.run())?;
+        let thread = spawn("skein-loading".to_owned(), move || event_loop.run())?;
         Ok(Self { loading, waker, thread: Some(thread) })
     }
 
@@ -224,8 +224,8 @@ impl LoadingLoop {
             }
             let place = ClientLocation { worker: NO_WORKER, slot, client: loading.next_client() };
             let (address, local) = stream.addresses();
-            let card = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
-            Some(Connection::new(stream, ClientState::new(Arc::new(card), &loading.acl, trusted)))
+            let record = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
+            Some(Connection::new(stream, ClientState::new(Arc::new(record), &loading.acl, trusted)))
         });
         if let Some(slot) = slot {
             self.list(slot);
@@ -274,15 +274,15 @@ impl LoadingLoop {
         for listener in &mut self.listeners {
             registry.deregister(listener.source())?;
         }
-        let mut guests = Vec::new();
+        let mut handed_over = Vec::new();
         for slot in self.slots.all() {
             let output = self.slots.get(slot).map(|(_, output)| std::mem::take(output)).unwrap_or_default();
             let Some(mut connection) = self.slots.remove(slot) else { continue };
             if registry.deregister(&mut connection.stream).is_ok() {
-                guests.push(LoadingConnection { connection, output });
+                handed_over.push(LoadingConnection { connection, output });
             }
         }
-        Ok(LoadingHandover { listeners: self.listeners, guests })
+        Ok(LoadingHandover { listeners: self.listeners, handed_over })
     }
 }
 
@@ -298,7 +298,7 @@ fn serve(
     let has_room = |output: &ReplyBuffer| output.pending() <= limits.output;
     if has_room(output) && !connection.closing {
         if connection.fill(&limits.requests, spare)? > 0 {
-            connection.client.card.mark_active(loading.elapsed());
+            connection.client.record.mark_active(loading.elapsed());
         }
         connection.client.refresh(&loading.acl.users);
         while connection.input.queued() > 0 && !connection.closing && has_room(output) {

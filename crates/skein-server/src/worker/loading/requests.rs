@@ -21,7 +21,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
     let client = &mut connection.client;
     let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
     let closes = match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => match run((command, tag), client, &args, loading, &mut reply) {
+        ResolvedTag::Command(command) => match run(command, tag, client, &args, loading, &mut reply) {
             Ok(closes) => closes,
             Err(fault) => {
                 output.buffer.truncate(start);
@@ -30,7 +30,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
             }
         },
         _ if is_cross_protocol(args.get(0)) => {
-            loading.warnings.cross_protocol(&client.card);
+            loading.warnings.cross_protocol(&client.record);
             connection.attacked = true;
             true
         }
@@ -45,7 +45,8 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
 
 /// Runs a request. Returns whether the connection must be closed after it.
 fn run(
-    (command, tag): (&'static CommandSpec, u16),
+    command: &'static CommandSpec,
+    tag: u16,
     client: &mut ClientState,
     args: &RequestArgs<'_>,
     loading: &Loading,

@@ -35,9 +35,9 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let place = ClientLocation { worker: 0, slot: 0, client: 1 };
-        let card = ClientRecord::new(place, None, None, 0, Duration::ZERO).into();
+        let record = ClientRecord::new(place, None, None, 0, Duration::ZERO).into();
         let stream = Transport::Tcp(mio::net::TcpStream::from_std(stream));
-        let mut connection = Connection::new(stream, ClientState::new(card, &acl, true));
+        let mut connection = Connection::new(stream, ClientState::new(record, &acl, true));
         let bytes: String = list.iter().map(|i| READS[*i].0).collect();
         connection.input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes.as_bytes());
         connection.input.filled(bytes.len());
@@ -84,10 +84,10 @@ proptest! {
         let (mut reads, mut answered, mut round) = (PipelinedReads::default(), 0, 0);
         let settings = ObserveSettings::new(&ServerOptions::default());
         let (observing, observed) = (ServerObserver::default(), WorkerObserver::default());
-        let mut watch = RequestTimer::new(&observing, &settings, &observed, Instant::now());
+        let mut timer = RequestTimer::new(&observing, &settings, &observed, Instant::now());
         let mut misses = 0;
         while answered < total {
-            answered += reads.run_by(&mut slots, &active, output_max, &mut watch, |keys, answers| {
+            answered += reads.run_by(&mut slots, &active, output_max, &mut timer, |keys, answers| {
                 for i in order(keys.len(), seed.wrapping_add(round)) {
                     answers.found(i, Ok(None));
                 }
