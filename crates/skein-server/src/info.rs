@@ -99,7 +99,7 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
 fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     let (used, memory) = (memory::used(shared, numbers), &numbers.memory);
     let peak = memory::peak(shared, numbers);
@@ -130,7 +130,7 @@ fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
 }
 
 /// Returns a size as Redis prints it for people.
-#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
 fn human(bytes: usize) -> String {
     const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
     if bytes < 1024 {

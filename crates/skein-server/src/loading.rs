@@ -70,8 +70,8 @@ impl Loading {
         self.next_client.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of the next client.
-    pub(crate) fn clients_begin(&self) -> u64 {
+    /// Returns the number of the first client that a worker will accept.
+    pub(crate) fn first_client_of_workers(&self) -> u64 {
         self.next_client.load(Ordering::Relaxed)
     }
 

@@ -27,7 +27,7 @@ impl CommandRng {
     }
 
     /// Returns a number above 0 and up to 1.
-    #[expect(clippy::cast_precision_loss, reason = "2^53 and what is below it are exact")]
+    #[expect(clippy::cast_precision_loss, reason = "integers up to 2^53 are exact")]
     fn part(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
@@ -76,7 +76,7 @@ impl SortedDraws {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "a place more or less of 2^53 does not matter; all are positive"
+        reason = "an error of 2^-53 does not matter, and all values are positive"
     )]
     pub(crate) fn next(&mut self) -> Option<usize> {
         if self.left == 0 {

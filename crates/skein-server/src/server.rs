@@ -121,8 +121,8 @@ impl Server {
             let run = guarded(shared.clone(), "worker", move || worker.run());
             workers.push(spawn(format!("skein-worker-{number}"), run)?);
         }
-        let kept = shared.clone();
-        let checkpoint_thread = spawn("skein-saver".to_owned(), move || keep(&kept))?;
+        let writer = shared.clone();
+        let checkpoint_thread = spawn("skein-saver".to_owned(), move || write_checkpoints(&writer))?;
         let sampled = shared.clone();
         let rates_thread = spawn("skein-rates".to_owned(), move || rates::run(&sampled))?;
         let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
@@ -243,7 +243,7 @@ fn guarded<R: Send + 'static>(
 
 /// Writes the checkpoints that clients wait for, one after the other. Each is for all clients that
 /// asked before it began.
-fn keep(shared: &ServerShared) {
+fn write_checkpoints(shared: &ServerShared) {
     shared.checkpoints.serve(
         || {
             let done = shared.store.checkpoint();

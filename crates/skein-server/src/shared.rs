@@ -335,7 +335,7 @@ impl ServerShared {
 
     /// Continues the counts of the loading thread.
     pub(crate) fn count_from(&self, loading: &Loading) {
-        self.next_client.store(loading.clients_begin(), Ordering::Relaxed);
+        self.next_client.store(loading.first_client_of_workers(), Ordering::Relaxed);
         self.accepted.store(loading.accepted.load(Ordering::Relaxed), Ordering::Relaxed);
         self.refused.store(loading.refused.load(Ordering::Relaxed), Ordering::Relaxed);
     }

@@ -158,7 +158,7 @@ fn unusable(path: &Path, error: &pem::Error, what: &'static str) -> StartError {
 }
 
 fn bad_file(path: &Path, why: String) -> StartError {
-    let way_out = "name a readable, regular PEM file of at most 1 MiB";
+    let way_out = "name a PEM file of at most 1 MiB, a regular file that this process can read";
     StartError::TlsFile { path: path.to_owned(), why, way_out }
 }
 

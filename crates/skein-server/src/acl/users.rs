@@ -138,7 +138,8 @@ impl AclUsers {
     }
 }
 
-/// Splits rules into words. Joins the rules of a selector, which may be separate arguments.
+/// Returns the rules that the words form. The words of a selector, from its opening parenthesis to
+/// the closing one, are joined into one rule.
 pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, SetUserError> {
     let mut rules = Vec::with_capacity(words.len());
     let mut open: Option<Vec<u8>> = None;

@@ -4,7 +4,7 @@ use super::InfoLines;
 use crate::engine::StoreStats;
 use crate::shared::ServerShared;
 
-#[expect(clippy::cast_precision_loss, reason = "times, for people to look at")]
+#[expect(clippy::cast_precision_loss, reason = "times, rounded for people")]
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1000.0
 }

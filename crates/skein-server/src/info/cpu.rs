@@ -25,7 +25,7 @@ fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     let mut words = after_name.split_whitespace().skip(11);
     let mut seconds = || {
         let ticks: u32 = words.next()?.parse().ok()?;
-        #[expect(clippy::cast_precision_loss, reason = "some hundred ticks a second")]
+        #[expect(clippy::cast_precision_loss, reason = "there are a few hundred ticks a second")]
         Some(f64::from(ticks) / ticks_per_second as f64)
     };
     let (user, system) = (seconds()?, seconds()?);

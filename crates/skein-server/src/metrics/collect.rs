@@ -57,7 +57,7 @@ struct MetricsEncoder<'e>(DescriptorEncoder<'e>);
 /// The label of a metric and its value, if it has one.
 type MetricLabel<'l> = Option<(&'static str, &'l str)>;
 
-#[expect(clippy::cast_precision_loss, reason = "counts, bytes and times, to 53 bits")]
+#[expect(clippy::cast_precision_loss, reason = "counts, bytes and times are exact to 53 bits")]
 fn float(value: u64) -> f64 {
     value as f64
 }

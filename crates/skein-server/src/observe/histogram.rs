@@ -83,7 +83,7 @@ impl LatencyDistribution {
     /// requests.
     pub(crate) fn percentile(&self, percent: f64) -> u64 {
         let total = self.total();
-        #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a count, and a part of it")]
+        #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a percentage of a count")]
         let wanted = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut sum = 0;
         let found = self.counts.iter().position(|count| {

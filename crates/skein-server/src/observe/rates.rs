@@ -50,7 +50,7 @@ impl RateSampler {
         if seconds <= 0.0 {
             return OperationRates::default();
         }
-        #[expect(clippy::cast_precision_loss, reason = "a rate, for people to look at")]
+        #[expect(clippy::cast_precision_loss, reason = "a rate, rounded for people")]
         let rate = |which: usize| (last.counts[which] - first.counts[which]) as f64 / seconds;
         OperationRates { requests: rate(0), bytes_in: rate(1), bytes_out: rate(2) }
     }

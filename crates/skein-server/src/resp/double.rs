@@ -114,7 +114,7 @@ fn hexadecimal(text: &[u8]) -> StrtodPrefix {
 }
 
 /// Returns `bits` times two to a power.
-#[expect(clippy::cast_precision_loss, reason = "it rounds as it should")]
+#[expect(clippy::cast_precision_loss, reason = "the cast rounds to nearest, as strtod does")]
 fn scaled(bits: u64, power: i64) -> f64 {
     let mut value = bits as f64;
     let mut left = power.clamp(-2_400, 2_400);

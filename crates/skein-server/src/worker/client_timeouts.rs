@@ -79,7 +79,7 @@ impl Worker {
             let slot = self.sweep.hand % slots;
             self.sweep.hand = slot + 1;
             if let Some(why) = self.overdue(slot, now) {
-                self.cut_off(slot, why);
+                self.disconnect(slot, why);
             }
         }
     }

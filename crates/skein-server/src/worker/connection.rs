@@ -26,10 +26,7 @@ const DROPPED_READS: usize = 64;
 /// Larger input buffers are freed instead of kept for other connections.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own; together they are no state machine"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 pub(super) struct Connection {
     pub stream: Transport,
     pub client: ClientState,

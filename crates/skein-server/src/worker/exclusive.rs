@@ -24,7 +24,7 @@ use crate::shared::ServerShared;
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
 
 /// Separates the outcome of a transaction into the next step and the ticket.
-fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
+fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
     match done {
         Ok((next, ticket)) => (Ok(next), ticket),
         Err(fault) => (Err(fault), Ticket::default()),
@@ -33,17 +33,17 @@ fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
 
 impl GeneralContext<'_> {
     /// Runs an exclusive command.
-    pub(super) fn run_alone(
+    pub(super) fn run_exclusive(
         &mut self,
         command: &CommandSpec,
         client: &mut ClientState,
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> ExclusiveOutcome {
-        ran(self.try_alone(command, client, args, reply))
+        outcome(self.try_exclusive(command, client, args, reply))
     }
 
-    fn try_alone(
+    fn try_exclusive(
         &mut self,
         command: &CommandSpec,
         client: &mut ClientState,
@@ -69,11 +69,11 @@ impl GeneralContext<'_> {
 
     /// EXEC: runs the requests that the client has queued.
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
-        let ran = ran(self.try_exec(client, reply));
+        let executed = outcome(self.try_exec(client, reply));
         if !client.in_multi() {
             client.record.set_queued(None);
         }
-        ran
+        executed
     }
 
     fn try_exec(

@@ -26,9 +26,9 @@ use super::request_timer::{RequestTimer, SlicedCommandTime, share};
 use super::write_allowance::{admit, grows, needed, needed_now};
 
 /// The most requests that are timed together.
-const ALIKE_MAX: usize = 64;
+const TOGETHER_MAX: usize = 64;
 /// The most arguments that each of them may have, except the last: a request with more takes long.
-const ALIKE_ARGS_MAX: usize = 64;
+const TOGETHER_ARGS_MAX: usize = 64;
 
 /// The context of general requests, besides their connection.
 pub(super) struct GeneralContext<'w> {
@@ -83,7 +83,7 @@ impl GeneralContext<'_> {
             if self.holds_back(connection) {
                 break;
             }
-            let (count, latest) = self.run_alike(connection, output, slot);
+            let (count, latest) = self.run_timed_together(connection, output, slot);
             ticket = ticket.max(latest);
             total += count;
             if count == 0 || self.timer.is_over() {
@@ -107,7 +107,7 @@ impl GeneralContext<'_> {
     /// Runs the first request of the queue and the following ones that are timed together with it.
     /// Returns their number (0 if the first one runs in a batch) and the latest ticket that their
     /// replies wait for.
-    fn run_alike(
+    fn run_timed_together(
         &mut self,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
@@ -122,16 +122,16 @@ impl GeneralContext<'_> {
             && connection.may_batch()
             && connection.client.may(tag, || connection.input.args(count)))
         {
-            let went = self.run_one(resolved, tag, connection, output, slot, count);
-            ticket = ticket.max(went.ticket);
-            done += usize::from(went.done);
+            let outcome = self.run_one(resolved, tag, connection, output, slot, count);
+            ticket = ticket.max(outcome.ticket);
+            done += usize::from(outcome.done);
             connection.put_off = false;
             count += 1;
             let together = self.held.is_none()
                 && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
-                && connection.input.args(count - 1).len() <= ALIKE_ARGS_MAX
+                && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
                 && !self.timer.is_strict()
-                && count < ALIKE_MAX;
+                && count < TOGETHER_MAX;
             let goes_on = together
                 && connection.input.tag(count) == Some(tag)
                 && connection.may_run()
@@ -142,7 +142,7 @@ impl GeneralContext<'_> {
         }
         if done > 0 {
             let nanos = self.timer.lap_since(began);
-            self.note(tag, count, done, nanos, connection);
+            self.count_requests(tag, count, done, nanos, connection);
         }
         connection.take(count, self.timer.began());
         (count, ticket)
@@ -150,7 +150,14 @@ impl GeneralContext<'_> {
 
     /// Counts the first `count` requests of the queue, all of one command; `done` of them were
     /// done.
-    fn note(&mut self, tag: u16, count: usize, done: usize, nanos: u64, connection: &mut Connection) {
+    fn count_requests(
+        &mut self,
+        tag: u16,
+        count: usize,
+        done: usize,
+        nanos: u64,
+        connection: &mut Connection,
+    ) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
         self.timer.event_of(kind, nanos);
         if connection.task.is_some() {
@@ -177,7 +184,7 @@ impl GeneralContext<'_> {
         at: usize,
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
-        let went = self.answer(resolved, tag, connection, output, slot, at);
+        let outcome = self.answer(resolved, tag, connection, output, slot, at);
         self.shared.mailboxes[self.worker]
             .counts
             .count_lookups(std::mem::take(&mut connection.client.lookups));
@@ -187,13 +194,13 @@ impl GeneralContext<'_> {
             ResolvedTag::Unknown => None,
         };
         if output.buffer.get(start) == Some(&b'-') {
-            self.timer.error(kind(), &output.buffer[start..], went.done);
+            self.timer.error(kind(), &output.buffer[start..], outcome.done);
         }
         let ended = connection.task.is_none() && !connection.waits;
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
         }
-        went
+        outcome
     }
 
     fn answer(
@@ -246,7 +253,7 @@ impl GeneralContext<'_> {
             return RequestOutcome::default();
         }
         let (next, ticket) = match command.handler {
-            Handler::Exclusive(_) => self.run_alone(command, client, &args, &mut reply),
+            Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             handler => {
                 let session = Keyspace::Session(self.session);
@@ -258,10 +265,13 @@ impl GeneralContext<'_> {
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
-        RequestOutcome { ticket: self.go_on(next, connection, output, start, slot).max(ticket), done: true }
+        RequestOutcome {
+            ticket: self.continue_with(next, connection, output, start, slot).max(ticket),
+            done: true,
+        }
     }
 
-    fn go_on(
+    fn continue_with(
         &mut self,
         next: Result<AfterCommand, CommandError>,
         connection: &mut Connection,

@@ -79,7 +79,7 @@ impl Worker {
                 }
             }
         });
-        self.begin(slot);
+        self.list_new(slot);
     }
 
     /// Adopts a connection that was accepted while the server was loading, with its unprocessed
@@ -102,19 +102,19 @@ impl Worker {
         if let Some((_, place)) = slot.and_then(|slot| self.slots.get(slot)) {
             *place = output;
         }
-        self.begin(slot);
+        self.list_new(slot);
     }
 
     /// Lists a new connection to be served, if there is one.
-    fn begin(&mut self, slot: Option<usize>) {
+    fn list_new(&mut self, slot: Option<usize>) {
         match slot {
             Some(slot) => self.list(slot),
-            None => self.left(),
+            None => self.count_closed(),
         }
     }
 
     /// Counts one connection less.
-    pub(super) fn left(&self) {
+    pub(super) fn count_closed(&self) {
         // Relaxed: a number for the choice of the least loaded worker, ordered with nothing.
         self.mailbox().counts.connections.fetch_sub(1, Ordering::Relaxed);
     }

@@ -369,7 +369,7 @@ impl Worker {
             }
         }
         if output.pending() > self.limits.output_hard {
-            self.cut_off(slot, OVER_HARD_LIMIT);
+            self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }
         let Ok(sent) = connection.flush(output, durable) else {
@@ -409,10 +409,10 @@ impl Worker {
 
     /// Disconnects a client that is over a limit. As in Redis, no error is sent: the client does
     /// not read its replies, or is idle.
-    fn cut_off(&mut self, slot: usize, why: &str) {
+    fn disconnect(&mut self, slot: usize, why: &str) {
         if let Some((connection, output)) = self.slots.get(slot) {
             let (client, waiting) = (connection.client.id, output.pending());
-            tracing::warn!(client, waiting, "disconnecting a client: {why}");
+            tracing::warn!(client, waiting, "a client is disconnected: {why}");
             self.close(slot);
         }
     }
@@ -427,7 +427,7 @@ impl Worker {
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {
                 tracing::debug!(%cause, "cannot deregister a closed connection");
             }
-            self.left();
+            self.count_closed();
         }
     }
 

@@ -41,10 +41,10 @@ impl WriteAllowance {
     /// Takes the part of a request if it needs one. Returns whether the allowance was sufficient.
     #[inline]
     pub(super) fn admits(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
-        self.0 == usize::MAX || self.takes(tag, args)
+        self.0 == usize::MAX || self.takes_part_of(tag, args)
     }
 
-    fn takes(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
+    fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
         match ResolvedTag::of(tag) {
             ResolvedTag::Command(command) if grows(command) => self.take(needed(args)),
             _ => true,
@@ -82,7 +82,7 @@ pub(super) fn needed_now(
         "zunionstore" => 3..args.len().min(3 + number(args.get(2))),
         _ => return needed(args),
     };
-    // A union has the members of each source; this counts the largest one.
+    // A union has at least the members of its largest source.
     let copied = sources.map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))

@@ -469,11 +469,11 @@ fn files_that_cannot_be_used_are_named() {
     let absent = folder.path().join("absent.pem");
     let cases: [(TlsFileChange<'_>, &Path, &str); 7] = [
         (&|tls| tls.cert.clone_from(&absent), &absent, "No such file"),
-        (&|tls| tls.cert.clone_from(&strange), &strange, "there is no certificate in it"),
-        (&|tls| tls.key.clone_from(&strange), &strange, "there is no private key in it"),
+        (&|tls| tls.cert.clone_from(&strange), &strange, "it contains no certificate"),
+        (&|tls| tls.key.clone_from(&strange), &strange, "it contains no private key"),
         (&|tls| tls.key.clone_from(&broken), &broken, "it is not PEM"),
         (&|tls| tls.key.clone_from(&other), &good.cert, "KeyMismatch"),
-        (&|tls| tls.ca = Some(strange.clone()), &strange, "there is no certificate in it"),
+        (&|tls| tls.ca = Some(strange.clone()), &strange, "it contains no certificate"),
         (&|tls| tls.ca = Some(absent.clone()), &absent, "No such file"),
     ];
     for (change, file, why) in cases {
@@ -503,7 +503,7 @@ fn ca_file_must_be_valid_even_without_client_certificates() {
     let refused = server.connect().ask(&format!("CONFIG SET tls-ca-cert-file {}", ca.display()));
     assert!(refused.contains("Unable to update TLS configuration"), "{refused}");
     let refused = ServerOptions { tls: Some(tls), ..options() }.check().expect_err("no certificate");
-    assert!(refused.to_string().starts_with(&format!("cannot use {} for TLS: there is no", ca.display())));
+    assert!(refused.to_string().starts_with(&format!("cannot use {} for TLS: it contains no", ca.display())));
     server.stop();
 }
 

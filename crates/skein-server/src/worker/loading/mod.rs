@@ -262,7 +262,7 @@ impl LoadingLoop {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             let waited = output.pending() == 0;
             if let Some(why) = client_timeouts::silent_for_too_long(&self.settings, connection, waited, now) {
-                tracing::warn!(client = connection.client.id, "disconnecting a client: {why}");
+                tracing::warn!(client = connection.client.id, "a client is disconnected: {why}");
                 self.close(slot);
             }
         }
