@@ -91,7 +91,7 @@ pub(crate) struct ClientState {
     /// The record of the client that other threads see.
     pub record: Arc<ClientRecord>,
     /// The bytes of its name and the other attributes it has set.
-    said_bytes: usize,
+    attribute_bytes: usize,
 }
 
 /// Numbers of looked-up keys that existed, and that did not.
@@ -135,7 +135,7 @@ impl ClientState {
         record.attributes().user.clone_from(&user.name);
         let authenticated = user.is_open() && trusted;
         let rights = ClientRights::of(user, version);
-        let (id, lookups, said_bytes) =
+        let (id, lookups, attribute_bytes) =
             (record.place.client, Lookups::default(), record.attributes().memory());
         Self {
             id,
@@ -148,22 +148,22 @@ impl ClientState {
             replies,
             lookups,
             record,
-            said_bytes,
+            attribute_bytes,
         }
     }
 
     /// Changes the attributes that other clients see.
-    pub(crate) fn say(&mut self, change: impl FnOnce(&mut ClientAttributes)) {
-        let mut said = self.record.attributes();
-        change(&mut said);
-        self.said_bytes = said.memory();
+    pub(crate) fn set_attributes(&mut self, change: impl FnOnce(&mut ClientAttributes)) {
+        let mut attributes = self.record.attributes();
+        change(&mut attributes);
+        self.attribute_bytes = attributes.memory();
     }
 
     /// Returns the bytes of the client besides its buffers.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         let queued = self.multi.as_ref().map_or(0, |multi| multi.queue.memory());
-        queued + self.watched.memory() + self.said_bytes
+        queued + self.watched.memory() + self.attribute_bytes
     }
 
     /// Returns the same client with its record at a worker.
@@ -187,7 +187,7 @@ impl ClientState {
         let Some(user) = users.log_in(name, password).filter(|user| self.trusted || !open(user)) else {
             return false;
         };
-        self.say(|said| said.user.clone_from(&user.name));
+        self.set_attributes(|attributes| attributes.user.clone_from(&user.name));
         self.rights = ClientRights::of(user, version);
         self.authenticated = true;
         true
@@ -197,7 +197,7 @@ impl ClientState {
     pub(crate) fn log_out(&mut self, users: &AclUsers) {
         let version = users.version();
         let user = users.default_user();
-        self.say(|said| said.user.clone_from(&user.name));
+        self.set_attributes(|attributes| attributes.user.clone_from(&user.name));
         self.authenticated = user.is_open() && self.trusted;
         self.rights = ClientRights::of(user, version);
     }

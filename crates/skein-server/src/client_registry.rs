@@ -69,7 +69,7 @@ pub(crate) struct ClientRecord {
     /// Requests queued since MULTI; -1 without MULTI.
     queued: AtomicI64,
     killed: AtomicBool,
-    said: Mutex<ClientAttributes>,
+    attributes: Mutex<ClientAttributes>,
 }
 
 impl ClientRecord {
@@ -91,7 +91,7 @@ impl ClientRecord {
             protocol: AtomicU8::new(2),
             queued: AtomicI64::new(-1),
             killed: AtomicBool::new(false),
-            said: Mutex::default(),
+            attributes: Mutex::default(),
         }
     }
 
@@ -109,7 +109,7 @@ impl ClientRecord {
     }
 
     pub(crate) fn attributes(&self) -> MutexGuard<'_, ClientAttributes> {
-        lock(&self.said)
+        lock(&self.attributes)
     }
 
     pub(crate) fn set_protocol(&self, protocol: Protocol) {

@@ -90,7 +90,7 @@ impl Loading {
     }
 
     /// Returns the progress in words: `43% done, about 5 s left`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn progress_text(&self) -> String {
         let seen = self.progress.seen();
         if seen.bytes_total == 0 {
             return "looking at the data folder".to_owned();

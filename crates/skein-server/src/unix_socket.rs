@@ -33,7 +33,7 @@ pub(crate) const MODE_MAX: u32 = 0o777;
 /// Listens. At most `backlog` connections may wait to be accepted.
 pub(crate) fn listen(socket: &UnixSocket, backlog: i32) -> io::Result<Listener> {
     let path = &socket.path;
-    make_way(path)?;
+    remove_stale_socket(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let file = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&file, &SocketAddrUnix::new(path)?)?;
@@ -48,7 +48,7 @@ pub(crate) fn listen(socket: &UnixSocket, backlog: i32) -> io::Result<Listener> 
 }
 
 /// Removes the socket of a server that ended without removing it.
-fn make_way(path: &Path) -> io::Result<()> {
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let other = |what: &str| Err(io::Error::other(what));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

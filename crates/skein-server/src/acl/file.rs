@@ -154,7 +154,7 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    made.tidy();
+    made.drop_ineffective_rules();
     place.insert(Arc::new(made));
     Ok(())
 }

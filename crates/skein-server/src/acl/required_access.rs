@@ -59,9 +59,10 @@ enum RequiredAccess {
     Prefixed(KeyAccess),
 }
 
-static NEEDS: LazyLock<Vec<RequiredAccess>> = LazyLock::new(|| COMMANDS.iter().map(need).collect());
+static NEEDS: LazyLock<Vec<RequiredAccess>> =
+    LazyLock::new(|| COMMANDS.iter().map(required_access).collect());
 
-fn need(command: &CommandSpec) -> RequiredAccess {
+fn required_access(command: &CommandSpec) -> RequiredAccess {
     let named = |names: &[&str]| names.contains(&command.name);
     let usual = if command.has_flag("write") { KeyAccess::WRITE } else { KeyAccess::READ };
     match command.name {
@@ -89,7 +90,7 @@ pub(super) enum AccessedKeys<'a> {
 
 /// Returns the keys that a request accesses, whose command is at this index of the table. A request
 /// whose key arguments are wrong accesses no key: its command will reject it.
-pub(super) fn touched<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
+pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
     let range = |range: Option<KeyRange>, named: &'a [u8], access| match range {
         Some(range) => AccessedKeys::Range(range, named, access),
         None => AccessedKeys::Keys(Vec::new()),

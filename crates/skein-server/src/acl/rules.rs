@@ -97,7 +97,7 @@ impl CommandRule {
     /// Returns whether the rule must be kept although it may change nothing here. These are rules
     /// about first arguments, which are not checked for effect, and about categories that are empty
     /// in this server but may not be empty in a Redis that reads the same file.
-    pub(super) fn overstates(&self, from_all: bool) -> bool {
+    pub(super) fn must_be_kept(&self, from_all: bool) -> bool {
         match self {
             Self::Named { .. } => false,
             Self::Category { allowed, category } => *allowed != from_all && command_ids::is_empty(*category),

@@ -7,7 +7,7 @@ use skein_syntax::KeyRange;
 
 use super::command_ids::{CommandSet, CommandTarget};
 use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
-use super::required_access::{AccessedKeys, touched};
+use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
 use crate::resp::RequestArgs;
 
@@ -132,11 +132,11 @@ impl AclSelector {
     }
 
     /// Removes rules about commands that have no effect.
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn drop_ineffective_rules(&mut self) {
         let mut at = 0;
         while at < self.rules.len() {
             let rule = self.rules.remove(at);
-            if rule.overstates(self.from_all) || self.replayed() != self.commands {
+            if rule.must_be_kept(self.from_all) || self.allowed_by_rules() != self.commands {
                 self.rules.insert(at, rule);
                 at += 1;
             }
@@ -144,7 +144,7 @@ impl AclSelector {
     }
 
     /// Returns the allowed commands that result from the rules.
-    fn replayed(&self) -> AllowedCommands {
+    fn allowed_by_rules(&self) -> AllowedCommands {
         let mut commands = if self.from_all { AllowedCommands::all() } else { AllowedCommands::none() };
         for rule in &self.rules {
             commands.change(rule);
@@ -163,7 +163,7 @@ impl AclSelector {
         if self.allows_all_keys() {
             return Ok(());
         }
-        match touched(target.command, args) {
+        match accessed_keys(target.command, args) {
             AccessedKeys::Keys(keys) => {
                 let allowed = |key: &[u8], access: KeyAccess| {
                     self.keys.iter().any(|pattern| pattern.allows(key, access))

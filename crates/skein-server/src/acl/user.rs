@@ -164,9 +164,9 @@ impl AclUser {
         words.join(&b' ')
     }
 
-    pub(super) fn tidy(&mut self) {
-        self.root.tidy();
-        self.selectors.iter_mut().for_each(AclSelector::tidy);
+    pub(super) fn drop_ineffective_rules(&mut self) {
+        self.root.drop_ineffective_rules();
+        self.selectors.iter_mut().for_each(AclSelector::drop_ineffective_rules);
     }
 }
 

@@ -93,7 +93,7 @@ impl AclUsers {
             for rule in &rules {
                 user.apply(rule).map_err(|error| SetUserError::Rule(rule.clone(), error))?;
             }
-            user.tidy();
+            user.drop_ineffective_rules();
             by_name.insert(name.to_vec(), Arc::new(user));
             Ok(())
         })

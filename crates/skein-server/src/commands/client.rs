@@ -96,7 +96,7 @@ pub(super) fn own_client(
         },
         "setname" => {
             let name = checked_name(args.get(2), "Client names", BAD_NAME)?;
-            client.say(|said| said.name = name);
+            client.set_attributes(|attributes| attributes.name = name);
             reply.ok();
         }
         "setinfo" => {
@@ -109,7 +109,7 @@ pub(super) fn own_client(
         "trackinginfo" => tracking::info(reply),
         "no-evict" => {
             let no_evict = parse_switch(args.get(2))?;
-            client.say(|said| said.no_evict = no_evict);
+            client.set_attributes(|attributes| attributes.no_evict = no_evict);
             reply.ok();
         }
         "help" => help(HELP, reply),
@@ -143,9 +143,9 @@ pub(super) fn client(
 
 fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<(), CommandError> {
     let (place, name): (fn(&mut ClientAttributes) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
-        (|said| &mut said.library, "lib-name")
+        (|attributes| &mut attributes.library, "lib-name")
     } else if is(attribute, "lib-ver") {
-        (|said| &mut said.library_version, "lib-ver")
+        (|attributes| &mut attributes.library_version, "lib-ver")
     } else {
         let shown = quoted(attribute, QUOTED_BYTES_MAX);
         return Err(CommandError::owned([b"ERR Unrecognized option '", shown, b"'"].concat()));
@@ -153,7 +153,7 @@ fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<
     let fault =
         CommandError::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
     let value = checked_name(value, name, fault)?;
-    client.say(|said| *place(said) = value);
+    client.set_attributes(|attributes| *place(attributes) = value);
     Ok(())
 }
 

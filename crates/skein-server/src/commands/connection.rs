@@ -136,7 +136,7 @@ pub(crate) fn negotiate_hello(
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
             let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
-            entrance.client.say(|said| said.name = name);
+            entrance.client.set_attributes(|attributes| attributes.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -208,7 +208,7 @@ pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<
     client.replies.reset();
     client.leave_multi();
     client.log_out(&entrance.acl.users);
-    client.say(|said| said.name = Vec::new());
+    client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
 }

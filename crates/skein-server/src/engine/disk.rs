@@ -228,7 +228,7 @@ impl DiskRowReader {
 
     /// Counts the first `most` keys within bounds that have not expired, as `range` reads them.
     /// Returns the count, and the last key if there may be more.
-    pub(super) fn step_over(
+    pub(super) fn count_first(
         &mut self,
         range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
         bounds: EngineBounds<'_>,

@@ -161,14 +161,14 @@ impl Keyspace<'_> {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(crate) fn step_over(
+    pub(crate) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
         match self {
-            Self::Session(session) => session.step_over(bounds, most),
-            Self::Transaction(transaction) => transaction.step_over(bounds, most),
+            Self::Session(session) => session.count_first(bounds, most),
+            Self::Transaction(transaction) => transaction.count_first(bounds, most),
         }
     }
 

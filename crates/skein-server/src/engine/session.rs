@@ -190,7 +190,7 @@ impl EngineSession {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, direction, most, DiskStore::range, each)
+        self.visit(bounds, direction, most, DiskStore::range, each)
     }
 
     /// Returns whether keys have an order. Without one, [`scan`](Self::scan) returns an error.
@@ -212,10 +212,10 @@ impl EngineSession {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
+        self.visit(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
     }
 
-    fn show(
+    fn visit(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -243,7 +243,7 @@ impl EngineSession {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(crate) fn step_over(
+    pub(crate) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
@@ -254,7 +254,7 @@ impl EngineSession {
                 session.scan(bounds, ScanDirection::Forward, each);
             })),
             SessionBackend::Disk(disk, reader) => {
-                reader.step_over(|portion, _| disk.store().range(portion), bounds, most, now)
+                reader.count_first(|portion, _| disk.store().range(portion), bounds, most, now)
             }
         }
     }
@@ -264,7 +264,7 @@ impl EngineSession {
     ///
     /// After an error, none of these writes may be acknowledged. On disk, the writes since the last
     /// publication were not done, and the ticket covers the writes before. (If many writes are
-    /// unpublished, [`EngineWriter::between`] publishes them.)
+    /// unpublished, [`EngineWriter::publish_if_many`] publishes them.)
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> (Result<R>, Ticket) {
         let now = self.now();
         match &mut self.backend {
@@ -294,7 +294,7 @@ impl EngineSession {
         match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.put_all(pairs)?),
             SessionBackend::Disk(disk, reader) => {
-                let mut writer = DiskWriter::whole(disk, reader, now);
+                let mut writer = DiskWriter::new_whole(disk, reader, now);
                 writer.put_all(pairs)?;
                 writer.publish()?;
                 Ok(writer.ticket())
@@ -312,7 +312,7 @@ impl EngineSession {
         let backend = match &mut self.backend {
             SessionBackend::Memory(session) => transaction::TransactionBackend::Memory(session.open_batch()?),
             SessionBackend::Disk(disk, reader) => {
-                transaction::TransactionBackend::Disk(DiskWriter::whole(disk, reader, now))
+                transaction::TransactionBackend::Disk(DiskWriter::new_whole(disk, reader, now))
             }
         };
         Ok(EngineTransaction::new(&self.engine, now, backend))
@@ -331,7 +331,7 @@ impl EngineSession {
                 Ok(RangeRemovalStep { count, rest: last.map(Bound::Excluded), ticket })
             }
             SessionBackend::Disk(disk, reader) => {
-                let mut writer = DiskWriter::whole(disk, reader, now);
+                let mut writer = DiskWriter::new_whole(disk, reader, now);
                 let removed = writer.remove_range(bounds, REMOVALS)?;
                 writer.publish()?;
                 Ok(RangeRemovalStep { ticket: writer.ticket(), ..removed })

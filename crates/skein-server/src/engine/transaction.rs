@@ -152,7 +152,7 @@ impl<'t> EngineTransaction<'t> {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, direction, most, true, each)
+        self.visit(bounds, direction, most, true, each)
     }
 
     /// Returns whether keys have an order.
@@ -171,10 +171,10 @@ impl<'t> EngineTransaction<'t> {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, ScanDirection::Forward, most, false, each)
+        self.visit(bounds, ScanDirection::Forward, most, false, each)
     }
 
-    fn show(
+    fn visit(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -205,7 +205,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(super) fn step_over(
+    pub(super) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
@@ -216,7 +216,7 @@ impl<'t> EngineTransaction<'t> {
             })),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                reader.step_over(|portion, _| transaction.range(portion), bounds, most, self.now)
+                reader.count_first(|portion, _| transaction.range(portion), bounds, most, self.now)
             }
         }
     }

@@ -31,7 +31,7 @@ impl EngineWriter<'_, '_> {
     ///
     /// # Errors
     /// If the writes could not be published. They were not done.
-    pub fn between(&mut self) -> Result<()> {
+    pub fn publish_if_many(&mut self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Disk(disk) => disk.make_room(),
@@ -212,7 +212,7 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// Creates a writer that publishes all its writes together, or none.
-    pub(super) fn whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+    pub(super) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let transaction = Some(engine.store().begin());
         Self { whole: true, transaction, ..Self::new(engine, reader, now) }
     }
@@ -244,7 +244,7 @@ impl<'w> DiskWriter<'w> {
 
     /// Handles the result of a write. In a `whole` transaction, an error fails the transaction,
     /// because the command may have done other writes already.
-    fn written<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
+    fn note_result<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
         if let (true, Err(error)) = (self.whole, &done) {
             self.failed.get_or_insert_with(|| error.clone().into());
         }
@@ -276,7 +276,7 @@ impl<'w> DiskWriter<'w> {
         if let Err(error @ DiskError::NoOrder) = removed {
             return Err(error.into());
         }
-        let removed = self.written(removed)?;
+        let removed = self.note_result(removed)?;
         Ok(RangeRemovalStep { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
     }
 
@@ -284,7 +284,7 @@ impl<'w> DiskWriter<'w> {
         self.engine.check_sizes(key, value.len())?;
         let Self { engine, reader, transaction, .. } = self;
         let done = transaction_of(engine, transaction).set(key, reader.of_value(value, expires));
-        self.written(done).map(drop)
+        self.note_result(done).map(drop)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -299,7 +299,7 @@ impl<'w> DiskWriter<'w> {
             Err(error) => return Err(error),
         };
         let done = transaction.remove(key);
-        self.written(done)?;
+        self.note_result(done)?;
         Ok(was_there)
     }
 
@@ -330,7 +330,7 @@ impl<'w> DiskWriter<'w> {
             RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
         };
         let version = transaction.version_of_last();
-        self.written(done)?;
+        self.note_result(done)?;
         Ok(RowUpdate { changed: true, version, ..unchanged })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn registry(shared: &Arc<ServerShared>) -> Registry {
 }
 
 /// Returns the registry of a server that is still loading.
-pub(super) fn before(loading: &Arc<Loading>) -> Registry {
+pub(super) fn loading_registry(loading: &Arc<Loading>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
     registry.register_collector(Box::new(LoadingCollector(Arc::clone(loading))));
     registry

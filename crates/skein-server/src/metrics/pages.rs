@@ -59,7 +59,7 @@ impl MetricsPages {
     /// Creates the pages of a server that is loading.
     pub(crate) fn new(loading: Arc<Loading>) -> Self {
         Self {
-            before: collect::before(&loading),
+            before: collect::loading_registry(&loading),
             loading,
             serving: OnceLock::new(),
             given_up: AtomicBool::new(false),
@@ -107,7 +107,7 @@ impl MetricsPages {
 
     fn ready(&self) -> HttpPage {
         match self.serving.get() {
-            None => HttpPage::unavailable(format!("loading: {}\n", self.loading.words())),
+            None => HttpPage::unavailable(format!("loading: {}\n", self.loading.progress_text())),
             Some((shared, _)) if shared.stopping() => HttpPage::unavailable(self.state()),
             Some((shared, _)) => HttpPage::fine(match shared.store.stats().writes_stopped {
                 // Reads still work. Taking the server out of service would end them too.

@@ -32,7 +32,7 @@ pub(crate) struct OperationRates {
 pub(crate) struct RateSampler(Mutex<VecDeque<RateSample>>);
 
 impl RateSampler {
-    fn beat(&self, at: Instant, counts: [u64; 3]) {
+    fn sample(&self, at: Instant, counts: [u64; 3]) {
         let mut beats = lock(&self.0);
         if beats.len() > TICKS {
             beats.pop_front();
@@ -64,7 +64,7 @@ pub(crate) fn run(shared: &ServerShared) {
             shared.total(|counts| &counts.bytes_in),
             shared.total(|counts| &counts.bytes_out),
         ];
-        shared.observing.sampler.beat(Instant::now(), [requests, bytes_in, bytes_out]);
+        shared.observing.sampler.sample(Instant::now(), [requests, bytes_in, bytes_out]);
         std::thread::park_timeout(TICK);
     }
 }
@@ -79,10 +79,10 @@ mod tests {
         assert_eq!(sampler.rates(), OperationRates::default());
         for n in 0..20 {
             // A burst first, then 100 a second.
-            sampler.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
+            sampler.sample(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
             if n == 0 {
                 assert_eq!(sampler.rates(), OperationRates::default());
-                sampler.beat(start, [0; 3]);
+                sampler.sample(start, [0; 3]);
             }
         }
         assert_eq!(sampler.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });

@@ -47,7 +47,7 @@ pub(super) fn has_timeouts(settings: &LiveSettings, tls: bool) -> bool {
 
 /// Returns the reason to disconnect a client that has been idle for too long. Only time in which
 /// the server `waited` for the client counts.
-pub(super) fn silent_for_too_long(
+pub(super) fn idle_reason(
     settings: &LiveSettings,
     connection: &Connection,
     waited: bool,
@@ -78,14 +78,14 @@ impl Worker {
         for _ in 0..slots.div_ceil(ROUND) {
             let slot = self.sweep.hand % slots;
             self.sweep.hand = slot + 1;
-            if let Some(why) = self.overdue(slot, now) {
+            if let Some(why) = self.disconnect_reason(slot, now) {
                 self.disconnect(slot, why);
             }
         }
     }
 
     /// Returns the reason to disconnect a client, if there is one.
-    fn overdue(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
+    fn disconnect_reason(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
         let settings = &self.shared.settings;
         let (connection, output) = self.slots.get(slot)?;
         // The server does not wait for a client whose request is running, or waits for the disk.
@@ -94,7 +94,7 @@ impl Worker {
             && !connection.paused
             && !connection.held
             && !connection.lingers;
-        let silent = silent_for_too_long(settings, connection, waited, now);
+        let silent = idle_reason(settings, connection, waited, now);
         if silent.is_some() {
             return silent;
         }

@@ -14,7 +14,7 @@ use super::Worker;
 impl Worker {
     /// Returns whether a change of the durable epoch must be handled now. If not, makes sure that
     /// this worker is woken when the epoch advances.
-    pub(super) fn is_epoch_news_due(&mut self) -> bool {
+    pub(super) fn poll_epoch(&mut self) -> bool {
         if self.held.is_empty() {
             return false;
         }

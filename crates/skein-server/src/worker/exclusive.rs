@@ -1,9 +1,9 @@
 //! Commands that run while no other worker runs any: EXEC, and commands that read and write several
 //! keys as one.
 //!
-//! Each of them is one transaction (`engine::EngineTransaction`); an exclusive command is a
-//! transaction of one request. Inside it, the same handlers run as outside, and long ranges run to
-//! their end.
+//! If they write, their requests form one transaction (`engine::EngineTransaction`); an exclusive
+//! command is a transaction of one request. If they only read, running alone is sufficient. The
+//! handlers are the same as outside, but a command that would run in slices runs to its end.
 
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::command_error::NOT_IN_MULTI;
@@ -16,7 +16,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
-use super::write_allowance::{admit, grows, needed_now};
+use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, ReplyMode};
 use crate::shared::ServerShared;
 
@@ -120,9 +120,9 @@ fn admit_queue(
     let mut bytes = 0_usize;
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && grows(command)
+            && may_grow_memory(command)
         {
-            bytes = bytes.saturating_add(needed_now(session, command, &args));
+            bytes = bytes.saturating_add(bytes_added_now(session, command, &args));
         }
     }
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }

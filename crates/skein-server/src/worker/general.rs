@@ -23,7 +23,7 @@ use super::connection_slots::ConnectionSlots;
 use super::paused_requests::is_held;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
-use super::write_allowance::{admit, grows, needed, needed_now};
+use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 
 /// The most requests that are timed together.
 const TOGETHER_MAX: usize = 64;
@@ -240,8 +240,9 @@ impl GeneralContext<'_> {
             return RequestOutcome::default();
         }
         let queues = client.in_multi() && is_queued(command);
-        if self.session.memory_limit().is_some() && (queues || grows(command)) {
-            let bytes = if queues { needed(&args) } else { needed_now(self.session, command, &args) };
+        if self.session.memory_limit().is_some() && (queues || may_grow_memory(command)) {
+            let bytes =
+                if queues { bytes_added(&args) } else { bytes_added_now(self.session, command, &args) };
             if let Err(fault) = admit(self.session, self.shared, bytes) {
                 client.mark_multi_failed();
                 fault.write(&mut reply);

@@ -175,7 +175,7 @@ impl Worker {
 
     /// Waits for events and lists their connections. Returns immediately if there is work already.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let idle = self.again.is_empty() && !self.is_epoch_news_due();
+        let idle = self.again.is_empty() && !self.poll_epoch();
         let timeout = match (idle, self.stop_at) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(_)) => Some(STOP_TICK),
@@ -275,7 +275,7 @@ impl Worker {
                 }
             }
             if connection.input.queued() > 0 || connection.task.is_some() {
-                output.lend_buffer(&mut self.spare_outputs);
+                output.take_spare_buffer(&mut self.spare_outputs);
                 self.active.push(slot);
             }
         }

@@ -23,7 +23,7 @@ use super::connection_slots::ConnectionSlots;
 use super::pipelined_reads::BATCH;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use super::write_allowance::{WriteAllowance, grows, needed};
+use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
 
 /// Smaller batches of writes are not worth a batch of lookups before them.
 const WARM_MIN: usize = 2;
@@ -182,7 +182,7 @@ impl PipelinedWrites {
             Some(limit) => {
                 let bytes = self.cut(connections, limit / PART_OF_LIMIT);
                 total = self.runs.iter().map(|run| run.count).sum();
-                ask(bytes, session, shared)
+                make_room(bytes, session, shared)
             }
             None => Ok(WriteAllowance::ALL),
         };
@@ -258,7 +258,7 @@ impl PipelinedWrites {
             let Some(connection) = connections[run.slot].as_deref() else { break };
             let mut count = 0;
             while count < run.count && (bytes < most || bytes == 0) {
-                bytes += adds(connection, count);
+                bytes += bytes_added_by(connection, count);
                 count += 1;
             }
             run.count = count;
@@ -325,16 +325,26 @@ impl PipelinedWrites {
 }
 
 /// Returns about how many bytes a queued write may add.
-fn adds(connection: &Connection, at: usize) -> usize {
+fn bytes_added_by(connection: &Connection, at: usize) -> usize {
     match connection.input.tag(at).map(ResolvedTag::of) {
-        Some(ResolvedTag::Command(command)) if grows(command) => needed(&connection.input.args(at)),
+        Some(ResolvedTag::Command(command)) if may_grow_memory(command) => {
+            bytes_added(&connection.input.args(at))
+        }
         _ => 0,
     }
 }
 
 /// Makes room for writes that may add `bytes`. The evictions are in the log before the writes are.
-fn ask(bytes: usize, session: &mut EngineSession, shared: &ServerShared) -> Result<WriteAllowance, Error> {
-    if bytes == 0 { Ok(WriteAllowance::ALL) } else { Ok(WriteAllowance::ask(session, shared, bytes)?.0) }
+fn make_room(
+    bytes: usize,
+    session: &mut EngineSession,
+    shared: &ServerShared,
+) -> Result<WriteAllowance, Error> {
+    if bytes == 0 {
+        Ok(WriteAllowance::ALL)
+    } else {
+        Ok(WriteAllowance::make_room(session, shared, bytes)?.0)
+    }
 }
 
 /// Does the writes of all connections, in order. Errors if writes that are not kept were not done.
@@ -350,7 +360,7 @@ fn write_runs(
     for at in 0..runs.len() {
         let Some(connection) = connections[runs[at].slot].as_deref() else { continue };
         loop {
-            writer.between()?;
+            writer.publish_if_many()?;
             if writer.published() {
                 keep(&mut runs[..=at], outputs, errors);
             }

@@ -45,7 +45,7 @@ pub(crate) struct ReplyBuffer {
 impl ReplyBuffer {
     /// Takes a spare buffer if there is no buffer yet.
     #[inline]
-    pub(crate) fn lend_buffer(&mut self, spare: &mut Vec<Vec<u8>>) {
+    pub(crate) fn take_spare_buffer(&mut self, spare: &mut Vec<Vec<u8>>) {
         if self.buffer.capacity() == 0
             && let Some(buffer) = spare.pop()
         {

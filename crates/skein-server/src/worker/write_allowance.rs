@@ -29,7 +29,7 @@ impl WriteAllowance {
 
     /// Evicts keys until requests that add about `bytes` fit. Returns the allowance, and the ticket
     /// of the evictions, which the replies must wait for.
-    pub(super) fn ask(
+    pub(super) fn make_room(
         session: &mut EngineSession,
         shared: &ServerShared,
         bytes: usize,
@@ -46,7 +46,7 @@ impl WriteAllowance {
 
     fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
         match ResolvedTag::of(tag) {
-            ResolvedTag::Command(command) if grows(command) => self.take(needed(args)),
+            ResolvedTag::Command(command) if may_grow_memory(command) => self.take(bytes_added(args)),
             _ => true,
         }
     }
@@ -60,19 +60,19 @@ impl WriteAllowance {
 }
 
 /// Returns whether a command may make memory grow.
-pub(super) fn grows(command: &CommandSpec) -> bool {
+pub(super) fn may_grow_memory(command: &CommandSpec) -> bool {
     command.has_flag("denyoom")
 }
 
 /// Returns about how many bytes a request may add to memory.
-pub(super) fn needed(args: &RequestArgs<'_>) -> usize {
+pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
     PER_REQUEST + args.from(1).map(<[u8]>::len).sum::<usize>()
 }
 
 /// Does the same as [`needed`] for a request that is about to run, and adds the bytes that it
 /// copies from other keys, if they are known. An intersection, a difference or a range may be
 /// almost empty, so no key is evicted for their result beforehand.
-pub(super) fn needed_now(
+pub(super) fn bytes_added_now(
     session: &mut EngineSession,
     command: &CommandSpec,
     args: &RequestArgs<'_>,
@@ -80,14 +80,14 @@ pub(super) fn needed_now(
     let sources = match command.name {
         "copy" => 1..2,
         "zunionstore" => 3..args.len().min(3 + number(args.get(2))),
-        _ => return needed(args),
+        _ => return bytes_added(args),
     };
     // A union has at least the members of its largest source.
     let copied = sources.map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
     });
-    needed(args).saturating_add(copied.max().unwrap_or(0))
+    bytes_added(args).saturating_add(copied.max().unwrap_or(0))
 }
 
 fn number(arg: &[u8]) -> usize {
@@ -103,6 +103,6 @@ pub(super) fn admit(
     shared: &ServerShared,
     bytes: usize,
 ) -> Result<Ticket, CommandError> {
-    let (mut room, ticket) = WriteAllowance::ask(session, shared, bytes)?;
+    let (mut room, ticket) = WriteAllowance::make_room(session, shared, bytes)?;
     if room.take(bytes) { Ok(ticket) } else { Err(OUT_OF_MEMORY) }
 }

@@ -261,7 +261,7 @@ impl LoadingLoop {
         for slot in self.slots.all() {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             let waited = output.pending() == 0;
-            if let Some(why) = client_timeouts::silent_for_too_long(&self.settings, connection, waited, now) {
+            if let Some(why) = client_timeouts::idle_reason(&self.settings, connection, waited, now) {
                 tracing::warn!(client = connection.client.id, "a client is disconnected: {why}");
                 self.close(slot);
             }
