@@ -111,7 +111,7 @@ impl AclUser {
                 b'#' => self.add_password(PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?),
                 b'<' => self.remove_password(&PasswordHash::of(&rule[1..]))?,
                 b'!' => {
-                    self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?
+                    self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?;
                 }
                 b'(' => self.selectors.push(parse_selector(rule)?),
                 _ => self.root.apply(rule)?,
