@@ -69,7 +69,7 @@ pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
     PER_REQUEST + args.from(1).map(<[u8]>::len).sum::<usize>()
 }
 
-/// Does the same as [`needed`] for a request that is about to run, and adds the bytes that it
+/// Does the same as [`bytes_added`] for a request that is about to run, and adds the bytes that it
 /// copies from other keys, if they are known. An intersection, a difference or a range may be
 /// almost empty, so no key is evicted for their result beforehand.
 pub(super) fn bytes_added_now(
