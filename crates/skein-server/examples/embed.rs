@@ -1,5 +1,6 @@
-//! A server within a program of one's own: `cargo run --release -p skein-server --example embed -- DIR [ADDRESS [WORKERS]]`.
-//! It stops when a client says SHUTDOWN. (The `skein` command does this with all options.)
+//! Runs a server inside another program, until a client sends SHUTDOWN:
+//! `cargo run --release -p skein-server --example embed -- DIR [ADDRESS [WORKERS]]`.
+//! (The `skein` command does this with all options.)
 
 use skein_server::{Server, ServerOptions};
 use skein_store::{Store, StoreOptions};

@@ -1,4 +1,4 @@
-//! The thread that accepts connections and gives each to the worker with the fewest.
+//! The acceptor: the thread that accepts connections and sends each to the least loaded worker.
 
 use std::io;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::worker::loading::LoadingHandover;
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
-/// How long accepting rests when the system has no more file descriptors.
+/// How long the acceptor rests when the system has no more file descriptors.
 pub(crate) const REST: Duration = Duration::from_millis(50);
 
-/// How often a silent client is asked before it is given up, over the time of its silence.
+/// The number of keep-alive probes that are sent to a silent client before it is disconnected.
 const KEEPALIVE_PROBES: u64 = 3;
 
-/// Protected mode, as Redis has it.
-pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass\r\n";
+/// The error of protected mode, in Redis's words.
+pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so only clients on this machine are accepted; set a password from there with CONFIG SET requirepass\r\n";
 
 pub(crate) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
@@ -32,31 +32,33 @@ pub(crate) struct Acceptor {
     listeners: Vec<Listener>,
 }
 
-/// Returns whether accepting may go on at once: the client went away before it was accepted, or a signal came.
+/// Returns whether the error concerns one client only, which has closed its connection already, or
+/// was a signal. Then accepting may continue immediately.
 pub(crate) fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), Interrupted | ConnectionAborted | ConnectionReset)
 }
 
 impl Acceptor {
-    /// With the ports, and with connections that were made before there was data.
+    /// Creates the acceptor with its ports, and with the connections accepted while the server was
+    /// loading.
     pub(crate) fn new(
         shared: Arc<ServerShared>,
         poll: Poll,
-        LoadingHandover { mut listeners, guests }: LoadingHandover,
+        LoadingHandover { mut listeners, handed_over }: LoadingHandover,
     ) -> io::Result<Self> {
         for (number, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
         }
         let acceptor = Self { shared, poll, listeners };
-        for guest in guests {
-            let _ = guest.stream().tcp().map(|stream| acceptor.keep_alive(stream));
-            acceptor.to_least_loaded(|mail| mail.guests.push(guest));
+        for connection in handed_over {
+            let _ = connection.stream().tcp().map(|stream| acceptor.keep_alive(stream));
+            acceptor.to_least_loaded(|mail| mail.handed_over.push(connection));
         }
         Ok(acceptor)
     }
 
-    /// Accepts until a stop.
+    /// Accepts connections until the server stops.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let mut rest = None;
@@ -69,7 +71,8 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Accepts who waits; how long to rest before the next try, if the system refused.
+    /// Accepts all waiting connections. Returns how long to rest before the next attempt, if the
+    /// system refused.
     fn accept_all(&self, listener: &Listener) -> Option<Duration> {
         while !self.shared.stopping() {
             match listener.accept() {
@@ -85,7 +88,7 @@ impl Acceptor {
         None
     }
 
-    /// So that connections whose client vanished do not stay for ever.
+    /// Enables keep-alive, so that connections of vanished clients are closed.
     fn keep_alive(&self, stream: &TcpStream) -> rustix::io::Result<()> {
         let silent = self.shared.settings.keepalive_s.get() as u64;
         if silent > 0 {
@@ -97,7 +100,7 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Why a client is turned away, if it is.
+    /// Returns the error for a client that must be refused.
     fn refusal(&self, stream: &Transport) -> Option<&'static [u8]> {
         let shared = &self.shared;
         if shared.connections() >= shared.settings.clients_max.get() {
@@ -110,21 +113,23 @@ impl Acceptor {
     fn place(&self, mut stream: Transport) {
         if let Some(refusal) = self.refusal(&stream) {
             self.shared.refused.fetch_add(1, Ordering::Relaxed);
-            // A fresh socket takes these few bytes; if not, or over TLS, the client is closed without a word.
+            // A new socket accepts these few bytes. Otherwise, and over TLS, the client is closed
+            // without a reply.
             let _ = io::Write::write(&mut stream, refusal);
             return;
         }
         if let Some(stream) = stream.tcp() {
-            // Replies are written whole, so there is nothing to wait for. A refusal costs only speed.
+            // Each reply is written as a whole, so there is nothing to wait for. If this fails,
+            // only speed is lost.
             let _ = stream.set_nodelay(true);
-            // A refusal of this, too, is no reason to refuse the client.
+            // If this fails, the client is accepted all the same.
             let _ = self.keep_alive(stream);
         }
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
         self.to_least_loaded(|mail| mail.connections.push(stream));
     }
 
-    /// Sends a connection to the worker with the fewest.
+    /// Sends a connection to the worker with the fewest connections.
     fn to_least_loaded(&self, put: impl FnOnce(&mut Mail)) {
         let load = |mailbox: &&Mailbox| mailbox.counts.connections.load(Ordering::Relaxed);
         if let Some(mailbox) = self.shared.mailboxes.iter().min_by_key(load) {

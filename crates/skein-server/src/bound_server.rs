@@ -1,8 +1,9 @@
-//! A server that listens and has no data yet: its ports, its users, and who answers meanwhile.
+//! A server that listens but has no data yet: its ports, its users, and the threads that answer
+//! until the data is loaded.
 //!
 //! ```text
-//!   Server::bind ─► Bound { ports, metrics, users } ─ answer_loading ─► LOADING to most requests (see `loading`)
-//!                     └──────────────────────────────── serve(store) ─► Server
+//!   Server::bind ─► BoundServer { ports, metrics, users } ─ answer_loading ─► LOADING (`loading`)
+//!                     └────────────────────────────────────── serve(store) ─► Server
 //! ```
 
 use std::net::SocketAddr;
@@ -18,17 +19,17 @@ use crate::loading::Loading;
 use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::open_files::OpenFileBudget;
 use crate::server::{Server, poll_with_waker, system};
-use crate::shared::{Mailbox, ServerShared};
+use crate::shared::{Mailbox, ServerShared, SharedParts};
 use crate::tls::TlsPort;
 use crate::transport::Listener;
 use crate::worker;
 use crate::worker::loading::{LoadingHandover, LoadingThread};
 use crate::{ServerOptions, StartError, open_files, unix_socket};
 
-/// Connections that may wait to be accepted.
+/// The number of connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// A server that listens and has no data yet (see `loading`). Dropped, it listens no more.
+/// A server that listens but has no data yet (see `loading`). Dropping it closes its ports.
 #[derive(Debug)]
 pub struct BoundServer {
     loading: Arc<Loading>,
@@ -38,15 +39,15 @@ pub struct BoundServer {
     metrics_address: Option<SocketAddr>,
 }
 
-/// Where connections come in, or who answers there.
+/// The ports, or the thread that answers on them.
 #[derive(Debug)]
 enum ListeningPorts {
     Waiting(Vec<Listener>),
     Answered(LoadingThread),
 }
 
-/// The metrics, if they are wanted: the port that waits, then the thread that answers there, which
-/// ends when this is dropped.
+/// The metrics port, if there is one: first the waiting port, then the thread that answers on it.
+/// Dropping this ends the thread.
 #[derive(Debug)]
 pub(crate) struct MetricsPort {
     waiting: Option<MetricsListener>,
@@ -79,7 +80,7 @@ impl BoundServer {
             listeners.push(unix_socket::listen(socket, BACKLOG).map_err(failed)?);
         }
         let metrics = options.metrics.map(MetricsListener::at).transpose()?;
-        let loading = Arc::new(Loading::new(options, acl, (address, run_id()?), progress));
+        let loading = Arc::new(Loading::new(options, acl, address, run_id()?, progress));
         Ok(Self {
             tls: tls_port,
             ports: ListeningPorts::Waiting(listeners),
@@ -93,26 +94,27 @@ impl BoundServer {
         })
     }
 
-    /// Where it listens; tells the port that was taken for port 0.
+    /// Returns the TCP address, with the actual port if port 0 was requested.
     pub fn local_addr(&self) -> SocketAddr {
         self.loading.address
     }
 
-    /// Where it listens for TLS, if it does.
+    /// Returns the TLS address, if the server listens for TLS.
     pub fn tls_addr(&self) -> Option<SocketAddr> {
         self.tls.as_ref().map(|port| port.address)
     }
 
-    /// Where it answers Prometheus, if it does.
+    /// Returns the address of the metrics, if there is one.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
 
-    /// Answers whoever comes, from now on until [`serve`](Self::serve): with LOADING, as Redis
-    /// does, but for what needs no data. A client's SHUTDOWN cancels the opening of the store.
+    /// Starts to answer clients, until [`serve`](Self::serve) is called. As in Redis, the answer is
+    /// LOADING, except for commands that need no data. A client's SHUTDOWN cancels the opening of
+    /// the store.
     ///
     /// # Errors
-    /// No threads left.
+    /// If no thread can be started.
     pub fn answer_loading(mut self) -> Result<Self, StartError> {
         if let ListeningPorts::Waiting(listeners) = self.ports {
             self.ports = ListeningPorts::Answered(LoadingThread::start(self.loading.clone(), listeners)?);
@@ -121,16 +123,16 @@ impl BoundServer {
         Ok(self)
     }
 
-    /// Starts serving `store`, of either engine. The store stays the caller's to close, after
+    /// Starts to serve `store`, of either engine. The caller must close the store after
     /// [`Server::wait`].
     ///
     /// # Errors
-    /// No threads left.
+    /// If no thread can be started.
     pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
         let Self { loading, tls, ports, mut metrics, .. } = self;
         let handover = match ports {
-            ListeningPorts::Waiting(listeners) => LoadingHandover { listeners, guests: Vec::new() },
-            ListeningPorts::Answered(doorman) => doorman.end()?,
+            ListeningPorts::Waiting(listeners) => LoadingHandover { listeners, handed_over: Vec::new() },
+            ListeningPorts::Answered(loading_thread) => loading_thread.end()?,
         };
         let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
         let mut polls = Vec::new();
@@ -140,19 +142,21 @@ impl BoundServer {
             polls.push(poll);
             mailboxes.push(Mailbox::new(waker));
         }
-        // The store's files are open by now, and so are the connections that the doorman let in.
-        let files = OpenFileBudget::now(loading.options.workers, handover.guests.len());
+        // The store's files are open by now, and so are the connections of the loading thread.
+        let files = OpenFileBudget::now(loading.options.workers, handover.handed_over.len());
         let mut options = loading.options.clone();
         options.clients_max = clients_max(&files, options.clients_max)?;
-        let shared = Arc::new(ServerShared::new(
+        let shared = Arc::new(ServerShared::new(SharedParts {
             options,
-            (loading.address, tls),
-            loading.acl.clone(),
-            store.into(),
+            address: loading.address,
+            tls,
+            acl: loading.acl.clone(),
+            store: store.into(),
             mailboxes,
-            acceptor_waker,
-            (files, loading.run_id.clone()),
-        ));
+            acceptor: acceptor_waker,
+            files,
+            run_id: loading.run_id.clone(),
+        }));
         shared.count_from(&loading);
         let listening = Arc::downgrade(&shared);
         shared.store.on_durable(move || {
@@ -162,12 +166,12 @@ impl BoundServer {
         });
         metrics.pages.serve(&shared);
         metrics.serve()?;
-        let server = Server::start_threads(&shared, (acceptor_poll, handover), polls, metrics);
+        let server = Server::start_threads(&shared, acceptor_poll, handover, polls, metrics);
         match &server {
             Ok(_) => {
                 tracing::info!(address = %loading.address, workers = shared.options.workers, "serving");
             }
-            // Threads that were started before the one that failed end by this.
+            // This ends the threads that were started before the one that failed.
             Err(_) => shared.stop(),
         }
         server
@@ -175,7 +179,7 @@ impl BoundServer {
 }
 
 impl MetricsPort {
-    /// Answers from now on, if there is a place to ask.
+    /// Starts the thread for the metrics, if there is a port for them.
     fn serve(&mut self) -> Result<(), StartError> {
         if let Some(listening) = self.waiting.take() {
             self.given = Some(listening.serve(&self.pages)?);
@@ -192,18 +196,20 @@ impl Drop for MetricsPort {
     }
 }
 
-/// A port that is listened on, and its address.
+/// Returns a listening port and its address.
 fn listen_on(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |cause| StartError::Listen { listen, cause };
     let listener = TcpListener::bind(listen).map_err(failed)?;
-    // The standard library's queue of 128 overflows in a burst, and a client that is dropped tries again after
-    // a whole second. Listening once more only sets the length; the system caps it.
+    // The standard library's queue of 128 connections overflows in a burst, and a client whose
+    // connection is dropped retries only after a whole second. A second `listen` just sets the
+    // length; the system caps it.
     rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
 }
 
-/// The users to begin with. The password is taken out of the options: nothing keeps it but as a hash.
+/// Creates the users at the start. Takes the password out of the options, so that only its hash
+/// stays in memory.
 fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
     let password = options.password.take();
     let acl = Acl::new(password.as_deref(), options.acl_file.clone()).map_err(|error| {
@@ -217,7 +223,8 @@ fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
     Ok(acl)
 }
 
-/// How many clients there may be, of so many that are wanted.
+/// Returns the maximum number of clients, if `wanted` are requested. Errors if there is no file
+/// descriptor for any.
 fn clients_max(files: &OpenFileBudget, wanted: usize) -> Result<usize, StartError> {
     let clients = files.make(wanted);
     if clients == 0 {
@@ -228,13 +235,13 @@ fn clients_max(files: &OpenFileBudget, wanted: usize) -> Result<usize, StartErro
         tracing::warn!(
             limit,
             kept,
-            "clients_max is lowered from {wanted} to {clients}: the limit on open files has no room for more beside those that are kept for logs and checkpoints; raise it (ulimit -n)"
+            "clients_max is lowered from {wanted} to {clients}: the limit on open files has no room for more, because some are reserved for logs and checkpoints; raise the limit (ulimit -n)"
         );
     }
     Ok(clients)
 }
 
-/// 20 random bytes in hexadecimal digits.
+/// Returns 20 random bytes in hexadecimal digits.
 fn run_id() -> Result<String, StartError> {
     let mut bytes = [0; 20];
     getrandom::fill(&mut bytes).map_err(|error| system("random numbers")(error.into()))?;

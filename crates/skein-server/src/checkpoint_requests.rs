@@ -1,14 +1,15 @@
 //! The checkpoints that clients wait for (SAVE), written by one thread.
 //!
 //! ```text
-//!   asked:   a   b c d e (gone)      f            stop
-//!   written: ├─ for a ─┤├─ for b c d ─┤ (f hears that the server stops)
+//!   asked:   a   b c d e (disconnected)    f            stop
+//!   written: ├─ for a ─┤├─ for b c d ─┤         (f is told that the server stops)
 //! ```
 //!
-//! A checkpoint has all that was written before it began, so one answers everybody who asked until
-//! then. Who asks while one is being written waits for the next. A client that goes leaves the
-//! list, so that it is no longer than there are clients; the checkpoint that it asked for is
-//! written all the same. A stop drops the list: it waits for one checkpoint at most.
+//! A checkpoint contains all earlier writes, so one checkpoint answers all clients that asked
+//! before it began. Clients that ask during a checkpoint wait for the next one. A client that
+//! disconnects is removed from the list, so the list is never longer than the number of clients;
+//! its checkpoint is written all the same. A stop drops the list, so it waits for one checkpoint at
+//! most.
 
 use std::sync::{Condvar, Mutex};
 
@@ -16,69 +17,69 @@ use skein_sync::locks::lock;
 
 use crate::client_registry::ClientLocation;
 
-/// Who waits for a checkpoint.
+/// The clients that wait for a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointRequests {
-    asked: Mutex<PendingCheckpoint>,
+    pending: Mutex<PendingCheckpoint>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct PendingCheckpoint {
-    /// One is to be written, though all who asked may have gone.
+    /// Whether a checkpoint must be written, even if all clients that asked have disconnected.
     wanted: bool,
     waiting: Vec<ClientLocation>,
-    /// The server stops.
+    /// Whether the server is stopping.
     closed: bool,
 }
 
 impl CheckpointRequests {
-    /// Has one written, for a client; false if the server stops.
+    /// Requests a checkpoint for a client. Returns `false` if the server is stopping.
     pub(crate) fn ask(&self, who: ClientLocation) -> bool {
-        let mut asked = lock(&self.asked);
-        if asked.closed {
+        let mut pending = lock(&self.pending);
+        if pending.closed {
             return false;
         }
-        asked.wanted = true;
-        asked.waiting.push(who);
+        pending.wanted = true;
+        pending.waiting.push(who);
         self.changed.notify_one();
         true
     }
 
-    /// A client is gone.
+    /// Removes a disconnected client.
     pub(crate) fn withdraw(&self, client: u64) {
-        lock(&self.asked).waiting.retain(|who| who.client != client);
+        lock(&self.pending).waiting.retain(|who| who.client != client);
     }
 
-    /// Ends [`serve`](Self::serve), once what it is writing is written; those who still wait.
+    /// Ends [`serve`](Self::serve) after the current checkpoint. Returns the clients that are still
+    /// waiting.
     pub(crate) fn close(&self) -> Vec<ClientLocation> {
-        let mut asked = lock(&self.asked);
-        asked.closed = true;
+        let mut pending = lock(&self.pending);
+        pending.closed = true;
         self.changed.notify_all();
-        std::mem::take(&mut asked.waiting)
+        std::mem::take(&mut pending.waiting)
     }
 
-    /// Writes checkpoints whenever they are asked for, and answers those who asked, until it is
-    /// closed.
+    /// Writes checkpoints when they are requested and answers the clients, until `close` is called.
     pub(crate) fn serve<R>(&self, mut write: impl FnMut() -> R, answer: impl Fn(Vec<ClientLocation>, &R)) {
         while let Some(askers) = self.next() {
             answer(askers, &write());
         }
     }
 
-    /// Waits until one is asked for; for whom it is. `None` when it is closed.
+    /// Waits for a request. Returns the clients of the next checkpoint, or `None` after `close`.
     fn next(&self) -> Option<Vec<ClientLocation>> {
-        let asked = lock(&self.asked);
-        let idle = |asked: &mut PendingCheckpoint| !asked.wanted && !asked.closed;
-        let mut asked = match self.changed.wait_while(asked, idle) {
-            Ok(asked) => asked,
+        let pending = lock(&self.pending);
+        let idle = |pending: &mut PendingCheckpoint| !pending.wanted && !pending.closed;
+        let mut pending = match self.changed.wait_while(pending, idle) {
+            Ok(pending) => pending,
             Err(poisoned) => poisoned.into_inner(),
         };
-        if asked.closed {
+        if pending.closed {
             return None;
         }
-        asked.wanted = false;
-        Some(std::mem::take(&mut asked.waiting))
+        pending.wanted = false;
+        Some(std::mem::take(&mut pending.waiting))
     }
 }
 
@@ -92,8 +93,8 @@ mod tests {
         ClientLocation { worker: 0, slot: 0, client }
     }
 
-    /// Runs `meanwhile` while the first checkpoint, for client 1, is being written. Who was
-    /// answered by which checkpoint.
+    /// Runs `meanwhile` during the first checkpoint, which is for client 1. Returns the clients and
+    /// the checkpoint that answered them.
     fn beside_the_first(meanwhile: impl FnOnce(&CheckpointRequests)) -> Vec<(u32, Vec<u64>)> {
         let checkpoints = &CheckpointRequests::default();
         let (begun, begins) = channel();
@@ -105,7 +106,7 @@ mod tests {
                 let write = || {
                     written += 1;
                     begun.send(()).expect("the test");
-                    // It goes on at once when the other end is dropped.
+                    // Returns immediately when the other end is dropped.
                     let _ = goes_on.recv();
                     written
                 };
@@ -119,8 +120,8 @@ mod tests {
             begins.recv().expect("it begins");
             meanwhile(checkpoints);
             drop(go_on);
-            // Until nothing more is asked for.
-            while lock(&checkpoints.asked).wanted && !lock(&checkpoints.asked).closed {
+            // Wait until no request is left.
+            while lock(&checkpoints.pending).wanted && !lock(&checkpoints.pending).closed {
                 std::thread::yield_now();
             }
             checkpoints.close();
@@ -128,12 +129,11 @@ mod tests {
         hears.try_iter().collect()
     }
 
-    /// Incident: each SAVE had a checkpoint of its own, also of clients that had gone. Consequence:
-    /// what some clients asked for in a second kept the disk, and a stop, busy for half a minute
-    /// (34.6 s with a stop timeout of 1 s). Fix: one checkpoint is for all who asked before it
-    /// began.
+    /// Incident: each SAVE had its own checkpoint, even those of disconnected clients. Consequence:
+    /// the requests of one second kept the disk, and a stop, busy for half a minute (34.6 s with a
+    /// stop timeout of 1 s). Fix: one checkpoint is for all clients that asked before it began.
     #[test]
-    fn one_checkpoint_is_for_all_who_asked_before_it() {
+    fn one_checkpoint_answers_all_earlier_requests() {
         let answered = beside_the_first(|checkpoints| {
             (2..100).for_each(|client| assert!(checkpoints.ask(place(client))));
             (50..100).for_each(|client| checkpoints.withdraw(client));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_has_the_checkpoint_written_all_the_same() {
+    fn checkpoint_of_a_disconnected_client_is_written() {
         let answered = beside_the_first(|checkpoints| {
             checkpoints.ask(place(2));
             checkpoints.withdraw(2);
@@ -150,9 +150,9 @@ mod tests {
         assert_eq!(answered, [(1, vec![1]), (2, vec![])]);
     }
 
-    /// As above: a stop waited for all checkpoints that had been asked for.
+    /// Incident: as above. A stop waited for all requested checkpoints.
     #[test]
-    fn a_stop_drops_what_was_asked_for() {
+    fn stop_drops_pending_checkpoints() {
         let answered = beside_the_first(|checkpoints| {
             (2..100).for_each(|client| assert!(checkpoints.ask(place(client))));
             let dropped = checkpoints.close();

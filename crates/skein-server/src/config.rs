@@ -1,4 +1,4 @@
-//! Options of a server: where it listens, and a bound on everything that a client can make grow.
+//! The options of a server: its addresses, and a limit on everything that a client can make grow.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,39 +12,41 @@ use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
 use crate::{StartError, Tls, TlsClients, UnixSocket};
 
-/// The clock cannot be asked for just any time to come, and nobody waits longer than that.
+/// Waiting longer makes no sense, and a much longer time would overflow the clock.
 const STOP_TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
-/// Sets how much the program logs, for CONFIG SET loglevel.
+/// Sets the log level of the program, for CONFIG SET loglevel.
 pub trait LogControl: std::fmt::Debug + Send + Sync {
-    /// Logs events of this level and those that are graver, from now on.
+    /// Logs only events of this level and more severe ones from now on.
     fn set_level(&self, level: LevelFilter);
 }
 
-/// The file with options that the program was started with, for CONFIG REWRITE.
+/// The file of options that the program was started with, for CONFIG REWRITE.
 pub trait OptionsFile: std::fmt::Debug + Send + Sync {
-    /// Has these options in the file, and leaves the rest of it as it is. Waits for the disk. Names and values are those of `skein serve`.
+    /// Writes these options into the file and leaves the rest of it unchanged. Waits for the disk.
+    /// Names and values are those of `skein serve`.
     ///
     /// # Errors
-    /// Why it cannot, for the client; the file is then as it was.
+    /// The reason as a text for the client, if the file cannot be written. The file is then
+    /// unchanged.
     fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String>;
 }
 
-/// What an option of an [`OptionsFile`] is to be.
+/// The new value of an option in an [`OptionsFile`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionValue {
-    /// A text, or something with a unit.
+    /// A text, or a number with a unit.
     Text(String),
     /// A plain number.
     Number(u64),
-    /// Whether it is given at all.
+    /// Whether the option is given at all.
     Switch(bool),
 }
 
-/// The least and the greatest of times that are set in seconds, Redis's.
+/// The smallest and the largest time that is set in seconds, as in Redis.
 pub(crate) const SECONDS: (usize, usize) = (0, i32::MAX as usize);
 
-/// Bounds of options, which CONFIG SET has, too: the least and the greatest value.
+/// The smallest and the largest value of options, which CONFIG SET uses too.
 pub(crate) mod bounds {
     pub(crate) const ACL_LOG: (usize, usize) = (0, 1 << 16);
     pub(crate) const CLIENTS: (usize, usize) = (1, 1 << 20);
@@ -57,85 +59,99 @@ pub(crate) mod bounds {
     pub(crate) const SLOWLOG_LEN: (usize, usize) = (0, 100_000);
 }
 
-/// When a client that does not take its replies is disconnected: Redis's `client-output-buffer-limit` of normal clients.
+/// When a client that does not read its replies is disconnected: Redis's
+/// `client-output-buffer-limit` for normal clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutputLimit {
-    /// Bytes of waiting replies above which it is, at once; 0 for never.
+    /// Bytes of waiting replies above which a client is disconnected immediately; 0 for never.
     pub hard_bytes: usize,
-    /// Bytes of waiting replies above which it is, after `soft_time` without a pause; 0 for never.
+    /// Bytes of waiting replies above which a client is disconnected after `soft_time` without a
+    /// pause; 0 for never.
     pub soft_bytes: usize,
-    /// See `soft_bytes`; whole seconds.
+    /// See `soft_bytes`. Must be whole seconds.
     pub soft_time: Duration,
 }
 
-/// How a server runs; `ServerOptions::default()` serves most users.
+/// The options of a server. `ServerOptions::default()` suits most users.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where it listens; 127.0.0.1:6380 by default. Port 0 takes a free one. An address that is not of this
-    /// machine alone needs a password.
+    /// The TCP address; 127.0.0.1:6380 by default. Port 0 selects a free port. An address that
+    /// other machines can reach requires a password.
     pub listen: SocketAddr,
-    /// A Unix socket to listen on as well; none by default.
+    /// An additional Unix socket; none by default.
     pub unix_socket: Option<UnixSocket>,
-    /// A port that speaks TLS to listen on as well; none by default. An address that is not of this machine alone needs a password, or certificates of clients.
+    /// An additional port for TLS; none by default. An address that other machines can reach
+    /// requires a password or client certificates.
     pub tls: Option<Tls>,
     /// The password that clients give with AUTH or HELLO; none by default.
     pub password: Option<Vec<u8>>,
-    /// A file with the users, in Redis's format; none by default. It has to be there, and may be empty. What it says of the
-    /// default user goes before `password`.
+    /// A file with the users, in Redis's format; none by default. The file must exist and may be
+    /// empty. If it defines the default user, `password` is ignored.
     pub acl_file: Option<PathBuf>,
-    /// Entries of ACL LOG; 128 by default, at most 65,536. The oldest goes first.
+    /// The most entries of ACL LOG; 128 by default, at most 65,536. The oldest entry is removed
+    /// first.
     pub acl_log_max: usize,
-    /// Worker threads, each with an event loop and a log of its own; by default one per core.
+    /// Worker threads, each with its own event loop and log; one per core by default.
     pub workers: usize,
-    /// Connections at a time; 10,000 by default. One more is told so and closed.
+    /// The most connections at a time; 10,000 by default. Further connections receive an error and
+    /// are closed.
     pub clients_max: usize,
-    /// Bytes of one request on the wire; 1 GiB by default, at most 2 GiB. A longer one is refused and its client disconnected.
+    /// The most bytes of one request on the wire; 1 GiB by default, at most 2 GiB. If a request is
+    /// longer, its client is disconnected with an error.
     pub request_bytes_max: usize,
-    /// Bytes of one argument, hence of a key or a value as far as the server is concerned (the store has its own
-    /// limits on them); 512 MiB by default.
+    /// The most bytes of one argument, hence of a key or a value as far as the server is concerned
+    /// (the store has its own limits); 512 MiB by default.
     pub arg_bytes_max: usize,
-    /// Arguments of one request; 1,048,576 by default.
+    /// The most arguments of one request; 1,048,576 by default.
     pub args_max: usize,
-    /// Requests of one connection that are parsed ahead and run as one batch; 1,024 by default. More may be
-    /// sent: they wait in the socket.
+    /// The most requests of one connection that are parsed ahead and run as one batch; 1,024 by
+    /// default. A client may send more: they wait in the socket.
     pub pipeline_max: usize,
-    /// Bytes of replies that wait for a client; 1 MiB by default. Above, nothing more of it is read or run
-    /// until it has taken them. One reply may be longer than this: see `reply_bytes_max`.
+    /// Bytes of replies that may wait for a client; 1 MiB by default. Above this limit, no more of
+    /// its requests are read or run until it has read replies. A single reply may be longer; see
+    /// `reply_bytes_max`.
     pub output_bytes_max: usize,
-    /// Bytes of one reply that holds many keys (`MGET`, `SK.RANGE`, ...); 1 GiB by default. A longer one becomes an error.
+    /// The most bytes of one reply that contains many keys (`MGET`, `SK.RANGE`, ...); 1 GiB by
+    /// default. A longer reply is replaced by an error.
     pub reply_bytes_max: usize,
-    /// Positions of SCAN that are kept for all clients together; 16,384 by default. The oldest goes first.
+    /// The most positions of SCAN that are kept, for all clients together; 16,384 by default. The
+    /// oldest position is removed first.
     pub scan_cursors_max: usize,
-    /// Where it answers Prometheus by HTTP, at `/metrics`; nowhere by default. Whoever reaches the address can read the numbers, without a
-    /// password. Port 0 takes a free one.
+    /// The address where Prometheus reads metrics by HTTP, at `/metrics`; none by default. Anybody
+    /// who can reach it can read the metrics without a password. Port 0 selects a free port.
     pub metrics: Option<SocketAddr>,
-    /// A request that runs so long goes into the slow log; 10 ms by default. Whole microseconds count; 0 for every request, [`Duration::MAX`] for none.
+    /// Requests that run at least this long are added to the slow log; 10 ms by default. Whole
+    /// microseconds count; 0 means every request, [`Duration::MAX`] means none.
     pub slowlog_slower_than: Duration,
-    /// Requests in the slow log, at most; 128 by default, up to 100,000, of up to 5 KiB each. The oldest goes first.
+    /// The most requests in the slow log; 128 by default, at most 100,000, of up to 5 KiB each. The
+    /// oldest request is removed first.
     pub slowlog_len: usize,
-    /// What keeps clients waiting so long is an event, for LATENCY; 0, the default, for never. Whole milliseconds count.
+    /// Operations that keep clients waiting at least this long are events for LATENCY; 0, the
+    /// default, means never. Whole milliseconds count.
     pub latency_threshold: Duration,
-    /// Whether there are histograms of how long commands take; true by default.
+    /// Whether histograms record the time of commands; true by default.
     pub latency_tracking: bool,
-    /// What CONFIG SET loglevel changes; nothing by default, and then it is an error.
+    /// Receives the level of CONFIG SET loglevel; none by default, and then the command is an
+    /// error.
     pub log: Option<Arc<dyn LogControl>>,
-    /// What CONFIG REWRITE writes; nothing by default, and then it is an error.
+    /// Receives the options of CONFIG REWRITE; none by default, and then the command is an error.
     pub options_file: Option<Arc<dyn OptionsFile>>,
-    /// How long a client may say nothing and take nothing before it is disconnected; whole seconds, at most 2^31 - 1 of them. 0, the
-    /// default, is for ever.
+    /// How long a client may be idle before it is disconnected; whole seconds, at most 2^31 - 1. 0,
+    /// the default, means for ever.
     pub idle_timeout: Duration,
-    /// How long a client of TLS may take to agree with us on who we are, before it is disconnected; whole seconds, at most 2^31 - 1 of them; 10
-    /// by default, 0 for ever.
+    /// How long the TLS handshake of a client may take before the client is disconnected; whole
+    /// seconds, at most 2^31 - 1; 10 by default, 0 means for ever.
     pub tls_handshake_timeout: Duration,
-    /// How long a TCP connection is silent before the system asks whether its client is still there; whole seconds, at most 2^31 - 1 of
-    /// them; 300 by default, 0 for never. A client that does not answer is disconnected after about twice as long.
+    /// How long a TCP connection is silent before the system probes its client; whole seconds, at
+    /// most 2^31 - 1; 300 by default, 0 means never. A client that does not answer is disconnected
+    /// after about twice this time.
     pub keepalive: Duration,
-    /// When a client that does not take its replies is disconnected; never by default, it is only not served any more (see
-    /// `output_bytes_max`).
+    /// When a client that does not read its replies is disconnected; never by default. (Its
+    /// requests are no longer run in any case; see `output_bytes_max`.)
     pub output_limit: OutputLimit,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,
-    /// How long a stop waits for clients to take their replies; 5 s by default, at most a day.
+    /// How long a stop waits for clients to read their replies; 5 s by default, at most a day.
     pub stop_timeout: Duration,
 }
 
@@ -175,26 +191,29 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// An address that others than this machine reach, and that asks for no certificate: there the default user must have a password.
+    /// Returns an address that other machines can reach and that requires no client certificate.
+    /// With such an address the default user must have a password.
     pub(crate) fn first_public_address(&self) -> Option<SocketAddr> {
         let tls = self.tls.as_ref().filter(|tls| tls.clients != TlsClients::Required);
         let listens = [Some(self.listen), tls.map(|tls| tls.listen)];
         listens.into_iter().flatten().find(|listen| !listen.ip().is_loopback())
     }
 
-    /// Whether a client may be of the default user without a password, if that needs none: one of
-    /// this machine, or with a certificate. At an address that others reach the server starts with
-    /// a password alone; this holds when it is taken away later.
+    /// Returns whether a client may use the default user without logging in, if that user has no
+    /// password: the client must be on this machine or have a certificate. A server starts with a
+    /// public address only if there is a password; this also protects it if the password is removed
+    /// later.
     pub(crate) fn trusts(&self, stream: &Transport) -> bool {
         let certified = matches!(stream, Transport::Tls(_))
             && self.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);
         self.first_public_address().is_none() || certified || stream.is_local()
     }
 
-    /// Says what cannot work; [`Server::start`](crate::Server::start) asks before it begins.
+    /// Checks the options. [`Server::start`](crate::Server::start) calls this first.
     ///
     /// # Errors
-    /// An option out of range, an address for all to reach without a password, files of TLS that cannot be used.
+    /// If an option is out of range, a public address has no password, or a TLS file cannot be
+    /// used.
     pub fn check(&self) -> Result<(), StartError> {
         let has_secret = self.password.is_some() || self.acl_file.is_some();
         if let Some(listen) = self.first_public_address().filter(|_| !has_secret) {
@@ -204,7 +223,7 @@ impl ServerOptions {
             tls.config()?;
         }
         if self.password.as_ref().is_some_and(Vec::is_empty) {
-            return Err(bad("password", "is empty", "give one, or none at all"));
+            return Err(bad("password", "is empty", "set a password, or leave the option out"));
         }
         self.unix_socket.as_ref().map_or(Ok(()), check_socket)?;
         let arg_bytes = (bounds::REQUEST_BYTES.0, self.request_bytes_max);
@@ -238,7 +257,7 @@ impl ServerOptions {
                 return Err(bad(name, &format!("is {is} s"), &format!("choose up to {most} s")));
             }
         }
-        // Less than a second would be 0 seconds, which is for ever.
+        // A time below one second would become 0 seconds, which means for ever.
         for (name, time) in [
             ("idle_timeout", self.idle_timeout),
             ("tls_handshake_timeout", self.tls_handshake_timeout),
@@ -255,7 +274,7 @@ impl ServerOptions {
 fn check_socket(socket: &UnixSocket) -> Result<(), StartError> {
     let (len, mode) = (socket.path.as_os_str().len(), socket.mode);
     if !(1..=PATH_BYTES_MAX).contains(&len) {
-        let way_out = format!("choose a path of 1 to {PATH_BYTES_MAX}");
+        let way_out = format!("choose a path of 1 to {PATH_BYTES_MAX} bytes");
         return Err(bad("unix_socket.path", &format!("has {len} bytes"), &way_out));
     }
     if mode > MODE_MAX {
@@ -273,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_address_needs_a_password() {
+    fn public_address_requires_a_password() {
         for (listen, password, fine) in [
             ("127.0.0.1:0", None, true),
             ("[::1]:0", None, true),
@@ -293,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_the_option_the_value_and_the_way_out() {
+    fn message_names_option_value_and_valid_range() {
         let wrong = |change: fn(&mut ServerOptions)| {
             let mut options = ServerOptions::default();
             change(&mut options);
@@ -314,7 +333,8 @@ mod tests {
             (|options| options.output_bytes_max = 1, "output_bytes_max is 1; choose 1024 to 1099511627776"),
             (|options| options.reply_bytes_max = 1, "reply_bytes_max is 1; choose 1024 to 1099511627776"),
             (|options| options.scan_cursors_max = 0, "scan_cursors_max is 0; choose 16 to 16777216"),
-            // It was taken, and the workers that added it to the present time at a stop panicked.
+            // Incident: a time of centuries was accepted, and the workers panicked when they added
+            // it to the current time at a stop.
             (
                 |options| options.stop_timeout = Duration::MAX,
                 "stop_timeout is 18446744073709551615 s; choose up to 86400 s",
@@ -325,7 +345,7 @@ mod tests {
             ),
             (
                 |options| options.unix_socket = Some(UnixSocket { path: "".into(), mode: 0o700 }),
-                "unix_socket.path has 0 bytes; choose a path of 1 to 107",
+                "unix_socket.path has 0 bytes; choose a path of 1 to 107 bytes",
             ),
             (
                 |options| options.unix_socket = Some(UnixSocket { path: "a".into(), mode: 0o1777 }),

@@ -1,79 +1,80 @@
-//! Why a server did not start.
+//! The errors of starting a server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a server did not start.
+/// The reason why a server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// An address that others can reach, and no password.
+    /// Other machines can reach the address, and there is no password.
     #[error(
         "{listen} can be reached from other machines, and there is no password; \
          set one, or listen on 127.0.0.1"
     )]
     NoPassword {
-        /// Where the server should have listened.
+        /// The address.
         listen: SocketAddr,
     },
-    /// An option has a value that cannot work.
+    /// An option has an invalid value.
     #[error("option {name} {why}")]
     BadOption {
         /// The option's name.
         name: &'static str,
-        /// Why it cannot work, and what can.
+        /// The reason, and the values that are valid.
         why: String,
     },
     /// The ACL file cannot be used.
-    #[error("cannot use the ACL file {}: {why}; mend it, or begin with an empty one", path.display())]
+    #[error("cannot use the ACL file {}: {why}; correct it, or start with an empty file", path.display())]
     AclFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The address cannot be listened on.
-    #[error("cannot listen on {listen}: {cause}; choose another address or stop who has it")]
+    /// The server cannot listen on the address.
+    #[error("cannot listen on {listen}: {cause}; choose another address, or stop the program that uses it")]
     Listen {
         /// The address.
         listen: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// The Unix socket cannot be listened on.
-    #[error("cannot listen on {}: {cause}; choose another path or stop who has it", path.display())]
+    /// The server cannot listen on the Unix socket.
+    #[error("cannot listen on {}: {cause}; choose another path, or stop the program that uses it", path.display())]
     UnixSocket {
         /// The socket's path.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// A file of TLS cannot be used.
+    /// A TLS file cannot be used.
     #[error("cannot use {} for TLS: {why}; {way_out}", path.display())]
     TlsFile {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
-        /// What to do.
+        /// The way to solve it.
         way_out: &'static str,
     },
-    /// No descriptor is left for a client.
+    /// No file descriptor is left for a client.
     #[error(
-        "the limit on open files is {limit}, and {kept} are kept for logs, checkpoints and what is open;          raise it (ulimit -n) above {kept}"
+        "the limit on open files is {limit}, and {kept} files are reserved for logs, checkpoints and files that \
+         are open already; raise the limit (ulimit -n) above {kept}"
     )]
     TooFewFiles {
         /// The limit.
         limit: u64,
-        /// How many are kept.
+        /// The number of descriptors that are reserved.
         kept: usize,
     },
     /// The system refused a thread or an event queue.
     #[error("cannot start {what}: {cause}; raise the limits of this process")]
     System {
-        /// What was to be started.
+        /// The thread or event queue.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
 }

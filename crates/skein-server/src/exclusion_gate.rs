@@ -1,29 +1,37 @@
-//! The gate: the workers run requests side by side, or one of them alone.
+//! The gate that lets either all workers run requests side by side, or one worker alone.
 //!
 //! ```text
-//!   worker 0    door, room ├─ requests of a turn ─┤     door, room ├─ requests ─┤
-//!   worker 1    door, room ├─ ... EXEC ┤ door 0, room 0, door 1, room 1 ├─ alone ─┤ door, room ├─ the rest ─┤
-//!                                              └ waits for the end of worker 0's turn
+//!   worker 0    door, room ├─ requests of a turn ─┤      door, room ├─ requests ─┤
+//!   worker 1    door, room ├─ EXEC ┤ all doors and rooms ├─ alone ─┤ door, room ├─ rest ─┤
+//!                                    └ waits for the end of worker 0's turn
 //! ```
 //!
-//! Each worker has a room with a door, two mutexes on a cache line that nobody else touches while all run side by side. A worker locks its door, then its room,
-//! and unlocks the door; it keeps the room while it runs requests. Who wants to be alone leaves its own room, and takes door and room of every worker, in their
-//! order, and keeps both. With one worker there are no rooms.
+//! Each worker has a room with a door: two mutexes on a cache line that no other worker touches
+//! while all run side by side. To run requests, a worker locks its door, locks its room, unlocks
+//! the door, and keeps the room. To run alone, a worker leaves its own room, then locks the door
+//! and the room of every worker in order, and keeps all of them. With one worker there are no
+//! rooms.
 //!
 //! # Invariants
-//! 1. Who runs requests holds its worker's room, or all rooms. So while a worker is alone, nobody else runs any.
-//! 2. Nobody waits for a lock while it runs requests: a worker gives its room back before it asks to be alone. While it waits to be alone it holds rooms
-//!    in the order of the workers, as all others do; a worker that waits for its own door holds nothing; and a worker that has its door finds its room free,
-//!    since all others hold a room only with its door. So there is no deadlock.
-//! 3. Who wants to be alone waits for one turn of each worker at most once it has the worker's door: the next turn needs that door. For the door it
-//!    competes with a worker that holds it for the time of one free lock. (One mutex for both would let a busy worker, which takes it again at once, keep others
-//!    out for long: such locks are not fair.)
+//! 1. A worker that runs requests holds its own room, or all rooms. So while a worker is alone, no
+//!    other worker runs requests.
+//! 2. No worker waits for a lock while it runs requests: it gives its room back before it asks to
+//!    be alone. While it waits to be alone, it holds rooms in the order of the workers, as all
+//!    others do. A worker that waits for its own door holds nothing. A worker that has its door
+//!    finds its room free, because other workers hold a room only with its door. So there is no
+//!    deadlock.
+//! 3. A worker that asks to be alone waits for at most one turn of each worker once it has that
+//!    worker's door, because the next turn needs the door. For the door itself it competes only for
+//!    the time of one free lock. (With one mutex instead of two, a busy worker would retake it
+//!    immediately and exclude others for long: such locks are not fair.)
+//!
+//! Design: `docs/design/server.md`.
 
 use std::sync::{Mutex, MutexGuard};
 
 use skein_sync::locks::lock;
 
-/// One worker's; on lines of its own.
+/// The two locks of one worker, on their own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct WorkerLocks {
@@ -31,51 +39,51 @@ struct WorkerLocks {
     room: Mutex<()>,
 }
 
-/// Keeps the workers apart, when one of them wants to be alone.
+/// Separates a worker that runs alone from all others.
 #[derive(Debug)]
 pub(crate) struct ExclusionGate {
     /// Empty with one worker.
-    lanes: Box<[WorkerLocks]>,
+    locks: Box<[WorkerLocks]>,
 }
 
 impl ExclusionGate {
     pub(crate) fn new(workers: usize) -> Self {
-        let lanes = if workers > 1 { workers } else { 0 };
-        Self { lanes: (0..lanes).map(|_| WorkerLocks::default()).collect() }
+        let pairs = if workers > 1 { workers } else { 0 };
+        Self { locks: (0..pairs).map(|_| WorkerLocks::default()).collect() }
     }
 
-    /// A worker begins to run requests; it does until the pass is dropped.
+    /// Permits a worker to run requests until the returned pass is dropped.
     #[inline]
     pub(crate) fn enter(&self, worker: usize) -> SharedPass<'_> {
         SharedPass { gate: self, worker, room: self.room(worker) }
     }
 
     fn room(&self, worker: usize) -> Option<MutexGuard<'_, ()>> {
-        let lane = self.lanes.get(worker)?;
-        let _door = lock(&lane.door);
-        Some(lock(&lane.room))
+        let own = self.locks.get(worker)?;
+        let _door = lock(&own.door);
+        Some(lock(&own.room))
     }
 }
 
-/// A worker may run requests, beside others.
+/// The permission of a worker to run requests beside others.
 #[derive(Debug)]
 pub(crate) struct SharedPass<'g> {
     gate: &'g ExclusionGate,
     worker: usize,
-    /// `None` with one worker, and while this one is alone.
+    /// `None` with one worker, and while this worker is alone.
     room: Option<MutexGuard<'g, ()>>,
 }
 
 impl<'g> SharedPass<'g> {
-    /// Waits until no other worker runs requests; none does until the answer is dropped.
+    /// Waits until no other worker runs requests. None runs until the returned value is dropped.
     pub(crate) fn alone(&mut self) -> ExclusivePass<'_, 'g> {
         self.room = None;
-        let all = self.gate.lanes.iter().map(|lane| (lock(&lane.door), lock(&lane.room))).collect();
+        let all = self.gate.locks.iter().map(|locks| (lock(&locks.door), lock(&locks.room))).collect();
         ExclusivePass { pass: self, all }
     }
 }
 
-/// This worker alone runs requests.
+/// The permission of a worker to run requests alone.
 #[derive(Debug)]
 pub(crate) struct ExclusivePass<'p, 'g> {
     pass: &'p mut SharedPass<'g>,
@@ -83,7 +91,7 @@ pub(crate) struct ExclusivePass<'p, 'g> {
 }
 
 impl Drop for ExclusivePass<'_, '_> {
-    /// It runs beside others again.
+    /// Returns to running beside others.
     fn drop(&mut self) {
         self.all.clear();
         self.pass.room = self.pass.gate.room(self.pass.worker);
@@ -96,12 +104,12 @@ mod tests {
 
     use super::*;
 
-    /// Turns of each worker, and of them those in which it wants to be alone.
+    /// The turns of each worker, and how many of them are alone.
     const TURNS: u64 = 20_000;
     const ALONE: u64 = 50;
 
     #[test]
-    fn nobody_runs_beside_who_is_alone() {
+    fn no_worker_runs_beside_one_that_is_alone() {
         for workers in [1, 2, 5] {
             let gate = ExclusionGate::new(workers);
             let (running, alone, sum) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
@@ -118,7 +126,8 @@ mod tests {
                                 let held = pass.alone();
                                 assert!(!alone.swap(true, Ordering::SeqCst), "two are alone");
                                 assert_eq!(running.load(Ordering::SeqCst), 0, "someone runs beside");
-                                // Not an addition in one step: it is right only if nobody else adds meanwhile.
+                                // Not an atomic addition: the sum is right only if nobody else adds
+                                // at the same time.
                                 sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                                 alone.store(false, Ordering::SeqCst);
                                 drop(held);
@@ -131,9 +140,9 @@ mod tests {
         }
     }
 
-    /// A worker that never rests does not keep others from being alone.
+    /// A worker that never rests does not prevent others from running alone.
     #[test]
-    fn a_busy_worker_lets_others_be_alone() {
+    fn busy_worker_does_not_starve_one_that_asks_to_be_alone() {
         let gate = ExclusionGate::new(2);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,17 +1,17 @@
-//! What the programs in `fuzz/` reach that users do not. Built for them alone.
+//! Entry points for the programs in `fuzz/`. Compiled only for them.
 
 use crate::acl;
 use crate::commands::{ResolvedTag, configuration, resolve};
 use crate::resp::feed::feed;
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 
-/// Small enough that inputs of a few KiB reach them.
+/// Small enough that inputs of a few KiB exceed them.
 const LIMITS: RequestLimits = RequestLimits { request_bytes: 3000, arg_bytes: 2000, args: 20, pipeline: 5 };
 
-/// Parses the bytes in pieces, whose sizes are given, over and over, and in one piece.
+/// Parses the bytes in pieces of the given sizes, repeated, and in one piece.
 ///
 /// # Panics
-/// If the two differ, or if a bound does not hold.
+/// If the results differ, or a bound does not hold.
 pub fn parse(sizes: &[u8], bytes: &[u8]) {
     let sizes: Vec<usize> = sizes.iter().map(|size| usize::from(*size)).chain([1]).collect();
     let (found, outcome) = feed(bytes, &sizes, &LIMITS);
@@ -19,22 +19,24 @@ pub fn parse(sizes: &[u8], bytes: &[u8]) {
     assert_eq!(found, whole);
     let too_long =
         |outcome: &Result<(), ProtocolError>| matches!(outcome, Err(ProtocolError::RequestTooLong { .. }));
-    // A request that is wrong and too long is found to be the one or the other, as its bytes come.
+    // If a request is both wrong and too long, the pieces decide which of the two is reported.
     assert!(
         outcome == expected
             || outcome.is_err() && (too_long(&outcome) || too_long(&expected)) && expected.is_err()
     );
 }
 
-/// Takes some bytes for the new value of each parameter of CONFIG SET; how many of them would take it.
+/// Passes some bytes as the new value to each parameter of CONFIG SET. Returns how many parameters
+/// would accept it.
 pub fn configure(text: &[u8]) -> usize {
     configuration::takers(text)
 }
 
-/// Makes a user of rules, one a line, and a file of the same bytes, and asks for some requests.
+/// Creates a user from rules, one per line, reads the same bytes as an ACL file, and checks some
+/// requests.
 ///
 /// # Panics
-/// If a user is another one after it was printed and read again.
+/// If a user changes when it is printed and read again.
 pub fn acl(rules: &[u8], requests: &[u8]) {
     let users = acl::AclUsers::new(None);
     let words: Vec<&[u8]> = rules.split(|byte| *byte == b'\n').collect();

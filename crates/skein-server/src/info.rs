@@ -1,4 +1,4 @@
-//! INFO: the server in numbers, as text in sections, with Redis's names where the meaning is the same.
+//! INFO: the server's statistics as text in sections, with Redis's names for the same figures.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -13,7 +13,8 @@ mod commands;
 pub(crate) mod cpu;
 pub(crate) mod loading;
 
-/// The version of Redis whose replies ours follow; clients look at it before they use a command.
+/// The version of Redis whose replies this server follows. Clients check it before they use a
+/// command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
 type InfoSection = fn(&ServerShared, &StoreStats, &mut InfoLines);
@@ -34,7 +35,7 @@ const SECTIONS: &[(&str, &str, InfoSection)] = &[
     ("keyspace", "Keyspace", keyspace),
 ];
 
-/// Sections that are long: they are given where they are named, or `all` or `everything` is.
+/// Long sections. They are returned only by name, or for `all` or `everything`.
 const NOT_DEFAULT: [&str; 2] = ["commandstats", "latencystats"];
 
 /// Lines of `name:value`.
@@ -48,7 +49,8 @@ impl InfoLines {
     }
 }
 
-/// The sections that are named (in any case), or those that are not long if none is, or if `default` is; all for `all` and `everything`.
+/// Returns the named sections (in any case). Returns all but the long ones if no section or
+/// `default` is named, and all for `all` and `everything`.
 pub(crate) fn text(shared: &ServerShared, store: &Engine, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let all = has("all") || has("everything");
@@ -67,7 +69,7 @@ pub(crate) fn text(shared: &ServerShared, store: &Engine, names: &[&[u8]]) -> St
     lines.0
 }
 
-/// Which program it is, and where it listens.
+/// Writes the program's version and its address.
 fn program(run_id: &str, address: SocketAddr, lines: &mut InfoLines) {
     lines.add("redis_version", REDIS_VERSION);
     lines.add("redis_mode", "standalone");
@@ -97,7 +99,7 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
 fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     let (used, memory) = (memory::used(shared, numbers), &numbers.memory);
     let peak = memory::peak(shared, numbers);
@@ -127,8 +129,8 @@ fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     }
 }
 
-/// A size as Redis writes it for people.
-#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+/// Returns a size as Redis prints it for people.
+#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
 fn human(bytes: usize) -> String {
     const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
     if bytes < 1024 {
@@ -141,7 +143,7 @@ fn human(bytes: usize) -> String {
     format!("{size:.2}{}", UNITS[unit])
 }
 
-/// Memory of this process that is in RAM, where the system says so.
+/// Returns the memory of this process that is in RAM, if the system reports it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -177,12 +179,12 @@ fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLine
     lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
 }
 
-/// A message as a value; `no` for none.
+/// Returns a message as a value on one line, or `no`.
 fn one_line(message: Option<&str>) -> String {
     message.unwrap_or("no").replace(['\r', '\n'], " ")
 }
 
-/// Which engine it is; of the disk engine, its pages.
+/// Writes the kind of the engine, and the pages of the disk engine.
 fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     if let Some(index) = shared.store.index() {
         lines.add("engine", "memory");
@@ -215,7 +217,7 @@ fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("total_connections_received", counted.accepted);
     lines.add("rejected_connections", counted.refused);
     lines.add("total_commands_processed", counted.requests);
-    let rates = shared.observing.pulse.rates();
+    let rates = shared.observing.sampler.rates();
     lines.add("instantaneous_ops_per_sec", format_args!("{:.0}", rates.requests));
     lines.add("total_net_input_bytes", counted.bytes_in);
     lines.add("total_net_output_bytes", counted.bytes_out);
@@ -236,7 +238,7 @@ fn replication(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("connected_slaves", 0);
 }
 
-/// There is none; clients look whether there is.
+/// There is no cluster, and clients check that.
 fn cluster(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("cluster_enabled", 0);
 }

@@ -1,19 +1,29 @@
-//! The server: RESP2 and RESP3 over `skein-store` or `skein-disk`, so that every Redis client is a client of `SkeinDB`.
+//! The server: speaks RESP2 and RESP3 over `skein-store` or `skein-disk`, so that every Redis
+//! client is a client of `SkeinDB`.
 //!
-//! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers. `loading`:
-//!   who comes before there is data.
-//! - `transport`: what a connection goes over, TCP, TLS (`tls`) or a Unix socket.
-//! - `worker`: the event loop, and how requests become batches.
-//! - `resp`: bytes to requests, replies to bytes.
-//! - `commands`: what each command does; what each answers is in `docs/commands.md`.
-//! - `engine`: the seam to the engines. `gate`: lets one worker be alone.
-//! - `settings`: what can change while the server runs.
-//! - `acl`: who may do what. `clients`: who is connected, for the commands about that.
-//! - `observe`: what is counted, and told by INFO, SLOWLOG, LATENCY and the metrics. `metrics`: all of it for Prometheus.
-//! - `long_double`, `random`: numbers that commands reckon with.
+//! ```text
+//!   client ─► acceptor ─► worker (event loop) ─► resp ─► commands ─► engine ─► skein-store
+//!             transport: TCP, TLS, Unix                  acl                   skein-disk
+//! ```
 //!
-//! Libraries never print: what a server did is in its [`StopReport`], what went wrong meanwhile is a
-//! `tracing` event.
+//! - Start and stop: [`server`](crate::Server). `acceptor` sends connections to workers.
+//!   `bound_server` and `loading` answer clients until the data is loaded.
+//! - `transport`: the bytes of a connection, over TCP, TLS (`tls`) or a Unix socket
+//!   (`unix_socket`).
+//! - `worker`: the event loop, and the batches of requests. Read its `mod` first.
+//! - `resp`: parses requests and writes replies.
+//! - `commands`: the handlers. `docs/commands.md` defines the replies.
+//! - `engine`: the interface to the engines. `exclusion_gate`: lets one worker run alone.
+//! - `settings`: the settings that can change while the server runs. `config`: its options.
+//! - `acl`: users and rights. `client_registry`: the connected clients.
+//! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `metrics`: the same for
+//!   Prometheus.
+//! - `long_double`, `random`: arithmetic for commands.
+//!
+//! Libraries never print. [`StopReport`] has the final figures of a server; problems on the way are
+//! `tracing` events.
+//!
+//! Design: `docs/design/server.md`.
 
 #![forbid(unsafe_code)]
 

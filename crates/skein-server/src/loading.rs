@@ -1,13 +1,14 @@
-//! A server whose data is still being read back: it listens already, and says how far it has come.
+//! A server that is still loading its data: it listens already, and reports its progress.
 //!
 //! ```text
-//!   Server::bind ─► Bound ─ answer_loading ─► doorman (worker/loading): LOADING to most requests     open the store meanwhile
-//!                     │                       metrics (metrics/pages): "loading" on every page
-//!                     └─── serve(store) ─► Server: the doorman hands over its ports and connections
+//!   Server::bind ─► BoundServer ─ answer_loading ─► loading thread (`worker::loading`): LOADING
+//!                     │                             metrics (`metrics::pages`): "loading"
+//!                     │                             meanwhile the caller opens the store
+//!                     └─── serve(store) ─► Server: takes over the thread's ports and connections
 //! ```
 //!
-//! A connection that was made meanwhile stays: its user, its protocol, what it sent and what it has
-//! not taken yet go to a worker.
+//! Connections that were accepted meanwhile stay open. Their user, protocol, unprocessed requests
+//! and unsent replies are handed over to a worker.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,22 +21,22 @@ use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::warnings::WarningLimiter;
 
-/// What is known of a server before it has data.
+/// The state of a server that has no data yet.
 #[derive(Debug)]
 pub(crate) struct Loading {
     pub options: ServerOptions,
     pub acl: Arc<Acl>,
     pub address: SocketAddr,
-    /// Tells this run of the server from all others (see `Shared`).
+    /// Identifies this run of the server (see `ServerShared`).
     pub run_id: String,
     pub progress: Arc<OpenProgress>,
     started: Instant,
     pub started_unix_s: u64,
     next_client: AtomicU64,
-    /// Connections that were let in, and those that were not.
+    /// Connections that were accepted, and those that were refused.
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
-    /// Those that strangers can cause.
+    /// Limits the warnings that strangers can cause.
     pub warnings: WarningLimiter,
     ended: AtomicBool,
 }
@@ -44,7 +45,8 @@ impl Loading {
     pub(crate) fn new(
         options: ServerOptions,
         acl: Arc<Acl>,
-        (address, run_id): (SocketAddr, String),
+        address: SocketAddr,
+        run_id: String,
         progress: Arc<OpenProgress>,
     ) -> Self {
         Self {
@@ -64,12 +66,12 @@ impl Loading {
     }
 
     pub(crate) fn next_client(&self) -> u64 {
-        // Relaxed, like the counts: a number that is used once, ordered with nothing.
+        // Relaxed, like the counts: each number is used once and ordered with nothing.
         self.next_client.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number that the next client will get.
-    pub(crate) fn clients_begin(&self) -> u64 {
+    /// Returns the number of the first client that a worker will accept.
+    pub(crate) fn first_client_of_workers(&self) -> u64 {
         self.next_client.load(Ordering::Relaxed)
     }
 
@@ -77,7 +79,7 @@ impl Loading {
         self.started.elapsed()
     }
 
-    /// There is nothing to wait for any more: the data is there, or will not come.
+    /// Ends the loading: the data is loaded, or will not be.
     pub(crate) fn end(&self) {
         // Release: pairs with the Acquire in `has_ended`.
         self.ended.store(true, Ordering::Release);
@@ -87,17 +89,17 @@ impl Loading {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// How far it has come, in words: `43% done, about 5 s left`.
-    pub(crate) fn words(&self) -> String {
+    /// Returns the progress in words: `43% done, about 5 s left`.
+    pub(crate) fn progress_text(&self) -> String {
         let seen = self.progress.seen();
         if seen.bytes_total == 0 {
-            return "looking at what is there".to_owned();
+            return "looking at the data folder".to_owned();
         }
         let left = left(&seen, self.elapsed()).map(|left| format!(", about {left} s left"));
         format!("{}% done{}", seen.percent(), left.unwrap_or_default())
     }
 
-    /// Seconds that are probably left, once something was read.
+    /// Returns an estimate of the seconds left, once some data was read.
     pub(crate) fn left(&self) -> Option<u64> {
         left(&self.progress.seen(), self.elapsed())
     }
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_follows_from_the_pace() {
+    fn time_left_follows_from_the_pace() {
         let mut seen = OpenProgressSeen::default();
         assert_eq!(left(&seen, Duration::from_secs(9)), None, "nothing was read");
         (seen.bytes, seen.bytes_total) = (25, 100);

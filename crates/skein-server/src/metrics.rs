@@ -1,15 +1,18 @@
-//! `ServerOptions::metrics`: the server in numbers for Prometheus, by HTTP, in a thread of its own.
+//! The metrics endpoint (`ServerOptions::metrics`): the server's statistics for Prometheus by HTTP,
+//! in a thread of its own.
 //!
 //! ```text
-//!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
-//!   supervisor ─► GET /-/healthy, /-/ready ─► pages: what the server is at, from before its data is there
+//!   Prometheus ─► GET /metrics ─► collect: counts of workers, store and system ─► OpenMetrics text
+//!   supervisor ─► GET /-/healthy, /-/ready ─► pages: the server's state, also while loading
 //! ```
 //!
-//! Up to `CONNECTIONS_MAX` connections are served at once, by one thread that waits for none of
-//! them. Each has a deadline for its head and one for its answer (see `exchange`), and a bound on
-//! its bytes. When all places are taken, a new connection takes that of the one that has been
-//! silent for longest. So nobody can hold it up, or make it grow. It takes no lock that requests of
-//! clients wait for. A stop cuts off what is being answered.
+//! One thread serves up to `CONNECTIONS_MAX` connections at once and never waits for a single one.
+//! Each connection has a deadline for its request and one for its answer (see `http`), and a limit
+//! on its bytes. If all places are taken, a new connection replaces the one that has been silent
+//! for longest. So clients can neither block the thread nor make its memory grow.
+//!
+//! The thread takes no lock that requests of clients wait for. When the server stops, unfinished
+//! answers are cut off.
 
 mod collect;
 mod http;
@@ -34,16 +37,16 @@ use crate::server::{poll_with_waker, spawn, system};
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 
-/// Connections at a time.
+/// The most connections at a time.
 pub(crate) const CONNECTIONS_MAX: usize = 16;
 
-/// For how long one who asks may take. A request is sent whole by whoever means it; its answer is
+/// The time limits of an exchange. A normal client sends its request in one piece; the answer is
 /// long.
 const PATIENCE: HttpTimeouts = HttpTimeouts { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
-/// How long accepting rests when the system refuses.
+/// How long the thread rests if the system refuses a connection.
 const REST: Duration = Duration::from_millis(50);
 
-/// A place where Prometheus may ask, before anybody answers.
+/// The port of the metrics, before a thread answers on it.
 #[derive(Debug)]
 pub(crate) struct MetricsListener {
     listener: TcpListener,
@@ -52,7 +55,7 @@ pub(crate) struct MetricsListener {
     waker: Waker,
 }
 
-/// The thread that answers.
+/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct MetricsThread {
     pub address: SocketAddr,
@@ -75,7 +78,7 @@ impl MetricsListener {
         Ok(Self { listener, address, poll, waker })
     }
 
-    /// Answers with these pages from now on, until [`Metrics::end`].
+    /// Starts the thread, which answers with these pages until [`MetricsThread::end`].
     pub(crate) fn serve(self, pages: &Arc<MetricsPages>) -> Result<MetricsThread, StartError> {
         let (ending, asked) = (Arc::clone(pages), Arc::clone(pages));
         let metrics = self.answer(PATIENCE, move || ending.are_over(), move |path| asked.page(path))?;
@@ -99,7 +102,7 @@ impl MetricsListener {
 }
 
 impl MetricsThread {
-    /// Ends the thread of a server that does not come to be.
+    /// Ends the thread of a server that failed to start.
     pub(crate) fn give_up(self, pages: &MetricsPages) {
         pages.give_up();
         if !self.end() {
@@ -107,7 +110,7 @@ impl MetricsThread {
         }
     }
 
-    /// Ends the thread, once the server is stopping; false if it panicked.
+    /// Ends the thread after the server has begun to stop. Returns `false` if the thread panicked.
     pub(crate) fn end(self) -> bool {
         if let Err(cause) = self.waker.wake() {
             tracing::error!(%cause, "cannot wake the thread of the metrics");
@@ -116,7 +119,7 @@ impl MetricsThread {
     }
 }
 
-/// What the thread has at hand.
+/// The state of the thread.
 struct MetricsLoop<S, T> {
     listener: TcpListener,
     poll: Poll,
@@ -134,7 +137,7 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
             if let Err(cause) = self.poll.poll(&mut events, self.until_next().into_iter().chain(rest).min())
                 && cause.kind() != io::ErrorKind::Interrupted
             {
-                tracing::error!(%cause, "metrics are not answered any more");
+                tracing::error!(%cause, "the metrics thread failed; metrics are no longer available");
                 return;
             }
             for event in &events {
@@ -145,12 +148,13 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
                 }
             }
             self.drop_overdue();
-            // Whether or not there was an event: what was refused for a while makes none.
+            // Even without an event: a connection that was refused for a while makes no further
+            // event.
             rest = self.accept_all();
         }
     }
 
-    /// The time until somebody has taken too long.
+    /// Returns the time until the next deadline.
     fn until_next(&self) -> Option<Duration> {
         let first = self.exchanges.iter().flatten().map(|exchange| exchange.deadline).min()?;
         Some(first.saturating_duration_since(Instant::now()))
@@ -165,7 +169,8 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
         }
     }
 
-    /// Accepts who waits; how long to rest before the next try, if the system refused.
+    /// Accepts all waiting connections. Returns how long to rest before the next attempt, if the
+    /// system refused.
     fn accept_all(&mut self) -> Option<Duration> {
         while !(self.stopping)() {
             match self.listener.accept() {
@@ -177,14 +182,14 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
         None
     }
 
-    /// Begins an exchange, in a place that is free or else in the one of who has been silent for
+    /// Begins an exchange in a free place, or in place of the connection that has been silent for
     /// longest.
     fn begin(&mut self, mut stream: TcpStream) {
         let since = |exchange: &Option<HttpExchange>| exchange.as_ref().map(HttpExchange::silent_since);
         let Some(place) = (0..CONNECTIONS_MAX).min_by_key(|&place| since(&self.exchanges[place])) else {
             return;
         };
-        // Before the new one is watched, under the same number.
+        // Before the new connection is registered under the same number.
         self.exchanges[place] = None;
         let both = Interest::READABLE | Interest::WRITABLE;
         if let Err(cause) = self.poll.registry().register(&mut stream, Token(place), both) {
@@ -195,7 +200,7 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
         self.step(place);
     }
 
-    /// Goes on with an exchange as far as it can without waiting.
+    /// Continues an exchange as far as possible without waiting.
     fn step(&mut self, place: usize) {
         let Some(exchange) = &mut self.exchanges[place] else { return };
         match exchange.step(self.patience, &self.page) {

@@ -1,12 +1,11 @@
-//! Room for open files: every connection is one. And files that are read whole.
+//! The budget of open files, which bounds the connections; and functions that read a whole file.
 //!
 //! ```text
-//! limit on open files:  ├ open at the start ┤├ kept: segments, checkpoints, metrics ┤├
-//! connections, clients_max at most ┤
+//!   limit:  ├ open at the start ┤├ reserved: segments, checkpoints, metrics ┤├ connections ┤
 //! ```
 //!
-//! Connections must never take the descriptor that the next log segment needs: writes would stop.
-//! So a part of the limit is kept back, and connections beyond the rest are refused (see
+//! Connections must never take the descriptor of the next log segment, because then writes would
+//! stop. So a part of the limit is reserved, and connections beyond the rest are refused (see
 //! `acceptor`).
 
 use std::fs::{File, OpenOptions};
@@ -20,80 +19,82 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::metrics::CONNECTIONS_MAX;
 
 /// Files that are open for a while: parts of a checkpoint, manifests, the ACL file, a connection
-/// that is refused.
+/// that is being refused.
 const KEPT: usize = 32;
 
 /// Files of a log that may be open besides the one it had at the start: the next segment, one that
-/// is being made durable, the list of segments.
+/// is being synced, the segment manifest.
 const KEPT_PER_LOG: usize = 4;
 
-/// Files that are taken to be open where the system does not say how many: those of the logs, and
-/// of the event queues.
+/// The assumed number of open files where the system does not report it: those of logs and event
+/// queues.
 const OPEN: usize = 64;
 
-/// What is left for connections.
+/// The files that are left for connections.
 #[derive(Debug)]
 pub(crate) struct OpenFileBudget {
-    /// Files besides connections.
+    /// The number of files besides connections.
     pub kept: usize,
 }
 
 impl OpenFileBudget {
-    /// With what is open now beside so many connections, and what logs and checkpoints of so many workers may open.
+    /// Computes the budget from the files that are open now, of which `connections` are
+    /// connections, and from those that the logs and checkpoints of `workers` may open.
     pub(crate) fn now(workers: usize, connections: usize) -> Self {
-        // The listing is open itself.
+        // The listing itself is open too.
         let listed = std::fs::read_dir("/proc/self/fd").map(|open| open.count().saturating_sub(1));
         let open = listed.map_or(OPEN + KEPT_PER_LOG * workers, |listed| listed.saturating_sub(connections));
         Self { kept: open + KEPT + KEPT_PER_LOG * workers + CONNECTIONS_MAX }
     }
 
-    /// Raises this process's soft limit, as far as its hard limit allows, to what `clients`
-    /// connections need. How many of them there is room for.
+    /// Raises this process's soft limit to the needs of `clients` connections, as far as the hard
+    /// limit allows. Returns how many of them fit.
     pub(crate) fn make(&self, clients: usize) -> usize {
         let wanted = clients.saturating_add(self.kept) as u64;
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         if current.is_some_and(|current| current < wanted) {
             let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
-            // Whether that went well is seen below.
+            // Whether this succeeded is checked below.
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
         }
         self.fitting(limit(), clients)
     }
 
-    /// How many of the connections fit below a limit.
+    /// Returns how many of the connections fit under a limit.
     fn fitting(&self, limit: Option<u64>, clients: usize) -> usize {
         let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         clients.min(limit.saturating_sub(self.kept))
     }
 }
 
-/// The soft limit on open files, if there is one.
+/// Returns the soft limit on open files, if there is one.
 pub(crate) fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// All bytes of a file that has no more than `bytes_max`.
+/// Reads a file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// What the system says; the file is longer, as a device is that never ends.
+/// If the file cannot be read or is longer. A device that never ends is longer.
 pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_whole(File::open(path)?, bytes_max)
 }
 
-/// The same of a regular file alone: what is none, as a FIFO or a device, is not waited for.
+/// Does the same for regular files only. Never blocks on a FIFO or a device.
 ///
 /// # Errors
-/// What the system says; it is no regular file; it is longer.
+/// If the file cannot be read, is not a regular file, or is longer.
 pub(crate) fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    // What is opened is what is looked at, and opening a FIFO does not wait for who writes to it.
+    // The opened file is the one that is checked. With this flag, opening a FIFO does not wait for
+    // a writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     if found.len() > bytes_max {
-        let why = format!("it has {} bytes, and the limit is {bytes_max}", found.len());
+        let why = format!("it has {} bytes; the limit is {bytes_max}", found.len());
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     read_whole(file, bytes_max)
@@ -105,12 +106,9 @@ fn read_whole(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(bytes) }
 }
 
-/// Says that a file has more bytes than it may have.
+/// Returns the error for a file that has more than `bytes_max` bytes.
 pub(crate) fn too_long(bytes_max: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!("it is longer than {bytes_max} bytes, which is the limit"),
-    )
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than the limit of {bytes_max} bytes"))
 }
 
 #[cfg(test)]
@@ -118,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_are_kept_back() {
+    fn descriptors_are_reserved() {
         let room = OpenFileBudget { kept: 100 };
         for (limit, clients, fitting) in [
             (None, 10_000, 10_000),
@@ -136,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_limit() {
+    fn longer_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "1234").unwrap();
         assert_eq!(read_at_most(&path, 4).unwrap(), b"1234");
         let error = read_at_most(&path, 3).expect_err("too long");
-        assert_eq!(error.to_string(), "it is longer than 3 bytes, which is the limit");
+        assert_eq!(error.to_string(), "it is longer than the limit of 3 bytes");
         assert_eq!(read_at_most(Path::new("/dev/zero"), 9).expect_err("no end").kind(), error.kind());
     }
 }

@@ -1,12 +1,11 @@
-//! CLIENT PAUSE: for a while requests are held back, all of them or those that write.
+//! CLIENT PAUSE: holds back requests for a while, either all of them or those that write.
 //!
 //! ```text
-//!   CLIENT PAUSE ─► Pause ◄─ looked at by each worker, once for each round of requests
-//!                     │
-//!                     └► what is held back stays in its connection's queue; the worker wakes when the pause ends
+//!   CLIENT PAUSE ─► ClientPause ◄─ each worker checks it once per round of requests
+//!                     └► requests stay queued; the worker wakes when the pause ends
 //! ```
 //!
-//! While there is none, a look is one load.
+//! Without a pause, a check is one load.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,34 +13,37 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
 
-/// Nobody means to keep all clients waiting for longer, and a mistyped number should not.
+/// The longest pause. Longer pauses are not useful, and a mistyped number should not stop all
+/// clients.
 pub(crate) const LONGEST: Duration = Duration::from_hours(24);
 
-/// Which requests are held back; the later one holds back more.
+/// The requests that are held back. The greater variant holds back more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PausedRequests {
     Writes,
     All,
 }
 
-/// The pause, if there is one.
+/// The current pause, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct ClientPause {
-    /// Whether there may be one.
+    /// Whether there may be a pause.
     begun: AtomicBool,
     state: Mutex<PauseState>,
 }
 
-/// `begun` changes under the lock of this alone: else one that ends could hide one that begins meanwhile.
+/// `begun` changes only under the lock of this state. Otherwise the end of one pause could hide a
+/// pause that begins at the same time.
 #[derive(Debug, Default)]
 struct PauseState {
     until: Option<(PausedRequests, Instant)>,
-    /// The server stops: what is queued is answered, and nothing is held back any more.
+    /// Whether the server is stopping: queued requests are answered, and no pause holds them back.
     closed: bool,
 }
 
 impl ClientPause {
-    /// Holds requests back for so long, at most [`LONGEST`]. As in Redis, of two pauses the longer time holds, and all that either holds back.
+    /// Holds requests back for `time`, at most [`LONGEST`]. As in Redis, if two pauses overlap, the
+    /// later end applies, and the requests that either holds back.
     pub(crate) fn begin(&self, held: PausedRequests, time: Duration) {
         let end = Instant::now() + time.min(LONGEST);
         let mut state = lock(&self.state);
@@ -50,16 +52,17 @@ impl ClientPause {
         }
         let (was_held, was_end) = state.until.filter(|(_, end)| *end > Instant::now()).unwrap_or((held, end));
         state.until = Some((held.max(was_held), end.max(was_end)));
-        // Relaxed: a worker that has not seen it yet runs beside whoever began it; that one waits for its turn to end (`Next::Fence`).
+        // Relaxed: a worker that does not see the pause yet runs beside the worker that began it.
+        // The latter waits for the other's turn to end (`AfterCommand::Fence`).
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it.
+    /// Ends the pause.
     pub(crate) fn end(&self) {
         self.clear(&mut lock(&self.state));
     }
 
-    /// Ends it, and those that would begin later.
+    /// Ends the pause, and prevents later ones.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
@@ -71,7 +74,7 @@ impl ClientPause {
         self.begun.store(false, Ordering::Relaxed);
     }
 
-    /// What is held back now, and for how much longer.
+    /// Returns the requests that are held back now, and for how much longer.
     #[inline]
     pub(crate) fn now(&self) -> Option<(PausedRequests, Duration)> {
         if self.begun.load(Ordering::Relaxed) { self.look() } else { None }
@@ -94,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_and_the_stricter_of_two_pauses_holds() {
+    fn of_two_pauses_the_longer_and_the_stricter_apply() {
         let pause = ClientPause::default();
         assert_eq!(pause.now(), None);
         pause.begin(PausedRequests::All, Duration::ZERO);

@@ -1,14 +1,14 @@
-//! Random numbers for commands that answer with any of their elements. Not for secrets.
+//! Random numbers for commands that return random elements. Not for secrets.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// A generator with a state of its own (`SplitMix64`).
+/// A generator with its own state (`SplitMix64`).
 #[derive(Debug)]
 pub(crate) struct CommandRng(u64);
 
 impl CommandRng {
-    /// One that starts anywhere.
+    /// Creates a generator with a random state.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(0_u64))
     }
@@ -20,18 +20,20 @@ impl CommandRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, all equally likely but for less than `end` ÷ 2^64. REQUIRES: `end` > 0.
+    /// Returns a number below `end`. All are equally likely, up to a bias of `end` ÷ 2^64.
+    /// REQUIRES: `end` > 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// A number above 0 and up to 1.
-    #[expect(clippy::cast_precision_loss, reason = "2^53 and what is below it are exact")]
+    /// Returns a number above 0 and up to 1.
+    #[expect(clippy::cast_precision_loss, reason = "integers up to 2^53 are exact")]
     fn part(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// `count` different numbers below `end`, rising, in time that grows with `count` alone. REQUIRES: `count` ≤ `end`.
+    /// Returns `count` different numbers below `end` in ascending order, in time that depends on
+    /// `count` alone. REQUIRES: `count` ≤ `end`.
     pub(crate) fn choose(&mut self, count: usize, end: usize) -> Vec<usize> {
         if count < end / 4 {
             let mut chosen = BTreeSet::new();
@@ -50,29 +52,31 @@ impl CommandRng {
     }
 }
 
-/// Numbers below an end, each drawn by itself and all equally likely, from the least on: as if they had been drawn, and then sorted.
+/// Independent, equally likely numbers below an end, in ascending order, as if they had been drawn
+/// and then sorted.
 ///
-/// Of n numbers between 0 and 1 the part of the range that lies above the least is distributed as the n-th root of one of them; the others lie there, and so on.
+/// Of n random numbers between 0 and 1, the part of the range above the smallest one is distributed
+/// as the n-th root of one such number. The remaining numbers lie in that part, and so on.
 #[derive(Debug)]
 pub(crate) struct SortedDraws {
     random: CommandRng,
     left: usize,
     end: usize,
-    /// The part of the range above the last.
+    /// The part of the range above the last number.
     above: f64,
 }
 
 impl SortedDraws {
-    /// `count` numbers below `end`. REQUIRES: `end` > 0.
+    /// Returns `count` numbers below `end`. REQUIRES: `end` > 0.
     pub(crate) fn new(count: usize, end: usize) -> Self {
         Self { random: CommandRng::new(), left: count, end, above: 1.0 }
     }
 
-    /// The next one.
+    /// Returns the next number.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "a place more or less of 2^53 does not matter; all are positive"
+        reason = "an error of 2^-53 does not matter, and all values are positive"
     )]
     pub(crate) fn next(&mut self) -> Option<usize> {
         if self.left == 0 {
@@ -89,7 +93,7 @@ mod tests {
     use super::{CommandRng, SortedDraws};
 
     #[test]
-    fn every_number_is_chosen_and_none_twice() {
+    fn chosen_numbers_are_distinct_and_cover_the_range() {
         let mut random = CommandRng::new();
         let mut seen = [0; 10];
         for _ in 0..1000 {
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn rising_numbers_are_spread_evenly() {
+    fn sorted_draws_are_spread_evenly() {
         let mut seen = [0; 10];
         for count in [1, 2, 7, 1000] {
             seen.fill(0);
@@ -119,7 +123,7 @@ mod tests {
                     seen[at] += 1;
                 }
             }
-            // 2,000 each; a tenth less or more is five times the standard deviation.
+            // 2,000 each. A tenth more or less is five times the standard deviation.
             assert!(seen.iter().all(|count| (1780..2220).contains(count)), "{count}: {seen:?}");
         }
     }

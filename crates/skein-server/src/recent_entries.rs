@@ -1,5 +1,5 @@
-//! The newest of something, as many as are wanted, with the bytes that they take: what SLOWLOG and
-//! ACL LOG keep counts as memory.
+//! A bounded list of the newest entries that knows its bytes. SLOWLOG and ACL LOG use it, and their
+//! entries count as memory.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ pub(crate) struct RecentEntries<E> {
     bytes: usize,
 }
 
-/// Something that knows the bytes it takes.
+/// A type that knows the bytes it takes.
 pub(crate) trait MemorySize {
     fn memory(&self) -> usize;
 }
@@ -22,14 +22,14 @@ impl<E> Default for RecentEntries<E> {
 }
 
 impl<E: MemorySize> RecentEntries<E> {
-    /// Adds one, and lets go of the oldest beyond `most`.
+    /// Adds an entry. Removes the oldest entries beyond `most`.
     pub(crate) fn add(&mut self, entry: E, most: usize) {
         self.bytes += entry.memory();
         self.entries.push_front(entry);
         self.cut(most);
     }
 
-    /// Lets go of the oldest beyond `most`.
+    /// Removes the oldest entries beyond `most`.
     pub(crate) fn cut(&mut self, most: usize) {
         while self.entries.len() > most {
             let oldest = self.entries.len() - 1;
@@ -37,7 +37,7 @@ impl<E: MemorySize> RecentEntries<E> {
         }
     }
 
-    /// Takes one out, by its place.
+    /// Removes the entry at an index and returns it.
     pub(crate) fn remove(&mut self, place: usize) -> Option<E> {
         let entry = self.entries.remove(place)?;
         self.bytes -= entry.memory();
@@ -52,7 +52,7 @@ impl<E: MemorySize> RecentEntries<E> {
         self.entries.len()
     }
 
-    /// Bytes of the entries.
+    /// Returns the bytes of the entries.
     pub(crate) fn memory(&self) -> usize {
         self.bytes
     }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_counted() {
+    fn entries_and_bytes_are_counted() {
         let mut newest = RecentEntries::default();
         for (entry, memory) in [("a", 1), ("bb", 3), ("ccc", 6), ("dddd", 9)] {
             newest.add(entry, 3);

@@ -1,35 +1,41 @@
-//! The positions of SCAN, by number.
+//! The cursors of SCAN: numbers for positions among the keys.
 //!
-//! Clients take a cursor for an unsigned 64-bit number, so it cannot be a key. It names an entry of this
-//! table, which all workers share: "go on after this key". A client may ask for the same position again (its
-//! reply may have been lost), so an entry lives until the position that followed it has been used; and the
-//! table is bounded by count and by bytes, the oldest entry going first. A number that is not in the table is
-//! an error: starting over would give keys twice, and stopping would hide keys.
+//! Clients read a cursor as an unsigned 64-bit number, so it cannot be a key. It is the number of
+//! an entry in this table, which all workers share: "continue after this key".
 //!
-//! Numbers stay below 2^53, because some clients read them into a double, and begin anywhere, so that a number from
-//! before a restart is most likely unknown and not another scan's.
+//! - A client may request the same position again, because a reply may be lost. So an entry stays
+//!   until the position after it was used.
+//! - The table is bounded by count and by bytes. The oldest entry is removed first.
+//! - A number that is not in the table is an error. To start over would return keys twice, and to
+//!   end the scan would hide keys.
+//!
+//! Numbers stay below 2^53, because some clients read them as a double. They begin at a random
+//! number, so that a number from before a restart is most likely unknown, and not the position of
+//! another scan.
+//!
+//! Design: `docs/design/server.md`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use skein_sync::locks::lock;
 
-/// Bytes of keys in the table, over all entries.
+/// The most bytes of keys in the table.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
 const NUMBER_MASK: u64 = (1 << 53) - 1;
 
 #[derive(Debug)]
 struct ScanPosition {
-    /// The last key that was given out.
+    /// The last key that was returned.
     after: Vec<u8>,
-    /// The position that this one followed.
+    /// The position before this one.
     previous: u64,
 }
 
 #[derive(Debug)]
 struct ScanPositions {
-    /// By number, which rise, so the first is the oldest.
+    /// By number. Numbers increase, so the first entry is the oldest.
     entries: BTreeMap<u64, ScanPosition>,
     key_bytes: usize,
     next: u64,
@@ -43,30 +49,30 @@ pub(crate) struct ScanCursors {
 }
 
 impl ScanCursors {
-    /// A table of at most so many entries, whose numbers follow `seed`.
+    /// Creates a table of at most `entries_max` entries, whose numbers follow `seed`.
     pub(crate) fn new(entries_max: usize, seed: u64) -> Self {
-        // Numbers rise by one; half of the space is kept for that.
+        // Numbers increase by one. Half of the space is reserved for that.
         let next = (seed & (NUMBER_MASK >> 1)).max(1);
         let table = ScanPositions { entries: BTreeMap::new(), key_bytes: 0, next };
         Self { table: Mutex::new(table), entries_max }
     }
 
     fn table(&self) -> MutexGuard<'_, ScanPositions> {
-        // The table is whole between any two statements that can panic: there are none.
+        // A panic cannot leave the table inconsistent: no statement within a change panics.
         lock(&self.table)
     }
 
-    /// The key after which `cursor` goes on; `None` if it is unknown.
+    /// Returns the key after which `cursor` continues, or `None` if the cursor is unknown.
     pub(crate) fn resume(&self, cursor: u64) -> Option<Vec<u8>> {
         let mut table = self.table();
         let entry = table.entries.get(&cursor)?;
         let (after, previous) = (entry.after.clone(), entry.previous);
-        // The client has this position, so it has no more use for the one before.
+        // The client has received this position, so it does not need the one before any more.
         table.remove(previous);
         Some(after)
     }
 
-    /// A new position, which follows `previous` (0 for none).
+    /// Adds a position after `previous` (0 if there is no previous position). Returns its number.
     pub(crate) fn put(&self, after: &[u8], previous: u64) -> u64 {
         let mut table = self.table();
         let number = table.next;
@@ -84,7 +90,7 @@ impl ScanCursors {
         number
     }
 
-    /// How many positions are kept.
+    /// Returns the number of positions.
     pub(crate) fn len(&self) -> usize {
         self.table().entries.len()
     }
@@ -103,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_can_be_asked_for_again_until_the_next_was_used() {
+    fn position_is_kept_until_the_next_one_is_used() {
         let cursors = ScanCursors::new(100, 7);
         let first = cursors.put(b"a", 0);
         assert_eq!(cursors.resume(first).as_deref(), Some(&b"a"[..]));
@@ -116,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first() {
+    fn oldest_position_is_removed_first() {
         let cursors = ScanCursors::new(16, u64::MAX);
         let numbers: Vec<u64> = (0..20u8).map(|i| cursors.put(&[i], 0)).collect();
         assert!(numbers.iter().all(|number| *number < 1 << 53 && *number > 0));
@@ -126,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_too() {
+    fn bytes_of_positions_are_bounded() {
         let cursors = ScanCursors::new(1 << 20, 1);
         let key = vec![0; 60_000];
         for _ in 0..1500 {

@@ -1,9 +1,9 @@
-//! Starting a server, and stopping it.
+//! Starts and stops a server.
 //!
 //! ```text
 //!   acceptor ──► worker 0..n   each: event loop, connections, session
-//!                   └──► keeper: writes the checkpoints that SAVE asks for
-//!   pulse: looks at the counts, for rates        metrics: tells them to Prometheus
+//!                   └──► checkpoint thread: writes the checkpoints that SAVE requests
+//!   rates: samples the counts                metrics: answers Prometheus
 //! ```
 
 use std::io;
@@ -27,24 +27,24 @@ use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
 
-/// A server that is running.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<ServerShared>,
     acceptor: JoinHandle<io::Result<()>>,
     workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
-    keeper: JoinHandle<()>,
-    pulse: JoinHandle<()>,
+    checkpoint_thread: JoinHandle<()>,
+    rates_thread: JoinHandle<()>,
     metrics: Option<MetricsThread>,
 }
 
-/// Stops a server from any thread; made by [`Server::handle`].
+/// Stops a server from any thread. Created by [`Server::handle`].
 #[derive(Debug, Clone)]
 pub struct ServerHandle {
     shared: Arc<ServerShared>,
 }
 
-/// What a server did, told by [`Server::wait`] when it has stopped.
+/// The final figures of a server, which [`Server::wait`] returns after the stop.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StopReport {
@@ -54,11 +54,11 @@ pub struct StopReport {
     pub connections: u64,
     /// Connections that were open when the stop began.
     pub closed: usize,
-    /// Of them, those to which not all replies could be sent in time.
+    /// Of those, the ones that were closed before all their replies were sent.
     pub cut_short: usize,
-    /// Threads that ended by a failure; always worth a report to the makers.
+    /// Threads that failed. Each should be reported as a bug.
     pub failed_threads: Vec<String>,
-    /// Whether everything written was made durable (see [`Engine::flush`]).
+    /// The result of making all writes durable (see [`Engine::flush`]).
     pub flushed: Result<(), engine::Error>,
     /// How long the server ran.
     pub ran: Duration,
@@ -67,8 +67,8 @@ pub struct StopReport {
 }
 
 impl ServerHandle {
-    /// Begins a graceful stop: no new connections; what has been read is answered; then connections are
-    /// closed. [`Server::wait`] returns when it is done.
+    /// Begins a graceful stop. No new connections are accepted, requests that were read are
+    /// answered, and then connections are closed. [`Server::wait`] returns when this is done.
     pub fn shutdown(&self) {
         self.shared.stop();
     }
@@ -85,30 +85,33 @@ pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartE
 }
 
 impl Server {
-    /// Listens as the options say, before there is anything to serve; `progress` is that of the
-    /// store that will be opened. Raises this process's soft limit on open files if `clients_max`
-    /// needs it, and lowers `clients_max` to what the limit allows: descriptors are kept back for
-    /// logs and checkpoints, and for the files that are open when it starts.
+    /// Listens on the addresses of the options before there is data to serve. `progress` must be
+    /// that of the store that will be opened.
+    ///
+    /// Raises this process's soft limit on open files if `clients_max` needs it, and lowers
+    /// `clients_max` to what the limit allows. Descriptors for logs, checkpoints and files that are
+    /// open at the start are reserved.
     ///
     /// # Errors
-    /// An option that cannot work, an address that cannot be listened on, a limit on open files that
-    /// has no room for clients.
+    /// If an option is invalid, an address cannot be listened on, or the limit on open files has no
+    /// room for clients.
     pub fn bind(options: ServerOptions, progress: Arc<OpenProgress>) -> Result<BoundServer, StartError> {
         BoundServer::new(options, progress)
     }
 
-    /// Listens, and starts serving `store`: [`bind`](Self::bind) and [`Bound::serve`] for a store
-    /// that is open already.
+    /// Listens, and starts to serve `store`, which is open already: [`bind`](Self::bind) and
+    /// [`BoundServer::serve`] together.
     ///
     /// # Errors
-    /// An option that cannot work, an address that cannot be listened on, no threads left.
+    /// If an option is invalid, an address cannot be listened on, or no thread can be started.
     pub fn start(store: impl Into<Engine>, options: ServerOptions) -> Result<Self, StartError> {
         Self::bind(options, Arc::default())?.serve(store)
     }
 
     pub(crate) fn start_threads(
         shared: &Arc<ServerShared>,
-        (acceptor_poll, handover): (Poll, LoadingHandover),
+        acceptor_poll: Poll,
+        handover: LoadingHandover,
         polls: Vec<Poll>,
         mut metrics: MetricsPort,
     ) -> Result<Self, StartError> {
@@ -118,38 +121,39 @@ impl Server {
             let run = guarded(shared.clone(), "worker", move || worker.run());
             workers.push(spawn(format!("skein-worker-{number}"), run)?);
         }
-        let kept = shared.clone();
-        let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept))?;
-        let pulse = shared.clone();
-        let pulse = spawn("skein-pulse".to_owned(), move || rates::run(&pulse))?;
+        let writer = shared.clone();
+        let checkpoint_thread = spawn("skein-saver".to_owned(), move || write_checkpoints(&writer))?;
+        let sampled = shared.clone();
+        let rates_thread = spawn("skein-rates".to_owned(), move || rates::run(&sampled))?;
         let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
         let metrics = metrics.given.take();
-        Ok(Self { shared: shared.clone(), acceptor, workers, keeper, pulse, metrics })
+        Ok(Self { shared: shared.clone(), acceptor, workers, checkpoint_thread, rates_thread, metrics })
     }
 
-    /// Where it listens; tells the port that was taken for port 0.
+    /// Returns the TCP address, with the actual port if port 0 was requested.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
     }
 
-    /// Where it listens for TLS, if it does.
+    /// Returns the TLS address, if the server listens for TLS.
     pub fn tls_addr(&self) -> Option<SocketAddr> {
         self.shared.tls.as_ref().map(|port| port.address)
     }
 
-    /// Where it answers Prometheus, if it does; tells the port that was taken for port 0.
+    /// Returns the address of the metrics, if there is one, with the actual port if port 0 was
+    /// requested.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
-    /// A handle that stops this server.
+    /// Returns a handle that stops this server.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle { shared: self.shared.clone() }
     }
 
-    /// Waits until the server has stopped, by [`ServerHandle::shutdown`] or by the command SHUTDOWN.
+    /// Waits until [`ServerHandle::shutdown`] or the command SHUTDOWN has stopped the server.
     pub fn wait(self) -> StopReport {
         let mut failed_threads = Vec::new();
         match self.acceptor.join() {
@@ -170,18 +174,20 @@ impl Server {
             }
         }
         let shared = &self.shared;
-        if self.keeper.join().is_err() {
-            failed_threads.push("keeper: panicked".to_owned());
+        if self.checkpoint_thread.join().is_err() {
+            failed_threads.push("checkpoint thread: panicked".to_owned());
         }
-        // Before whoever only looks on: what was acknowledged is not kept waiting.
+        // Before the threads that only observe are joined, so that acknowledged writes become
+        // durable without delay.
         let flushed = shared.store.flush();
-        // What came in too late to be adopted; its clients hear that it is closed, whoever still has a handle.
+        // Drops connections that arrived too late for a worker, so that their clients notice the
+        // close even if somebody still has a handle.
         for mailbox in &shared.mailboxes {
             drop(mailbox.take());
         }
-        self.pulse.thread().unpark();
-        if self.pulse.join().is_err() {
-            failed_threads.push("pulse: panicked".to_owned());
+        self.rates_thread.thread().unpark();
+        if self.rates_thread.join().is_err() {
+            failed_threads.push("rates: panicked".to_owned());
         }
         if self.metrics.is_some_and(|metrics| !metrics.end()) {
             failed_threads.push("metrics: panicked".to_owned());
@@ -208,8 +214,8 @@ pub(crate) fn spawn<R: Send + 'static>(
     std::thread::Builder::new().name(name).spawn(run).map_err(system("a thread"))
 }
 
-/// Runs a thread of the server. One that fails stops the whole server: half a server would leave its
-/// connections hanging.
+/// Runs a thread of the server. If it fails, the whole server stops: otherwise its connections
+/// would hang.
 fn guarded<R: Send + 'static>(
     shared: Arc<ServerShared>,
     what: &'static str,
@@ -235,9 +241,9 @@ fn guarded<R: Send + 'static>(
     }
 }
 
-/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before
-/// it began.
-fn keep(shared: &ServerShared) {
+/// Writes the checkpoints that clients wait for, one after the other. Each is for all clients that
+/// asked before it began.
+fn write_checkpoints(shared: &ServerShared) {
     shared.checkpoints.serve(
         || {
             let done = shared.store.checkpoint();
@@ -260,9 +266,11 @@ mod tests {
     use super::*;
     use crate::transport::Transport;
 
-    /// It lay in the mail of a worker that had ended, open for as long as anybody had a handle.
+    /// Incident: a connection stayed in the mailbox of a worker that had ended. Consequence: it was
+    /// open for as long as anybody had a handle. Fix: the mailboxes are emptied after the workers
+    /// have ended.
     #[test]
-    fn a_connection_that_comes_as_the_server_stops_is_closed() {
+    fn connection_accepted_during_a_stop_is_closed() {
         let folder = tempfile::tempdir().expect("a folder");
         let options = StoreOptions { durability: Durability::None, logs: 1, ..StoreOptions::default() };
         let store = Store::open(folder.path(), options).expect("a store");

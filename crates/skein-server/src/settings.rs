@@ -1,11 +1,13 @@
-//! What can change while the server runs: each an atomic number, made from [`ServerOptions`], changed by CONFIG SET.
+//! The settings that can change while the server runs: atomic numbers, initialized from
+//! [`ServerOptions`] and changed by CONFIG SET.
 //!
 //! ```text
-//!   ServerOptions ──start──► Settings ◄── CONFIG SET (any worker)
-//!                               └──► read by acceptor and workers: per connection, or once for a group of them
+//!   ServerOptions ──start──► LiveSettings ◄── CONFIG SET (any worker)
+//!                               └──► acceptor (per connection), workers (once per group)
 //! ```
 //!
-//! What a worker needs for each request it copies once per group ([`Settings::limits`]); so a change holds from its next group on.
+//! A worker copies the settings that it needs for each request once per group
+//! ([`LiveSettings::limits`]). So a change applies from its next group on.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -26,7 +28,7 @@ impl LiveSetting {
 
     #[inline]
     pub(crate) fn get(&self) -> usize {
-        // Relaxed, like below: a setting stands for itself, and is ordered with nothing.
+        // Relaxed, like below: a setting is independent of others and ordered with nothing.
         self.0.load(Ordering::Relaxed)
     }
 
@@ -50,27 +52,29 @@ pub(crate) struct LiveSettings {
     pub idle_timeout_s: LiveSetting,
     /// 0 for never.
     pub tls_handshake_s: LiveSetting,
-    /// 0 for none.
+    /// 0 for no probes.
     pub keepalive_s: LiveSetting,
-    /// What waits for a client before it is disconnected: at once, and after a time. 0 for never.
+    /// Bytes of waiting replies above which disconnecting a client: immediately (`output_hard`),
+    /// or after a time. 0 for never.
     pub output_hard: LiveSetting,
     pub output_soft: LiveSetting,
     pub output_soft_s: LiveSetting,
-    /// What is noted of requests.
+    /// The settings of observation.
     pub observing: ObserveSettings,
-    /// The parameters that CONFIG SET has set, for CONFIG REWRITE.
+    /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
     pub set_by_clients: Mutex<BTreeSet<&'static str>>,
 }
 
-/// The settings that a worker looks at for each connection it serves.
+/// The settings that a worker checks for each connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerLimits {
     pub requests: RequestLimits,
-    /// Waiting bytes above which nothing more is read or run.
+    /// Bytes of waiting replies above which no more requests are read or run.
     pub output: usize,
-    /// Waiting bytes above which a client is disconnected; `usize::MAX` for never.
+    /// Bytes of waiting replies above which a client is disconnected; `usize::MAX` for never.
     pub output_hard: usize,
-    /// Waiting bytes above which it is after a time; `usize::MAX` for never.
+    /// Bytes of waiting replies above which a client is disconnected after a time; `usize::MAX` for
+    /// never.
     pub output_soft: usize,
 }
 
@@ -98,7 +102,7 @@ impl LiveSettings {
         }
     }
 
-    /// What a worker needs for its next group.
+    /// Returns the settings that a worker needs for its next group.
     #[inline]
     pub(crate) fn limits(&self) -> WorkerLimits {
         let requests = RequestLimits {

@@ -1,4 +1,4 @@
-//! What the threads of a server share.
+//! The state that the threads of a server share.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -27,56 +27,71 @@ use crate::transport::Transport;
 use crate::warnings::WarningLimiter;
 use crate::worker::loading::LoadingConnection;
 
-/// To who asks for a checkpoint of a server that stops.
+/// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");
 
-/// The server, as all its threads see it.
+/// The shared state of a server.
 #[derive(Debug)]
 pub(crate) struct ServerShared {
-    /// As the server was started; what can change is in `settings`.
+    /// The options at the start. Settings that can change are in `settings`.
     pub options: ServerOptions,
     pub settings: LiveSettings,
     pub address: SocketAddr,
-    /// Where it listens for TLS, if it does.
+    /// The TLS port, if there is one.
     pub tls: Option<Arc<TlsPort>>,
-    /// Held by who changes the configuration: parameters that hang together are looked at and changed as one.
+    /// Held while the configuration is changed: parameters that depend on each other are checked
+    /// and changed together.
     pub configuring: Mutex<()>,
-    /// Held by who writes the configuration to the file, which takes as long as the disk does; taken before `configuring`.
+    /// Held while the configuration is written to the file, which takes as long as the disk does.
+    /// Acquired before `configuring`.
     pub rewriting: Mutex<()>,
     pub store: Engine,
     pub durability: Durability,
     pub cursors: ScanCursors,
     pub gate: ExclusionGate,
-    /// What CLIENT PAUSE holds back.
+    /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
     pub clients: ClientRegistry,
     pub acl: Arc<Acl>,
     pub started: Instant,
-    /// When that was.
+    /// The time of `started`.
     pub started_unix_s: u64,
-    /// Tells this run of the server from all others: 40 hexadecimal digits, as Redis has them.
+    /// Identifies this run of the server: 40 hexadecimal digits, as in Redis.
     pub run_id: String,
-    /// How many connections the limit on open files has room for.
+    /// How many connections fit under the limit on open files.
     pub files: OpenFileBudget,
     /// One per worker.
     pub mailboxes: Vec<Mailbox>,
     pub warnings: WarningLimiter,
-    /// How it is observed, and what came of it.
+    /// Observation: its shared results.
     pub observing: ServerObserver,
     /// Wakes the acceptor.
     pub acceptor: Waker,
     stop: AtomicBool,
     next_client: AtomicU64,
-    /// Connections that were ever accepted, and those refused because there were too many.
+    /// Connections accepted since the start, and those refused because there were too many.
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
-    /// What the statistics were when they were last reset.
+    /// The counts at the last reset of the statistics.
     counted_before: Mutex<ResetBaseline>,
-    /// Those that clients wait for.
+    /// The checkpoints that clients wait for.
     pub checkpoints: CheckpointRequests,
 }
 
-/// What there was when the statistics were last reset.
+/// The fields of [`ServerShared`] that exist before it.
+pub(crate) struct SharedParts {
+    pub options: ServerOptions,
+    pub address: SocketAddr,
+    pub tls: Option<Arc<TlsPort>>,
+    pub acl: Arc<Acl>,
+    pub store: Engine,
+    pub mailboxes: Vec<Mailbox>,
+    pub acceptor: Waker,
+    pub files: OpenFileBudget,
+    pub run_id: String,
+}
+
+/// The counts at the last reset of the statistics.
 #[derive(Debug, Default)]
 struct ResetBaseline {
     statistics: ServerStats,
@@ -86,7 +101,7 @@ struct ResetBaseline {
     evicted: u64,
 }
 
-/// What INFO stats counts.
+/// The figures of INFO stats.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct ServerStats {
     pub accepted: u64,
@@ -97,7 +112,7 @@ pub(crate) struct ServerStats {
     pub lookups: Lookups,
 }
 
-/// What reaches a worker from other threads.
+/// Messages of other threads to a worker, and the worker's counts.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     pub waker: Waker,
@@ -105,33 +120,33 @@ pub(crate) struct Mailbox {
     pub counts: WorkerCounters,
     /// By kind of command.
     pub observed: WorkerObserver,
-    /// Replies of this worker wait for an epoch to become durable.
+    /// Whether replies of this worker wait for an epoch to become durable.
     waits_for_epoch: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub connections: Vec<Transport>,
-    /// Connections that were made before there was data.
-    pub guests: Vec<LoadingConnection>,
+    /// Connections that were accepted while the server was loading.
+    pub handed_over: Vec<LoadingConnection>,
     /// Clients to disconnect.
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
 }
 
-/// A worker in numbers. Only the worker writes them (but for `connections`), so plain stores suffice; on lines
-/// of their own, so that workers do not slow each other down.
+/// The counts of a worker. Only the worker writes them (except `connections`), so plain stores are
+/// sufficient. They have their own cache lines, so that workers do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerCounters {
-    /// Connections now, those in the mail included.
+    /// Current connections, including those in the mailbox.
     pub connections: AtomicUsize,
     pub requests: AtomicU64,
-    /// When the turn began that goes on, in nanoseconds since the server's start; 0 between turns.
+    /// The start of the current turn, in nanoseconds since the server's start; 0 between turns.
     pub turn_began: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
-    /// Keys that reads found, and those that they did not.
+    /// Keys that reads found (`hits`), and those that they did not.
     pub hits: AtomicU64,
     pub misses: AtomicU64,
     /// Bytes of the connections and of their buffers.
@@ -139,7 +154,7 @@ pub(crate) struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// Counts that a connection holds so many bytes, which held `counted`.
+    /// Changes the bytes of a connection from `counted` to `bytes`.
     #[inline]
     pub(crate) fn holds(&self, counted: &mut usize, bytes: usize) {
         if *counted != bytes {
@@ -150,7 +165,7 @@ impl WorkerCounters {
         }
     }
 
-    /// Counts keys that were looked up.
+    /// Counts looked-up keys.
     #[inline]
     pub(crate) fn count_lookups(&self, lookups: Lookups) {
         if lookups.hits > 0 {
@@ -161,7 +176,7 @@ impl WorkerCounters {
         }
     }
 
-    /// A turn begins, so long after the server's start.
+    /// Notes the start of a turn, measured from the server's start.
     #[inline]
     pub(crate) fn set_turn(&self, since_start: Duration) {
         // Relaxed: a statistic, ordered with nothing.
@@ -213,16 +228,17 @@ impl Mailbox {
         }
     }
 
-    /// Asks for [`epoch_advanced`](Self::epoch_advanced) to wake the worker. The worker must look at the durable
-    /// epoch once more after this, before it waits.
+    /// Asks [`epoch_advanced`](Self::epoch_advanced) to wake the worker. Before it waits, the
+    /// worker must read the durable epoch once more after this call.
     pub(crate) fn wait_for_epoch(&self) {
         self.waits_for_epoch.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `epoch_advanced`: either the worker sees the new epoch, or the other
-        // thread sees the flag.
+        // SeqCst: pairs with the fence in `epoch_advanced`: either the worker sees the new epoch,
+        // or the other thread sees the flag.
         fence(Ordering::SeqCst);
     }
 
-    /// The durable epoch has advanced, or will never advance again.
+    /// Wakes the worker if it waits for an epoch. Called when the durable epoch has advanced, or
+    /// will never advance again.
     pub(crate) fn epoch_advanced(&self) {
         // SeqCst: pairs with the fence in `wait_for_epoch`.
         fence(Ordering::SeqCst);
@@ -234,15 +250,8 @@ impl Mailbox {
 }
 
 impl ServerShared {
-    pub(crate) fn new(
-        options: ServerOptions,
-        (address, tls): (SocketAddr, Option<Arc<TlsPort>>),
-        acl: Arc<Acl>,
-        store: Engine,
-        mailboxes: Vec<Mailbox>,
-        acceptor: Waker,
-        (files, run_id): (OpenFileBudget, String),
-    ) -> Self {
+    pub(crate) fn new(parts: SharedParts) -> Self {
+        let SharedParts { options, address, tls, acl, store, mailboxes, acceptor, files, run_id } = parts;
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: ScanCursors::new(
@@ -280,7 +289,8 @@ impl ServerShared {
 
     /// Begins a graceful stop.
     pub(crate) fn stop(&self) {
-        // Release: pairs with the Acquire in `stopping`; the wakes below carry the news, this only orders it.
+        // Release: pairs with the Acquire in `stopping`. The wakes below deliver the message; this
+        // only orders it.
         self.stop.store(true, Ordering::Release);
         self.pause.close();
         self.report_checkpoint(self.checkpoints.close(), &Err(STOPPING));
@@ -290,12 +300,12 @@ impl ServerShared {
         self.wake_workers();
     }
 
-    /// Has all workers look at what has changed.
+    /// Wakes all workers, so that they notice changes.
     pub(crate) fn wake_workers(&self) {
         self.mailboxes.iter().for_each(Mailbox::wake);
     }
 
-    /// Answers those who asked for a checkpoint.
+    /// Answers the clients that asked for a checkpoint.
     pub(crate) fn report_checkpoint(&self, askers: Vec<ClientLocation>, done: &Result<(), CommandError>) {
         for who in askers {
             self.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, done.clone())));
@@ -311,32 +321,33 @@ impl ServerShared {
         self.next_client.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Until when replies to these writes are held back: only level `sync` promises that they are durable.
+    /// Returns the epoch that replies to these writes must wait for: only level `sync` promises
+    /// durability before the reply.
     #[inline]
     pub(crate) fn epoch_to_wait_for(&self, ticket: Ticket) -> Option<u64> {
         (self.durability == Durability::Sync && ticket.epoch > 0).then_some(ticket.epoch)
     }
 
-    /// Has a client disconnected.
+    /// Makes the client's worker disconnect it.
     pub(crate) fn disconnect(&self, who: ClientLocation) {
         self.mailboxes[who.worker].send(|mail| mail.kills.push(who));
     }
 
-    /// Counts on from where the doorman ended.
+    /// Continues the counts of the loading thread.
     pub(crate) fn count_from(&self, loading: &Loading) {
-        self.next_client.store(loading.clients_begin(), Ordering::Relaxed);
+        self.next_client.store(loading.first_client_of_workers(), Ordering::Relaxed);
         self.accepted.store(loading.accepted.load(Ordering::Relaxed), Ordering::Relaxed);
         self.refused.store(loading.refused.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Connections now.
+    /// Returns the number of current connections.
     pub(crate) fn connections(&self) -> usize {
         self.mailboxes.iter().map(|mailbox| mailbox.counts.connections.load(Ordering::Relaxed)).sum()
     }
 
-    /// What was counted since the last reset.
+    /// Returns the counts since the last reset.
     pub(crate) fn statistics(&self) -> ServerStats {
-        // Counted under the lock, so that no reset comes between the two.
+        // Counted under the lock, so that no reset happens between the two.
         let before = lock(&self.counted_before);
         let (before, now) = (&before.statistics, self.worker_sums());
         ServerStats {
@@ -358,15 +369,15 @@ impl ServerShared {
         *before = ResetBaseline { statistics: self.worker_sums(), seen: self.observed(), expired, evicted };
     }
 
-    /// Keys that have expired and those that were evicted since the last reset, from what the store
-    /// counts since it was opened.
+    /// Returns the keys that expired and those that were evicted since the last reset, from the
+    /// store's counts since it was opened.
     pub(crate) fn removed_keys(&self, stats: &StoreStats) -> (u64, u64) {
         let before = lock(&self.counted_before);
         // The numbers may be older than a reset.
         (stats.expired.saturating_sub(before.expired), stats.evicted.saturating_sub(before.evicted))
     }
 
-    /// What was counted of the commands since the last reset.
+    /// Returns the counts of commands since the last reset.
     pub(crate) fn seen(&self) -> CommandTotals {
         let before = lock(&self.counted_before);
         let mut seen = self.observed();
@@ -374,13 +385,13 @@ impl ServerShared {
         seen
     }
 
-    /// What was counted of the commands since the start.
+    /// Returns the counts of commands since the start.
     pub(crate) fn observed(&self) -> CommandTotals {
         CommandTotals::of(self.mailboxes.iter().map(|mailbox| &mailbox.observed))
     }
 
-    /// How long the longest of the turns has been going on that are going on now. Memory that was replaced or removed since it
-    /// began is not freed before its end.
+    /// Returns the duration of the longest current turn. Memory that was replaced or removed since
+    /// its start is freed only after its end.
     pub(crate) fn oldest_turn(&self) -> Duration {
         let began = self.mailboxes.iter().map(|mailbox| mailbox.counts.turn_began.load(Ordering::Relaxed));
         let first = began.filter(|began| *began > 0).min();
@@ -389,7 +400,7 @@ impl ServerShared {
         })
     }
 
-    /// What was counted since the start.
+    /// Returns the counts since the start.
     pub(crate) fn worker_sums(&self) -> ServerStats {
         ServerStats {
             accepted: self.accepted.load(Ordering::Relaxed),
@@ -404,17 +415,17 @@ impl ServerShared {
         }
     }
 
-    /// Bytes of all connections and of their buffers.
+    /// Returns the bytes of all connections and of their buffers.
     pub(crate) fn buffer_bytes(&self) -> usize {
         usize::try_from(self.total(|counts| &counts.buffers)).unwrap_or(usize::MAX)
     }
 
-    /// All memory that counts besides the store's.
+    /// Returns all memory that counts towards the limit, besides the store's.
     pub(crate) fn memory_outside_store(&self) -> usize {
         self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory()
     }
 
-    /// A sum over the workers.
+    /// Returns a sum over the workers.
     pub(crate) fn total(&self, counter: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
         self.mailboxes.iter().map(|mailbox| counter(&mailbox.counts).load(Ordering::Relaxed)).sum()
     }

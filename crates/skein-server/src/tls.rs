@@ -1,6 +1,7 @@
-//! TLS on a port of its own: what is asked of clients, and the files that say who we are and whom we believe.
+//! TLS on its own port: whether clients need certificates, and the certificate and key files.
 //!
-//! Versions 1.2 and 1.3. No session is resumed: each connection shows its certificate anew, so one that has expired gets in no more.
+//! Supports versions 1.2 and 1.3. Sessions are never resumed: each connection must show its
+//! certificate again, so that an expired certificate stops working.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,32 +20,34 @@ mod stream;
 
 pub(crate) use stream::ServerTlsStream;
 
-/// The longest file, in bytes: about as many certificates as there are public authorities, several times.
+/// The most bytes of a file: several times the certificates of all public authorities.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A port that speaks TLS. All files are PEM, regular files of at most 1 MiB; they are read at the start, and again when CONFIG SET names them.
+/// A TLS port. All files are PEM, and regular files of at most 1 MiB. They are read at the start,
+/// and again when CONFIG SET names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// Where it listens; port 0 takes a free one.
+    /// The address; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Our certificate, and those between it and one that clients know.
+    /// The server's certificate, and the intermediate certificates up to one that clients know.
     pub cert: PathBuf,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1, without a password.
+    /// The private key of the certificate: PKCS #8, PKCS #1 or SEC 1, without a password.
     pub key: PathBuf,
-    /// The certificates that have signed those of clients; read also where none is asked for.
+    /// The certificates that sign those of clients. They are read even if no client certificate is
+    /// requested.
     pub ca: Option<PathBuf>,
-    /// Whether clients must have one; unless it is `No`, `ca` is needed.
+    /// Whether clients must have a certificate. `ca` is required unless this is `No`.
     pub clients: TlsClients,
 }
 
 /// Whether clients show a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlsClients {
-    /// None is asked for.
+    /// No certificate is requested.
     No,
-    /// One that is shown must be good.
+    /// A certificate is optional, and must be valid.
     Optional,
-    /// Without a good one nobody gets in.
+    /// A valid certificate is required.
     #[default]
     Required,
 }
@@ -53,7 +56,7 @@ impl Tls {
     /// Reads the files.
     ///
     /// # Errors
-    /// One cannot be read, or is not what it should be; the key is not the certificate's.
+    /// If a file cannot be read or is invalid, or the key does not belong to the certificate.
     pub(crate) fn config(&self) -> Result<Arc<ServerConfig>, StartError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let certs = certificates(&self.cert)?;
@@ -65,7 +68,7 @@ impl Tls {
         let builder = match (self.clients, roots) {
             (TlsClients::No, _) => builder.with_no_client_auth(),
             (_, None) => {
-                let why = "needs the certificates that have signed those of clients; name their file, or ask for none";
+                let why = "needs the certificates that sign client certificates; name their file, or request no client certificates";
                 return Err(StartError::BadOption { name: "tls.clients", why: why.to_owned() });
             }
             (clients, Some((ca, roots))) => {
@@ -82,7 +85,7 @@ impl Tls {
     }
 }
 
-/// The port as it is now: who connects meets the files that were last read.
+/// The current TLS port. New connections use the files that were read last.
 #[derive(Debug)]
 pub(crate) struct TlsPort {
     pub address: SocketAddr,
@@ -94,23 +97,23 @@ impl TlsPort {
         Self { address, now: Mutex::new((files, config)) }
     }
 
-    /// The names of the files in force.
+    /// Returns the names of the files in use.
     pub(crate) fn files(&self) -> Tls {
         lock(&self.now).0.clone()
     }
 
-    /// What the next connection begins with.
+    /// Returns the configuration of the next connection.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&lock(&self.now).1)
     }
 
-    /// Has connections from now on begin with what was read from these files.
+    /// Makes new connections use the contents of these files.
     pub(crate) fn set(&self, files: Tls, config: Arc<ServerConfig>) {
         *lock(&self.now) = (files, config);
     }
 }
 
-/// The certificates of a PEM file as those whom we believe.
+/// Returns the certificates of a PEM file as trusted roots.
 fn roots(path: &Path) -> Result<RootCertStore, StartError> {
     let mut roots = RootCertStore::empty();
     for cert in certificates(path)? {
@@ -119,44 +122,47 @@ fn roots(path: &Path) -> Result<RootCertStore, StartError> {
     Ok(roots)
 }
 
-/// The certificates of a PEM file: at least one.
+/// Returns the certificates of a PEM file: at least one.
 ///
 /// # Errors
-/// The file cannot be read, is no regular file or longer than 1 MiB, is not PEM, or has none.
+/// If the file cannot be read, is not a regular file or longer than 1 MiB, is not PEM, or has no
+/// certificate.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
     let found = found.map_err(|error| unusable(path, &error, "a certificate"))?;
     if found.is_empty() { Err(unusable(path, &pem::Error::NoItemsFound, "a certificate")) } else { Ok(found) }
 }
 
-/// The private key of a PEM file.
+/// Returns the private key of a PEM file.
 ///
 /// # Errors
-/// The file cannot be read, is no regular file or longer than 1 MiB, is not PEM, or has none that is not locked by a password.
+/// If the file cannot be read, is not a regular file or longer than 1 MiB, is not PEM, or has no
+/// key without a password.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartError> {
     PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|error| unusable(path, &error, "a private key"))
 }
 
-/// A worker reads it between two requests, so it is neither waited for nor endless.
+/// Reads a file. A worker does this between two requests, so the read must neither wait nor be
+/// endless.
 fn read(path: &Path) -> Result<Vec<u8>, StartError> {
     read_regular(path, FILE_BYTES_MAX).map_err(|error| bad_file(path, error.to_string()))
 }
 
-/// Nothing of what a file holds is said: it may be a key.
+/// Reveals no contents of the file, which may be a key.
 fn unusable(path: &Path, error: &pem::Error, what: &'static str) -> StartError {
     let why = match error {
-        pem::Error::NoItemsFound => format!("there is no {} in it", what.trim_start_matches("a ")),
+        pem::Error::NoItemsFound => format!("it contains no {}", what.trim_start_matches("a ")),
         _ => "it is not PEM".to_owned(),
     };
     bad_file(path, why)
 }
 
 fn bad_file(path: &Path, why: String) -> StartError {
-    let way_out = "name a PEM file of up to 1 MiB, a regular one, that this process may read";
+    let way_out = "name a PEM file of at most 1 MiB, a regular file that this process can read";
     StartError::TlsFile { path: path.to_owned(), why, way_out }
 }
 
 fn refused(path: &Path, error: &dyn std::error::Error) -> StartError {
-    let way_out = "name a certificate, its own key, and the certificates that clients' are signed by";
+    let way_out = "name a certificate, its private key, and the certificates that sign client certificates";
     StartError::TlsFile { path: path.to_owned(), why: error.to_string(), way_out }
 }

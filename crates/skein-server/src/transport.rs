@@ -1,14 +1,16 @@
-//! What a connection goes over: the seam below which TCP, TLS and Unix sockets differ.
+//! The transport of a connection, which hides the differences between TCP, TLS and Unix sockets.
 //!
 //! ```text
 //!   acceptor ─ Listener::accept ─► Transport ─ mail ─► worker: register, read, write, shut down
 //! ```
 //!
 //! # Contract
-//! 1. Reads and writes never block: `WouldBlock` means that an event will tell.
-//! 2. What [`Transport::owes`] says is owed to the client was taken by `write`, and is sent by `flush`; TLS alone owes.
-//! 3. A read that does not fill its buffer has emptied the transport; what comes later makes an event. An end that came with the last bytes makes
-//!    none: the event that told of them tells of it, or [`Transport::at_end`].
+//! 1. Reads and writes never block: after `WouldBlock`, an event reports when to retry.
+//! 2. [`Transport::has_unsent_records`] reports bytes that `write` accepted and `flush` must still
+//!    send. Only TLS has such bytes.
+//! 3. A read that does not fill its buffer has emptied the transport; later bytes make an event. If
+//!    the input ended together with its last bytes, there is no second event: the event of those
+//!    bytes or [`Transport::at_end`] reports the end.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -23,20 +25,20 @@ use mio::{Interest, Registry, Token};
 
 use crate::tls::{ServerTlsStream, TlsPort};
 
-/// A connection's bytes, in and out.
+/// The bytes of a connection in both directions.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Tcp(TcpStream),
     Tls(Box<ServerTlsStream>),
-    /// With the path of the socket that it came by.
+    /// With the path of the socket that accepted it.
     Unix(UnixStream, Arc<Path>),
 }
 
-/// Where an end of a connection is, as clients are told.
+/// The address of one end of a connection, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConnectionAddress {
     Ip(SocketAddr),
-    /// Both ends of a Unix socket are its path.
+    /// Both ends of a Unix socket have its path.
     Unix(Arc<Path>),
 }
 
@@ -44,14 +46,14 @@ impl fmt::Display for ConnectionAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => address.fmt(out),
-            // As in Redis, with the port that it does not have.
+            // As in Redis, with a port although there is none.
             Self::Unix(path) => write!(out, "{}:0", path.display()),
         }
     }
 }
 
 impl Transport {
-    /// Where the client is, and where we are, as far as the system says.
+    /// Returns the client's address and the server's, as far as the system reports them.
     pub(crate) fn addresses(&self) -> (Option<ConnectionAddress>, Option<ConnectionAddress>) {
         match self {
             Self::Unix(_, path) => {
@@ -66,7 +68,7 @@ impl Transport {
         }
     }
 
-    /// The TCP connection below.
+    /// Returns the underlying TCP connection.
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Self::Tcp(stream) => Some(stream),
@@ -75,30 +77,31 @@ impl Transport {
         }
     }
 
-    /// Whether bytes that were written wait for the socket to take them.
+    /// Returns whether written bytes wait for the socket to accept them.
     #[inline]
     pub(crate) fn has_unsent_records(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.has_unsent_records())
     }
 
-    /// Whether the two sides have still to agree on who they are; over TLS alone they have to.
+    /// Returns whether the TLS handshake is not complete. Always `false` without TLS.
     pub(crate) fn is_handshaking(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.is_handshaking())
     }
 
-    /// Whether the client is on this machine.
+    /// Returns whether the client is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let Some(stream) = self.tcp() else { return true };
         stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
     }
 
-    /// Whether the next read will say that the client has ended, though no event does; TLS alone can know.
+    /// Returns whether the next read will report the end of the input, although no event does. Only
+    /// TLS can know this.
     #[inline]
     pub(crate) fn at_end(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.at_end())
     }
 
-    /// Says that nothing more will be written; reading goes on.
+    /// Announces that nothing more will be written. Reading remains possible.
     pub(crate) fn shut_down_writing(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -107,7 +110,7 @@ impl Transport {
         }
     }
 
-    /// What the event queue watches.
+    /// Returns the source that the event queue watches.
     fn source(&mut self) -> &mut dyn Source {
         match self {
             Self::Tcp(stream) => stream,
@@ -170,7 +173,7 @@ impl Source for Transport {
     }
 }
 
-/// Where connections come in.
+/// A port that accepts connections.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
@@ -180,7 +183,7 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// The next connection that waits.
+    /// Accepts the next waiting connection.
     pub(crate) fn accept(&self) -> io::Result<Transport> {
         match self {
             Self::Tcp(listener) => listener.accept().map(|(stream, _)| Transport::Tcp(stream)),
@@ -194,7 +197,7 @@ impl Listener {
         }
     }
 
-    /// What the event queue watches.
+    /// Returns the source that the event queue watches.
     pub(crate) fn source(&mut self) -> &mut dyn Source {
         match self {
             Self::Tcp(listener) | Self::Tls(listener, _) => listener,
@@ -205,7 +208,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Nobody can connect to it any more, and the next server would have to find that out.
+        // Nobody can connect to the socket any more. The next server would otherwise have to find
+        // that out.
         if let Self::Unix(_, path) = self {
             let _ = std::fs::remove_file(path);
         }

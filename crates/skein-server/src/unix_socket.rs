@@ -1,4 +1,5 @@
-//! Listening on a Unix socket: nobody gets in before its mode is set, and a socket that is in use is not taken away.
+//! Listens on a Unix socket. Clients cannot connect before the mode is set, and a socket that
+//! another server uses is never removed.
 //!
 //! ```text
 //!   bind (makes the file; connecting is refused) ─► chmod ─► listen (connecting works)
@@ -15,24 +16,24 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::transport::Listener;
 
-/// Where a server listens besides its TCP port.
+/// An additional Unix socket of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixSocket {
-    /// The socket's file, which the server makes and removes; at most 107 bytes long.
+    /// The path of the socket, which the server creates and removes; at most 107 bytes.
     pub path: PathBuf,
-    /// Its permissions; connecting needs that of writing. At most 0o777.
+    /// Its permissions, at most 0o777. A client needs write permission to connect.
     pub mode: u32,
 }
 
-/// The longest path that a socket's address has room for.
+/// The longest path of a Unix socket, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 107;
 /// The greatest mode.
 pub(crate) const MODE_MAX: u32 = 0o777;
 
-/// Listens. `backlog` connections may wait to be accepted.
+/// Listens. At most `backlog` connections may wait to be accepted.
 pub(crate) fn listen(socket: &UnixSocket, backlog: i32) -> io::Result<Listener> {
     let path = &socket.path;
-    make_way(path)?;
+    remove_stale_socket(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let file = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&file, &SocketAddrUnix::new(path)?)?;
@@ -46,13 +47,13 @@ pub(crate) fn listen(socket: &UnixSocket, backlog: i32) -> io::Result<Listener> 
     Ok(Listener::Unix(listener, path.as_path().into()))
 }
 
-/// Removes the socket of a server that has ended without doing so.
-fn make_way(path: &Path) -> io::Result<()> {
+/// Removes the socket of a server that ended without removing it.
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let other = |what: &str| Err(io::Error::other(what));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
-        Ok(found) if !found.file_type().is_socket() => return other("there is a file that is no socket"),
+        Ok(found) if !found.file_type().is_socket() => return other("there is a file that is not a socket"),
         Ok(_) => {}
     }
     match UnixStream::connect(path) {

@@ -1,4 +1,5 @@
-//! Warnings that strangers can cause: written once a minute at most, so that nobody fills the log.
+//! Warnings that strangers can cause. Each kind is logged at most once a minute, so that nobody can
+//! fill the log.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -7,22 +8,22 @@ use skein_sync::locks::lock;
 
 use crate::client_registry::ClientRecord;
 
-/// How long a warning stays unsaid after it was written.
+/// The time between two warnings of a kind.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// When each kind was last written.
+/// The time of the last warning of each kind.
 #[derive(Debug, Default)]
 pub(crate) struct WarningLimiter {
     cross_protocol: LimitedWarning,
     refused: LimitedWarning,
 }
 
-/// A warning that is written now and then.
+/// A warning with a limited rate.
 #[derive(Debug, Default)]
 struct LimitedWarning(Mutex<Option<Instant>>);
 
 impl LimitedWarning {
-    /// Whether it is to be written now.
+    /// Returns whether the warning should be logged now.
     fn is_due(&self) -> bool {
         let (mut last, now) = (lock(&self.0), Instant::now());
         let due = last.is_none_or(|last| now.duration_since(last) >= SILENCE);
@@ -35,21 +36,21 @@ impl LimitedWarning {
 
 impl WarningLimiter {
     /// A client sent a line of HTTP.
-    pub(crate) fn cross_protocol(&self, card: &ClientRecord) {
+    pub(crate) fn cross_protocol(&self, record: &ClientRecord) {
         if self.cross_protocol.is_due() {
-            let address = card.address.as_ref().map(ToString::to_string);
+            let address = record.address.as_ref().map(ToString::to_string);
             tracing::warn!(
-                client = card.place.client,
+                client = record.place.client,
                 address,
-                "possible SECURITY ATTACK: a client sent POST or Host:, as a web page does that is made to send commands here; it is disconnected"
+                "possible SECURITY ATTACK: a client sent POST or Host:, like a web page that is made to send commands here; the client was disconnected"
             );
         }
     }
 
-    /// The system has no descriptor for a new connection.
+    /// The system has no file descriptor for a new connection.
     pub(crate) fn cannot_accept(&self, cause: &std::io::Error) {
         if self.refused.is_due() {
-            tracing::warn!(%cause, "cannot accept connections; trying again");
+            tracing::warn!(%cause, "cannot accept connections; retrying");
         }
     }
 }
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_written_once_in_a_while() {
+    fn warning_is_logged_once_a_minute() {
         let warning = LimitedWarning::default();
         assert!(warning.is_due() && !warning.is_due());
         let long_ago = Instant::now().checked_sub(SILENCE).expect("a machine that runs for longer");

@@ -1,10 +1,10 @@
-//! Categories of commands, with Redis's names, and which commands are in each.
+//! The categories of commands, with Redis's names, and the commands in each.
 
 use std::fmt;
 
 use crate::commands::CommandSpec;
 
-/// Every category that a rule may name, in Redis's order. Some have no command here.
+/// Every category that a rule may name, in Redis's order. Some have no command in this server.
 pub(crate) const NAMES: [&str; 21] = [
     "keyspace",
     "read",
@@ -29,12 +29,12 @@ pub(crate) const NAMES: [&str; 21] = [
     "scripting",
 ];
 
-/// A category, by its place in [`NAMES`].
+/// A category: an index into [`NAMES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Category(u8);
 
 impl Category {
-    /// The one of this name, in any case.
+    /// Returns the category of this name, in any case.
     pub(crate) fn find(name: &[u8]) -> Option<Self> {
         let at = NAMES.iter().position(|known| name.eq_ignore_ascii_case(known.as_bytes()))?;
         Some(Self(at as u8))
@@ -51,7 +51,7 @@ impl fmt::Display for Category {
     }
 }
 
-/// The categories that a command, or a subcommand, is in.
+/// The categories of a command or a subcommand.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Categories(u32);
 
@@ -60,7 +60,7 @@ impl Categories {
         self.0 >> category.0 & 1 == 1
     }
 
-    /// In Redis's order.
+    /// Returns the categories in Redis's order.
     pub(crate) fn iter(self) -> impl Iterator<Item = Category> {
         (0..NAMES.len() as u8).map(Category).filter(move |category| self.has(*category))
     }
@@ -75,14 +75,15 @@ impl Categories {
     }
 }
 
-/// Commands that their group does not put into `@keyspace`, and those that it does wrongly.
+/// Commands whose group is wrong about `@keyspace`: those to add (`KEYSPACE`) and those to remove.
 const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "swapdb"];
 const NO_KEYSPACE: &[&str] = &["object", "wait"];
-/// Dangerous ones that are not `@admin`.
+/// Commands that are dangerous without being `@admin`.
 const DANGEROUS: &[&str] = &["flushall", "flushdb", "info", "keys", "sk.delrange", "swapdb"];
 const CONNECTION: &[&str] = &["command", "wait"];
 const NO_CONNECTION: &[&str] = &["client"];
-/// Subcommands for who runs the server; a name that ends in `|` has all of its subcommands here but HELP.
+/// Subcommands for administrators. A name that ends in `|` means all of its subcommands except
+/// HELP.
 const ADMIN: &[&str] = &[
     "acl|",
     "client|kill",
@@ -95,10 +96,10 @@ const ADMIN: &[&str] = &[
     "latency|",
     "slowlog|",
 ];
-/// And those that are open all the same.
+/// Subcommands of those commands that are open to all users.
 const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
 
-/// The categories of a command itself.
+/// Returns the categories of a command itself.
 pub(super) fn of_command(command: &CommandSpec) -> Categories {
     let admin = command.has_flag("admin") || command.name == "lastsave";
     let named = |names: &[&str]| names.contains(&command.name);
@@ -120,7 +121,7 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
     ])
 }
 
-/// The categories of a subcommand. All are slow, as in Redis.
+/// Returns the categories of a subcommand. As in Redis, all of them are slow.
 pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categories {
     let full = format!("{}|{subcommand}", command.name);
     let named = |names: &[&str]| {

@@ -1,4 +1,4 @@
-//! Commands and subcommands by number, and sets of them.
+//! Numbers for commands and subcommands, and sets of these numbers.
 //!
 //! ```text
 //!   get  set  ...  client  client|id  client|getname  ...  config  config|get
@@ -13,7 +13,7 @@ use crate::commands::table::COMMANDS;
 use crate::commands::{CommandSpec, find};
 use crate::resp::RequestArgs;
 
-/// What rules may name: a command, or a subcommand of one.
+/// A command or a subcommand, as rules name it.
 #[derive(Debug)]
 struct CommandIdEntry {
     name: String,
@@ -22,7 +22,7 @@ struct CommandIdEntry {
 
 #[derive(Debug)]
 struct CommandIds {
-    /// By place in the table: the number of the command; those of its subcommands follow.
+    /// The number of each command, by index in the table. The numbers of its subcommands follow it.
     first: Vec<usize>,
     entries: Vec<CommandIdEntry>,
 }
@@ -41,17 +41,17 @@ static IDS: LazyLock<CommandIds> = LazyLock::new(|| {
     ids
 });
 
-/// A command with all of its subcommands, or one of them.
+/// A command with all of its subcommands, or one subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommandTarget {
-    /// Its place in the table.
+    /// The command's index in the table.
     pub command: usize,
-    /// Which of its subcommands.
+    /// The index of the subcommand.
     pub subcommand: Option<usize>,
 }
 
 impl CommandTarget {
-    /// The one of this name, `command` or `command|subcommand`, in any case.
+    /// Returns the target of this name, `command` or `command|subcommand`, in any case.
     pub(crate) fn find(name: &[u8]) -> Option<Self> {
         let (command, subcommand) = match name.iter().position(|byte| *byte == b'|') {
             None => (name, None),
@@ -65,12 +65,12 @@ impl CommandTarget {
         Some(Self { command, subcommand })
     }
 
-    /// The command at this place of the table, with all of its subcommands.
+    /// Returns the command at this index of the table, with all of its subcommands.
     pub(crate) fn whole(command: usize) -> Self {
         Self { command, subcommand: None }
     }
 
-    /// What a request asks for, the command being the one at this place of the table.
+    /// Returns the target of a request, whose command is at this index of the table.
     pub(crate) fn of(command: usize, args: &RequestArgs<'_>) -> Self {
         let known = COMMANDS[command].subcommands;
         let named = !known.is_empty() && args.len() > 1;
@@ -93,7 +93,8 @@ impl CommandTarget {
         IDS.first[self.command] + self.subcommand.map_or(0, |at| at + 1)
     }
 
-    /// The numbers that a rule about this changes: a command's has those of its subcommands.
+    /// Returns the numbers that a rule about this target changes. For a command they include its
+    /// subcommands.
     fn ids(self) -> std::ops::Range<usize> {
         let first = self.id();
         let more = if self.subcommand.is_some() { 0 } else { self.row().subcommands.len() };
@@ -101,7 +102,7 @@ impl CommandTarget {
     }
 }
 
-/// The names of all commands and subcommands in a category, in the order of the table.
+/// Returns the names of all commands and subcommands in a category, in the order of the table.
 pub(crate) fn names_in(category: Category) -> Vec<&'static str> {
     IDS.entries.iter().filter(|entry| entry.categories.has(category)).map(|entry| &*entry.name).collect()
 }
@@ -156,7 +157,7 @@ impl CommandSet {
     }
 }
 
-/// Whether a category has no command here.
+/// Returns whether a category has no command in this server.
 pub(crate) fn is_empty(category: Category) -> bool {
     !IDS.entries.iter().any(|entry| entry.categories.has(category))
 }

@@ -1,11 +1,12 @@
-//! The ACL file: a line for each user, in Redis's format.
+//! The ACL file: one line per user, in Redis's format.
 //!
 //! ```text
 //!   user default on #2bb8... ~* &* +@all
 //!   user alice on #30c9... ~orders:* resetchannels -@all +@read
 //! ```
 //!
-//! It is loaded whole or not at all. It is saved under another name and then renamed, so that a crash leaves the old one or the new one.
+//! Loading replaces all users, or changes nothing after an error. Saving writes another file and
+//! renames it, so that a crash leaves either the old file or the new one.
 
 use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
@@ -22,27 +23,30 @@ use super::user::AclUser;
 use super::users::{AclUsers, SetUserError, UsersByName, merge};
 use crate::open_files::{read_at_most, too_long};
 
-/// Only its owner may read the file: quick hashes are no secret for long.
+/// Only the owner may read the file: its hashes are quick to compute, so they do not hide passwords
+/// for long.
 const MODE: u32 = 0o600;
 
-/// The longest file, in bytes: some hundred thousand users. What is saved is no longer, or it would not be loaded.
+/// The longest file in bytes, enough for some hundred thousand users. A longer file is not saved
+/// either, because it could not be loaded.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Why an ACL file is not loaded.
+/// The reason why an ACL file was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AclFileError {
     #[error("{0}")]
     Read(#[from] io::Error),
-    /// All that is wrong with it, as Redis would say it.
+    /// All errors in the file, in Redis's words.
     #[error("{0}")]
     Wrong(String),
 }
 
 impl AclUsers {
-    /// Has the users of a file in place of all others. The names of those whose connections are to be closed.
+    /// Replaces all users by those of a file. Returns the names of the users whose connections must
+    /// be closed.
     ///
     /// # Errors
-    /// It cannot be read, or is wrong anywhere; nothing has changed then.
+    /// If the file cannot be read, or any line of it is wrong. Then nothing has changed.
     pub(crate) fn load(&self, path: &Path) -> Result<Vec<Vec<u8>>, AclFileError> {
         let text = read_at_most(path, BYTES_MAX)?;
         let users = parse(&path.display().to_string(), &text).map_err(AclFileError::Wrong)?;
@@ -52,9 +56,11 @@ impl AclUsers {
     /// Writes all users to a file. Waits for the disk.
     ///
     /// # Errors
-    /// What the system says; it would be longer than [`BYTES_MAX`]. The file is then as it was.
+    /// If a file operation fails, or the file would be longer than [`BYTES_MAX`]. The file is then
+    /// unchanged.
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
-        // One at a time, from the users on: they share a name for what they write, and the last to save is to have the last users.
+        // One thread saves at a time, starting before it reads the users: all threads use one
+        // temporary name, and the last to save must have the latest users.
         let _saving = lock(&self.saving);
         let mut text = Vec::new();
         for user in self.all() {
@@ -67,7 +73,8 @@ impl AclUsers {
         let new = temporary(path);
         let written = write_new(&new, &text).and_then(|()| fs::rename(&new, path));
         if written.is_err() {
-            // What is left of it, if anything; the first error is the one that matters.
+            // Removes an incomplete temporary file. An error here is ignored: the first error is
+            // reported.
             let _ = fs::remove_file(&new);
         }
         written?;
@@ -79,14 +86,15 @@ impl AclUsers {
     }
 }
 
-/// What a file is called until it is whole. Of two servers with one file, each has its own.
+/// Returns the name of the file until it is complete. It differs between two servers with the same
+/// file.
 fn temporary(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp-{}", std::process::id()));
     path.with_file_name(name)
 }
 
-/// Makes the file anew: what a crash has left there may have another mode, or be a link.
+/// Creates a new file: a leftover from a crash may have another mode, or be a link.
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -97,7 +105,7 @@ fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The users of a file, or all that is wrong with it.
+/// Returns the users of a file, or all errors in it.
 pub(super) fn parse(name: &str, text: &[u8]) -> Result<UsersByName, String> {
     let (mut users, mut wrong) = (UsersByName::new(), String::new());
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
@@ -108,12 +116,13 @@ pub(super) fn parse(name: &str, text: &[u8]) -> Result<UsersByName, String> {
     if wrong.is_empty() { Ok(users) } else { Err(wrong) }
 }
 
-/// Adds the user of a line; errors end with a space.
+/// Adds the user of a line. Error texts end with a space.
 fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -> Result<(), String> {
     if line.is_empty() {
         return Ok(());
     }
-    // One space parts two words, as in Redis; another one is an empty rule, which says nothing.
+    // As in Redis, one space separates two words. Further spaces make empty rules, which have no
+    // effect.
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let [b"user", user, rules @ ..] = &*words else {
         return Err(format!("{name}:{number} should start with user keyword followed by the username. "));
@@ -145,12 +154,13 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    made.tidy();
+    made.drop_ineffective_rules();
     place.insert(Arc::new(made));
     Ok(())
 }
 
-/// What is wrong with a rule; no other rule than one that names commands is quoted.
+/// Describes the error of a rule. Only rules about commands are quoted, because others may hold
+/// passwords.
 fn describe_rule_error(rule: &[u8], error: AclRuleError, name: &str, number: usize) -> String {
     match error {
         AclRuleError::Unknown => {
@@ -175,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded() {
+    fn saved_users_are_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(Some(b"secret"));
@@ -194,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_changes_nothing_and_says_all_that_is_wrong() {
+    fn wrong_file_changes_nothing_and_lists_all_errors() {
         for (text, wrong) in [
             (
                 "user a +foo -@bar\nuser b on",
@@ -213,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_user_stays_and_changed_users_are_told() {
+    fn default_user_stays_and_changed_users_are_returned() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(Some(b"secret"));
@@ -227,15 +237,15 @@ mod tests {
         assert!(users.load(&folder.path().join("none")).is_err());
     }
 
-    /// Incident: a device in place of the file filled all memory. What is longer than is loaded is not saved either: no server would
-    /// start with it.
+    /// Incident: a device in place of the file filled all memory. Fix: the length is limited. A
+    /// file that is too long to load is not saved either, because no server would start with it.
     #[test]
-    fn a_file_has_a_greatest_length() {
+    fn length_of_a_file_is_limited() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let users = AclUsers::new(None);
         let error = users.load(Path::new("/dev/zero")).expect_err("it never ends");
-        assert_eq!(error.to_string(), format!("it is longer than {BYTES_MAX} bytes, which is the limit"));
+        assert_eq!(error.to_string(), format!("it is longer than the limit of {BYTES_MAX} bytes"));
         users.save(&path).expect("saved");
         let before = fs::read(&path).expect("a file");
         let pattern = [&b"~"[..], &vec![b'x'; 64 << 20]].concat();
@@ -244,9 +254,11 @@ mod tests {
         assert_eq!(fs::read(&path).expect("a file"), before);
     }
 
-    /// They wrote to one file of one name, and one renamed what the other was still writing, or found it gone.
+    /// Incident: two threads wrote to one file of the same name. Consequence: one renamed the file
+    /// that the other was still writing, or the other found it missing. Fix: one thread saves at a
+    /// time.
     #[test]
-    fn several_save_at_a_time_and_a_leftover_is_in_nobodys_way() {
+    fn concurrent_saves_and_leftovers_do_not_interfere() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("users.acl");
         let leftover = temporary(&path);

@@ -1,6 +1,7 @@
-//! Who was turned away: the latest cases, for ACL LOG.
+//! The latest refused logins and requests, for ACL LOG.
 //!
-//! Bounded in all directions, because who fills it need not have a password: so many entries, and so many bytes of what a client sent.
+//! The log is bounded in the number of its entries and in the bytes of each, because clients
+//! without a password can add entries.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,21 +11,21 @@ use skein_sync::locks::lock;
 
 use crate::recent_entries::{MemorySize, RecentEntries};
 
-/// The same again within this time is counted, and is no entry of its own.
+/// A repetition within this time only increases the count of its entry.
 const SAME_WITHIN: Duration = Duration::from_mins(1);
 
-/// Only so many of the newest are looked at for the same.
+/// The number of latest entries in which a repetition is searched.
 const LOOKED_AT: usize = 10;
 
-/// Bytes of an entry's name or object, and of each name of its client.
+/// The most bytes of an entry's name or object, and of each name of its client.
 pub(crate) const TEXT_BYTES_MAX: usize = 128;
 
-/// What was refused.
+/// The kind of the refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DenialReason {
     Command,
     Key,
-    /// A password.
+    /// A wrong password.
     Auth,
 }
 
@@ -41,12 +42,12 @@ impl DenialReason {
 #[derive(Debug, Clone)]
 pub(crate) struct AclLogCase {
     pub reason: DenialReason,
-    /// Between MULTI and EXEC.
+    /// Whether the request was queued between MULTI and EXEC.
     pub in_multi: bool,
     /// The command, the key, or the command that gave the password.
     pub object: Vec<u8>,
     pub user: Vec<u8>,
-    /// The client, as CLIENT LIST has it.
+    /// The client's line, as in CLIENT LIST.
     pub client: String,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct AclLogCase {
 pub(crate) struct AclLogEntry {
     pub case: AclLogCase,
     pub count: u64,
-    /// When it was last so.
+    /// The time of the latest repetition.
     pub at: Instant,
 }
 
@@ -65,17 +66,17 @@ impl MemorySize for AclLogEntry {
     }
 }
 
-/// The newest first.
+/// The entries, the newest first.
 #[derive(Debug, Default)]
 pub(crate) struct AclLog {
     entries: Mutex<RecentEntries<AclLogEntry>>,
-    /// Their bytes, to be read without the lock.
+    /// Their bytes, readable without the lock.
     bytes: AtomicUsize,
 }
 
 impl AclLog {
-    /// Adds a case, whose texts are not longer than [`TEXT_BYTES_MAX`]; the log has at most `most`
-    /// entries then.
+    /// Adds a case, whose texts must not be longer than [`TEXT_BYTES_MAX`]. Keeps at most `most`
+    /// entries.
     pub(crate) fn add(&self, case: AclLogCase, most: usize) {
         let at = Instant::now();
         let mut entries = lock(&self.entries);
@@ -95,17 +96,17 @@ impl AclLog {
         self.bytes.store(entries.memory(), Ordering::Relaxed);
     }
 
-    /// Bytes of the entries.
+    /// Returns the bytes of the entries.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The newest ones.
+    /// Returns the newest `count` entries.
     pub(crate) fn newest(&self, count: usize) -> Vec<AclLogEntry> {
         lock(&self.entries).iter().take(count).cloned().collect()
     }
 
-    /// Forgets the oldest, until there are so many.
+    /// Removes the oldest entries until `most` are left.
     pub(crate) fn shorten(&self, most: usize) {
         let mut entries = lock(&self.entries);
         entries.cut(most);
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_counted_and_the_log_is_bounded() {
+    fn repetitions_are_counted_and_the_log_is_bounded() {
         let log = AclLog::default();
         for object in ["a", "b", "a", "a"] {
             log.add(case(object), 128);

@@ -1,18 +1,30 @@
-//! Who may do what: users, and their rights to commands and keys, in Redis's words.
+//! Access control: users, and their rights to commands and keys, with Redis's syntax.
 //!
 //! ```text
 //!   user alice on >secret ~orders:* %R~prices:* +@read +set -keys (~log:* +append)
-//!        │     │  │       │                     │               └ selectors: more rights, each enough by itself
+//!        │     │  │       │                     │               └ selectors: additional rights
 //!        │     │  │       └ keys                └ commands, subcommands, categories
-//!        name  may enter, with this password
+//!        name  may log in, with this password
 //! ```
 //!
-//! - `user`: one user; `selector`: one set of rights; `rules`, `patterns`: what is said of commands and of keys.
-//! - `ids`, `categories`: the commands by number, and Redis's categories. `needs`: what a request does to which keys.
-//! - `users`: all users. `file`: as an ACL file. `secret`: passwords. `log`: who was turned away.
+//! Each selector is a complete set of rights: a request is allowed if one selector allows all of
+//! it.
 //!
-//! A client holds its user, shared, as it was at some version of all users; a worker compares versions once a turn. A user that may do everything
-//! costs one flag per request, any other one a look at the set of commands, and a match with each pattern for each key.
+//! Read in this order:
+//!
+//! - `user`: one user. `selector`: one set of rights. `rules`, `patterns`: rules for commands and
+//!   keys.
+//! - `command_ids`, `categories`: commands by number, and Redis's categories. `required_access`:
+//!   the keys that a request accesses, and how.
+//! - `users`: all users. `file`: the ACL file. `password`: hashes. `log`: refused logins and
+//!   requests.
+//!
+//! A client holds a shared reference to its user, as of some version of all users. A worker
+//! compares versions once per turn and connection. For a user with all rights, each request checks
+//! one flag. For other users, each request checks the set of commands, and matches each key with
+//! each pattern.
+//!
+//! Design: `docs/design/server.md`.
 
 mod categories;
 mod command_ids;
@@ -41,20 +53,21 @@ pub(crate) use selector::{AclSelector, Denial};
 pub(crate) use user::{AclUser, DEFAULT};
 pub(crate) use users::{AclUsers, SetUserError};
 
-/// All that a server knows of who may do what.
+/// The users of a server and their log of refusals.
 #[derive(Debug)]
 pub(crate) struct Acl {
     pub users: AclUsers,
     pub log: log::AclLog,
-    /// The ACL file, if there is one.
+    /// The path of the ACL file, if there is one.
     pub file: Option<PathBuf>,
 }
 
 impl Acl {
-    /// The users of the file, or the default user alone, which has this password unless the file says otherwise.
+    /// Loads the users of the file. Without a file there is only the default user. `password` is
+    /// the password of the default user, unless the file defines that user.
     ///
     /// # Errors
-    /// The file is not there, or wrong.
+    /// If the file is missing or wrong.
     pub(crate) fn new(password: Option<&[u8]>, file: Option<PathBuf>) -> Result<Self, AclFileError> {
         let users = AclUsers::new(password);
         if let Some(path) = &file {

@@ -1,16 +1,17 @@
-//! Passwords: kept as SHA-256 like Redis's, so that its files stay usable, and compared in constant time.
+//! Password hashes: SHA-256 like Redis's, so that its files stay usable, compared in constant time.
 //!
-//! The hash has no salt and is quick, as in Redis: it does not protect a short password from whoever has the file. ACL GENPASS makes long ones.
+//! As in Redis, the hash has no salt and is quick to compute. So it does not protect a short
+//! password from somebody with the file. ACL GENPASS generates long ones.
 
 use std::fmt::{self, Write};
 
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-/// Digits of a hash as it is written.
+/// The number of digits of a printed hash.
 const DIGITS: usize = 64;
 
-/// A password's hash.
+/// The hash of a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PasswordHash([u8; DIGITS / 2]);
 
@@ -19,7 +20,7 @@ impl PasswordHash {
         Self(Sha256::digest(password).into())
     }
 
-    /// A hash from 64 hexadecimal digits in lower case; `None` if it is not that.
+    /// Parses 64 hexadecimal digits in lower case. Returns `None` for any other text.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -34,7 +35,8 @@ impl PasswordHash {
         Some(Self(bytes))
     }
 
-    /// Whether one of `hashes` is this; the time it takes says neither which one nor how near it was.
+    /// Returns whether `hashes` contains this hash. The time it takes reveals neither which hash
+    /// matched, nor how similar others are.
     pub(crate) fn is_among(&self, hashes: &[Self]) -> bool {
         let equal = hashes.iter().fold(Choice::from(0), |found, hash| found | self.0.ct_eq(&hash.0));
         equal.into()
@@ -47,21 +49,22 @@ impl fmt::Display for PasswordHash {
     }
 }
 
-/// Nothing of it: what is printed for debugging goes into logs.
+/// Prints nothing of the hash, because debug output ends up in logs.
 impl fmt::Debug for PasswordHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hash")
     }
 }
 
-/// A password of so many random bits, rounded up to hexadecimal digits; `Err` if the system has no randomness.
+/// Generates a password of `bits` random bits, rounded up to hexadecimal digits. Errors if the
+/// system has no randomness.
 pub(crate) fn generate(bits: usize) -> Result<String, getrandom::Error> {
     let digits = bits.div_ceil(4);
     let mut bytes = vec![0; digits.div_ceil(2)];
     getrandom::fill(&mut bytes)?;
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // Into a string nothing fails.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text.truncate(digits);
@@ -84,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several() {
+    fn password_matches_one_of_several() {
         let hashes = [PasswordHash::of(b"a"), PasswordHash::of(b"b")];
         assert!(PasswordHash::of(b"a").is_among(&hashes) && PasswordHash::of(b"b").is_among(&hashes));
         assert!(!PasswordHash::of(b"c").is_among(&hashes) && !PasswordHash::of(b"a").is_among(&[]));
     }
 
     #[test]
-    fn generated_passwords_have_the_length_asked_for() {
+    fn generated_passwords_have_the_requested_length() {
         for (bits, digits) in [(1, 1), (4, 1), (5, 2), (256, 64), (4096, 1024)] {
             let text = generate(bits).expect("randomness");
             assert!(text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");

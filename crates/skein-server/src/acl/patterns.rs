@@ -1,4 +1,4 @@
-//! Patterns of keys, and what may be done to keys that match.
+//! Patterns of keys, and the access that they allow.
 
 use std::ops::Bound;
 
@@ -6,7 +6,7 @@ use skein_syntax::KeyRange;
 
 use crate::commands::glob::{Glob, literal_prefix};
 
-/// What is done to a key, or may be.
+/// An access to a key that a request needs or a rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyAccess {
     pub read: bool,
@@ -14,7 +14,7 @@ pub(crate) struct KeyAccess {
 }
 
 impl KeyAccess {
-    /// Nothing of what the key holds is told or changed: whether it is there, at most.
+    /// No access to the contents; at most the existence of the key is revealed.
     pub(crate) const NONE: Self = Self { read: false, write: false };
     pub(crate) const READ: Self = Self { read: true, write: false };
     pub(crate) const WRITE: Self = Self { read: false, write: true };
@@ -29,13 +29,13 @@ impl KeyAccess {
     }
 }
 
-/// How a pattern is written that allows everything, but was not written as `~*`. In Redis, after
-/// `~*` no pattern may be added, and after `%RW~*` they may.
+/// The way to print a pattern that allows everything but was not written as `~*`. In Redis, no
+/// pattern may follow `~*`, but patterns may follow `%RW~*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllKeys {
-    /// As Redis has it: what it prints is not always what it reads.
+    /// As Redis prints it. Reading it may give other rights.
     AsInRedis,
-    /// So that it is the same when it is read.
+    /// So that reading it gives the same rights.
     ReadBack,
 }
 
@@ -48,17 +48,18 @@ impl AllKeys {
     }
 }
 
-/// A pattern, and what it allows.
+/// A pattern and the access that it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
     pub access: KeyAccess,
     pub pattern: Vec<u8>,
-    /// The same, compiled.
+    /// The compiled pattern.
     glob: Glob,
 }
 
 impl KeyPattern {
-    /// From a rule as it is written: `~pattern`, `%R~pattern`, `%W~pattern`, `%RW~pattern`; `None` if it is not that.
+    /// Parses a rule: `~pattern`, `%R~pattern`, `%W~pattern`, `%RW~pattern`. Returns `None` for
+    /// other rules.
     pub(super) fn parse(rule: &[u8]) -> Option<Self> {
         let mut access = KeyAccess::NONE;
         let pattern = match rule {
@@ -86,7 +87,7 @@ impl KeyPattern {
         Self { access, pattern: pattern.to_vec(), glob: Glob::new(pattern) }
     }
 
-    /// Whether it allows everything.
+    /// Returns whether the pattern allows every access.
     pub(super) fn is_all(&self) -> bool {
         self.access == KeyAccess::BOTH && self.pattern == b"*"
     }
@@ -108,7 +109,8 @@ impl KeyPattern {
         self.access.includes(access) && self.glob.matches(key, &mut 0)
     }
 
-    /// Whether it allows this with every key that could lie in the range. Only a pattern that is a prefix and a star can say so.
+    /// Returns whether the pattern allows this access to every key in the range. Only a pattern
+    /// that consists of a prefix and a star can.
     pub(super) fn allows_range(&self, range: &KeyRange, access: KeyAccess) -> bool {
         let Some(prefix) = self.prefix().filter(|_| self.access.includes(access)) else { return false };
         let whole = KeyRange::with_prefix(&prefix);
@@ -125,7 +127,7 @@ impl KeyPattern {
         begins && ends
     }
 
-    /// The prefix, if the pattern matches just what begins with it.
+    /// Returns the prefix if the pattern matches exactly the keys that begin with it.
     fn prefix(&self) -> Option<Vec<u8>> {
         let (b'*', head) = self.pattern.split_last()? else { return None };
         let backslashes = head.iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -134,7 +136,7 @@ impl KeyPattern {
     }
 }
 
-/// Adds a pattern; one that is there already is widened.
+/// Adds a pattern. If the pattern exists already, adds the access to it.
 pub(super) fn add(patterns: &mut Vec<KeyPattern>, new: KeyPattern) {
     match patterns.iter_mut().find(|known| known.pattern == new.pattern) {
         Some(known) => known.access = known.access.and(new.access),
@@ -142,7 +144,7 @@ pub(super) fn add(patterns: &mut Vec<KeyPattern>, new: KeyPattern) {
     }
 }
 
-/// Whether a text can stand in a line of rules: these are read word by word.
+/// Returns whether a text can be one word in a line of rules.
 pub(super) fn is_word(text: &[u8]) -> bool {
     !text.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | b'\x0b'))
 }

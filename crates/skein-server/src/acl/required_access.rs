@@ -1,7 +1,8 @@
-//! What a request does to which keys.
+//! The keys that a request accesses, and whether it reads or writes them.
 //!
-//! Redis tells for every command what it does to each of its keys, and rules with `%R~` and `%W~` go by that. Most of it follows from whether the
-//! command reads or writes; what does not is listed here, by name.
+//! Redis defines for every command how it accesses each of its keys. Rules with `%R~` and `%W~`
+//! depend on that. In most cases it follows from whether the command reads or writes; the
+//! exceptions are listed here by name.
 
 use std::sync::LazyLock;
 
@@ -13,11 +14,11 @@ use crate::commands::table::COMMANDS;
 use crate::commands::{CommandSpec, is};
 use crate::resp::RequestArgs;
 
-/// They tell of a key that it is there, how long it is, or what it is; not what it holds.
+/// Commands that reveal a key's existence, length or type, but not its contents.
 const TELL_LITTLE: &[&str] = &[
     "exists", "hexists", "hlen", "hstrlen", "memory", "object", "strlen", "touch", "type", "watch", "zcard",
 ];
-/// They write, and tell what was there.
+/// Commands that write and return earlier contents.
 const WRITE_AND_TELL: &[&str] = &[
     "decr",
     "decrby",
@@ -37,30 +38,31 @@ const WRITE_AND_TELL: &[&str] = &[
     "zpopmax",
     "zpopmin",
 ];
-/// They read the first key and write the second.
+/// Commands that read the first key and write the second.
 const FROM_TO: &[&str] = &["copy"];
-/// They take the first key away and write the second.
+/// Commands that remove the first key and write the second.
 const MOVE_TO: &[&str] = &["rename", "renamenx"];
-/// They write the first key and read the others.
+/// Commands that write the first key and read the others.
 const TO_FROM: &[&str] = &["zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
 
-/// What a command does to the keys it is about.
+/// The access that a command needs to its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequiredAccess {
     /// To the first key, and to the others.
     Keys(KeyAccess, KeyAccess),
-    /// SET: it tells what was there if it is asked to.
+    /// SET, which reads only with the option GET.
     Set,
-    /// To any key: what it finds can be any.
+    /// To any key, because the command may find all of them.
     Every(KeyAccess),
     /// To the keys between arguments 1 and 2, or with a prefix.
     Between(KeyAccess),
     Prefixed(KeyAccess),
 }
 
-static NEEDS: LazyLock<Vec<RequiredAccess>> = LazyLock::new(|| COMMANDS.iter().map(need).collect());
+static NEEDS: LazyLock<Vec<RequiredAccess>> =
+    LazyLock::new(|| COMMANDS.iter().map(required_access).collect());
 
-fn need(command: &CommandSpec) -> RequiredAccess {
+fn required_access(command: &CommandSpec) -> RequiredAccess {
     let named = |names: &[&str]| names.contains(&command.name);
     let usual = if command.has_flag("write") { KeyAccess::WRITE } else { KeyAccess::READ };
     match command.name {
@@ -77,17 +79,18 @@ fn need(command: &CommandSpec) -> RequiredAccess {
     }
 }
 
-/// What a request does to keys.
+/// The keys that a request accesses.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AccessedKeys<'a> {
-    /// To each of these keys.
+    /// Each of these keys.
     Keys(Vec<(&'a [u8], KeyAccess)>),
-    /// To all keys in this range; the text is what it was named by.
+    /// All keys in this range. The text is the argument that names it.
     Range(KeyRange, &'a [u8], KeyAccess),
 }
 
-/// What a request does to keys, the command being the one at this place of the table. A request that names its keys wrongly touches none: its command refuses it.
-pub(super) fn touched<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
+/// Returns the keys that a request accesses, whose command is at this index of the table. A request
+/// whose key arguments are wrong accesses no key: its command will reject it.
+pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
     let range = |range: Option<KeyRange>, named: &'a [u8], access| match range {
         Some(range) => AccessedKeys::Range(range, named, access),
         None => AccessedKeys::Keys(Vec::new()),
@@ -111,7 +114,7 @@ pub(super) fn touched<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKey
 
 fn keys<'a>(command: usize, args: &RequestArgs<'a>, first: KeyAccess, rest: KeyAccess) -> AccessedKeys<'a> {
     let row = &COMMANDS[command];
-    // Of a command with subcommands, one that is not about a key.
+    // A subcommand that has no key.
     let too_short = usize::try_from(row.keys.0).is_ok_and(|first| first >= args.len());
     let Some(keys) = keys_of(row, args).filter(|_| !too_short) else { return AccessedKeys::Keys(Vec::new()) };
     let placed = keys.placed.into_iter().enumerate();
@@ -125,7 +128,7 @@ mod tests {
     use crate::commands::find;
 
     #[test]
-    fn every_command_that_is_named_is_there() {
+    fn every_named_command_exists() {
         for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, TO_FROM] {
             for name in names {
                 assert!(find(name.as_bytes()).is_some(), "{name}");

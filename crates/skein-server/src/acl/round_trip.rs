@@ -1,4 +1,4 @@
-//! For tests and fuzzing: what is printed makes the same users when it is read.
+//! For tests and fuzzing: asserts that printed users are the same when they are read again.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::patterns::AllKeys;
 use super::user::AclUser;
 
 /// # Panics
-/// If one of the users is another one after it was printed and read.
+/// If a user changes when it is printed and read.
 pub(crate) fn assert_read_back(users: &[Arc<AclUser>]) {
     let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print(AllKeys::ReadBack)).collect();
     let found = parse("printed", &lines.join(&b'\n')).unwrap_or_else(|error| panic!("{error}: {users:?}"));
@@ -17,7 +17,7 @@ pub(crate) fn assert_read_back(users: &[Arc<AclUser>]) {
 /// Reads any bytes as an ACL file.
 ///
 /// # Panics
-/// If there are users in it that are others after they were printed and read.
+/// If a user of the file changes when it is printed and read.
 pub(crate) fn assert_file_read_back(text: &[u8]) {
     if let Ok(users) = parse("given", text) {
         assert_read_back(&users.into_values().collect::<Vec<_>>());
@@ -92,7 +92,7 @@ mod tests {
         #[test]
         fn users_of_any_rules_come_back(chosen in prop::collection::vec(prop::sample::select(RULES), 0..30)) {
             let users = AclUsers::new(None);
-            // One by one, so that one that is refused does not undo the others.
+            // In small groups, so that a refused rule does not undo the others.
             for rules in chosen.chunks(2) {
                 let rules: Vec<&[u8]> = rules.iter().map(|rule| rule.as_bytes()).collect();
                 let _ = users.set(b"user", &rules);

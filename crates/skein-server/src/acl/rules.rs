@@ -1,11 +1,11 @@
-//! Rules of commands, and what can be wrong with a rule.
+//! Rules about commands, and the errors of rules.
 
 use super::categories::Category;
 use super::command_ids::{self, CommandTarget};
 use super::patterns::is_word;
 use crate::commands::subcommands::place;
 
-/// Why a rule is refused. The texts are Redis's.
+/// The reason why a rule is refused. The texts are Redis's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclRuleError {
     #[error("Syntax error")]
@@ -32,19 +32,19 @@ pub(crate) enum AclRuleError {
     FirstArgOfSubcommand,
 }
 
-/// What a rule says of commands.
+/// A rule about commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandRule {
     /// `+get`, `-config|set`
     Named { allowed: bool, target: CommandTarget },
     /// `+@read`, `-@dangerous`
     Category { allowed: bool, category: Category },
-    /// `+echo|hello`: with this first argument alone, in lower case.
+    /// `+echo|hello`: only with this first argument, in lower case.
     FirstArg { command: usize, arg: Vec<u8> },
 }
 
 impl CommandRule {
-    /// From a rule that begins with `+` or `-`, but for those about all commands.
+    /// Parses a rule that begins with `+` or `-`, except rules about all commands.
     pub(super) fn parse(rule: &[u8]) -> Result<Self, AclRuleError> {
         let (sign, name) = rule.split_first().ok_or(AclRuleError::Syntax)?;
         let allowed = *sign == b'+';
@@ -79,7 +79,7 @@ impl CommandRule {
         Ok(Self::FirstArg { command, arg: arg.to_ascii_lowercase() })
     }
 
-    /// Whether, after this rule, an earlier one does not matter any more.
+    /// Returns whether an earlier rule has no effect any more after this one.
     pub(super) fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             (Self::Named { target, .. }, Self::Named { target: other, .. }) => {
@@ -94,9 +94,10 @@ impl CommandRule {
         }
     }
 
-    /// Whether it is worth keeping although it may change nothing here: the first arguments, which are not looked through, and categories
-    /// without commands, which a Redis that reads the same file may have.
-    pub(super) fn overstates(&self, from_all: bool) -> bool {
+    /// Returns whether the rule must be kept although it may change nothing here. These are rules
+    /// about first arguments, which are not checked for effect, and about categories that are empty
+    /// in this server but may not be empty in a Redis that reads the same file.
+    pub(super) fn must_be_kept(&self, from_all: bool) -> bool {
         match self {
             Self::Named { .. } => false,
             Self::Category { allowed, category } => *allowed != from_all && command_ids::is_empty(*category),
@@ -104,7 +105,7 @@ impl CommandRule {
         }
     }
 
-    /// As it is written.
+    /// Appends the rule as it is written.
     pub(super) fn print(&self, out: &mut Vec<u8>) {
         let sign = |allowed: bool| if allowed { b'+' } else { b'-' };
         match self {

@@ -1,4 +1,5 @@
-//! A set of rights: these commands, on these keys. A user has one, and may have more, each of which is enough by itself.
+//! A selector: one set of rights to commands and keys. A user has at least one. A request is
+//! allowed if one selector allows all of it.
 
 use std::collections::BTreeSet;
 
@@ -6,35 +7,36 @@ use skein_syntax::KeyRange;
 
 use super::command_ids::{CommandSet, CommandTarget};
 use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
-use super::required_access::{AccessedKeys, touched};
+use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
 use crate::resp::RequestArgs;
 
-/// Why a request is not allowed, the more telling the greater: one selector may refuse the command, and another one allow it, but not with this key.
+/// The reason why a request is denied. A greater one is more specific: if one selector denies the
+/// command and another denies only the key, the key is reported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Denial {
     /// The command, by its full name.
     Command(&'static str),
-    /// A key: which one by its order, and what it is.
+    /// A key: its index among the keys, and the key itself.
     Key(usize, Vec<u8>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AclSelector {
     commands: AllowedCommands,
-    /// Whether the rules of commands take from all commands, or add to none.
+    /// Whether the rules start from all commands, or from none.
     from_all: bool,
-    /// What was said of commands since then, one rule for each thing that was named.
+    /// The rules about commands since then, one for each command, category or argument named.
     rules: Vec<CommandRule>,
     all_keys: bool,
     keys: Vec<KeyPattern>,
     all_channels: bool,
-    /// Kept as they are written: there are no channels here.
+    /// Kept as written. This server has no channels.
     channels: Vec<Vec<u8>>,
 }
 
 impl AclSelector {
-    /// Nothing is allowed.
+    /// Returns a selector that allows nothing.
     pub(crate) fn none() -> Self {
         Self {
             commands: AllowedCommands::none(),
@@ -47,7 +49,7 @@ impl AclSelector {
         }
     }
 
-    /// Everything is allowed.
+    /// Returns a selector that allows everything.
     pub(crate) fn all() -> Self {
         let mut selector = Self::none();
         selector.set_all_commands(true);
@@ -55,7 +57,7 @@ impl AclSelector {
         selector
     }
 
-    /// Whether no request would be refused.
+    /// Returns whether the selector allows every request.
     pub(super) fn allows_all(&self) -> bool {
         self.allows_all_keys() && self.commands.set.is_all()
     }
@@ -70,7 +72,7 @@ impl AclSelector {
         self.rules.clear();
     }
 
-    /// Puts a rule in force.
+    /// Applies a rule.
     pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         if is("allkeys") || rule == b"~*" {
@@ -129,20 +131,20 @@ impl AclSelector {
         self.rules.push(rule);
     }
 
-    /// Drops rules of commands that say nothing new.
-    pub(super) fn tidy(&mut self) {
+    /// Removes rules about commands that have no effect.
+    pub(super) fn drop_ineffective_rules(&mut self) {
         let mut at = 0;
         while at < self.rules.len() {
             let rule = self.rules.remove(at);
-            if rule.overstates(self.from_all) || self.replayed() != self.commands {
+            if rule.must_be_kept(self.from_all) || self.allowed_by_rules() != self.commands {
                 self.rules.insert(at, rule);
                 at += 1;
             }
         }
     }
 
-    /// What the rules make of the commands.
-    fn replayed(&self) -> AllowedCommands {
+    /// Returns the allowed commands that result from the rules.
+    fn allowed_by_rules(&self) -> AllowedCommands {
         let mut commands = if self.from_all { AllowedCommands::all() } else { AllowedCommands::none() };
         for rule in &self.rules {
             commands.change(rule);
@@ -150,10 +152,10 @@ impl AclSelector {
         commands
     }
 
-    /// Whether a request may be run, the command being the one at this place of the table.
+    /// Checks whether a request may run.
     ///
     /// # Errors
-    /// What must not be.
+    /// The reason if it may not.
     pub(super) fn check(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
         if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
             return Err(Denial::Command(target.name()));
@@ -161,7 +163,7 @@ impl AclSelector {
         if self.allows_all_keys() {
             return Ok(());
         }
-        match touched(target.command, args) {
+        match accessed_keys(target.command, args) {
             AccessedKeys::Keys(keys) => {
                 let allowed = |key: &[u8], access: KeyAccess| {
                     self.keys.iter().any(|pattern| pattern.allows(key, access))
@@ -182,7 +184,7 @@ impl AclSelector {
         self.keys.iter().any(|pattern| pattern.allows_range(range, access))
     }
 
-    /// The rules of commands, as they are written.
+    /// Returns the rules about commands as they are written.
     pub(crate) fn print_commands(&self) -> Vec<u8> {
         let mut out = if self.from_all { b"+@all".to_vec() } else { b"-@all".to_vec() };
         for rule in &self.rules {
@@ -192,7 +194,7 @@ impl AclSelector {
         out
     }
 
-    /// The patterns of keys, as they are written.
+    /// Returns the patterns of keys as they are written.
     pub(crate) fn print_keys(&self, all_keys: AllKeys) -> Vec<u8> {
         if self.all_keys {
             return b"~*".to_vec();
@@ -205,7 +207,7 @@ impl AclSelector {
         self.keys.iter().map(print).collect::<Vec<_>>().join(&b' ')
     }
 
-    /// The patterns of channels, as they are written.
+    /// Returns the patterns of channels as they are written.
     pub(crate) fn print_channels(&self) -> Vec<u8> {
         if self.all_channels {
             return b"&*".to_vec();
@@ -214,7 +216,7 @@ impl AclSelector {
         self.channels.iter().map(print).collect::<Vec<_>>().join(&b' ')
     }
 
-    /// All of it, as rules that make it out of nothing.
+    /// Returns rules that create this selector from an empty one.
     pub(crate) fn print(&self, all_keys: AllKeys) -> Vec<u8> {
         let mut parts = vec![self.print_keys(all_keys)];
         if !self.all_channels {
@@ -226,11 +228,12 @@ impl AclSelector {
     }
 }
 
-/// Which commands are allowed.
+/// The allowed commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AllowedCommands {
     set: CommandSet,
-    /// By place in the table, first arguments with which a command is allowed that is not allowed as such: `+echo|hello`.
+    /// Commands that are allowed only with certain first arguments: the index in the table and the
+    /// argument, as in `+echo|hello`.
     first_args: BTreeSet<(usize, Vec<u8>)>,
 }
 
@@ -243,7 +246,7 @@ impl AllowedCommands {
         Self { set: CommandSet::all(), first_args: BTreeSet::new() }
     }
 
-    /// Does what the rule says; whether the rule is to be remembered.
+    /// Applies the rule. Returns whether it must be remembered.
     fn change(&mut self, rule: &CommandRule) -> bool {
         match rule {
             CommandRule::Named { allowed, target } => {

@@ -1,4 +1,4 @@
-//! A user: whether it may enter, by which passwords, and what it may do then.
+//! A user: whether it may log in, its passwords, and its rights.
 
 use super::command_ids::CommandTarget;
 use super::password::PasswordHash;
@@ -7,17 +7,17 @@ use super::rules::AclRuleError;
 use super::selector::{AclSelector, Denial};
 use crate::resp::RequestArgs;
 
-/// The user that a connection is of before it says another one.
+/// The user of a connection before it logs in as another one.
 pub(crate) const DEFAULT: &[u8] = b"default";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AclUser {
     pub name: Vec<u8>,
-    /// Whether it may log in. Who has logged in stays.
+    /// Whether the user may log in. Clients that are logged in already stay.
     pub enabled: bool,
-    /// Whether any password will do.
+    /// Whether any password is accepted.
     pub no_password: bool,
-    /// Of RESTORE, which is not there: kept for Redis's files.
+    /// A setting for RESTORE, which this server does not have. It is kept for Redis's files.
     sanitizes: Option<bool>,
     passwords: Vec<PasswordHash>,
     pub root: AclSelector,
@@ -25,7 +25,7 @@ pub(crate) struct AclUser {
 }
 
 impl AclUser {
-    /// One that may do nothing.
+    /// Creates a user without rights.
     pub(crate) fn new(name: &[u8]) -> Self {
         Self {
             name: name.to_vec(),
@@ -38,7 +38,8 @@ impl AclUser {
         }
     }
 
-    /// The default user of a server that nothing was said of: it may do everything, and has this password, if any.
+    /// Creates the default user of a server without an ACL file: it has all rights, and this
+    /// password if there is one.
     pub(crate) fn default_user(password: Option<&[u8]>) -> Self {
         let (enabled, root) = (true, AclSelector::all());
         let mut user = Self { enabled, root, ..Self::new(DEFAULT) };
@@ -46,32 +47,33 @@ impl AclUser {
         user
     }
 
-    /// Its one password from now on; none lets anybody in.
+    /// Makes this the only password. With `None`, no password is accepted.
     pub(crate) fn set_password(&mut self, password: Option<PasswordHash>) {
         self.no_password = password.is_none();
         self.passwords = password.into_iter().collect();
     }
 
-    /// Whether every request of it is allowed, so that none needs to be looked at.
+    /// Returns whether every request of this user is allowed, so that requests need no check.
     pub(crate) fn is_unrestricted(&self) -> bool {
         self.root.allows_all()
     }
 
-    /// Whether connections are of this user from the start.
+    /// Returns whether new connections are logged in as this user automatically.
     pub(crate) fn is_open(&self) -> bool {
         self.enabled && self.no_password
     }
 
-    /// Whether it may enter with this password. The time it takes says nothing of its passwords but how many they are.
+    /// Returns whether the user may log in with this password. The time it takes reveals only the
+    /// number of its passwords.
     pub(crate) fn accepts_password(&self, password: &[u8]) -> bool {
         let known = PasswordHash::of(password).is_among(&self.passwords);
         self.enabled && (known || self.no_password)
     }
 
-    /// Whether a request may be run: one selector that allows all of it is enough.
+    /// Checks whether a request may run: one selector must allow all of it.
     ///
     /// # Errors
-    /// What the selector says that came farthest.
+    /// The most specific reason of all selectors.
     pub(crate) fn check(&self, command: usize, args: &RequestArgs<'_>) -> Result<(), Denial> {
         let target = CommandTarget::of(command, args);
         let mut denied = match self.root.check(target, args) {
@@ -87,7 +89,7 @@ impl AclUser {
         Err(denied)
     }
 
-    /// Puts a rule in force.
+    /// Applies a rule.
     pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         if rule.is_empty() {
@@ -109,7 +111,7 @@ impl AclUser {
                 b'#' => self.add_password(PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?),
                 b'<' => self.remove_password(&PasswordHash::of(&rule[1..]))?,
                 b'!' => {
-                    self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?
+                    self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?;
                 }
                 b'(' => self.selectors.push(parse_selector(rule)?),
                 _ => self.root.apply(rule)?,
@@ -131,12 +133,12 @@ impl AclUser {
         Ok(())
     }
 
-    /// Its passwords, as hexadecimal digits.
+    /// Returns the hashes of the passwords as hexadecimal digits.
     pub(crate) fn hashes(&self) -> Vec<String> {
         self.passwords.iter().map(PasswordHash::to_string).collect()
     }
 
-    /// What is said of it besides its passwords and rights.
+    /// Returns the flags of the user, as ACL GETUSER prints them.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
         let mut flags = vec![if self.enabled { "on" } else { "off" }];
         if self.no_password {
@@ -150,7 +152,7 @@ impl AclUser {
         flags
     }
 
-    /// The line that makes it, in an ACL file and in ACL LIST.
+    /// Returns the line that defines this user in an ACL file and in ACL LIST.
     pub(crate) fn print(&self, all_keys: AllKeys) -> Vec<u8> {
         let mut words: Vec<Vec<u8>> = vec![b"user".to_vec(), self.name.clone()];
         words.extend(self.flags().into_iter().map(|flag| flag.as_bytes().to_vec()));
@@ -162,19 +164,19 @@ impl AclUser {
         words.join(&b' ')
     }
 
-    pub(super) fn tidy(&mut self) {
-        self.root.tidy();
-        self.selectors.iter_mut().for_each(AclSelector::tidy);
+    pub(super) fn drop_ineffective_rules(&mut self) {
+        self.root.drop_ineffective_rules();
+        self.selectors.iter_mut().for_each(AclSelector::drop_ineffective_rules);
     }
 }
 
-/// A selector from its rules in parentheses.
+/// Parses a selector from its rules in parentheses.
 fn parse_selector(rule: &[u8]) -> Result<AclSelector, AclRuleError> {
     let inner =
         rule.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).ok_or(AclRuleError::Syntax)?;
     let mut selector = AclSelector::none();
     for word in inner.split(|byte| *byte == b' ').filter(|word| !word.is_empty()) {
-        // In a file it would be the end of the selector.
+        // In a file, this would end the selector.
         if word.ends_with(b")") {
             return Err(AclRuleError::Syntax);
         }

@@ -1,9 +1,10 @@
 //! All users, by name.
 //!
-//! Invariants:
-//! 1. The default user is always there.
-//! 2. The version rises with every change, after it. So who reads the version first, and then a user, has the user as of that version or a later one,
-//!    and hears of every change that it missed.
+//! # Invariants
+//! 1. The default user always exists.
+//! 2. Every change increases the version, after the change itself. So a thread that reads the
+//!    version first, and then a user, has the user as of that version or a later one, and notices
+//!    every change that it missed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,23 +23,23 @@ pub(super) type UsersByName = BTreeMap<Vec<u8>, Arc<AclUser>>;
 pub(crate) struct AclUsers {
     by_name: Mutex<UsersByName>,
     version: AtomicU64,
-    /// Held by who writes the ACL file.
+    /// Held while the ACL file is written.
     pub(super) saving: Mutex<()>,
 }
 
-/// Why a user is not changed.
+/// The reason why a user was not changed.
 #[derive(Debug)]
 pub(crate) enum SetUserError {
-    /// The name has spaces.
+    /// The name contains spaces.
     BadName,
-    /// A parenthesis is opened here, and never closed.
+    /// This parenthesis is never closed.
     Unmatched(Vec<u8>),
-    /// This rule cannot be.
+    /// This rule is wrong.
     Rule(Vec<u8>, AclRuleError),
 }
 
 impl AclUsers {
-    /// The default user alone, with this password, if any.
+    /// Creates the default user alone, with this password if there is one.
     pub(crate) fn new(password: Option<&[u8]>) -> Self {
         let user = Arc::new(AclUser::default_user(password));
         Self {
@@ -48,18 +49,19 @@ impl AclUsers {
         }
     }
 
-    /// How often they have changed.
+    /// Returns the number of changes.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        // Acquire: pairs with the Release in `changed` (invariant 2).
+        // Acquire: pairs with the Release in `change` (invariant 2).
         self.version.load(Ordering::Acquire)
     }
 
-    /// Changes them and says so.
+    /// Applies a change and increases the version.
     fn change<R>(&self, change: impl FnOnce(&mut UsersByName) -> R) -> R {
         let mut by_name = lock(&self.by_name);
         let result = change(&mut by_name);
-        // Release: pairs with the Acquire in `version`. Under the lock, so that changes have versions in their order.
+        // Release: pairs with the Acquire in `version`. Under the lock, so that the versions are in
+        // the order of the changes.
         self.version.fetch_add(1, Ordering::Release);
         result
     }
@@ -68,30 +70,30 @@ impl AclUsers {
         lock(&self.by_name).get(name).cloned()
     }
 
-    /// The user that a new connection is of.
+    /// Returns the user of new connections.
     pub(crate) fn default_user(&self) -> Arc<AclUser> {
-        // Invariant 1; a user who may do nothing is the safe thing to be, were it broken.
+        // Invariant 1. If it were broken, a user without rights would be the safe answer.
         self.get(DEFAULT).unwrap_or_else(|| Arc::new(AclUser::new(DEFAULT)))
     }
 
-    /// In the order of their names.
+    /// Returns the users in the order of their names.
     pub(crate) fn all(&self) -> Vec<Arc<AclUser>> {
         lock(&self.by_name).values().cloned().collect()
     }
 
-    /// Changes a user by these rules, one after the other, or makes it: all of it or nothing.
+    /// Creates a user or changes it by these rules, in order: all of them or none.
     pub(crate) fn set(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), SetUserError> {
         if name.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | b'\x0b')) {
             return Err(SetUserError::BadName);
         }
         let rules = merge(rules)?;
-        // Under the lock, so that of two changes to one user none is lost.
+        // Under the lock, so that two changes to one user are both kept.
         self.change(|by_name| {
             let mut user = by_name.get(name).map_or_else(|| AclUser::new(name), |user| AclUser::clone(user));
             for rule in &rules {
                 user.apply(rule).map_err(|error| SetUserError::Rule(rule.clone(), error))?;
             }
-            user.tidy();
+            user.drop_ineffective_rules();
             by_name.insert(name.to_vec(), Arc::new(user));
             Ok(())
         })
@@ -107,13 +109,14 @@ impl AclUsers {
         });
     }
 
-    /// Removes a user, but for the default user; false if there is none of this name.
+    /// Removes a user. Returns `false` if there is no user of this name. The default user cannot be
+    /// removed.
     pub(crate) fn remove(&self, name: &[u8]) -> bool {
         name != DEFAULT && self.change(|by_name| by_name.remove(name).is_some())
     }
 
-    /// Has these users in place of all others; the default user stays if it is not among them. The names of those whose connections are to be closed: they
-    /// are gone, or have changed.
+    /// Replaces all users by these. The default user stays if it is not among them. Returns the
+    /// names of the removed and changed users, whose connections must be closed.
     pub(super) fn replace(&self, mut users: UsersByName) -> Vec<Vec<u8>> {
         self.change(|by_name| {
             if let Some(user) = by_name.get(DEFAULT) {
@@ -126,16 +129,17 @@ impl AclUsers {
         })
     }
 
-    /// The user of this name, if it may enter with this password.
+    /// Returns the user of this name if it may log in with this password.
     pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<AclUser>> {
         let user = self.get(name);
-        // So that a name that is not there takes about as long as one that is.
+        // So that an unknown name takes about as long as a known one.
         let user = user.unwrap_or_else(|| Arc::new(AclUser::new(name)));
         user.accepts_password(password).then_some(user)
     }
 }
 
-/// Rules as they are written, those of a selector put together, whose words may come as arguments of their own.
+/// Returns the rules that the words form. The words of a selector, from its opening parenthesis to
+/// the closing one, are joined into one rule.
 pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, SetUserError> {
     let mut rules = Vec::with_capacity(words.len());
     let mut open: Option<Vec<u8>> = None;

@@ -13,14 +13,12 @@ use super::command_error::SYNTAX;
 use super::connection::{BAD_NAME, checked_name};
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, is, quoted};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
 use crate::client::ClientState;
 use crate::client_registry::ClientAttributes;
 use crate::resp::{ReplyWriter, RequestArgs};
 use filter::{ClientFilter, check_kind};
 pub(super) use list::line;
-
-type ClientCommandResult = Result<AfterCommand, CommandError>;
 
 const HELP: &[&str] = &[
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -92,13 +90,13 @@ pub(super) fn own_client(
 ) -> Result<bool, CommandError> {
     match subcommand("client", SUBCOMMANDS, args)? {
         "id" => reply.count(client.id as usize),
-        "getname" => match &client.card.attributes().name[..] {
+        "getname" => match &client.record.attributes().name[..] {
             [] => reply.null(),
             name => reply.bulk(name),
         },
         "setname" => {
             let name = checked_name(args.get(2), "Client names", BAD_NAME)?;
-            client.say(|said| said.name = name);
+            client.set_attributes(|attributes| attributes.name = name);
             reply.ok();
         }
         "setinfo" => {
@@ -111,7 +109,7 @@ pub(super) fn own_client(
         "trackinginfo" => tracking::info(reply),
         "no-evict" => {
             let no_evict = parse_switch(args.get(2))?;
-            client.say(|said| said.no_evict = no_evict);
+            client.set_attributes(|attributes| attributes.no_evict = no_evict);
             reply.ok();
         }
         "help" => help(HELP, reply),
@@ -124,14 +122,14 @@ pub(super) fn client(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ClientCommandResult {
+) -> CommandResult {
     if own_client(context.client, args, reply)? {
         return Ok(AfterCommand::Done);
     }
     match subcommand("client", SUBCOMMANDS, args)? {
         "info" => {
             let (shared, client) = (context.shared, &*context.client);
-            reply.text(&line(shared, client, &client.card, "client|info", usize::MAX));
+            reply.text(&line(shared, client, &client.record, "client|info", usize::MAX));
         }
         "list" => write_list(context, args, reply)?,
         "kill" => return kill(context, args, reply),
@@ -145,9 +143,9 @@ pub(super) fn client(
 
 fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<(), CommandError> {
     let (place, name): (fn(&mut ClientAttributes) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
-        (|said| &mut said.library, "lib-name")
+        (|attributes| &mut attributes.library, "lib-name")
     } else if is(attribute, "lib-ver") {
-        (|said| &mut said.library_version, "lib-ver")
+        (|attributes| &mut attributes.library_version, "lib-ver")
     } else {
         let shown = quoted(attribute, QUOTED_BYTES_MAX);
         return Err(CommandError::owned([b"ERR Unrecognized option '", shown, b"'"].concat()));
@@ -155,7 +153,7 @@ fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<
     let fault =
         CommandError::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
     let value = checked_name(value, name, fault)?;
-    client.say(|said| *place(said) = value);
+    client.set_attributes(|attributes| *place(attributes) = value);
     Ok(())
 }
 
@@ -195,27 +193,27 @@ fn write_list(
 ) -> Result<(), CommandError> {
     // By number, so that each is found soon: any number of them may be named, and one any number of
     // times.
-    let mut cards = context.shared.clients.all();
+    let mut records = context.shared.clients.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
         let normal = check_kind(args.get(3))?;
-        cards.retain(|_| normal);
+        records.retain(|_| normal);
     } else if args.len() > 3 && is(args.get(2), "ID") {
         let bad = CommandError::text("ERR Invalid client ID");
         let ids = args.from(3).map(|text| parse_i64(text).ok_or(bad.clone()));
         let ids = ids.collect::<Result<Vec<i64>, CommandError>>()?;
-        let card_of = |id: i64| {
+        let record_of = |id: i64| {
             let id = u64::try_from(id).ok()?;
-            let at = cards.binary_search_by_key(&id, |card| card.place.client).ok()?;
-            Some(Arc::clone(&cards[at]))
+            let at = records.binary_search_by_key(&id, |record| record.place.client).ok()?;
+            Some(Arc::clone(&records[at]))
         };
-        cards = ids.into_iter().filter_map(card_of).collect();
+        records = ids.into_iter().filter_map(record_of).collect();
     } else if args.len() != 2 {
         return Err(SYNTAX);
     }
     let limit = ReplyLimit::new(context.shared, reply, "name fewer clients at a time, with ID");
     let mut lines = String::new();
-    for card in &cards {
-        lines.push_str(&line(context.shared, context.client, card, "client|list", usize::MAX));
+    for record in &records {
+        lines.push_str(&line(context.shared, context.client, record, "client|list", usize::MAX));
         limit.check_bytes(lines.len())?;
     }
     reply.text(&lines);
@@ -226,7 +224,7 @@ fn kill(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ClientCommandResult {
+) -> CommandResult {
     let by_address = args.len() == 3;
     let filter = if by_address {
         ClientFilter::of_address(args.get(2))
@@ -235,15 +233,15 @@ fn kill(
     };
     let (me, shared) = (context.client.id, context.shared);
     let (mut killed, mut me_too) = (0, false);
-    for card in shared.clients.all() {
-        if !filter.fits(&card, me) || !card.kill() {
+    for record in shared.clients.all() {
+        if !filter.fits(&record, me) || !record.kill() {
             continue;
         }
         killed += 1;
-        if card.place.client == me {
+        if record.place.client == me {
             me_too = true;
         } else {
-            shared.disconnect(card.place);
+            shared.disconnect(record.place);
         }
     }
     match (by_address, killed) {

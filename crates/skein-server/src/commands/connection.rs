@@ -4,7 +4,7 @@ use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
 use super::command_error::NO_AUTH;
-use super::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::client::ClientState;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
@@ -12,13 +12,11 @@ use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 pub(super) const BAD_NAME: CommandError =
     CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
 
-type ConnectionCommandResult = Result<AfterCommand, CommandError>;
-
 pub(super) fn ping(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     match args.len() {
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.get(1)),
@@ -31,7 +29,7 @@ pub(super) fn echo(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     reply.bulk(args.get(1));
     Ok(AfterCommand::Done)
 }
@@ -40,7 +38,7 @@ pub(super) fn quit(
     _: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     reply.ok();
     Ok(AfterCommand::Close)
 }
@@ -81,7 +79,7 @@ pub(super) fn auth(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     at_entrance(context, |entrance| authenticate(entrance, args, reply))?;
     Ok(AfterCommand::Done)
 }
@@ -111,7 +109,7 @@ pub(super) fn hello(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     at_entrance(context, |entrance| negotiate_hello(entrance, args, reply))?;
     Ok(AfterCommand::Done)
 }
@@ -138,7 +136,7 @@ pub(crate) fn negotiate_hello(
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
             let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
-            entrance.client.say(|said| said.name = name);
+            entrance.client.set_attributes(|attributes| attributes.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -199,7 +197,7 @@ pub(super) fn reset(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ConnectionCommandResult {
+) -> CommandResult {
     at_entrance(context, |entrance| reset_at(entrance, reply));
     Ok(AfterCommand::Done)
 }
@@ -210,7 +208,7 @@ pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<
     client.replies.reset();
     client.leave_multi();
     client.log_out(&entrance.acl.users);
-    client.say(|said| said.name = Vec::new());
+    client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
 }

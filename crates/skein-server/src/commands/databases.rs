@@ -3,12 +3,10 @@
 use skein_syntax::number::parse_i64;
 
 use super::command_error::NOT_AN_INTEGER;
-use super::{AfterCommand, CommandContext, CommandError};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 const NO_SUCH_DATABASE: CommandError = CommandError::text("ERR DB index is out of range");
-
-type DatabaseCommandResult = Result<AfterCommand, CommandError>;
 
 /// An integer of 32 bits; else the fault that is given for no integer or for one that is too large.
 fn parse_index(text: &[u8], no_integer: CommandError, too_large: CommandError) -> Result<i32, CommandError> {
@@ -28,7 +26,7 @@ pub(super) fn select(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> DatabaseCommandResult {
+) -> CommandResult {
     select_at(args, reply).map(|()| AfterCommand::Done)
 }
 
@@ -42,7 +40,7 @@ pub(super) fn move_key(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
-) -> DatabaseCommandResult {
+) -> CommandResult {
     check_index(args.get(2))?;
     Err(CommandError::text("ERR source and destination objects are the same"))
 }
@@ -51,7 +49,7 @@ pub(super) fn swap(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> DatabaseCommandResult {
+) -> CommandResult {
     let (first, second) =
         (CommandError::text("ERR invalid first DB index"), CommandError::text("ERR invalid second DB index"));
     let first = parse_index(args.get(1), first.clone(), first)?;

@@ -4,7 +4,7 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::engine::StoreStats;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -32,13 +32,11 @@ pub(super) const SUBCOMMANDS: Subcommands =
 /// Below this there is nothing to say.
 const SMALL: usize = 5 << 20;
 
-type MemoryCommandResult = Result<AfterCommand, CommandError>;
-
 pub(super) fn memory(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MemoryCommandResult {
+) -> CommandResult {
     match subcommand("memory", SUBCOMMANDS, args)? {
         "usage" => usage(context, args, reply)?,
         "stats" => numbers(&stats(context), reply),
@@ -85,7 +83,7 @@ pub(super) fn by_part(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MemoryCommandResult {
+) -> CommandResult {
     numbers(&parts(context), reply);
     Ok(AfterCommand::Done)
 }

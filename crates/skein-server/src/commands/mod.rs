@@ -61,9 +61,11 @@ pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &RequestArgs<'_>, &mut Repl
 /// Writes and answers; what it wrote to the reply before a fault is taken back.
 pub(crate) type WriteHandler =
     fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+/// The result of a general handler.
+pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
 /// Does anything; likewise.
 pub(crate) type GeneralHandler =
-    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<AfterCommand, CommandError>;
+    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
 
 /// How a command is run.
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ pub(crate) enum Handler {
     Read(ReadHandler),
     /// One lookup if there is just one key, else `General`.
     ReadOneOrMany(ReadHandler, GeneralHandler),
-    /// As `Read`, but an answer that would take long is put off ([`Reply::put_off`]), and given by the other, in slices.
+    /// As `Read`, but an answer that would take long is put off ([`ReplyWriter::put_off`]), and given by the other, in slices.
     ReadOrSlices(ReadHandler, GeneralHandler),
     /// Writes to single keys, the first of which is argument 1; consecutive ones share one append to the log.
     Write(WriteHandler),

@@ -7,11 +7,9 @@ use super::command_error::SYNTAX;
 use super::databases::check_index;
 use super::sorted_sets::{entries_of, replace_set};
 use super::strings::pairs_of;
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::engine::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
-
-type MultiKeyResult = Result<AfterCommand, CommandError>;
 
 /// Another row with what this one holds, until the same time.
 fn twin(rows: &RowAllocator, row: RowRef<'_>) -> Row {
@@ -58,7 +56,7 @@ pub(super) fn rename(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MultiKeyResult {
+) -> CommandResult {
     move_key(context, args.get(1), args.get(2), true)?;
     reply.ok();
     Ok(AfterCommand::Done)
@@ -68,7 +66,7 @@ pub(super) fn rename_nx(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MultiKeyResult {
+) -> CommandResult {
     let moved = move_key(context, args.get(1), args.get(2), false)?;
     reply.int(moved.into());
     Ok(AfterCommand::Done)
@@ -110,7 +108,7 @@ pub(super) fn copy(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MultiKeyResult {
+) -> CommandResult {
     let mut replace = false;
     let mut rest = args.from(3);
     while let Some(word) = rest.next() {
@@ -143,7 +141,7 @@ pub(super) fn mset_nx(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> MultiKeyResult {
+) -> CommandResult {
     if args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity("msetnx"));
     }

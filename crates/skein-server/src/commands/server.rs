@@ -7,17 +7,15 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{RemoveRangeTask, SlicedTask};
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::info;
 use crate::resp::{ReplyWriter, RequestArgs};
-
-type ServerCommandResult = Result<AfterCommand, CommandError>;
 
 pub(super) fn dbsize(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     reply.count(context.session.len());
     Ok(AfterCommand::Done)
 }
@@ -26,7 +24,7 @@ pub(super) fn flushall(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     let fine = match args.len() {
         1 => true,
         2 => is(args.get(1), "SYNC") || is(args.get(1), "ASYNC"),
@@ -42,7 +40,7 @@ pub(super) fn info(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
     reply.text(&info::text(context.shared, context.session.engine(), &sections));
     Ok(AfterCommand::Done)
@@ -52,7 +50,7 @@ pub(super) fn save(
     _: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     Ok(AfterCommand::Checkpoint)
 }
 
@@ -60,7 +58,7 @@ pub(super) fn bgsave(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     let schedule = match args.len() {
         1 => false,
         2 if is(args.get(1), "SCHEDULE") => true,
@@ -85,7 +83,7 @@ pub(super) fn bgrewriteaof(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     if !context.session.engine().checkpoint_in_background() {
         return Err(CommandError::text("ERR Background append only file rewriting already in progress"));
     }
@@ -100,7 +98,7 @@ pub(super) fn shutdown(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     check_shutdown(args)?;
     tracing::info!(client = context.client.id, "a client asked for a stop");
     context.shared.stop();
@@ -137,7 +135,7 @@ pub(super) fn last_save(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     // As in Redis, a server that has written none counts from its start.
     let last = context.session.engine().stats().last_checkpoint_unix_s;
     reply.count(if last > 0 { last } else { context.shared.started_unix_s } as usize);
@@ -148,7 +146,7 @@ pub(super) fn time(
     _: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     tell_time(reply);
     Ok(AfterCommand::Done)
 }
@@ -166,7 +164,7 @@ pub(super) fn wait(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ServerCommandResult {
+) -> CommandResult {
     parse_i64(args.get(1)).ok_or(NOT_AN_INTEGER)?;
     match parse_i64(args.get(2)) {
         None => return Err(CommandError::text("ERR timeout is not an integer or out of range")),

@@ -357,7 +357,7 @@ impl CountTask {
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
-        let (count, last) = slice.session.step_over(self.range.bounds(), SLICE_KEYS_COUNTED)?;
+        let (count, last) = slice.session.count_first(self.range.bounds(), SLICE_KEYS_COUNTED)?;
         self.count += count;
         if let Some(last) = last {
             self.range.lower = Bound::Excluded(last);

@@ -49,7 +49,7 @@ impl LoadingContext<'_> {
     pub(crate) fn refusal(&self) -> CommandError {
         CommandError::owned(format!(
             "LOADING SkeinDB is loading the dataset in memory: {}",
-            self.loading.words()
+            self.loading.progress_text()
         ))
     }
 }

@@ -1,9 +1,11 @@
-//! The disk engine as a server sees it: rows as the values of a `DiskStore`.
+//! The disk engine as the server uses it: rows as the values of a `DiskStore`.
 //!
-//! A row is read into a buffer that a session uses again and again, and looks there as rows in memory do (`skein_store::RowBuffer`): so commands know one kind of
-//! rows. "Rows" in `docs/format.md` has the bytes.
+//! A session reads each row into a buffer that it reuses, in the form that rows have in memory
+//! (`skein_store::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
+//! defines the bytes.
 //!
-//! A row that has expired is hidden from whoever reads it, and stays on its page until its key is written to or removed: here nobody looks for such rows.
+//! Expired rows are hidden from readers. They stay on their page until their key is written or
+//! removed; no thread searches for them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,30 +15,31 @@ use skein_store::{ExpiryClock, RowAllocator, RowBuffer, RowRef, StoreLimits, Sto
 
 use super::{EngineBounds, Error, Result, RowError, ScanDirection};
 
-/// Keys of one walk of a scan, and bytes after which it ends.
+/// The most keys that one walk of a scan reads (`SCAN_KEYS`), and the bytes after which it ends.
 const SCAN_KEYS: usize = 256;
 const SCAN_BYTES: usize = 256 << 10;
-/// Bytes of values that are read together for a batch of lookups.
+/// The most bytes of values that are read together for a batch of lookups.
 const TOGETHER_BYTES: usize = 1 << 20;
 
-/// Memory that a session keeps for the next row, at most.
+/// The most memory that a session keeps for the next row.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// A disk store that a server serves. Cloning is cheap and gives the same.
+/// A disk store that a server serves. Clones are cheap and share the store.
 #[derive(Debug, Clone)]
 pub struct DiskEngine {
     store: Arc<DiskStore>,
     limits: StoreLimits,
-    /// Where rows are made that commands change.
+    /// Builds the rows that commands change.
     rows: RowAllocator,
     clock: ExpiryClock,
 }
 
 impl DiskEngine {
-    /// A store with limits on keys and values (there are no snapshots, and memory is bounded by the store's cache).
+    /// Creates the engine from a store, with limits on keys and values. (There are no snapshots,
+    /// and the store's cache bounds its memory.)
     ///
     /// # Errors
-    /// The store was opened for other values than rows.
+    /// If the store was opened for other values than rows.
     pub fn new(store: DiskStore, limits: StoreLimits) -> Result<Self> {
         match store.options().values {
             Values::Rows => Ok(Self {
@@ -49,7 +52,7 @@ impl DiskEngine {
         }
     }
 
-    /// With another clock than the system's, by which keys expire.
+    /// Replaces the system's clock, which decides when keys expire.
     #[must_use]
     pub fn with_clock(self, clock: ExpiryClock) -> Self {
         Self { clock, ..self }
@@ -59,7 +62,7 @@ impl DiskEngine {
         self.clock.now()
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &DiskStore {
         &self.store
     }
@@ -82,7 +85,7 @@ impl DiskEngine {
         if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
     }
 
-    /// The store's numbers, by the names of the engine in memory.
+    /// Returns the store's statistics, under the names of the engine in memory.
     pub(super) fn row_stats(&self) -> StoreStats {
         let stats = self.store.stats();
         let mut numbers = StoreStats::default();
@@ -109,7 +112,7 @@ fn within(key: &[u8], limit: usize) -> skein_store::Result<()> {
     if key.len() > limit { Err(RowError::KeyTooLong { len: key.len(), limit }) } else { Ok(()) }
 }
 
-/// What a session reads with: memory that is used again and again.
+/// Buffers that a session reuses for its reads.
 #[derive(Debug, Default)]
 pub(super) struct DiskRowReader {
     value: Vec<u8>,
@@ -117,7 +120,7 @@ pub(super) struct DiskRowReader {
 }
 
 impl DiskRowReader {
-    /// The row of a key, which `read` reads.
+    /// Returns the row of a key, whose bytes `read` provides.
     pub(super) fn row<'r>(
         &'r mut self,
         key: &[u8],
@@ -131,21 +134,23 @@ impl DiskRowReader {
         }
     }
 
-    /// The bytes of a row with one value, which expires at that time, if one is given.
+    /// Returns the bytes of a row with one value, with its expiry time if there is one.
     pub(super) fn of_value(&mut self, value: &[u8], expires: Option<u64>) -> &[u8] {
         self.value.clear();
         encode_value(value, expires, &mut self.value);
         &self.value
     }
 
-    /// The bytes of a row.
+    /// Returns the bytes of a row.
     pub(super) fn of_row(&mut self, row: RowRef<'_>) -> &[u8] {
         self.value.clear();
         row.encode(&mut self.value);
         &self.value
     }
 
-    /// The rows of several keys, whose lookups go on together. If that fails, or they are much, each is read by itself, so that one does not hide the others.
+    /// Passes the rows of several keys to `found`. Their lookups overlap. If that fails, or the
+    /// values are too large together, each key is read by itself, so that one error does not hide
+    /// the other rows.
     pub(super) fn each(
         &mut self,
         store: &DiskStore,
@@ -165,7 +170,7 @@ impl DiskRowReader {
         }
     }
 
-    /// The rows of several keys, as of one moment.
+    /// Passes the rows of several keys, as of one moment, to `found`.
     pub(super) fn rows(
         &mut self,
         store: &DiskStore,
@@ -183,7 +188,9 @@ impl DiskRowReader {
         Ok(())
     }
 
-    /// Shows `each` the rows within bounds that `range` reads, in order, until it breaks. It wants so many keys at most. `range` is told how many it has read before.
+    /// Passes the rows within bounds that `range` reads to `each`, in order, until `each` breaks.
+    /// `most` is the number of keys that `each` wants at most. The second argument of `range` is
+    /// the number of keys read before.
     pub(super) fn scan(
         &mut self,
         mut range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
@@ -198,7 +205,7 @@ impl DiskRowReader {
             let portion = ScanRequest {
                 lower: lower.as_ref().map(Vec::as_slice),
                 upper: upper.as_ref().map(Vec::as_slice),
-                direction: way(direction),
+                direction: walk_direction(direction),
                 keys: most.min(SCAN_KEYS),
                 bytes: SCAN_BYTES,
                 values: true,
@@ -219,8 +226,9 @@ impl DiskRowReader {
         }
     }
 
-    /// How many of the first `most` keys within bounds, which `range` reads, there are that have not expired, and the last one if there may be more.
-    pub(super) fn step_over(
+    /// Counts the first `most` keys within bounds that have not expired, as `range` reads them.
+    /// Returns the count, and the last key if there may be more.
+    pub(super) fn count_first(
         &mut self,
         range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
         bounds: EngineBounds<'_>,
@@ -241,7 +249,7 @@ impl DiskRowReader {
     }
 }
 
-fn way(direction: ScanDirection) -> skein_disk::WalkDirection {
+fn walk_direction(direction: ScanDirection) -> skein_disk::WalkDirection {
     match direction {
         ScanDirection::Forward => skein_disk::WalkDirection::Forward,
         ScanDirection::Backward => skein_disk::WalkDirection::Backward,

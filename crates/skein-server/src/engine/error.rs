@@ -1,47 +1,46 @@
-//! Why an engine did not do something.
+//! The errors of the engines.
 
 use skein_disk::{DiskError, Values};
 
-/// Why an engine did not do something. Nothing of it was done then, unless the variant says otherwise.
+/// The reason why an engine did not do an operation. Nothing of the operation was done, unless the
+/// variant says otherwise.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Of rows, or of the engine in memory.
+    /// An error of rows, or of the engine in memory.
     #[error(transparent)]
     Rows(#[from] skein_store::Error),
-    /// Of the disk engine.
+    /// An error of the disk engine.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The disk store has values that no server wrote.
-    #[error(
-        "the values of the store are {values}, and a server serves rows; open a store with those, in another folder"
-    )]
+    #[error("the values of the store are {values}, but a server needs rows; serve another folder")]
     NotOfRows {
-        /// What they are.
+        /// The kind of those values.
         values: Values,
     },
     /// A value of the disk engine was not written by a server.
     #[error(
-        "the value of the key `{key}` is no row of a server: another program wrote it; set the key, or serve a folder of a server's own"
+        "the value of the key `{key}` is not a row: another program than a server wrote it; overwrite the key, or serve a folder that only servers write"
     )]
     NotARow {
-        /// The key, or how it begins.
+        /// The key, or its beginning.
         key: String,
     },
     /// The disk engine has no snapshots.
     #[error(
-        "the disk engine has no snapshots; leave out SNAPSHOT, or serve with the engine in memory and the index skip-list (another data folder)"
+        "the disk engine has no snapshots; omit SNAPSHOT, or serve another data folder with the engine in memory and the index skip-list"
     )]
     NoSnapshots,
-    /// The disk engine has no limit of memory but its cache.
-    #[error("the disk engine evicts nothing: its memory is bounded by its cache, and its keys by the disk")]
+    /// The disk engine has no memory limit besides its cache.
+    #[error("the disk engine evicts no keys: its cache limits its memory, and the disk limits its keys")]
     NoMemoryLimit,
     /// The disk engine has no sorted sets.
-    #[error("the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)")]
+    #[error("the disk engine has no sorted sets yet; serve another data folder with the engine in memory")]
     NoSortedSets,
 }
 
-/// Bytes of a key that an error shows.
+/// The most bytes of a key that an error shows.
 const SHOWN: usize = 64;
 
 impl EngineError {

@@ -1,7 +1,8 @@
-//! The keys as a command sees them: of now, or with what its transaction wrote.
-//!
-//! Commands that run alone (`Handler::General`, `Handler::Exclusive`, tasks) reach the data through this and nothing else, so that each can be part of a
+//! The keyspace of a command: the current keys, or the keys with the writes of the open
 //! transaction.
+//!
+//! Commands that run alone (`Handler::General`, `Handler::Exclusive`, tasks) must reach the data
+//! only through this type, so that each of them can be part of a transaction.
 
 use std::ops::ControlFlow;
 
@@ -11,14 +12,14 @@ use super::{
     Snapshot, Ticket,
 };
 
-/// The keys, through a worker's session or in a transaction of it.
+/// The keys, through a worker's session or within its open transaction.
 pub(crate) enum Keyspace<'k> {
     Session(&'k mut EngineSession),
     Transaction(Box<EngineTransaction<'k>>),
 }
 
 impl Keyspace<'_> {
-    /// The engine, for what is not about keys: numbers, checkpoints.
+    /// Returns the engine, for operations that are not about keys: statistics, checkpoints.
     pub(crate) fn engine(&self) -> &Engine {
         match self {
             Self::Session(session) => session.engine(),
@@ -26,7 +27,8 @@ impl Keyspace<'_> {
         }
     }
 
-    /// The time by which keys expire, in milliseconds since 1970: one for all that is done together.
+    /// Returns the time that decides which keys have expired, in milliseconds since 1970. It is the
+    /// same for all operations that are done together.
     pub(crate) fn now(&self) -> u64 {
         match self {
             Self::Session(session) => session.now(),
@@ -34,7 +36,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(crate) fn len(&mut self) -> usize {
         match self {
             Self::Session(session) => session.engine().len(),
@@ -42,10 +44,11 @@ impl Keyspace<'_> {
         }
     }
 
-    /// All keys as they are now, for who reads them in many steps; `None` if they stay so by themselves, because this is a transaction.
+    /// Returns a snapshot of all keys, for reading them in many steps. Returns `None` in a
+    /// transaction, where no other client can change the keys.
     ///
     /// # Errors
-    /// The engine, or its index, has no snapshots; as many are live as may be.
+    /// If the engine or its index has no snapshots, or too many snapshots are live.
     pub(crate) fn snapshot(&self) -> Result<Option<Snapshot>> {
         match self {
             Self::Session(session) => session.engine().snapshot().map(Some),
@@ -53,7 +56,8 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Whether it is a transaction in which nothing more can be done, and of which nothing will be.
+    /// Returns whether this is a transaction that has failed: no more operations are possible, and
+    /// none of its writes will be done.
     pub(crate) fn is_broken(&self) -> bool {
         match self {
             Self::Session(_) => false,
@@ -61,7 +65,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Shows `look` the row of a key.
+    /// Calls `look` with the row of a key.
     pub(crate) fn get_with<R>(
         &mut self,
         key: &[u8],
@@ -73,7 +77,8 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Many lookups; `found` is called once per key, with its position, in no particular order. Each key is read at a moment of its own.
+    /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
+    /// Keys may be read at different moments.
     pub(crate) fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
         match self {
             Self::Session(session) => session.get_many(keys, found),
@@ -81,7 +86,8 @@ impl Keyspace<'_> {
         }
     }
 
-    /// As `get_many`, as of one moment with respect to MSET, and in the order of `keys`. Rows of more than `bytes_most` bytes together may be refused.
+    /// Looks up many keys as of one moment with respect to MSET, and calls `found` in the order of
+    /// `keys`. Rows of more than `bytes_most` bytes together may be refused.
     pub(crate) fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
@@ -94,7 +100,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// See [`Session::departures`]. In a transaction no key is watched.
+    /// See [`EngineSession::removal_counter`]. In a transaction no key is watched.
     pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
         match self {
             Self::Session(session) => session.removal_counter(key),
@@ -102,7 +108,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// How many of the keys are there, as of one moment.
+    /// Counts the keys that exist, as of one moment.
     pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         match self {
             Self::Session(session) => session.count_present(keys),
@@ -110,10 +116,11 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most. Not a snapshot.
+    /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
+    /// keys that it wants at most. This is not a snapshot.
     ///
     /// # Errors
-    /// As [`Session::scan`].
+    /// As [`EngineSession::scan`].
     pub(crate) fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -127,7 +134,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Whether keys have an order.
+    /// Returns whether the engine keeps keys in order.
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             Self::Session(session) => session.is_ordered(),
@@ -135,10 +142,11 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Shows `each` the rows within bounds, in order, or where keys have none, in no particular one; see [`Session::walk`].
+    /// Calls `each` with the rows within bounds, in order if the engine keeps one; see
+    /// [`EngineSession::walk`].
     ///
     /// # Errors
-    /// As [`Session::walk`].
+    /// As [`EngineSession::walk`].
     pub(crate) fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -151,19 +159,21 @@ impl Keyspace<'_> {
         }
     }
 
-    /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(crate) fn step_over(
+    /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
+    /// more.
+    pub(crate) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
         match self {
-            Self::Session(session) => session.step_over(bounds, most),
-            Self::Transaction(transaction) => transaction.step_over(bounds, most),
+            Self::Session(session) => session.count_first(bounds, most),
+            Self::Transaction(transaction) => transaction.count_first(bounds, most),
         }
     }
 
-    /// Runs single-key writes; see [`Session::write`]. Those of a transaction are covered by its own ticket.
+    /// Runs single-key writes; see [`EngineSession::write`]. In a transaction, the transaction's
+    /// own ticket covers them.
     pub(crate) fn write<R>(
         &mut self,
         writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R,
@@ -174,7 +184,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Sets several keys together: all or nothing, on disk and for `get_many_atomic`. MSET.
+    /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
     pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         match self {
             Self::Session(session) => session.put_all(pairs),
@@ -182,7 +192,7 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Removes the first keys within bounds. Not atomic: a key that comes meanwhile may stay.
+    /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
     pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         match self {
             Self::Session(session) => session.remove_some(bounds),
@@ -190,10 +200,10 @@ impl Keyspace<'_> {
         }
     }
 
-    /// Ends the transaction, if it is one; the ticket covers all that was written in it.
+    /// Commits the transaction if this is one. The returned ticket covers all of its writes.
     ///
     /// # Errors
-    /// Nothing of it may be acknowledged.
+    /// If so, no write of the transaction may be acknowledged.
     pub(crate) fn commit(self) -> Result<Ticket> {
         match self {
             Self::Session(_) => Ok(Ticket::default()),

@@ -1,14 +1,24 @@
-//! The seam to the engines: every name of them that this crate uses, in one place.
+//! The interface to the engines: this crate uses their names only through this module.
 //!
 //! ```text
-//!   commands ─► Session, Writer, RowRef ─┬─► skein-store   rows in memory; checkpoints
-//!               Engine                   └─► skein-disk    rows as values of a trie on pages      disk.rs
+//!   commands ─► EngineSession, EngineWriter, RowRef ─┬─► skein-store   rows in memory; checkpoints
+//!               Engine                               └─► skein-disk    rows as values of a trie
+//!                                                                      on pages (`disk`)
 //! ```
 //!
-//! The server knows rows, writers and tickets, and no tree, log or file. Both engines offer the same names; a `match` for each call or batch chooses, so
-//! that the server is not generic over them. Reads of the disk engine can fail, so all reads answer a `Result`.
+//! The server knows rows, writers and tickets, but no tree, log or file. Both engines offer the
+//! same operations. A `match` per call or batch selects the engine, so the server is not generic
+//! over engines. Reads of the disk engine can fail, so all reads return a `Result`.
 //!
-//! - `session`: a worker's way in. `keyspace`: the keys, as commands see them. `transaction`: many writes as one. `writer`: single-key writes of a batch. `error`: why something was not done.
+//! Read in this order:
+//!
+//! - `session`: a worker's access to an engine.
+//! - `writer`: the single-key writes of a batch.
+//! - `transaction`: many reads and writes as one.
+//! - `keyspace`: a session or a transaction, as commands see the keys.
+//! - `disk`, `sorted_sets`, `error`.
+//!
+//! Design: `docs/design/server.md`, `docs/design/disk.md`.
 
 mod disk;
 mod error;
@@ -37,15 +47,15 @@ pub use writer::EngineWriter;
 
 pub(crate) type Error = EngineError;
 pub(crate) type Result<T> = std::result::Result<T, Error>;
-/// Bounds of a range of keys.
+/// The bounds of a range of keys.
 pub(crate) type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
-/// What a server serves. Cloning is cheap and gives the same.
+/// The engine that a server serves. Clones are cheap and share the engine.
 #[derive(Debug, Clone)]
 pub enum Engine {
     /// Rows in memory, as many as fit.
     Memory(skein_store::Store),
-    /// Rows in a trie on pages of a file, which may exceed memory.
+    /// Rows in a trie on the pages of a file, which may be larger than memory.
     Disk(DiskEngine),
 }
 
@@ -62,12 +72,12 @@ impl From<DiskEngine> for Engine {
 }
 
 impl Engine {
-    /// A way in; one for each thread.
+    /// Opens a session. Each thread needs its own.
     pub fn session(&self) -> EngineSession {
         EngineSession::new(self)
     }
 
-    /// The time by which keys expire, in milliseconds since 1970.
+    /// Returns the time that decides which keys have expired, in milliseconds since 1970.
     pub fn now(&self) -> u64 {
         match self {
             Self::Memory(store) => store.options().clock.now(),
@@ -75,7 +85,8 @@ impl Engine {
         }
     }
 
-    /// How many keys there are; exact while nobody writes. The disk engine counts those that have expired, until they are written to or removed.
+    /// Returns the number of keys. It is exact while nobody writes. The disk engine also counts
+    /// expired keys until they are written or removed.
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(store) => store.len(),
@@ -83,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -95,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// Everything up to this epoch is durable.
+    /// Returns the last durable epoch: all writes up to it are durable.
     pub fn durable_epoch(&self) -> u64 {
         match self {
             Self::Memory(store) => store.durable_epoch(),
@@ -117,7 +128,8 @@ impl Engine {
         }
     }
 
-    /// Why nothing becomes durable any more, if so: writes that wait for it would wait for ever.
+    /// Returns the error that stopped the log, if it has stopped. Then no further write becomes
+    /// durable.
     pub(crate) fn log_stopped(&self) -> Option<Error> {
         match self {
             Self::Memory(store) => store.writes_stopped().map(Error::from),
@@ -125,10 +137,11 @@ impl Engine {
         }
     }
 
-    /// Makes everything written so far durable; at [`Durability::None`] a checkpoint does it, and this nothing.
+    /// Makes all earlier writes durable. At [`Durability::None`] only a checkpoint does so, and
+    /// this does nothing.
     ///
     /// # Errors
-    /// Writes are stopped.
+    /// If writes are stopped.
     pub fn flush(&self) -> Result<()> {
         match self {
             Self::Memory(store) => Ok(store.flush()?),
@@ -139,7 +152,7 @@ impl Engine {
     /// Writes a checkpoint.
     ///
     /// # Errors
-    /// A failed file operation; writes are stopped.
+    /// If a file operation fails, or writes are stopped.
     pub fn checkpoint(&self) -> Result<()> {
         match self {
             Self::Memory(store) => Ok(store.checkpoint().map(drop)?),
@@ -147,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Asks a thread for a checkpoint; false if one is being written already.
+    /// Asks a thread for a checkpoint. Returns `false` if one is being written already.
     pub(crate) fn checkpoint_in_background(&self) -> bool {
         match self {
             Self::Memory(store) => store.checkpoint_in_background(),
@@ -155,10 +168,10 @@ impl Engine {
         }
     }
 
-    /// Ends all writing, and makes everything durable.
+    /// Stops all writing and makes everything durable.
     ///
     /// # Errors
-    /// What was written could not be made durable.
+    /// If the writes could not be made durable.
     pub fn close(&self) -> Result<()> {
         match self {
             Self::Memory(store) => Ok(store.close().map(drop)?),
@@ -173,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// The engine in numbers.
+    /// Returns the engine's statistics.
     pub fn stats(&self) -> StoreStats {
         match self {
             Self::Memory(store) => store.stats(),
@@ -181,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// The disk engine and its numbers, if it is that.
+    /// Returns the disk engine and its statistics, if this is the disk engine.
     pub(crate) fn disk(&self) -> Option<(&DiskEngine, DiskStats)> {
         match self {
             Self::Memory(_) => None,
@@ -189,7 +202,8 @@ impl Engine {
         }
     }
 
-    /// How much memory the engine in memory may have, if there is a limit, and which keys go then; the disk engine's is bounded by its cache, and none go.
+    /// Returns the memory limit of the engine in memory, if there is one, and its eviction policy.
+    /// The disk engine is bounded by its cache and evicts no keys.
     pub(crate) fn memory_limit(&self) -> (Option<usize>, Eviction) {
         match self {
             Self::Memory(store) => store.memory_limit(),
@@ -197,10 +211,10 @@ impl Engine {
         }
     }
 
-    /// Sets that.
+    /// Sets the memory limit and the eviction policy.
     ///
     /// # Errors
-    /// The disk engine has no such limit.
+    /// If this is the disk engine, which has no such limit.
     pub(crate) fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
         match self {
             Self::Memory(store) => {
@@ -211,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// The index of the engine in memory.
+    /// Returns the index of the engine in memory.
     pub(crate) fn index(&self) -> Option<skein_store::IndexKind> {
         match self {
             Self::Memory(store) => Some(store.options().index),

@@ -1,4 +1,4 @@
-//! A worker's way into an engine.
+//! A worker's access to an engine.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -9,24 +9,24 @@ use super::transaction::{self, EngineTransaction};
 use super::writer::{DiskWriter, EngineWriter};
 use super::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
 
-/// Keys that one step of a range removal removes at most.
+/// The most keys that one step of a range removal removes.
 pub(super) const REMOVALS: usize = 256;
 
-/// What one step of a range removal did.
+/// The result of one step of a range removal.
 #[derive(Debug)]
 pub(crate) struct RangeRemovalStep {
     pub count: usize,
-    /// The lower bound of what is left to do; `None` if nothing is.
+    /// The lower bound of the rest of the range; `None` if the removal is complete.
     pub rest: Option<Bound<Vec<u8>>>,
     pub ticket: Ticket,
 }
 
-/// A worker's way into an engine.
+/// A worker's access to an engine.
 #[derive(Debug)]
 pub struct EngineSession {
     engine: Engine,
-    way: SessionBackend,
-    /// The time that the session takes for the present one; see [`Session::freeze`].
+    backend: SessionBackend,
+    /// The time that the session uses as the current one; see [`EngineSession::freeze`].
     frozen: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ enum SessionBackend {
 
 impl EngineSession {
     pub(super) fn new(engine: &Engine) -> Self {
-        let way = match engine {
+        let backend = match engine {
             Engine::Memory(store) => {
                 let mut session = store.session();
                 session.spread_columns(true);
@@ -47,57 +47,58 @@ impl EngineSession {
             }
             Engine::Disk(disk) => SessionBackend::Disk(disk.clone(), DiskRowReader::default()),
         };
-        Self { engine: engine.clone(), way, frozen: None }
+        Self { engine: engine.clone(), backend, frozen: None }
     }
 
-    /// The engine that it is of.
+    /// Returns the engine of this session.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Lets the session see the present time from now on, and no other until this is called again: what is done meanwhile agrees on what has expired.
+    /// Reads the clock, and keeps this time until the next call, so that all operations between two
+    /// calls agree on which keys have expired.
     pub(crate) fn freeze(&mut self) {
         let now = self.engine.now();
         self.frozen = Some(now);
-        if let SessionBackend::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.backend {
             session.freeze(Some(now));
         }
     }
 
-    /// The time by which keys expire, in milliseconds since 1970: the present, or as it was frozen.
+    /// Returns the frozen time, or the current one, in milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.frozen.unwrap_or_else(|| self.engine.now())
     }
 
-    /// A worker begins a turn; see [`skein_store::Session::begin_turn`].
+    /// Begins a turn of the worker; see [`skein_store::Session::begin_turn`].
     pub(crate) fn begin_turn(&mut self) {
-        if let SessionBackend::Memory(session) = &mut self.way {
+        if let SessionBackend::Memory(session) = &mut self.backend {
             session.begin_turn();
         }
     }
 
-    /// The limit that memory has, in bytes.
+    /// Returns the memory limit in bytes.
     #[inline]
     pub(crate) fn memory_limit(&self) -> Option<usize> {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(session) => session.memory_limit(),
             SessionBackend::Disk(..) => None,
         }
     }
 
-    /// Asks for room for writes of about `bytes`, where there are `beside` besides the engine's; how many bytes can be added, see
-    /// [`skein_store::Session::make_room`].
+    /// Makes room for writes of about `bytes`, where `beside` bytes are used outside the engine.
+    /// Returns how many bytes can be added; see [`skein_store::Session::make_room`].
     ///
     /// # Errors
-    /// Writes are stopped.
+    /// If writes are stopped.
     pub(crate) fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.make_room(bytes, beside)?),
             SessionBackend::Disk(..) => Ok((usize::MAX, Ticket::default())),
         }
     }
 
-    /// Shows `look` the row of a key.
+    /// Calls `look` with the row of a key.
     #[inline]
     pub(crate) fn get_with<R>(
         &mut self,
@@ -105,7 +106,7 @@ impl EngineSession {
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row))),
             SessionBackend::Disk(disk, reader) => {
                 look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now)))
@@ -113,22 +114,24 @@ impl EngineSession {
         }
     }
 
-    /// Of a key that is absent: a number that grows when it comes and goes again. On disk it never does.
+    /// Returns a number for an absent key that increases when the key is inserted and removed
+    /// again. On disk it never increases.
     pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(session) => session.removal_count(key),
             SessionBackend::Disk(..) => 0,
         }
     }
 
-    /// Many lookups; `found` is called once per key, with its position, in no particular order. Each key is read at a moment of its own.
+    /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
+    /// Keys may be read at different moments.
     pub(crate) fn get_many(
         &mut self,
         keys: &[&[u8]],
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
             SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now))));
@@ -136,7 +139,8 @@ impl EngineSession {
         }
     }
 
-    /// As `get_many`, as of one moment with respect to MSET, and in the order of `keys`. Rows of more than `bytes_most` bytes together may be refused.
+    /// Looks up many keys as of one moment with respect to MSET, and calls `found` in the order of
+    /// `keys`. Rows of more than `bytes_most` bytes together may be refused.
     pub(crate) fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
@@ -144,7 +148,7 @@ impl EngineSession {
         mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many_atomic(keys, found),
             SessionBackend::Disk(disk, reader) => {
                 return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now)));
@@ -153,10 +157,11 @@ impl EngineSession {
         Ok(())
     }
 
-    /// How many of the keys are there; as of one moment, but on disk only if they do not hold much.
+    /// Counts the keys that exist, as of one moment. On disk this is one moment only if their
+    /// values are small.
     pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let mut count = 0;
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 session.get_many_atomic(keys, |_, row| count += usize::from(row.is_some()));
                 Ok(count)
@@ -172,10 +177,12 @@ impl EngineSession {
         }
     }
 
-    /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most. Not a snapshot.
+    /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
+    /// keys that it wants at most. This is not a snapshot.
     ///
     /// # Errors
-    /// The trie of a disk store keeps no order; a page that cannot be read, or is damaged; a value that is no row. What was read before was shown.
+    /// If the trie of a disk store keeps no order, a page cannot be read or is damaged, or a value
+    /// is not a row. Rows that were read before the error have been passed to `each`.
     pub fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -183,31 +190,32 @@ impl EngineSession {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, direction, most, DiskStore::range, each)
+        self.visit(bounds, direction, most, DiskStore::range, each)
     }
 
-    /// Whether keys have an order; without one, [`scan`](Self::scan) is refused.
+    /// Returns whether keys have an order. Without one, [`scan`](Self::scan) returns an error.
     pub fn is_ordered(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             SessionBackend::Memory(_) => true,
             SessionBackend::Disk(disk, _) => disk.store().shape().is_ordered(),
         }
     }
 
-    /// The same as [`scan`](Self::scan), forward; where keys have no order, it shows all of them in no particular one, behind a key that the lower bound excludes.
+    /// Does the same as [`scan`](Self::scan), forward only. If keys have no order, calls `each`
+    /// with all rows in no particular order, starting behind the key that the lower bound excludes.
     ///
     /// # Errors
-    /// Keys have no order, and there are other bounds; otherwise as [`scan`](Self::scan).
+    /// If keys have no order and there are other bounds; otherwise as [`scan`](Self::scan).
     pub fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
+        self.visit(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
     }
 
-    fn show(
+    fn visit(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -216,7 +224,7 @@ impl EngineSession {
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => session.scan(bounds, direction, each),
             SessionBackend::Disk(disk, reader) => {
                 let store = disk.store();
@@ -233,30 +241,33 @@ impl EngineSession {
         Ok(())
     }
 
-    /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(crate) fn step_over(
+    /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
+    /// more.
+    pub(crate) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
                 session.scan(bounds, ScanDirection::Forward, each);
             })),
             SessionBackend::Disk(disk, reader) => {
-                reader.step_over(|portion, _| disk.store().range(portion), bounds, most, now)
+                reader.count_first(|portion, _| disk.store().range(portion), bounds, most, now)
             }
         }
     }
 
-    /// Runs single-key writes with one append to the log, if they are few; the ticket covers what was written.
+    /// Runs single-key writes with one append to the log if they are few. The returned ticket
+    /// covers them.
     ///
-    /// If there is an error, none of it may be acknowledged. On disk what was written since it was last published, which is in [`Writer::between`] if it is much,
-    /// was not done then, and the ticket is of what was done before.
+    /// After an error, none of these writes may be acknowledged. On disk, the writes since the last
+    /// publication were not done, and the ticket covers the writes before. (If many writes are
+    /// unpublished, [`EngineWriter::publish_if_many`] publishes them.)
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> (Result<R>, Ticket) {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 match session.write(|writer| writes(&mut EngineWriter::Memory(writer))) {
                     Ok((answer, ticket)) => (Ok(answer), ticket),
@@ -272,18 +283,18 @@ impl EngineSession {
         }
     }
 
-    /// Whether writes that cannot be acknowledged were not done.
+    /// Returns whether the engine undoes writes that cannot be acknowledged.
     pub(crate) fn can_roll_back(&self) -> bool {
-        matches!(self.way, SessionBackend::Disk(..))
+        matches!(self.backend, SessionBackend::Disk(..))
     }
 
-    /// Sets several keys together: all or nothing, on disk and for `get_many_atomic`. MSET.
+    /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
     pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.put_all(pairs)?),
             SessionBackend::Disk(disk, reader) => {
-                let mut writer = DiskWriter::whole(disk, reader, now);
+                let mut writer = DiskWriter::new_whole(disk, reader, now);
                 writer.put_all(pairs)?;
                 writer.publish()?;
                 Ok(writer.ticket())
@@ -291,25 +302,26 @@ impl EngineSession {
         }
     }
 
-    /// Begins a transaction: all that is read and written until its end is one group. Whoever wants isolation keeps others away meanwhile.
+    /// Begins a transaction: all reads and writes until its end are one group. It is not isolated;
+    /// the caller must keep other threads away.
     ///
     /// # Errors
-    /// Writes are stopped.
+    /// If writes are stopped.
     pub(crate) fn begin(&mut self) -> Result<EngineTransaction<'_>> {
         let now = self.now();
-        let way = match &mut self.way {
+        let backend = match &mut self.backend {
             SessionBackend::Memory(session) => transaction::TransactionBackend::Memory(session.open_batch()?),
             SessionBackend::Disk(disk, reader) => {
-                transaction::TransactionBackend::Disk(DiskWriter::whole(disk, reader, now))
+                transaction::TransactionBackend::Disk(DiskWriter::new_whole(disk, reader, now))
             }
         };
-        Ok(EngineTransaction::new(&self.engine, now, way))
+        Ok(EngineTransaction::new(&self.engine, now, backend))
     }
 
-    /// Removes the first keys within bounds. Not atomic: a key that comes meanwhile may stay.
+    /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
     pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let now = self.now();
-        match &mut self.way {
+        match &mut self.backend {
             SessionBackend::Memory(session) => {
                 let (_, last) = count_keys(bounds, REMOVALS, |bounds, each| {
                     session.scan(bounds, ScanDirection::Forward, each);
@@ -319,7 +331,7 @@ impl EngineSession {
                 Ok(RangeRemovalStep { count, rest: last.map(Bound::Excluded), ticket })
             }
             SessionBackend::Disk(disk, reader) => {
-                let mut writer = DiskWriter::whole(disk, reader, now);
+                let mut writer = DiskWriter::new_whole(disk, reader, now);
                 let removed = writer.remove_range(bounds, REMOVALS)?;
                 writer.publish()?;
                 Ok(RangeRemovalStep { ticket: writer.ticket(), ..removed })
@@ -328,22 +340,23 @@ impl EngineSession {
     }
 }
 
-/// Whether a key that was looked up is there.
+/// Returns whether a key that was looked up exists.
 pub(super) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
     match row {
         Ok(row) => Ok(row.is_some()),
-        // It says not when it expires, so it does not.
+        // A value that is not a row has no expiry time, so the key exists.
         Err(Error::NotARow { .. }) => Ok(true),
         Err(error) => Err(error),
     }
 }
 
-/// A row, if it has not expired.
+/// Returns the row unless it has expired.
 pub(super) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
     row.filter(|row| !row.has_expired(now))
 }
 
-/// How many of the first `most` keys of a range there are, which `scan` goes through, and the last of them if there may be more.
+/// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
+/// if there may be more.
 pub(super) fn count_keys(
     bounds: EngineBounds<'_>,
     most: usize,

@@ -1,12 +1,14 @@
-//! Sorted sets, which the engine in memory has.
+//! Writes to sorted sets, which only the engine in memory has.
 
 use super::{EngineWriter, Error, SetWriter};
 
 impl EngineWriter<'_, '_> {
-    /// Changes the sorted set at a key, which is made if `make` says so; `None` if it is absent. See [`skein_store::Writer::change_set`].
+    /// Changes the sorted set of a key. If the key is absent, creates the set if `make` is true,
+    /// and otherwise returns `None`. See [`skein_store::Writer::change_set`].
     ///
     /// # Errors
-    /// That of `change`; the key holds something else; a limit; the disk engine has no sorted sets.
+    /// If `change` fails, the key holds another type, a limit is exceeded, or this is the disk
+    /// engine.
     pub fn change_set<R, E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
@@ -18,11 +20,12 @@ impl EngineWriter<'_, '_> {
             Self::Disk(_) => Err(Error::NoSortedSets.into()),
         }
     }
-    /// Makes a key a sorted set of the members that `change` puts, until `expires` or for ever, whatever it held. It is one write: after an error the key holds what it
-    /// held. See [`skein_store::Writer::replace_set`].
+    /// Replaces the value of a key by a sorted set of the members that `change` adds, until
+    /// `expires` or for ever. This is one write: after an error the key has its old value. See
+    /// [`skein_store::Writer::replace_set`].
     ///
     /// # Errors
-    /// That of `change`; a limit; the disk engine has no sorted sets.
+    /// If `change` fails, a limit is exceeded, or this is the disk engine.
     pub fn replace_set<R, E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],

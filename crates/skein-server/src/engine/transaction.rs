@@ -1,11 +1,15 @@
-//! Many reads and writes as one: whole on disk or absent, and reads see what was written.
+//! Many reads and writes as one: on disk all or nothing of it exists, and its reads see its writes.
 //!
-//! | engine | until the end | all or nothing by | a write that fails |
-//! | ------ | ------------- | ----------------- | ------------------ |
-//! | memory | writes are there at once | one epoch (`skein_store::Scope`) | was not done; the others stay |
-//! | disk   | writes are seen here alone | one publication and one record of the log | gives up the whole, unless it was refused before it began |
+//! |                    | memory                           | disk                               |
+//! | ------------------ | -------------------------------- | ---------------------------------- |
+//! | before the commit  | others could see the writes      | only the transaction sees them     |
+//! | all or nothing by  | one epoch (a store's `OpenBatch`) | one publication and one log record |
+//! | a write that fails | is not done; the others stay     | breaks the transaction (1)         |
 //!
-//! On neither is it isolated by itself: in memory others could see a part of it. The server keeps them away (`gate`).
+//! (1) Unless the engine refuses the write before it begins.
+//!
+//! Neither engine isolates a transaction: in memory, other threads could see a part of it. The
+//! server keeps other workers away (`exclusion_gate`).
 
 use std::ops::{Bound, ControlFlow};
 
@@ -16,12 +20,12 @@ use super::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
 use super::writer::{DiskWriter, EngineWriter};
 use super::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
 
-/// An open transaction of a [`Session`](super::Session).
+/// An open transaction of an [`EngineSession`](super::EngineSession).
 pub(crate) struct EngineTransaction<'t> {
     engine: &'t Engine,
-    /// The time by which keys expire.
+    /// The time that decides which keys have expired.
     now: u64,
-    way: TransactionBackend<'t>,
+    backend: TransactionBackend<'t>,
 }
 
 pub(super) enum TransactionBackend<'t> {
@@ -30,23 +34,23 @@ pub(super) enum TransactionBackend<'t> {
 }
 
 impl<'t> EngineTransaction<'t> {
-    pub(super) fn new(engine: &'t Engine, now: u64, way: TransactionBackend<'t>) -> Self {
-        Self { engine, now, way }
+    pub(super) fn new(engine: &'t Engine, now: u64, backend: TransactionBackend<'t>) -> Self {
+        Self { engine, now, backend }
     }
 
-    /// The engine that it is of.
+    /// Returns the engine of this transaction.
     pub(super) fn engine(&self) -> &Engine {
         self.engine
     }
 
-    /// The time by which keys expire.
+    /// Returns the time that decides which keys have expired.
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// How many keys there are, with what it wrote.
+    /// Returns the number of keys, including the writes of this transaction.
     pub(super) fn len(&mut self) -> usize {
-        match &mut self.way {
+        match &mut self.backend {
             TransactionBackend::Memory(_) => self.engine.len(),
             TransactionBackend::Disk(writer) => {
                 usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX)
@@ -54,7 +58,8 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Fails where the engine has no snapshots. Nobody else writes meanwhile, so the keys themselves are as of one moment.
+    /// Errors if the engine has no snapshots. No snapshot is needed otherwise: no other client
+    /// writes during the transaction, so all reads are of one moment.
     pub(super) fn admit_snapshot(&self) -> Result<()> {
         match self.engine.index() {
             Some(skein_store::IndexKind::SkipList) => Ok(()),
@@ -63,22 +68,23 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Whether nothing more can be done in it, and nothing of it will be.
+    /// Returns whether the transaction has failed: no more operations are possible, and nothing
+    /// will be committed.
     pub(super) fn is_broken(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             TransactionBackend::Memory(_) => false,
             TransactionBackend::Disk(writer) => writer.is_broken(),
         }
     }
 
-    /// Shows `look` the row of a key.
+    /// Calls `look` with the row of a key.
     pub(super) fn get_with<R>(
         &mut self,
         key: &[u8],
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => scope.get_with(key, |row| look(Ok(row))),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch.get_with(key, |row| look(Ok(row))),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 let row = reader.row(key, |value| transaction.get_into(key, value));
@@ -87,14 +93,14 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// Many lookups, in the order of `keys`.
+    /// Looks up many keys, in the order of `keys`.
     pub(super) fn get_many(
         &mut self,
         keys: &[&[u8]],
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => scope.get_many(keys, |at, row| found(at, Ok(row))),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch.get_many(keys, |at, row| found(at, Ok(row))),
             TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {
                     self.get_with(key, |row| found(at, row));
@@ -103,14 +109,14 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// As `get_many`; rows of more than `bytes_most` bytes together may be refused.
+    /// Does the same as `get_many`. Rows of more than `bytes_most` bytes together may be refused.
     pub(super) fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
         mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
-        let bounded = matches!(self.way, TransactionBackend::Disk(_));
+        let bounded = matches!(self.backend, TransactionBackend::Disk(_));
         let (mut bytes, mut failed) = (0, None);
         self.get_many(keys, |at, row| match row {
             Ok(row) if failed.is_none() => {
@@ -127,7 +133,7 @@ impl<'t> EngineTransaction<'t> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// How many of the keys are there.
+    /// Counts the keys that exist.
     pub(super) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let (mut count, mut failed) = (0, None);
         self.get_many(keys, |_, row| match present(row) {
@@ -137,7 +143,8 @@ impl<'t> EngineTransaction<'t> {
         failed.map_or(Ok(count), Err)
     }
 
-    /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most.
+    /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
+    /// keys that it wants at most.
     pub(super) fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
@@ -145,28 +152,29 @@ impl<'t> EngineTransaction<'t> {
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, direction, most, true, each)
+        self.visit(bounds, direction, most, true, each)
     }
 
-    /// Whether keys have an order.
+    /// Returns whether keys have an order.
     pub(super) fn is_ordered(&self) -> bool {
-        match &self.way {
+        match &self.backend {
             TransactionBackend::Memory(_) => true,
             TransactionBackend::Disk(writer) => writer.is_ordered(),
         }
     }
 
-    /// Shows `each` the rows within bounds in the order that the engine has; see [`Session::walk`](super::Session::walk).
+    /// Calls `each` with the rows within bounds, in the engine's order; see
+    /// [`EngineSession::walk`](super::EngineSession::walk).
     pub(super) fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.show(bounds, ScanDirection::Forward, most, false, each)
+        self.visit(bounds, ScanDirection::Forward, most, false, each)
     }
 
-    fn show(
+    fn visit(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -175,9 +183,9 @@ impl<'t> EngineTransaction<'t> {
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now;
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => {
-                scope.scan(bounds, direction, each);
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => {
+                batch.scan(bounds, direction, each);
                 Ok(())
             }
             TransactionBackend::Disk(writer) => {
@@ -195,65 +203,66 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
-    /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
-    pub(super) fn step_over(
+    /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
+    /// more.
+    pub(super) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
     ) -> Result<(usize, Option<Vec<u8>>)> {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => Ok(count_keys(bounds, most, |bounds, each| {
-                scope.scan(bounds, ScanDirection::Forward, each);
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => Ok(count_keys(bounds, most, |bounds, each| {
+                batch.scan(bounds, ScanDirection::Forward, each);
             })),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                reader.step_over(|portion, _| transaction.range(portion), bounds, most, self.now)
+                reader.count_first(|portion, _| transaction.range(portion), bounds, most, self.now)
             }
         }
     }
 
-    /// Single-key writes.
+    /// Runs single-key writes.
     pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => writes(&mut EngineWriter::Memory(scope.writer())),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => writes(&mut EngineWriter::Memory(batch.writer())),
             TransactionBackend::Disk(writer) => writes(&mut EngineWriter::Disk(writer)),
         }
     }
 
-    /// Sets several keys: all of them, or none.
+    /// Sets several keys, all or none.
     pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
-        match &mut self.way {
-            TransactionBackend::Memory(scope) => Ok(scope.put_all(pairs)?),
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => Ok(batch.put_all(pairs)?),
             TransactionBackend::Disk(writer) => writer.put_all(pairs),
         }
     }
 
     /// Removes the first keys within bounds.
     pub(super) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
-        let scope = match &mut self.way {
-            TransactionBackend::Memory(scope) => scope,
+        let batch = match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch,
             TransactionBackend::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
         };
         let mut keys = Vec::new();
-        scope.scan(bounds, ScanDirection::Forward, |key, _| {
+        batch.scan(bounds, ScanDirection::Forward, |key, _| {
             keys.push(key.to_vec());
             if keys.len() < REMOVALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         for key in &keys {
-            scope.writer().remove(key)?;
+            batch.writer().remove(key)?;
         }
         let count = keys.len();
         let rest = keys.pop().filter(|_| count == REMOVALS).map(Bound::Excluded);
         Ok(RangeRemovalStep { count, rest, ticket: Ticket::default() })
     }
 
-    /// Ends it; the ticket says when it is durable.
+    /// Commits the transaction. Returns the ticket of its durability.
     ///
     /// # Errors
-    /// Nothing may be acknowledged. On disk nothing was done, unless the error is the log's.
+    /// If so, nothing may be acknowledged. On disk nothing was done, unless the log failed.
     pub(crate) fn commit(self) -> Result<Ticket> {
-        match self.way {
-            TransactionBackend::Memory(scope) => Ok(scope.commit()?),
+        match self.backend {
+            TransactionBackend::Memory(batch) => Ok(batch.commit()?),
             TransactionBackend::Disk(mut writer) => {
                 writer.publish()?;
                 Ok(writer.ticket())

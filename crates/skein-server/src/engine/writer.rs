@@ -1,12 +1,14 @@
 //! Single-key writes, many with one append to the log.
 //!
 //! ```text
-//!   memory   each write is visible at once
-//!   disk     command, command, ...  in one transaction  ─ published when it is full, between two commands ─  command, ...  ─ published
+//!   memory   each write is visible immediately
+//!   disk     commands of one transaction ─► publication when it is full, between two commands
+//!            ─► commands of the next transaction ─► publication ...
 //! ```
 //!
-//! On disk, commands that are published together cost one publication and one record of the log. What fails on its way breaks the transaction, and all of it
-//! was not done; so who writes asks [`Writer::published`] after each step, to know what can no longer be undone.
+//! On disk, commands that are published together cost one publication and one log record. A command
+//! that fails during its execution breaks the transaction and undoes all of it. So the caller must
+//! ask [`EngineWriter::published`] after each step to know which writes cannot be undone any more.
 
 use skein_disk::{DiskError, DiskTransaction};
 use skein_store::{Recorder, RowAllocator, RowUpdate};
@@ -15,31 +17,31 @@ use super::disk::{DiskEngine, DiskRowReader};
 use super::session::{RangeRemovalStep, live};
 use super::{EngineBounds, Error, Result, RowChange, RowRef, RowWriter, Ticket};
 
-/// The scope of [`Session::write`](super::Session::write).
+/// The writer that [`EngineSession::write`](super::EngineSession::write) passes to its closure.
 #[derive(Debug)]
 pub enum EngineWriter<'w, 's> {
-    /// To rows in memory.
+    /// Writes to rows in memory.
     Memory(&'w mut skein_store::Writer<'s>),
-    /// To the disk engine.
+    /// Writes to the disk engine.
     Disk(&'w mut DiskWriter<'s>),
 }
 
 impl EngineWriter<'_, '_> {
-    /// Between two commands: publishes what was written if that is much.
+    /// Publishes the writes so far if they are many. Call it between two commands.
     ///
     /// # Errors
-    /// It could not be published, and was not done.
-    pub fn between(&mut self) -> Result<()> {
+    /// If the writes could not be published. They were not done.
+    pub fn publish_if_many(&mut self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Disk(disk) => disk.make_room(),
         }
     }
 
-    /// Publishes what was written.
+    /// Publishes the writes so far.
     ///
     /// # Errors
-    /// It could not be published, and was not done.
+    /// If the writes could not be published. They were not done.
     pub(crate) fn publish(&mut self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -47,7 +49,7 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// Whether something was published since this was last asked, in which nothing can be undone any more.
+    /// Returns whether writes were published since the last call. Those can no longer be undone.
     pub(crate) fn published(&mut self) -> bool {
         match self {
             Self::Memory(_) => false,
@@ -55,7 +57,8 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// Whether nothing more can be written, and what was not published will not be.
+    /// Returns whether the transaction has failed: nothing more can be written, and the unpublished
+    /// writes are lost.
     pub fn is_broken(&self) -> bool {
         match self {
             Self::Memory(_) => false,
@@ -63,7 +66,7 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// Looks the keys up for the cache, because they are about to be written, where that helps.
+    /// Loads the index nodes of keys that are about to be written into the cache, if that helps.
     pub(crate) fn prefetch(&mut self, keys: &[&[u8]]) {
         match self {
             Self::Memory(writer) => writer.prefetch(keys),
@@ -71,10 +74,11 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// Sets a key to a value, whatever it held.
+    /// Sets a key to a value. Replaces any earlier value.
     ///
     /// # Errors
-    /// A key or a value over its limit; no room; writes are stopped; a failed file operation.
+    /// If the key or the value exceeds its limit, memory is short, writes are stopped, or a file
+    /// operation fails.
     #[inline]
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match self {
@@ -83,7 +87,7 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// The time by which keys expire, in milliseconds since 1970.
+    /// Returns the time that decides which keys have expired, in milliseconds since 1970.
     pub fn now(&self) -> u64 {
         match self {
             Self::Memory(writer) => writer.now(),
@@ -91,10 +95,10 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// As [`put`](Self::put), until a time (milliseconds since 1970).
+    /// Sets a key to a value until a time (milliseconds since 1970).
     ///
     /// # Errors
-    /// As for `put`.
+    /// As [`put`](Self::put).
     pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<()> {
         match self {
             Self::Memory(writer) => Ok(writer.put_until(key, value, expires).map(drop)?),
@@ -102,7 +106,8 @@ impl EngineWriter<'_, '_> {
         }
     }
 
-    /// Removes a key; false if it was not there. Removals that follow each other may be published before the last one.
+    /// Removes a key. Returns `false` if it did not exist. In a series of removals, some may be
+    /// published before the last one.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
         match self {
             Self::Memory(writer) => Ok(writer.remove(key)?.existed),
@@ -189,14 +194,14 @@ pub struct DiskWriter<'w> {
     reader: &'w mut DiskRowReader,
     /// Begun by the first write.
     transaction: Option<DiskTransaction<'w>>,
-    /// All is one transaction, which is published at its end.
+    /// Whether all writes form one transaction, which is published at its end.
     whole: bool,
-    /// Of a whole: why it will not be published.
+    /// If `whole`: the error that prevents the publication.
     failed: Option<Error>,
     published: bool,
-    /// The time by which keys expire.
+    /// The time that decides which keys have expired.
     now: u64,
-    /// Of what was published.
+    /// The ticket of the published writes.
     ticket: Ticket,
 }
 
@@ -206,8 +211,8 @@ impl<'w> DiskWriter<'w> {
         Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
     }
 
-    /// A writer all of whose writes are published together, or none of them.
-    pub(super) fn whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+    /// Creates a writer that publishes all its writes together, or none.
+    pub(super) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let transaction = Some(engine.store().begin());
         Self { whole: true, transaction, ..Self::new(engine, reader, now) }
     }
@@ -237,25 +242,26 @@ impl<'w> DiskWriter<'w> {
         if full { self.publish() } else { Ok(()) }
     }
 
-    /// What came of a write. A command of several may have done the others, so if one of a whole fails, nothing of the whole is done.
-    fn written<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
+    /// Handles the result of a write. In a `whole` transaction, an error fails the transaction,
+    /// because the command may have done other writes already.
+    fn note_result<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
         if let (true, Err(error)) = (self.whole, &done) {
             self.failed.get_or_insert_with(|| error.clone().into());
         }
         Ok(done?)
     }
 
-    /// Whether keys have an order.
+    /// Returns whether keys have an order.
     pub(super) fn is_ordered(&self) -> bool {
         self.engine.store().shape().is_ordered()
     }
 
-    /// The transaction, to read in; begins one if there is none.
+    /// Returns the transaction for reading. Begins one if there is none.
     pub(super) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
         (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
     }
 
-    /// Sets several keys: all of them, or nothing of the whole is done. `REQUIRES: whole`
+    /// Sets several keys. After an error the whole transaction fails. `REQUIRES: whole`
     pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         for (key, value) in pairs {
             self.engine.check_sizes(key, value.len())?;
@@ -263,14 +269,14 @@ impl<'w> DiskWriter<'w> {
         pairs.iter().try_for_each(|(key, value)| self.put(key, value, None))
     }
 
-    /// Removes the first keys within bounds, so many at most.
+    /// Removes the first `most` keys within bounds.
     pub(super) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
         let removed = transaction_of(self.engine, &mut self.transaction).remove_range(bounds, most);
-        // What has no order refused before it began.
+        // A store without an order refuses before it removes anything.
         if let Err(error @ DiskError::NoOrder) = removed {
             return Err(error.into());
         }
-        let removed = self.written(removed)?;
+        let removed = self.note_result(removed)?;
         Ok(RangeRemovalStep { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
     }
 
@@ -278,7 +284,7 @@ impl<'w> DiskWriter<'w> {
         self.engine.check_sizes(key, value.len())?;
         let Self { engine, reader, transaction, .. } = self;
         let done = transaction_of(engine, transaction).set(key, reader.of_value(value, expires));
-        self.written(done).map(drop)
+        self.note_result(done).map(drop)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -288,12 +294,12 @@ impl<'w> DiskWriter<'w> {
         let transaction = transaction_of(engine, transaction);
         let was_there = match reader.row(key, |value| transaction.get_into(key, value)) {
             Ok(row) => live(row, self.now).is_some(),
-            // Whatever it is, it goes.
+            // The value is removed even if it is not a row.
             Err(Error::NotARow { .. }) => true,
             Err(error) => return Err(error),
         };
         let done = transaction.remove(key);
-        self.written(done)?;
+        self.note_result(done)?;
         Ok(was_there)
     }
 
@@ -324,12 +330,12 @@ impl<'w> DiskWriter<'w> {
             RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
         };
         let version = transaction.version_of_last();
-        self.written(done)?;
+        self.note_result(done)?;
         Ok(RowUpdate { changed: true, version, ..unchanged })
     }
 }
 
-/// Columns lie in rows here, however many there are.
+/// On disk, columns are always in their row, however many there are.
 impl RowWriter for DiskWriter<'_> {
     type Error = Error;
 
@@ -350,7 +356,7 @@ impl RowWriter for DiskWriter<'_> {
     }
 }
 
-/// The transaction under way; begins one if there is none.
+/// Returns the open transaction. Begins one if there is none.
 fn transaction_of<'t, 'w>(
     engine: &'w DiskEngine,
     transaction: &'t mut Option<DiskTransaction<'w>>,

@@ -1,10 +1,10 @@
-//! INFO commandstats, errorstats, latencystats: as Redis writes them.
+//! INFO commandstats, errorstats and latencystats, in Redis's format.
 
 use super::InfoLines;
 use crate::engine::StoreStats;
 use crate::shared::ServerShared;
 
-#[expect(clippy::cast_precision_loss, reason = "times, for people to look at")]
+#[expect(clippy::cast_precision_loss, reason = "times, rounded for people")]
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1000.0
 }

@@ -1,30 +1,31 @@
-//! INFO cpu: the processor's time that this process took, where the system says so.
+//! INFO cpu: the processor time of this process, if the system reports it.
 
 use super::InfoLines;
 use crate::engine::StoreStats;
 use crate::shared::ServerShared;
 
-/// Seconds in the system and outside of it.
+/// Seconds in the system and in user code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CpuSeconds {
     pub system: f64,
     pub user: f64,
 }
 
-/// What the system has counted for this process, to 10 ms.
+/// Returns the processor time of this process, to 10 ms.
 pub(crate) fn used() -> Option<CpuSeconds> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let ticks = rustix::param::clock_ticks_per_second();
     of_stat(&stat, ticks)
 }
 
-/// Reads the system's line: the 14th and 15th word are ticks. The second is the program's name in parentheses, whatever that contains.
+/// Parses the system's line. The 14th and 15th words are ticks. The second word is the program's
+/// name in parentheses, which may contain anything.
 fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut words = after_name.split_whitespace().skip(11);
     let mut seconds = || {
         let ticks: u32 = words.next()?.parse().ok()?;
-        #[expect(clippy::cast_precision_loss, reason = "some hundred ticks a second")]
+        #[expect(clippy::cast_precision_loss, reason = "there are a few hundred ticks a second")]
         Some(f64::from(ticks) / ticks_per_second as f64)
     };
     let (user, system) = (seconds()?, seconds()?);
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_the_system() {
+    fn parses_the_line_of_the_system() {
         let stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 1 0 250 75 0 0 20 0 9 0";
         assert_eq!(of_stat(stat, 100), Some(CpuSeconds { system: 0.75, user: 2.5 }));
         assert_eq!(of_stat("", 100), None);

@@ -1,11 +1,11 @@
-//! INFO before there is data: which program it is, and how far it has come, by Redis's names.
+//! INFO while the server is loading: the program, and the progress of loading, under Redis's names.
 
 use std::fmt::Write;
 
 use super::{InfoLines, program};
 use crate::loading::Loading;
 
-/// The sections `server` and `persistence`: those that are named, both if none is, or if all are
+/// Returns the sections `server` and `persistence` if they are named, or both if all sections are
 /// wanted.
 pub(crate) fn text(loading: &Loading, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
@@ -33,6 +33,6 @@ fn persistence(loading: &Loading, lines: &mut InfoLines) {
     lines.add("loading_loaded_bytes", seen.bytes);
     lines.add("loading_loaded_perc", seen.percent());
     lines.add("loading_loaded_records", seen.records);
-    // Clients that wait by this number look again after a second at the latest.
+    // Clients that use this number to wait retry after one second at the latest.
     lines.add("loading_eta_seconds", loading.left().unwrap_or(1));
 }

@@ -1,27 +1,29 @@
-//! Floats as `INCRBYFLOAT` has them: the `long double` of x86, with 64 bits of mantissa.
+//! Floats as `INCRBYFLOAT` computes them: the `long double` of x86, with 64 bits of mantissa.
 //!
 //! ```text
-//!   text ──► mantissa × 2^exponent ──► sum ──► text with 17 digits after the point, zeros at the end cut off
-//!            64 bits, rounded half to even
+//!   text ──► mantissa × 2^exponent ──► sum ──► text with 17 digits after the point,
+//!            64 bits, rounded half to even     without trailing zeros
 //! ```
 //!
-//! Clients see the digits that this arithmetic gives (3.0 + 1.1 is 4.1, and 0.1 + 0.2 is 0.3, where an `f64` says 0.30000000000000004), so it is done exactly as
-//! there: every conversion and sum is exact, then rounded once.
+//! Clients see the digits of this arithmetic: 3.0 + 1.1 is 4.1, and 0.1 + 0.2 is 0.3, where an
+//! `f64` prints 0.30000000000000004. So every conversion and sum is computed exactly and then
+//! rounded once, as on x86.
 //!
 //! # Invariants
 //! 1. A finite number is 0 × 2^0, or has the highest bit of its mantissa set.
 //! 2. Infinity is mantissa 0 with the exponent `INFINITE`.
 //!
-//! Not as there: numbers below 2^-16382, of which no reply shows a digit, keep all bits of their mantissa.
+//! One difference: numbers below 2^-16382 keep all bits of their mantissa. No reply shows a digit
+//! of them.
 
 mod natural;
 
 use natural::Natural;
 
-/// Bytes of a number's text; a longer one is none.
+/// The most bytes of a number's text. A longer text is not a number.
 const TEXT_MAX: usize = 5 * 1024 - 1;
 
-/// Of what is written, these digits stand after the point.
+/// The number of digits written after the point.
 const FRACTION_DIGITS: usize = 17;
 
 const INFINITE: i32 = i32::MAX;
@@ -29,13 +31,13 @@ const INFINITE: i32 = i32::MAX;
 /// The greatest exponent of a number's highest bit.
 const TOP_MAX: i32 = 16_383;
 
-/// Half of the least number has its highest bit there, and it alone; what is not more than that is rounded to 0.
+/// The exponent of half the smallest number. Numbers up to that half are rounded to 0.
 const TOP_MIN: i32 = -16_446;
 
-/// No number of more digits before the point, or more zeros after it, is there.
+/// Beyond this many digits before the point, or zeros after it, a number is out of range.
 const DECIMAL_PLACES: i64 = 4_960;
 
-/// A float of 64 bits of mantissa.
+/// A float with 64 bits of mantissa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LongDouble {
     negative: bool,
@@ -46,8 +48,9 @@ pub(crate) struct LongDouble {
 impl LongDouble {
     pub(crate) const ZERO: Self = Self { negative: false, mantissa: 0, exponent: 0 };
 
-    /// Reads what C's `strtold` reads, but for spaces and what is no number: decimal with or without point and exponent, hexadecimal (`0x1.8p3`),
-    /// infinity. `None` also for what is too large, or too near to 0, but not 0.
+    /// Reads the texts that C's `strtold` reads, without leading spaces and without NaN: decimal
+    /// with optional point and exponent, hexadecimal (`0x1.8p3`), infinity. Returns `None` for
+    /// other texts, and for numbers that are too large or would be rounded to 0.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         if text.len() > TEXT_MAX {
             return None;
@@ -71,7 +74,7 @@ impl LongDouble {
         self.exponent != INFINITE
     }
 
-    /// The sum; `None` if it is infinite or no number.
+    /// Returns the sum, or `None` if it is infinite or undefined.
     pub(crate) fn sum(self, other: Self) -> Option<Self> {
         if !self.is_finite() || !other.is_finite() {
             return None;
@@ -81,7 +84,8 @@ impl LongDouble {
         }
         let order = |number: Self| (number.exponent, number.mantissa);
         let (large, small) = if order(self) < order(other) { (other, self) } else { (self, other) };
-        // The highest bit is kept free for a carry; 63 bits below the larger mantissa, and whether anything was set below those, decide how the sum is rounded.
+        // The highest bit is left free for a carry. The 63 bits below the larger mantissa, and
+        // whether any bit below them was set, decide how the sum is rounded.
         let wide = |number: Self| u128::from(number.mantissa) << 63;
         let distance = large.exponent.abs_diff(small.exponent);
         let shifted = wide(small).checked_shr(distance).unwrap_or(0);
@@ -96,8 +100,9 @@ impl LongDouble {
         rounded.is_finite().then_some(Self { negative: large.negative, ..rounded })
     }
 
-    /// `bits` × 2^`exponent`, rounded half to even; `rest` says that the number is a little greater, and then `bits` has 66 bits or more. Infinite if
-    /// it is too large, `None` if it is too small, but not 0.
+    /// Returns `bits` × 2^`exponent`, rounded half to even. `rest` tells that the exact number is a
+    /// little greater; then `bits` must have at least 66 bits. Returns infinity if the number is
+    /// too large, and `None` if it would be rounded to 0 without being 0.
     fn rounded(bits: u128, exponent: i32, rest: bool) -> Option<Self> {
         if bits == 0 {
             return Some(Self::ZERO);
@@ -120,7 +125,8 @@ impl LongDouble {
         }
     }
 
-    /// A number with 17 digits after the point, rounded half to even, less the zeros at the end. REQUIRES: it is finite.
+    /// Returns the number with 17 digits after the point, rounded half to even, without trailing
+    /// zeros. REQUIRES: it is finite.
     pub(crate) fn to_text(self) -> String {
         let mut text = self.magnitude();
         if self.negative && text != "0" {
@@ -136,7 +142,7 @@ impl LongDouble {
             return whole.into_decimal();
         }
         let places = 10_u128.pow(FRACTION_DIGITS as u32);
-        // Less than 2^121, so a shift by more than that leaves less than half.
+        // Less than 2^121, so a greater shift leaves less than half.
         let scaled = u128::from(self.mantissa) * places;
         let shift = self.exponent.unsigned_abs();
         let units = if shift > 121 { 0 } else { half_even(scaled, shift) };
@@ -146,21 +152,21 @@ impl LongDouble {
     }
 }
 
-/// `bits` ÷ 2^`shift`, rounded half to even. REQUIRES: 1 ≤ `shift` < 128.
+/// Returns `bits` ÷ 2^`shift`, rounded half to even. REQUIRES: 1 ≤ `shift` < 128.
 fn half_even(bits: u128, shift: u32) -> u128 {
     let (whole, rest, half) = (bits >> shift, bits & ((1 << shift) - 1), 1 << (shift - 1));
     whole + u128::from(rest > half || (rest == half && whole % 2 == 1))
 }
 
-/// A number as it is written: `digits` × base^`exponent`, but in hexadecimal times a power of two.
+/// A number as it is written: `digits` × base^`exponent`, or in hexadecimal × 2^`exponent`.
 struct ScaledDigits {
-    /// Values of the digits, without zeros at either end.
+    /// The values of the digits, without zeros at either end.
     digits: Vec<u8>,
     exponent: i64,
 }
 
 impl ScaledDigits {
-    /// Digits with at most one point, and an exponent.
+    /// Parses digits with at most one point, and an exponent.
     fn parse(text: &[u8], base: u32) -> Option<Self> {
         let (mark, per_digit) = if base == 16 { (b'p', 4) } else { (b'e', 1) };
         let at = text.iter().position(|byte| byte.eq_ignore_ascii_case(&mark)).unwrap_or(text.len());
@@ -222,7 +228,7 @@ impl ScaledDigits {
     }
 }
 
-/// An exponent; one that is far out of range is as good as another.
+/// Parses an exponent. An exponent far out of range may be replaced by another one.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -245,7 +251,7 @@ mod tests {
         read(a).sum(read(b)).expect("a finite sum").to_text()
     }
 
-    /// As `redis-server` answers.
+    /// The results of `redis-server`.
     #[test]
     fn sums() {
         for (a, b, expected) in [
@@ -272,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn texts_that_are_not_numbers() {
         for text in [
             "", "-", "+", ".", "e5", "1e", "1e+", "1 ", " 1", "1.2.3", "--1", "0x", "nan", "infinit",
             "1e5000", "1e-5000", "1\0",
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn infinity_is_read_and_not_added() {
+    fn infinity_is_parsed_but_not_added() {
         let infinite = LongDouble::parse(b"-Infinity").expect("infinity");
         assert!(!infinite.is_finite());
         assert_eq!(infinite.sum(LongDouble::ZERO), None);

@@ -1,12 +1,13 @@
-//! Natural numbers of any size, as much of them as exact conversions between decimal and binary take.
+//! Natural numbers of any size, with the operations that exact conversions between decimal and
+//! binary need.
 
 use std::cmp::Ordering;
 
-/// The greatest power of ten in a word, and its exponent.
+/// The greatest power of ten that fits a word, and its exponent.
 const TENS: u64 = 10_u64.pow(TENS_DIGITS as u32);
 const TENS_DIGITS: usize = 19;
 
-/// A natural number: its words, the least first, without zeros at the end.
+/// A natural number: its words, the least significant first, without zeros at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Natural(Vec<u64>);
 
@@ -17,10 +18,10 @@ impl Natural {
         number
     }
 
-    /// The number that these digits say, each below `base`, which is 16 at most.
+    /// Returns the number with these digits. Each must be less than `base`, which is at most 16.
     pub(super) fn from_digits(digits: &[u8], base: u64) -> Self {
         let mut number = Self(Vec::new());
-        // So many digits fit a word, and so does the power that is one greater.
+        // This many digits fit a word, and so does the power of the base.
         for run in digits.chunks(15) {
             let value = run.iter().fold(0, |value, digit| value * base + u64::from(*digit));
             number.multiply_add(base.pow(run.len() as u32), value);
@@ -28,7 +29,7 @@ impl Natural {
         number
     }
 
-    /// Becomes itself × `by` + `plus`.
+    /// Multiplies the number by `by` and adds `plus`.
     fn multiply_add(&mut self, by: u64, plus: u64) {
         let mut carry = u128::from(plus);
         for word in &mut self.0 {
@@ -45,7 +46,7 @@ impl Natural {
         }
     }
 
-    /// Times ten to the power of `exponent`.
+    /// Multiplies the number by ten to the power of `exponent`.
     pub(super) fn scale(&mut self, mut exponent: usize) {
         while exponent > 0 {
             let digits = exponent.min(TENS_DIGITS);
@@ -54,7 +55,7 @@ impl Natural {
         }
     }
 
-    /// How many bits it has; 0 has none.
+    /// Returns the number of bits; 0 for the number 0.
     pub(super) fn bits(&self) -> usize {
         self.0.last().map_or(0, |last| self.0.len() * 64 - last.leading_zeros() as usize)
     }
@@ -74,7 +75,8 @@ impl Natural {
         }
     }
 
-    /// The 128 bits at the top, how far they were shifted down for that, and whether a bit below them is set.
+    /// Returns the 128 highest bits, how far they were shifted down, and whether a lower bit is
+    /// set.
     pub(super) fn top(&self) -> (u128, usize, bool) {
         let down = self.bits().saturating_sub(128);
         let word = |at: usize| u128::from(self.0.get(at).copied().unwrap_or(0));
@@ -86,8 +88,9 @@ impl Natural {
         (top, down, rest || word(words) & ((1 << bits) - 1) > 0)
     }
 
-    /// As many bits of `self` ÷ `by` as are asked for, up to 128, the first of which may be 0; what the bits have to be shifted up for that, and whether
-    /// there is a rest. REQUIRES: neither is 0.
+    /// Returns the first `bits` bits of `self` ÷ `by`, at most 128, of which the first may be 0;
+    /// the shift that scales them up; and whether there is a remainder. REQUIRES: neither number is
+    /// 0.
     pub(super) fn divide(mut self, mut by: Self, bits: usize) -> (u128, isize, bool) {
         let shift = self.bits().cast_signed() - by.bits().cast_signed();
         if shift >= 0 {
@@ -129,7 +132,7 @@ impl Natural {
         }
     }
 
-    /// Its decimal digits.
+    /// Returns the decimal digits.
     pub(super) fn into_decimal(mut self) -> String {
         let mut runs = Vec::new();
         while !self.0.is_empty() {

@@ -1,6 +1,7 @@
-//! What Prometheus is told: names, units, values. `docs/monitoring.md` lists them.
+//! The metrics for Prometheus: names, units and values. `docs/monitoring.md` lists them.
 //!
-//! All is looked up when it is asked for. Counters count from the server's start, whatever CONFIG RESETSTAT did.
+//! All values are read on request. Counters count from the server's start, regardless of CONFIG
+//! RESETSTAT.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,24 +18,25 @@ use crate::loading::Loading;
 use crate::observe::KindTotals;
 use crate::shared::ServerShared;
 
-/// Bounds of the histograms' buckets, as powers of two of nanoseconds: 1 µs to 17 s, each four times the one before.
+/// The bounds of the histograms' buckets, as powers of two of nanoseconds: 1 µs to 17 s, each four
+/// times the one before.
 const BUCKET_BITS: [u32; 13] = [10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34];
 
-/// The registry of one server.
+/// Returns the registry of a server.
 pub(super) fn registry(shared: &Arc<ServerShared>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
     registry.register_collector(Box::new(ServingCollector(Arc::clone(shared))));
     registry
 }
 
-/// The registry of a server whose data is still being read back.
-pub(super) fn before(loading: &Arc<Loading>) -> Registry {
+/// Returns the registry of a server that is still loading.
+pub(super) fn loading_registry(loading: &Arc<Loading>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
     registry.register_collector(Box::new(LoadingCollector(Arc::clone(loading))));
     registry
 }
 
-/// Everything, in the text format of `OpenMetrics`.
+/// Returns all metrics in the text format of `OpenMetrics`.
 pub(super) fn text(registry: &Registry) -> String {
     let mut text = String::new();
     if let Err(error) = prometheus_client::encoding::text::encode(&mut text, registry) {
@@ -52,10 +54,10 @@ struct LoadingCollector(Arc<Loading>);
 /// Writes metrics, one after the other.
 struct MetricsEncoder<'e>(DescriptorEncoder<'e>);
 
-/// A metric's label and its value, if it has one.
+/// The label of a metric and its value, if it has one.
 type MetricLabel<'l> = Option<(&'static str, &'l str)>;
 
-#[expect(clippy::cast_precision_loss, reason = "counts, bytes and times, to 53 bits")]
+#[expect(clippy::cast_precision_loss, reason = "counts, bytes and times are exact to 53 bits")]
 fn float(value: u64) -> f64 {
     value as f64
 }
@@ -97,7 +99,7 @@ impl MetricsEncoder<'_> {
         self.one((name, help, unit), MetricType::Counter, [(None, float(value))])
     }
 
-    /// Counters with a label.
+    /// Writes counters with a label.
     fn counters<'l>(
         &mut self,
         name: &str,
@@ -131,12 +133,12 @@ impl Collector for LoadingCollector {
         out.gauge("uptime", "Time since the start", Some(Unit::Seconds), loading.elapsed().as_secs_f64())?;
         let bytes = [("total", seen.bytes_total), ("read", seen.bytes)];
         let bytes = bytes.map(|(part, bytes)| (Some(("part", part)), float(bytes)));
-        let about = ("load", "Checkpoints and logs to be read back at the start", Some(Unit::Bytes));
+        let about = ("load", "Checkpoints and logs to load at the start", Some(Unit::Bytes));
         out.one(about, MetricType::Gauge, bytes)
     }
 }
 
-/// Which program this is, and whether it still reads its data back.
+/// Writes the program's version, and whether it is still loading.
 fn program(loads: bool, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
@@ -147,7 +149,7 @@ fn program(loads: bool, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let about = "The version of this program, and that of Redis whose replies it follows: always 1";
     let mut metric = out.0.encode_descriptor("build_info", about, None, MetricType::Gauge)?;
     metric.encode_family(&labels)?.encode_gauge(&1_i64)?;
-    out.gauge("loading", "Whether data is still being read back", None, f64::from(u8::from(loads)))
+    out.gauge("loading", "1 while data is being loaded", None, f64::from(u8::from(loads)))
 }
 
 fn clients(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
@@ -201,7 +203,7 @@ fn commands(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result 
         None,
         float(shared.observing.slowlog.len() as u64),
     )?;
-    let help = "How long requests ran; those of a batch have an equal part each";
+    let help = "How long requests ran; requests of a batch share its time evenly";
     let mut metric =
         out.0.encode_descriptor("command_duration", help, Some(&Unit::Seconds), MetricType::Histogram)?;
     for (name, seen) in &kinds {
@@ -215,7 +217,8 @@ fn commands(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result 
     Ok(())
 }
 
-/// What each bucket has that those before have not. Calls that were not timed (`latency-tracking no`) are in the last.
+/// Returns the counts of each bucket that earlier buckets do not contain. Calls without a time
+/// (`latency-tracking no`) are in the last bucket.
 fn buckets(seen: &KindTotals) -> Vec<(f64, u64)> {
     let mut before = 0;
     let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(BUCKET_BITS.len() + 1);
@@ -230,8 +233,8 @@ fn buckets(seen: &KindTotals) -> Vec<(f64, u64)> {
 
 fn memory(shared: &ServerShared, numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     out.gauge("keys", "Keys", None, float(numbers.keys as u64))?;
-    out.gauge("keys_expiring", "Keys that have a time", None, float(numbers.expires as u64))?;
-    out.counter("keys_expired", "Keys removed because their time had come", None, numbers.expired)?;
+    out.gauge("keys_expiring", "Keys with an expiry time", None, float(numbers.expires as u64))?;
+    out.counter("keys_expired", "Keys removed because they expired", None, numbers.expired)?;
     let parts = [
         ("index", numbers.index_bytes),
         ("rows", numbers.row_bytes),
@@ -246,16 +249,11 @@ fn memory(shared: &ServerShared, numbers: &StoreStats, out: &mut MetricsEncoder<
     let oldest = numbers.oldest_snapshot.unwrap_or_default().as_secs_f64();
     out.gauge("oldest_snapshot", "Age of the oldest snapshot", Some(Unit::Seconds), oldest)?;
     let turn = shared.oldest_turn().as_secs_f64();
-    out.gauge(
-        "oldest_guard",
-        "Age of the longest turn of a worker that goes on now",
-        Some(Unit::Seconds),
-        turn,
-    )
+    out.gauge("oldest_guard", "Duration of the longest current turn of a worker", Some(Unit::Seconds), turn)
 }
 
 fn persistence(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    out.gauge("epoch", "The present epoch", None, float(numbers.epoch))?;
+    out.gauge("epoch", "The current epoch", None, float(numbers.epoch))?;
     out.gauge("durable_epoch", "The last durable epoch", None, float(numbers.durable_epoch))?;
     out.counter("commits", "Epochs made durable", None, numbers.commits)?;
     let bytes = Some(Unit::Bytes);
@@ -288,7 +286,7 @@ fn persistence(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Resul
     out.gauge("writes_stopped", "1 if a failure of the disk stopped all writes", None, stopped)
 }
 
-/// The pages of the disk engine.
+/// Writes the page statistics of the disk engine.
 fn disk(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let Some((disk, stats)) = shared.store.disk() else { return Ok(()) };
     let buffer = stats.buffer;
@@ -297,31 +295,26 @@ fn disk(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     out.gauge("cache_pages_used", "Pages in the cache", None, float(buffer.resident as u64))?;
     out.counter("cache_hits", "Pages found in the cache", None, buffer.hits)?;
     out.counter("cache_misses", "Pages read from the file", None, buffer.misses)?;
-    out.counter("cache_evictions", "Pages that left the cache for others", None, buffer.evictions)?;
+    out.counter("cache_evictions", "Pages evicted from the cache", None, buffer.evictions)?;
     out.counter(
         "cache_evictions_failed",
-        "Changed pages that could not be written to leave the cache",
+        "Changed pages whose write for eviction failed",
         None,
         buffer.failed_evictions,
     )?;
     out.gauge(
         "cache_pages_retired",
-        "Pages out of the cache whose memory waits for readers",
+        "Evicted pages whose memory readers may still use",
         None,
         float(buffer.retired as u64),
     )?;
     out.gauge(
         "cache_policy_entries",
-        "Entries of the queues that say which page leaves",
+        "Entries of the eviction policy's queues",
         None,
         float(buffer.policy_entries as u64),
     )?;
     out.counter("pages_written", "Pages written to the file", None, buffer.writes)?;
     out.gauge("file_pages", "Pages of the file", None, float(buffer.file_pages.into()))?;
-    out.gauge(
-        "file_pages_free",
-        "Pages of the file without a reason to be kept",
-        None,
-        float(buffer.free_pages.into()),
-    )
+    out.gauge("file_pages_free", "Free pages of the file", None, float(buffer.free_pages.into()))
 }

@@ -1,4 +1,4 @@
-//! One request and its answer by HTTP.
+//! One HTTP request and its answer.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -7,34 +7,34 @@ use mio::net::TcpStream;
 
 use super::pages::{HttpPage, PATHS};
 
-/// The longest head of a request.
+/// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// How long the parts of an exchange may take.
+/// The time limits of an exchange.
 #[derive(Clone, Copy)]
 pub(super) struct HttpTimeouts {
-    /// The head of the request, to come.
+    /// For receiving the head of the request.
     pub head: Duration,
-    /// The answer, to be made and taken, from then on.
+    /// For computing and sending the answer, from then on.
     pub answer: Duration,
 }
 
-/// A connection, and how far it has come.
+/// A connection and its progress.
 #[derive(Debug)]
 pub(super) struct HttpExchange {
     stream: TcpStream,
     began: Instant,
-    /// When it is given up: one time for all that is read, and one for all that is written, in
-    /// however many pieces.
+    /// When the exchange is cut off. There is one deadline for reading everything, and one for
+    /// writing everything, in any number of pieces.
     pub deadline: Instant,
     state: HttpExchangeState,
 }
 
 #[derive(Debug)]
 enum HttpExchangeState {
-    /// The head of the request, as far as it has come.
+    /// The part of the request's head that was received.
     Asking(Vec<u8>),
-    /// The answer, and how much of it is sent.
+    /// The answer, and the number of bytes sent.
     Answering(Vec<u8>, usize),
 }
 
@@ -44,17 +44,17 @@ impl HttpExchange {
         Self { stream, began, deadline: began + patience.head, state: HttpExchangeState::Asking(Vec::new()) }
     }
 
-    /// Whether it has asked for something, and since when it is there: the least is the first to
-    /// go.
+    /// Returns whether a request was received, and since when the connection exists. The least of
+    /// these values is replaced first.
     pub(super) fn silent_since(&self) -> (bool, Instant) {
         (matches!(self.state, HttpExchangeState::Answering(..)), self.began)
     }
 
-    /// Goes on as far as it can without waiting: answers with the page that it asks for. Returns
-    /// whether it is done.
+    /// Continues as far as possible without waiting; answers with the requested page. Returns
+    /// whether the exchange is finished.
     ///
     /// # Errors
-    /// What the system says; the request has no end.
+    /// If the connection fails, or the head of the request is too long.
     pub(super) fn step(
         &mut self,
         patience: HttpTimeouts,
@@ -89,7 +89,7 @@ impl HttpExchange {
     }
 }
 
-/// The answer to a request: the page that it asks for.
+/// Returns the answer to a request: the page that it asks for.
 fn answer(head: &[u8], page: impl FnOnce(&[u8]) -> Option<HttpPage>) -> Vec<u8> {
     let mut words = head.split(u8::is_ascii_whitespace);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -1,11 +1,11 @@
-//! The pages: `/metrics`, and whether the server lives and serves, for who supervises it. They are
-//! there before the data is.
+//! The pages `/metrics`, `/-/healthy` and `/-/ready`, for Prometheus and for supervisors. They are
+//! available before the data is loaded.
 //!
 //! ```text
-//!                 reads its data back       serves                   stops
+//!                 loading                   serving                  stopping
 //!   /-/healthy    200 loading               200 serving              200 stopping
 //!   /-/ready      503 loading: 43% done     200 serving              503 stopping
-//!   /metrics      200 skein_loading 1       200 all there is         200 all there is
+//!   /metrics      200 skein_loading 1       200 all metrics          200 all metrics
 //! ```
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ const OK: &str = "200 OK";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// An answer to GET.
+/// The answer to a GET.
 pub(super) struct HttpPage {
     pub status: &'static str,
     pub kind: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct HttpPage {
 }
 
 impl HttpPage {
-    /// A few words.
+    /// Creates a page of plain text.
     pub(super) fn words(status: &'static str, body: impl Into<String>) -> Self {
         Self { status, kind: TEXT, body: body.into() }
     }
@@ -43,10 +43,10 @@ impl HttpPage {
     }
 }
 
-/// Where the pages are.
-pub(super) const PATHS: &str = "there are /metrics, /-/healthy and /-/ready\n";
+/// The text of an answer that lists the paths.
+pub(super) const PATHS: &str = "the paths are /metrics, /-/healthy and /-/ready\n";
 
-/// What the pages tell of.
+/// The state of the server that the pages report.
 #[derive(Debug)]
 pub(crate) struct MetricsPages {
     loading: Arc<Loading>,
@@ -56,35 +56,35 @@ pub(crate) struct MetricsPages {
 }
 
 impl MetricsPages {
-    /// Of a server without data.
+    /// Creates the pages of a server that is loading.
     pub(crate) fn new(loading: Arc<Loading>) -> Self {
         Self {
-            before: collect::before(&loading),
+            before: collect::loading_registry(&loading),
             loading,
             serving: OnceLock::new(),
             given_up: AtomicBool::new(false),
         }
     }
 
-    /// The server serves from now on.
+    /// Marks the server as serving.
     pub(crate) fn serve(&self, shared: &Arc<ServerShared>) {
-        // It is told once; a second server would be a mistake, and the first goes on.
+        // Called once. After a second call, which would be a mistake, the first server stays.
         let _ = self.serving.set((Arc::clone(shared), collect::registry(shared)));
     }
 
-    /// There will be no server.
+    /// Marks the server as failed to start.
     pub(super) fn give_up(&self) {
         // Release: pairs with the Acquire in `are_over`.
         self.given_up.store(true, Ordering::Release);
     }
 
-    /// Whether the thread that answers is to end: the server stops, or there will be none.
+    /// Returns whether the thread must end, because the server is stopping or failed to start.
     pub(super) fn are_over(&self) -> bool {
         let stops = self.serving.get().is_some_and(|(shared, _)| shared.stopping());
         stops || self.given_up.load(Ordering::Acquire)
     }
 
-    /// The page at this path, if there is one.
+    /// Returns the page at this path, if there is one.
     pub(super) fn page(&self, path: &[u8]) -> Option<HttpPage> {
         match path {
             b"/metrics" => {
@@ -107,10 +107,10 @@ impl MetricsPages {
 
     fn ready(&self) -> HttpPage {
         match self.serving.get() {
-            None => HttpPage::unavailable(format!("loading: {}\n", self.loading.words())),
+            None => HttpPage::unavailable(format!("loading: {}\n", self.loading.progress_text())),
             Some((shared, _)) if shared.stopping() => HttpPage::unavailable(self.state()),
             Some((shared, _)) => HttpPage::fine(match shared.store.stats().writes_stopped {
-                // Reads go on, and taking the server away would end them, too.
+                // Reads still work. Taking the server out of service would end them too.
                 Some(why) => format!("serving, but no writes: {why}\n"),
                 None => self.state().to_owned(),
             }),

@@ -1,4 +1,4 @@
-//! Those who ask for metrics and are no Prometheus.
+//! Metrics clients that behave badly.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ struct TestMetricsServer {
 }
 
 impl TestMetricsServer {
-    /// Every page has this text.
+    /// Starts a server whose pages all have this text.
     fn new(patience: HttpTimeouts, text: impl Fn() -> String + Send + 'static) -> Self {
         let listening = MetricsListener::at(([127, 0, 0, 1], 0).into()).expect("a port");
         let stop = Arc::new(AtomicBool::new(false));
@@ -35,7 +35,7 @@ impl TestMetricsServer {
         client
     }
 
-    /// Asks as Prometheus does.
+    /// Sends a request as Prometheus does.
     fn ask(&self) -> String {
         let (mut client, mut answer) = (self.connect(), String::new());
         client.write_all(REQUEST).expect("to send");
@@ -43,7 +43,7 @@ impl TestMetricsServer {
         answer
     }
 
-    /// Whether it ends.
+    /// Returns whether the thread ends.
     fn end(&mut self) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         let (ended, end) = channel();
@@ -72,12 +72,12 @@ fn is_cut_off(client: &mut TcpStream) -> bool {
     }
 }
 
-/// Incident: connections were answered one after the other, and each might be silent for a second.
-/// Consequence: 60 silent connections a minute, of anybody, and Prometheus had no answer any more.
-/// Fix: all are served at once, and when there are too many the one that has been silent for
-/// longest goes.
+/// Incident: connections were answered one after the other, and each could be silent for a second.
+/// Consequence: 60 silent connections a minute, from anybody, and Prometheus received no answer any
+/// more. Fix: all connections are served at once, and if there are too many, the one that has been
+/// silent for longest is closed.
 #[test]
-fn silent_connections_keep_nobody_waiting() {
+fn silent_connections_do_not_delay_others() {
     let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "metrics".to_owned());
     let begun: [&[u8]; 3] = [b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\n"];
     let silent: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX)
@@ -88,15 +88,15 @@ fn silent_connections_keep_nobody_waiting() {
             client
         })
         .collect();
-    // The oldest had to go.
+    // The oldest connection was closed.
     for mut client in silent.into_iter().take(CONNECTIONS_MAX) {
         assert!(is_cut_off(&mut client));
     }
 }
 
-/// As above: those who do not take their answers.
+/// Incident: as above, with clients that do not read their answers.
 #[test]
-fn who_does_not_take_the_answer_keeps_nobody_waiting() {
+fn unread_answers_do_not_delay_others() {
     let long = || "x".repeat(64 << 20);
     let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, long);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
@@ -106,26 +106,26 @@ fn who_does_not_take_the_answer_keeps_nobody_waiting() {
     assert!(running.ask().len() > 64 << 20);
 }
 
-/// A stop waited for whoever was being answered, as long as they liked to take.
+/// Incident: a stop waited for clients that were being answered, for any time.
 #[test]
-fn a_stop_waits_for_nobody() {
+fn stop_does_not_wait_for_connections() {
     for request in [&b""[..], b"GET /metr", REQUEST] {
         // More than the system buffers.
         let mut running =
             TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "x".repeat(8 << 20));
         let mut client = running.connect();
         client.write_all(request).expect("to send");
-        // Who came before was accepted before.
+        // The earlier clients were accepted before this one.
         assert!(running.ask().len() > 8 << 20);
         assert!(running.end(), "{request:?}");
     }
 }
 
-/// Incident: the head of a request had as much time as the answer. Consequence: who connected and
-/// asked for nothing kept a place for all of it. Fix: the head has a deadline of its own, before
-/// that of the answer.
+/// Incident: the head of a request had as much time as the answer. Consequence: a client that
+/// connected and sent nothing kept its place for all of that time. Fix: the head has its own
+/// deadline, before that of the answer.
 #[test]
-fn who_asks_for_nothing_is_cut_off() {
+fn client_without_a_request_is_disconnected() {
     let running = TestMetricsServer::new(HttpTimeouts { head: SHORT, answer: LONG }, String::new);
     for begun in ["", "GET /metr"] {
         let mut client = running.connect();
@@ -134,15 +134,15 @@ fn who_asks_for_nothing_is_cut_off() {
     }
 }
 
-/// Each piece of an answer had a deadline of its own, so a client that took a little at a time held
-/// the thread for as long as it liked.
+/// Incident: each piece of an answer had its own deadline. Consequence: a client that read slowly
+/// could keep the thread for any time. Fix: one deadline for the whole answer.
 #[test]
-fn who_takes_a_little_at_a_time_is_cut_off() {
+fn slow_reader_is_disconnected_at_the_deadline() {
     let running =
         TestMetricsServer::new(HttpTimeouts { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));
     let mut client = running.connect();
     client.write_all(REQUEST).expect("to send");
-    // Some progress within the patience, always: at this pace all of it would take an hour.
+    // Always some progress within the deadline: at this pace, the whole answer would take an hour.
     let (mut piece, mut taken) = ([0; 4 << 10], 0);
     while let Ok(count @ 1..) = client.read(&mut piece) {
         taken += count;

@@ -1,8 +1,8 @@
-//! What is counted by itself: each command, and each subcommand of those that have some.
+//! The kinds of requests that are counted separately: each command, and each subcommand.
 //!
 //! ```text
 //!   get  set  …  client  config  …  │ client|getname  client|id  …  config|get  …
-//!   0    1       places in the table  subcommands, in the order of their commands
+//!   0    1       index in the table   subcommands, in the order of their commands
 //! ```
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use crate::commands::CommandSpec;
 use crate::commands::table::COMMANDS;
 use crate::resp::RequestArgs;
 
-/// Where the subcommands of each command begin.
+/// The number of each command's first subcommand.
 static FIRST_SUBCOMMAND: [u16; COMMANDS.len()] = {
     let mut first = [0; COMMANDS.len()];
     let (mut at, mut next) = (0, COMMANDS.len() as u16);
@@ -23,7 +23,7 @@ static FIRST_SUBCOMMAND: [u16; COMMANDS.len()] = {
     first
 };
 
-/// How many kinds there are.
+/// The number of kinds.
 pub(crate) const KINDS: usize = {
     let last = COMMANDS.len() - 1;
     FIRST_SUBCOMMAND[last] as usize + COMMANDS[last].subcommands.len()
@@ -34,13 +34,14 @@ pub(crate) const KINDS: usize = {
 pub(crate) struct CommandKind(u16);
 
 impl CommandKind {
-    /// The command of a tag. `REQUIRES:` the tag is of a command without subcommands, or the request names none.
+    /// Returns the command of a tag. `REQUIRES:` the command has no subcommands, or the request
+    /// names none.
     #[inline]
     pub(crate) fn plain(tag: u16) -> Self {
         Self(tag)
     }
 
-    /// The kind of a request whose command has this place in the table.
+    /// Returns the kind of a request whose command is at this index of the table.
     #[inline]
     pub(crate) fn of(place: u16, args: &RequestArgs<'_>) -> Self {
         let command = &COMMANDS[place as usize];
@@ -58,7 +59,7 @@ impl CommandKind {
         Self(found.map_or(place, |at| FIRST_SUBCOMMAND[place as usize] + at as u16))
     }
 
-    /// All there are.
+    /// Returns all kinds.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..KINDS as u16).map(Self)
     }
@@ -68,12 +69,13 @@ impl CommandKind {
         self.0 as usize
     }
 
-    /// The command it is, or is of, and the subcommand.
+    /// Returns the command, and the subcommand if this is one.
     fn parts(self) -> (&'static CommandSpec, Option<&'static str>) {
         if let Some(command) = COMMANDS.get(self.index()) {
             return (command, None);
         }
-        // Commands without subcommands begin where the next one does; it is the last of those that begin there.
+        // A command without subcommands begins where the next one does, so the last one that begins
+        // there is right.
         let place = FIRST_SUBCOMMAND.partition_point(|first| *first <= self.0) - 1;
         let at = (self.0 - FIRST_SUBCOMMAND[place]) as usize;
         let command = &COMMANDS[place];
@@ -84,7 +86,7 @@ impl CommandKind {
         self.parts().0
     }
 
-    /// As in `get` and `config|set`.
+    /// Returns the name, as in `get` and `config|set`.
     pub(crate) fn name(self) -> Cow<'static, str> {
         match self.parts() {
             (command, None) => command.name.into(),
@@ -92,7 +94,7 @@ impl CommandKind {
         }
     }
 
-    /// Those that this name stands for: of a command with subcommands, all of these.
+    /// Returns the kinds of this name. For a command with subcommands these are all of them.
     pub(crate) fn named(name: &str) -> Vec<Self> {
         let is_it = |kind: &Self| {
             let own = kind.name();
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_a_name_of_its_own() {
+    fn every_kind_has_its_own_name() {
         let mut names: Vec<_> = CommandKind::all().map(CommandKind::name).collect();
         let count = names.len();
         names.sort_unstable();

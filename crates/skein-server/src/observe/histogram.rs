@@ -1,38 +1,39 @@
-//! How long things took: counts by size, of times in nanoseconds.
+//! Histograms of times: counts by bucket, of times in nanoseconds.
 //!
 //! ```text
-//!   0 1 2 … 15 │ 16 … 31 │ 32 34 … 62 │ 64 68 … 124 │ …        16 counts for each doubling: off by 6 % at most
+//!   0 1 2 … 15 │ 16 … 31 │ 32 34 … 62 │ 64 68 … 124 │ …    16 buckets per doubling: error ≤ 6 %
 //! ```
 //!
-//! One thread counts, any may read: counts are plain stores, and a reader may miss the last few.
+//! One thread counts and any thread may read. Counts are plain stores, so a reader may miss the
+//! last few.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts for each doubling, as a power of two.
+/// The buckets per doubling, as a power of two.
 const FINE_BITS: u32 = 4;
 const FINE: usize = 1 << FINE_BITS;
-/// Times of 2^36 ns, a minute or so, and more are counted as the last.
+/// Times of 2^36 ns (about a minute) and more are counted in the last bucket.
 const TOP_BITS: u32 = 36;
 const COUNTS: usize = (TOP_BITS - FINE_BITS + 1) as usize * FINE;
 
-/// Where a time is counted.
+/// Returns the bucket of a time.
 #[inline]
 fn place(nanos: u64) -> usize {
     let nanos = nanos.min((1 << TOP_BITS) - 1);
     let bits = u64::BITS - nanos.leading_zeros();
-    // How often it has to be halved until `FINE_BITS + 1` bits are left.
+    // How often the time must be halved until `FINE_BITS + 1` bits are left.
     let halvings = bits.saturating_sub(FINE_BITS + 1);
     (nanos >> halvings) as usize + halvings as usize * FINE
 }
 
-/// The longest time that is counted at a place.
+/// Returns the longest time of a bucket.
 fn longest(place: usize) -> u64 {
     let halvings = (place / FINE).saturating_sub(1);
     let fine = (place - halvings * FINE) as u64;
     ((fine + 1) << halvings) - 1
 }
 
-/// Counts that one thread writes.
+/// The counts, which one thread writes.
 #[derive(Debug)]
 pub(crate) struct LatencyHistogram(Box<[AtomicU64; COUNTS]>);
 
@@ -43,7 +44,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// So many of this time. Only the thread that owns it may call this.
+    /// Counts `count` requests of this time. Only the thread that owns the histogram may call this.
     #[inline]
     pub(crate) fn add(&self, nanos: u64, count: u64) {
         let counter = &self.0[place(nanos)];
@@ -52,7 +53,7 @@ impl LatencyHistogram {
     }
 }
 
-/// Counts at a moment, of one histogram or of several together.
+/// The counts at a moment, of one or several histograms.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LatencyDistribution {
     /// Empty until something is added.
@@ -67,7 +68,7 @@ impl LatencyDistribution {
         }
     }
 
-    /// Takes away what was counted before.
+    /// Subtracts earlier counts.
     pub(crate) fn subtract(&mut self, before: &Self) {
         for (count, before) in self.counts.iter_mut().zip(&before.counts) {
             *count = count.saturating_sub(*before);
@@ -78,10 +79,11 @@ impl LatencyDistribution {
         self.counts.iter().sum()
     }
 
-    /// The time that this percentage of all did not exceed; 0 if there are none.
+    /// Returns the time that this percentage of all requests did not exceed; 0 if there are no
+    /// requests.
     pub(crate) fn percentile(&self, percent: f64) -> u64 {
         let total = self.total();
-        #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a count, and a part of it")]
+        #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a percentage of a count")]
         let wanted = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut sum = 0;
         let found = self.counts.iter().position(|count| {
@@ -91,12 +93,13 @@ impl LatencyDistribution {
         found.map_or(0, longest)
     }
 
-    /// How many took less than 2^bits nanoseconds, for up to 36 bits.
+    /// Returns the number of times below 2^bits nanoseconds, for up to 36 bits.
     pub(crate) fn below(&self, bits: u32) -> u64 {
         self.counts.iter().take(place((1 << bits) - 1) + 1).sum()
     }
 
-    /// How many took less than 2^n nanoseconds, for each n from 10 to the least that covers all.
+    /// Returns the number of times below 2^n nanoseconds, for each n from 10 to the least that
+    /// covers all.
     pub(crate) fn doublings(&self) -> Vec<(u64, u64)> {
         let total = self.total();
         let mut below = Vec::new();

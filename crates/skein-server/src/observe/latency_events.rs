@@ -1,6 +1,8 @@
-//! LATENCY: what made clients wait longer than `latency-monitor-threshold`, by kind of event.
+//! LATENCY: operations that kept clients waiting longer than `latency-monitor-threshold`, by kind
+//! of event.
 //!
-//! As in Redis, an event has the last 160 seconds in which it came, with the worst of each second.
+//! As in Redis, an event has the last 160 seconds in which it occurred, with the worst time of each
+//! second.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -8,17 +10,17 @@ use std::time::UNIX_EPOCH;
 
 use skein_sync::locks::lock;
 
-/// Seconds that are kept of an event.
+/// The number of seconds that are kept per event.
 const SAMPLES_MAX: usize = 160;
 
-/// What can make clients wait.
+/// The kinds of operations that can keep clients waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LatencyEvent {
     /// Requests that ran together: a batch of reads or writes.
     Batch,
     /// A command that may take long, or one slice of it.
     Command,
-    /// A command that never should.
+    /// A command that should never take long.
     FastCommand,
 }
 
@@ -38,7 +40,7 @@ impl LatencyEvent {
     }
 }
 
-/// The worst of a second.
+/// The worst time of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LatencySample {
     /// Seconds since 1970.
@@ -46,12 +48,12 @@ pub(crate) struct LatencySample {
     pub millis: u64,
 }
 
-/// What is known of an event.
+/// The samples of an event.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LatencyHistory {
     /// Oldest first.
     pub samples: VecDeque<LatencySample>,
-    /// The worst since the last reset, in milliseconds.
+    /// The worst time since the last reset, in milliseconds.
     pub worst: u64,
 }
 
@@ -80,12 +82,12 @@ impl LatencyEvents {
         lock(&self.0).entry(event).or_default().add(LatencySample { unix_s, millis: nanos / 1_000_000 });
     }
 
-    /// What came since the last reset, by name.
+    /// Returns the events since the last reset, by name.
     pub(crate) fn all(&self) -> Vec<(LatencyEvent, LatencyHistory)> {
         lock(&self.0).iter().map(|(event, history)| (*event, history.clone())).collect()
     }
 
-    /// Forgets an event; whether there was anything to forget.
+    /// Removes an event. Returns `false` if there was nothing to remove.
     pub(crate) fn reset(&self, event: LatencyEvent) -> bool {
         lock(&self.0).remove(&event).is_some()
     }
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_of_each_second_is_kept_and_old_seconds_go() {
+    fn worst_of_each_second_is_kept_and_old_seconds_removed() {
         let mut history = LatencyHistory::default();
         for (unix_s, millis) in [(1, 5), (1, 9), (1, 7), (2, 3)] {
             history.add(LatencySample { unix_s, millis });
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_known_by_name_and_forgotten() {
+    fn events_are_found_by_name_and_reset() {
         let events = LatencyEvents::default();
         events.add(LatencyEvent::Batch, 12_000_000);
         assert_eq!(events.all()[0].1.samples[0].millis, 12);

@@ -1,13 +1,18 @@
-//! What the server counts of its work, and tells by INFO, LATENCY, SLOWLOG and `--metrics`.
+//! The counts and times of the server's work, for INFO, LATENCY, SLOWLOG and `--metrics`.
 //!
 //! ```text
-//!   worker ─► Observed  calls, time, failures, histogram per kind ─┐
-//!   worker ─► Observed                                             ├─► Seen (a sum, less what was there at the last reset)
-//!   any    ─► slowlog, events                                      └─► readers
+//!   worker ─► WorkerObserver: calls, time, failures, histogram per kind ─┐
+//!   worker ─► WorkerObserver                                             ├─► CommandTotals: the sum
+//!   worker ─► ...                                                        ┘   since the last reset
+//!   any thread ─► slowlog, latency_events ─► readers
 //! ```
 //!
-//! Counts are plain stores of the worker that they belong to, so counting costs no atomic change, and a reset is kept as a sum to take away:
-//! nobody writes another thread's counts.
+//! Counts are plain stores of the worker that owns them, so counting needs no atomic
+//! read-modify-write. A reset stores the current sum, which readers subtract: no thread writes
+//! another thread's counts.
+//!
+//! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`, `rates`,
+//! `settings`.
 
 pub(crate) mod command_kinds;
 pub(crate) mod histogram;
@@ -29,36 +34,36 @@ use latency_events::LatencyEvents;
 use rates::RateSampler;
 use slowlog::Slowlog;
 
-/// Codes of errors that are counted by themselves, by each worker.
+/// The most error codes that each worker counts separately.
 const ERROR_CODES_MAX: usize = 128;
-/// What counts the others.
+/// The counter of all other codes.
 const OTHER_CODES: &str = "OTHER";
-/// The longest code, in bytes.
+/// The most bytes of a code.
 const CODE_BYTES_MAX: usize = 32;
 
-/// What all threads share of the observing.
+/// The parts that all threads share.
 #[derive(Debug, Default)]
 pub(crate) struct ServerObserver {
     pub slowlog: Slowlog,
     pub events: LatencyEvents,
-    pub pulse: RateSampler,
+    pub sampler: RateSampler,
 }
 
-/// What one worker has counted. Only the worker writes it.
+/// The counts of one worker. Only the worker writes them.
 #[derive(Debug)]
 pub(crate) struct WorkerObserver {
     kinds: Box<[KindCounters]>,
     errors: Mutex<BTreeMap<Box<str>, u64>>,
 }
 
-/// What one worker has counted of a kind.
+/// The counts of one worker for one kind.
 #[derive(Debug, Default)]
 struct KindCounters {
     calls: AtomicU64,
     nanos: AtomicU64,
     rejected: AtomicU64,
     failed: AtomicU64,
-    /// Made with the first call.
+    /// Created by the first call.
     latency: OnceLock<LatencyHistogram>,
 }
 
@@ -69,7 +74,7 @@ impl Default for WorkerObserver {
 }
 
 impl WorkerObserver {
-    /// So many requests were done, which took so long each.
+    /// Counts `count` requests that took `nanos_each`.
     #[inline]
     pub(crate) fn done(&self, kind: CommandKind, count: u64, nanos_each: u64, tracking: bool) {
         let counts = &self.kinds[kind.index()];
@@ -80,14 +85,14 @@ impl WorkerObserver {
         }
     }
 
-    /// A request was done and answered with this error (what is sent: with the `-`).
+    /// Counts a request that was done and answered with this error (as sent, with the `-`).
     #[cold]
     pub(crate) fn failed(&self, kind: CommandKind, error: &[u8]) {
         WorkerCounters::add(&self.kinds[kind.index()].failed, 1);
         self.error(error);
     }
 
-    /// A request was refused with this error, and not done.
+    /// Counts a request that was refused with this error and not done.
     #[cold]
     pub(crate) fn rejected(&self, kind: Option<CommandKind>, error: &[u8]) {
         if let Some(kind) = kind {
@@ -106,30 +111,31 @@ impl WorkerObserver {
     }
 }
 
-/// What was counted of a kind, by all workers.
+/// The counts of all workers for one kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KindTotals {
     pub calls: u64,
-    /// All calls together.
+    /// The time of all calls.
     pub nanos: u64,
-    /// Not run: refused beforehand.
+    /// Refused before they ran.
     pub rejected: u64,
     /// Run, and answered with an error.
     pub failed: u64,
     pub latency: LatencyDistribution,
 }
 
-/// What all workers have counted.
+/// The counts of all workers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommandTotals {
-    /// By [`Kind::index`]; empty for nothing.
+    /// By [`CommandKind::index`]; empty if there are no counts.
     kinds: Vec<KindTotals>,
-    /// How often each code of errors was answered.
+    /// The number of error replies of each code.
     pub errors: BTreeMap<Box<str>, u64>,
 }
 
 impl CommandTotals {
-    /// Adds up. Cost: some 200 kinds, and 4 KiB for each that was used, per worker.
+    /// Adds up the counts of the workers. Reads some 200 kinds per worker, and 4 KiB for each kind
+    /// that was used.
     pub(crate) fn of<'o>(workers: impl Iterator<Item = &'o WorkerObserver>) -> Self {
         let mut seen = Self { kinds: vec![KindTotals::default(); KINDS], errors: BTreeMap::new() };
         for observed in workers {
@@ -149,7 +155,7 @@ impl CommandTotals {
         seen
     }
 
-    /// Takes away what was counted before.
+    /// Subtracts earlier counts.
     pub(crate) fn subtract(&mut self, before: &Self) {
         for (now, before) in self.kinds.iter_mut().zip(&before.kinds) {
             now.calls -= before.calls;
@@ -166,12 +172,12 @@ impl CommandTotals {
         self.errors.retain(|_, count| *count > 0);
     }
 
-    /// The kinds that were called or refused, in their order.
+    /// Returns the kinds that were called or refused, in order.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = (CommandKind, &KindTotals)> {
         CommandKind::all().zip(&self.kinds).filter(|(_, seen)| seen.calls + seen.rejected > 0)
     }
 
-    /// Errors of all codes.
+    /// Returns the number of error replies of all codes.
     pub(crate) fn error_replies(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -182,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_are_added_up_and_a_reset_is_taken_away() {
+    fn totals_add_up_workers_and_subtract_a_reset() {
         let workers = [WorkerObserver::default(), WorkerObserver::default()];
         let get = CommandKind::plain(0);
         workers[0].done(get, 16, 100, true);
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_errors_are_bounded() {
+    fn number_of_error_codes_is_bounded() {
         let observed = WorkerObserver::default();
         for n in 0..1000 {
             observed.rejected(None, format!("-CODE{n} {n}\r\n").as_bytes());

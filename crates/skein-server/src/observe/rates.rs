@@ -1,4 +1,4 @@
-//! How much is done a second, just now: a thread looks at the counts four times a second.
+//! The current rates per second: a thread reads the counts four times a second.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,17 +9,17 @@ use skein_sync::locks::lock;
 use crate::shared::ServerShared;
 
 const TICK: Duration = Duration::from_millis(250);
-/// A rate is of the last second and a half.
+/// A rate covers the last second and a half.
 const TICKS: usize = 6;
 
-/// Counts at a moment.
+/// The counts at a moment.
 #[derive(Debug, Clone, Copy)]
 struct RateSample {
     at: Instant,
     counts: [u64; 3],
 }
 
-/// What was done lately, per second.
+/// Recent operations per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct OperationRates {
     pub requests: f64,
@@ -27,12 +27,12 @@ pub(crate) struct OperationRates {
     pub bytes_out: f64,
 }
 
-/// The last few moments.
+/// The last few samples.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler(Mutex<VecDeque<RateSample>>);
 
 impl RateSampler {
-    fn beat(&self, at: Instant, counts: [u64; 3]) {
+    fn sample(&self, at: Instant, counts: [u64; 3]) {
         let mut beats = lock(&self.0);
         if beats.len() > TICKS {
             beats.pop_front();
@@ -40,7 +40,7 @@ impl RateSampler {
         beats.push_back(RateSample { at, counts });
     }
 
-    /// Zero before the second look.
+    /// Returns the rates; zero before the second sample.
     pub(crate) fn rates(&self) -> OperationRates {
         let beats = lock(&self.0);
         let (Some(first), Some(last)) = (beats.front(), beats.back()) else {
@@ -50,13 +50,13 @@ impl RateSampler {
         if seconds <= 0.0 {
             return OperationRates::default();
         }
-        #[expect(clippy::cast_precision_loss, reason = "a rate, for people to look at")]
+        #[expect(clippy::cast_precision_loss, reason = "a rate, rounded for people")]
         let rate = |which: usize| (last.counts[which] - first.counts[which]) as f64 / seconds;
         OperationRates { requests: rate(0), bytes_in: rate(1), bytes_out: rate(2) }
     }
 }
 
-/// Looks until a stop. It may be unparked to hear of that at once.
+/// Takes samples until the server stops. Unparking the thread makes it notice the stop immediately.
 pub(crate) fn run(shared: &ServerShared) {
     while !shared.stopping() {
         let [requests, bytes_in, bytes_out] = [
@@ -64,7 +64,7 @@ pub(crate) fn run(shared: &ServerShared) {
             shared.total(|counts| &counts.bytes_in),
             shared.total(|counts| &counts.bytes_out),
         ];
-        shared.observing.pulse.beat(Instant::now(), [requests, bytes_in, bytes_out]);
+        shared.observing.sampler.sample(Instant::now(), [requests, bytes_in, bytes_out]);
         std::thread::park_timeout(TICK);
     }
 }
@@ -74,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_of_the_last_ticks_alone() {
-        let (pulse, start) = (RateSampler::default(), Instant::now());
-        assert_eq!(pulse.rates(), OperationRates::default());
+    fn rates_cover_only_the_last_ticks() {
+        let (sampler, start) = (RateSampler::default(), Instant::now());
+        assert_eq!(sampler.rates(), OperationRates::default());
         for n in 0..20 {
-            // A rush at first, then 100 a second.
-            pulse.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
+            // A burst first, then 100 a second.
+            sampler.sample(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
             if n == 0 {
-                assert_eq!(pulse.rates(), OperationRates::default());
-                pulse.beat(start, [0; 3]);
+                assert_eq!(sampler.rates(), OperationRates::default());
+                sampler.sample(start, [0; 3]);
             }
         }
-        assert_eq!(pulse.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
+        assert_eq!(sampler.rates(), OperationRates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
     }
 }

@@ -1,4 +1,4 @@
-//! What of the observing can be changed while the server runs.
+//! The settings of observation that can change while the server runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -9,10 +9,10 @@ use skein_sync::locks::lock;
 use crate::ServerOptions;
 use crate::settings::LiveSetting;
 
-/// Percentiles of INFO latencystats, unless told otherwise.
+/// The default percentiles of INFO latencystats.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// The settings, as Redis counts them.
+/// The settings, in Redis's units.
 #[derive(Debug)]
 pub(crate) struct ObserveSettings {
     /// `slowlog-log-slower-than`, in microseconds; negative for never.
@@ -30,7 +30,7 @@ pub(crate) struct ObserveSettings {
 impl ObserveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let millis = |time: Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
-        // What does not fit is never.
+        // A time that does not fit means never.
         let slower_than = i64::try_from(options.slowlog_slower_than.as_micros()).unwrap_or(-1);
         Self {
             slower_than: AtomicI64::new(slower_than),
@@ -41,9 +41,9 @@ impl ObserveSettings {
         }
     }
 
-    /// How many microseconds make a request slow; negative for never.
+    /// Returns the microseconds from which a request is slow; negative for never.
     pub(crate) fn slower_than(&self) -> i64 {
-        // Relaxed, like all here: each is a value by itself.
+        // Relaxed, like all here: each value is independent of the others.
         self.slower_than.load(Ordering::Relaxed)
     }
 
@@ -51,12 +51,12 @@ impl ObserveSettings {
         self.slower_than.store(micros, Ordering::Relaxed);
     }
 
-    /// How many nanoseconds make a request slow.
+    /// Returns the nanoseconds from which a request is slow.
     pub(crate) fn slow_nanos(&self) -> u64 {
         u64::try_from(self.slower_than()).map_or(u64::MAX, |micros| micros.saturating_mul(1000))
     }
 
-    /// How many nanoseconds make an event.
+    /// Returns the nanoseconds from which an operation is an event.
     pub(crate) fn event_nanos(&self) -> u64 {
         match self.event_ms.get() as u64 {
             0 => u64::MAX,

@@ -1,6 +1,7 @@
 //! SLOWLOG: the latest requests that took longer than a limit, newest first.
 //!
-//! Memory is bounded: of a request up to 32 arguments of up to 128 bytes are kept, as in Redis. Secrets are not kept at all.
+//! Memory is bounded: as in Redis, an entry keeps up to 32 arguments of up to 128 bytes. Secrets
+//! are never kept.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,26 +14,26 @@ use crate::recent_entries::{MemorySize, RecentEntries};
 use crate::resp::RequestArgs;
 use crate::transport::ConnectionAddress;
 
-/// Arguments that are kept, one that counts the others included.
+/// The most arguments that an entry keeps, including one that counts the rest.
 const ARGS_MAX: usize = 32;
-/// Bytes of one that are kept.
+/// The most bytes of an argument that an entry keeps.
 const ARG_BYTES_MAX: usize = 128;
-/// What stands for a secret.
+/// The text that replaces a secret.
 const REDACTED: &[u8] = b"(redacted)";
-/// Parameters of CONFIG SET whose values are secrets.
+/// Parameters of CONFIG SET whose values are secret.
 const SECRET_PARAMETERS: [&str; 4] = ["requirepass", "masterauth", "masteruser", "tls-key-file-pass"];
 
-/// A request, as far as it is kept.
+/// The part of a request that an entry keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClippedRequest(pub Vec<Vec<u8>>);
 
-/// Where the secrets of a request are.
+/// The positions of the secrets in a request.
 #[derive(Debug, Clone, Copy)]
 enum SecretArgs {
     None,
     /// From this argument on.
     From(usize),
-    /// Values of parameters.
+    /// The values of parameters.
     OfParameters,
 }
 
@@ -43,7 +44,8 @@ impl SecretArgs {
             Self::From(1)
         } else if is(command, "HELLO") {
             let auth = args.from(0).position(|arg| is(arg, "AUTH"));
-            // Whatever follows, since AUTH may also be a name that is set, or stand twice.
+            // All arguments after it, because AUTH may also be a name that is set, or be given
+            // twice.
             auth.map_or(Self::None, |at| Self::From(at + 1))
         } else if is(command, "ACL") && is(second, "SETUSER") {
             Self::From(2)
@@ -90,14 +92,14 @@ impl ClippedRequest {
 /// A slow request.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowlogEntry {
-    /// Rises from 0; goes on after a reset.
+    /// Increases from 0, also across resets.
     pub id: u64,
     /// Seconds since 1970.
     pub unix_s: u64,
     pub micros: u64,
     pub request: ClippedRequest,
     pub address: Option<ConnectionAddress>,
-    /// The client's name, as much as of an argument; empty for none.
+    /// The client's name, cut like an argument; empty if there is no name.
     pub name: Vec<u8>,
 }
 
@@ -105,7 +107,7 @@ pub(crate) struct SlowlogEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Slowlog {
     entries: Mutex<SlowlogEntries>,
-    /// Their bytes, to be read without the lock.
+    /// Their bytes, readable without the lock.
     bytes: AtomicUsize,
 }
 
@@ -123,12 +125,13 @@ impl MemorySize for SlowlogEntry {
 }
 
 impl Slowlog {
-    /// Adds one, and lets go of the oldest beyond `most`.
+    /// Adds an entry. Removes the oldest entries beyond `most`.
     pub(crate) fn add(
         &self,
         nanos: u64,
         request: ClippedRequest,
-        (address, name): (Option<ConnectionAddress>, &[u8]),
+        address: Option<ConnectionAddress>,
+        name: &[u8],
         most: usize,
     ) {
         let name = name[..name.len().min(ARG_BYTES_MAX)].to_vec();
@@ -145,12 +148,12 @@ impl Slowlog {
         self.bytes.store(entries.kept.memory(), Ordering::Relaxed);
     }
 
-    /// Bytes of the entries.
+    /// Returns the bytes of the entries.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The newest ones, up to so many.
+    /// Returns up to `most` of the newest entries.
     pub(crate) fn newest(&self, most: usize) -> Vec<SlowlogEntry> {
         lock(&self.entries).kept.iter().take(most).cloned().collect()
     }
@@ -188,7 +191,8 @@ mod tests {
             ("auth user pw", "auth (redacted) (redacted)"),
             ("HELLO 3 AUTH user pw SETNAME me", "HELLO 3 AUTH (redacted) (redacted) (redacted) (redacted)"),
             ("HELLO 3 SETNAME auth", "HELLO 3 SETNAME auth"),
-            // The first of the two was taken for the option, and the password was kept.
+            // Incident: the first `auth` was read as the option. Consequence: the password was
+            // kept.
             ("HELLO 3 SETNAME auth AUTH user pw", "HELLO 3 SETNAME auth (redacted) (redacted) (redacted)"),
             ("ACL SETUSER me on >pw", "ACL SETUSER (redacted) (redacted) (redacted)"),
             ("ACL LIST", "ACL LIST"),
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_request_is_bounded() {
+    fn kept_part_of_a_request_is_bounded() {
         let long = [b'x'; 200];
         let kept = clipped(&[b"SET", &long[..128], &long[..129]]);
         assert_eq!(kept[1].len(), 128);
@@ -216,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_stay_and_numbers_go_on() {
+    fn newest_entries_stay_and_ids_continue() {
         let slowlog = Slowlog::default();
-        let add = |most| slowlog.add(7_500, ClippedRequest(Vec::new()), (None, b"name"), most);
+        let add = |most| slowlog.add(7_500, ClippedRequest(Vec::new()), None, b"name", most);
         (0..5).for_each(|_| add(3));
         let ids = |most| slowlog.newest(most).iter().map(|entry| entry.id).collect::<Vec<_>>();
         assert_eq!((ids(10), ids(1), slowlog.len()), (vec![4, 3, 2], vec![4], 3));

@@ -1,14 +1,15 @@
-//! Doubles as Redis reads and writes them: what C's `strtod` takes, and 17 significant digits, as `%.17g` gives them.
+//! Reads and writes doubles like Redis: reads as C's `strtod`, writes 17 significant digits as
+//! `%.17g`.
 
 use super::number::Decimal;
 
-/// What `strtod` makes of the start of a text.
+/// The result of `strtod` for the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct StrtodPrefix {
     value: f64,
-    /// Bytes that it took; 0 if it is no number.
+    /// The number of bytes read; 0 if the text is not a number.
     len: usize,
-    /// Too great, or so small that nothing is left.
+    /// Whether the number is too large, or so small that it became 0.
     out_of_range: bool,
 }
 
@@ -18,12 +19,12 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// How many digits a text begins with.
+/// Returns the number of digits at the start of a text.
 fn digits(text: &[u8], is_digit: impl Fn(&u8) -> bool) -> usize {
     text.iter().take_while(|byte| is_digit(byte)).count()
 }
 
-/// How long digits with a point in or around them are; 0 if there is no digit.
+/// Returns the length of digits with an optional point; 0 if there is no digit.
 fn mantissa(text: &[u8], is_digit: impl Fn(&u8) -> bool) -> usize {
     let whole = digits(text, &is_digit);
     if text.get(whole) != Some(&b'.') {
@@ -33,7 +34,7 @@ fn mantissa(text: &[u8], is_digit: impl Fn(&u8) -> bool) -> usize {
     if whole + fraction == 0 { 0 } else { whole + 1 + fraction }
 }
 
-/// How long an exponent is, which begins with this letter; 0 if there is none.
+/// Returns the length of an exponent that begins with this letter; 0 if there is no exponent.
 fn exponent(text: &[u8], letter: u8) -> usize {
     if text.first().is_none_or(|first| first.to_ascii_lowercase() != letter) {
         return 0;
@@ -81,7 +82,7 @@ fn unsigned(text: &[u8]) -> StrtodPrefix {
     StrtodPrefix { value, len, out_of_range: lost || value.is_infinite() }
 }
 
-/// A number that begins with 0x and has digits.
+/// Reads a number that begins with 0x and has digits.
 fn hexadecimal(text: &[u8]) -> StrtodPrefix {
     let digits = mantissa(&text[2..], u8::is_ascii_hexdigit);
     let power = exponent(&text[2 + digits..], b'p');
@@ -91,7 +92,7 @@ fn hexadecimal(text: &[u8]) -> StrtodPrefix {
             fraction = true;
             continue;
         };
-        // What does not fit can only decide how the last bit is rounded.
+        // Digits that do not fit can only affect how the last bit is rounded.
         if bits >> 59 == 0 {
             bits = bits << 4 | u64::from(digit);
             scale -= if fraction { 4 } else { 0 };
@@ -112,13 +113,13 @@ fn hexadecimal(text: &[u8]) -> StrtodPrefix {
     StrtodPrefix { value, len: 2 + digits + power, out_of_range }
 }
 
-/// `bits` times two to a power.
-#[expect(clippy::cast_precision_loss, reason = "it rounds as it should")]
+/// Returns `bits` times two to a power.
+#[expect(clippy::cast_precision_loss, reason = "the cast rounds to nearest, as strtod does")]
 fn scaled(bits: u64, power: i64) -> f64 {
     let mut value = bits as f64;
     let mut left = power.clamp(-2_400, 2_400);
     while left != 0 {
-        // In steps that can be told exactly.
+        // In steps whose powers of two are exact.
         let step = left.clamp(-1_000, 1_000);
         value *= 2_f64.powi(step as i32);
         left -= step;
@@ -126,7 +127,8 @@ fn scaled(bits: u64, power: i64) -> f64 {
     value
 }
 
-/// Reads a score or an increment, as ZADD does: all of the text, a number, in range; no space before it. Takes time linear in the text.
+/// Reads a score or an increment as ZADD does. The whole text must be a number in range, without
+/// space before it. Takes time linear in the length of the text.
 pub fn parse_double(text: &[u8]) -> Option<f64> {
     if is_space(*text.first()?) {
         return None;
@@ -135,17 +137,19 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
     (parsed.len == text.len() && !parsed.out_of_range && !parsed.value.is_nan()).then_some(parsed.value)
 }
 
-/// Reads the bound of a range, as Redis does: up to a zero byte, with spaces before it, an empty one is 0.
+/// Reads the bound of a range as Redis does: up to a zero byte, with spaces before it allowed. An
+/// empty text is 0.
 pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let parsed = strtod(text);
     (parsed.len == text.len() && !parsed.value.is_nan()).then_some(parsed.value)
 }
 
-/// Greater integers have 18 digits.
+/// Larger integers have 18 digits.
 const INTEGER_MAX: f64 = 1e17;
 
-/// Appends a score as ZSCORE gives it: 17 significant digits, or as many as are not zeros at the end; [`parse_double`] gives the same number back, if it is one.
+/// Appends a score as ZSCORE writes it: 17 significant digits without trailing zeros.
+/// [`parse_double`] reads the same number back, if it is a number.
 pub fn write_double(out: &mut Vec<u8>, value: f64) {
     if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
@@ -260,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_read_more_loosely() {
+    fn bounds_are_parsed_more_leniently() {
         for (text, value) in
             [("", 0.0), (" 1", 1.0), ("1\0x", 1.0), ("1e400", f64::INFINITY), ("1e-400", 0.0)]
         {

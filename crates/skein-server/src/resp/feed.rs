@@ -1,13 +1,14 @@
-//! Bytes fed to the parser in pieces, for tests and for fuzzing.
+//! Feeds bytes to the parser in pieces, for tests and for fuzzing.
 
 use super::RequestBuffer;
 use super::limits::{ProtocolError, RequestLimits};
 use super::request::INPUT_BYTES_MIN;
 
-/// The arguments of requests.
+/// The arguments of each request.
 pub(crate) type FedRequests = Vec<Vec<Vec<u8>>>;
 
-/// Feeds `bytes` in pieces of these sizes, over and over; the requests, and the error that ended it. Holds the parser to its bounds.
+/// Feeds `bytes` in pieces of these sizes, repeated. Returns the requests, and the error that ended
+/// the parsing. Asserts that the parser keeps its bounds.
 pub(crate) fn feed(
     mut bytes: &[u8],
     sizes: &[usize],
@@ -25,7 +26,7 @@ pub(crate) fn feed(
             room[..count].copy_from_slice(&piece[..count]);
             input.filled(count);
             piece = &piece[count..];
-            // What is not parsed is either a piece of a request or waits for the queue to drain.
+            // Unparsed bytes are the beginning of a request, or wait until the queue is empty.
             loop {
                 let outcome = input.parse(limits, true, |_| 0);
                 let taken = drain(&mut input, limits);
@@ -47,7 +48,7 @@ pub(crate) fn feed(
     (found, Ok(()))
 }
 
-/// The queued requests, which must be within the bounds.
+/// Returns the queued requests. Panics if they exceed the bounds.
 fn drain(input: &mut RequestBuffer, limits: &RequestLimits) -> FedRequests {
     assert!(input.queued() <= limits.pipeline);
     let args = |i| input.args(i).from(0).map(<[u8]>::to_vec).collect::<Vec<_>>();

@@ -1,11 +1,12 @@
 //! Inline requests: a line of words, as a person types it into a terminal.
 //!
-//! Words are separated by white space and may be quoted: `"..."` with the escapes `\n \r \t \b \a \xHH`, or
-//! `'...'` with only `\'`. What a word stands for is never longer than how it is written, so words are
+//! Words are separated by white space and may be quoted: `"..."` with the escapes `\n \r \t \b \a
+//! \xHH`, or `'...'` with only `\'`. A word is never longer than its quoted form, so words are
 //! unquoted in place.
 
-/// Splits `line` into words, unquoting them in place; calls `word` with the start and the length of each.
-/// False if quotes do not match or a closing quote is not followed by white space; then the line is garbage.
+/// Splits `line` into words and unquotes them in place. Calls `word` with the start and the length
+/// of each. Returns `false` if quotes do not match, or a closing quote is not followed by white
+/// space; then the contents of the line are undefined.
 pub(crate) fn split(line: &mut [u8], mut word: impl FnMut(usize, usize)) -> bool {
     let mut read = 0;
     loop {
@@ -22,7 +23,7 @@ pub(crate) fn split(line: &mut [u8], mut word: impl FnMut(usize, usize)) -> bool
     }
 }
 
-/// Unquotes the word at `start`; its length then, and where the rest of the line begins.
+/// Unquotes the word at `start`. Returns its new length, and the start of the rest of the line.
 fn unquote(line: &mut [u8], start: usize) -> Option<(usize, usize)> {
     let (mut read, mut write) = (start, start);
     let mut put = |line: &mut [u8], byte| {
@@ -65,7 +66,8 @@ fn unquote(line: &mut [u8], start: usize) -> Option<(usize, usize)> {
     Some((write - start, read))
 }
 
-/// What stands after a backslash within double quotes: its byte, and how many bytes it takes.
+/// Reads the escape after a backslash within double quotes. Returns the byte and the escape's
+/// length.
 fn escape(rest: &[u8]) -> (u8, usize) {
     match rest {
         [b'x', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {

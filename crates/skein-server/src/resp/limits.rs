@@ -1,6 +1,6 @@
-//! What a request may be, and what is said when it is not.
+//! The limits of requests, and the errors for requests that exceed them.
 
-/// What a request may be at most.
+/// The limits of requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestLimits {
     /// Bytes of a whole request on the wire.
@@ -9,11 +9,12 @@ pub(crate) struct RequestLimits {
     pub arg_bytes: usize,
     /// Arguments of a request.
     pub args: usize,
-    /// Requests of one connection that are parsed before they are run.
+    /// Requests of one connection that are parsed before they run.
     pub pipeline: usize,
 }
 
-/// What a client sent is not a request. It is told, and disconnected: the rest cannot be understood either.
+/// The client sent bytes that are not a request. It receives the error and is disconnected, because
+/// the bytes after it cannot be interpreted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolError {
     #[error("too big mbulk count string")]

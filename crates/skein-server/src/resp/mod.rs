@@ -1,12 +1,13 @@
-//! The wire: requests in, replies out, in both versions of the Redis serialization protocol.
+//! The wire protocol: parses requests and writes replies, in both versions of RESP.
 //!
 //! ```text
-//!   socket ─► Input (bytes + where each argument lies) ─► Args, borrowed
-//!   socket ◄─ Output (bytes) ◄─ Reply (RESP2 or RESP3)
+//!   socket ─► RequestBuffer (bytes, and the position of each argument) ─► RequestArgs, borrowed
+//!   socket ◄─ ReplyBuffer (bytes) ◄─ ReplyWriter (RESP2 or RESP3)
 //! ```
 //!
-//! [`request`] knows requests, [`queue`] keeps some for later, [`reply`] knows replies, [`number`] and [`double`] read and write numbers for both.
-//! None of them knows sockets or commands.
+//! [`request`] parses requests, [`queue`] keeps requests for later, [`reply`] writes replies,
+//! [`number`] and [`double`] read and write numbers for both. These modules know neither sockets
+//! nor commands.
 
 pub(crate) mod double;
 #[cfg(any(test, fuzzing))]

@@ -1,4 +1,4 @@
-//! Decimal integers as Redis writes them. (How it reads them: `skein_syntax::number`.)
+//! Writes decimal integers as Redis does. (`skein_syntax::number` reads them.)
 
 /// The digits of a number, without an allocation.
 pub(crate) struct Decimal {
@@ -13,7 +13,7 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 8081828384858687888990919293949596979899";
 
 impl Decimal {
-    /// The digits of an unsigned integer.
+    /// Returns the digits of an unsigned integer.
     #[inline]
     pub(crate) fn unsigned(mut value: u64) -> Self {
         let mut bytes = [0; 20];
@@ -35,11 +35,11 @@ impl Decimal {
         Self { bytes, start: start as u8 }
     }
 
-    /// The digits of a signed integer, with its minus.
+    /// Returns the digits of a signed integer, with its minus sign.
     pub(crate) fn signed(value: i64) -> Self {
         let mut decimal = Self::unsigned(value.unsigned_abs());
         if value < 0 {
-            // 2^63 has 19 digits, so there is always room for the sign.
+            // 2^63 has 19 digits, so the buffer always has room for the sign.
             decimal.start -= 1;
             decimal.bytes[decimal.start as usize] = b'-';
         }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_the_standard_library_writes() {
+    fn writes_like_the_standard_library() {
         for value in [0, 1, 9, 10, 99, 100, 101, 12345, 1 << 40, u64::MAX] {
             assert_eq!(Decimal::unsigned(value).as_bytes(), value.to_string().as_bytes());
         }

@@ -1,11 +1,11 @@
-//! Requests that are kept for later, in memory of their own: those of a transaction until its EXEC.
+//! A queue of requests with its own memory: the requests of a transaction until its EXEC.
 
 use super::request::{ArgSpan, RequestArgs};
 
-/// Bytes that a request takes besides its arguments: its place in the queue.
+/// The bytes that a request takes besides its arguments: its queue entry.
 const PER_REQUEST: usize = size_of::<QueuedRequest>();
 
-/// A request: its spans, and what it was found to be.
+/// A request: its spans and its tag.
 #[derive(Debug, Clone, Copy)]
 struct QueuedRequest {
     first: u32,
@@ -13,7 +13,7 @@ struct QueuedRequest {
     tag: u16,
 }
 
-/// Copies of requests, in their order.
+/// Copies of requests, in order.
 #[derive(Debug, Default)]
 pub(crate) struct RequestQueue {
     buffer: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct RequestQueue {
 }
 
 impl RequestQueue {
-    /// Adds a request; `false` if the queue would then take more than `limit` bytes, which is 4 GiB at most.
+    /// Adds a request. Returns `false` if the queue would exceed `limit` bytes, or 4 GiB.
     pub(crate) fn push(&mut self, tag: u16, args: &RequestArgs<'_>, limit: usize) -> bool {
         let bytes: usize = args.from(0).map(|arg| arg.len() + size_of::<ArgSpan>()).sum();
         if self.bytes() + bytes + PER_REQUEST > limit.min(u32::MAX as usize) {
@@ -36,7 +36,7 @@ impl RequestQueue {
         true
     }
 
-    /// These requests, for tests.
+    /// Returns a queue of these requests, for tests.
     #[cfg(test)]
     pub(crate) fn of(requests: &[&[&[u8]]]) -> Self {
         let mut queue = Self::default();
@@ -53,12 +53,12 @@ impl RequestQueue {
         queue
     }
 
-    /// Bytes that the requests take.
+    /// Returns the bytes that the requests take.
     fn bytes(&self) -> usize {
         self.buffer.len() + size_of_val(&*self.spans) + size_of_val(&*self.requests)
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes of the queue's memory.
     pub(crate) fn memory(&self) -> usize {
         self.buffer.capacity()
             + self.spans.capacity() * size_of::<ArgSpan>()
@@ -69,12 +69,12 @@ impl RequestQueue {
         self.requests.len()
     }
 
-    /// The tags, in the order of the requests.
+    /// Returns the tags, in the order of the requests.
     pub(crate) fn tags(&self) -> impl Iterator<Item = u16> {
         self.requests.iter().map(|request| request.tag)
     }
 
-    /// The requests, in their order.
+    /// Returns the requests, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, RequestArgs<'_>)> {
         self.requests.iter().map(|QueuedRequest { first, count, tag }| {
             let spans = &self.spans[*first as usize..(*first + *count) as usize];
@@ -89,7 +89,7 @@ mod tests {
     use crate::resp::{RequestBuffer, RequestLimits};
 
     #[test]
-    fn requests_come_back_as_they_were_and_the_limit_holds() {
+    fn requests_are_returned_unchanged_and_bytes_are_limited() {
         let limits = RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 100 };
         let mut input = RequestBuffer::new();
         let text = b"SET a 1\r\nGET \"\"\r\n";

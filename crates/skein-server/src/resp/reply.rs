@@ -1,18 +1,18 @@
-//! Replies, written straight into a connection's output buffer, in either version of the protocol.
+//! Writes replies directly into a connection's reply buffer, in either version of the protocol.
 //!
-//! | what       | RESP2                      | RESP3                |
+//! | value      | RESP2                      | RESP3                |
 //! | ---------- | -------------------------- | -------------------- |
 //! | null       | `$-1`, for an array `*-1`  | `_`                  |
 //! | map        | array of keys and values   | `%`                  |
 //! | set        | array                      | `~`                  |
 //! | text       | bulk string                | verbatim string, `=` |
 //!
-//! All else is the same in both.
+//! All other replies are the same in both versions.
 
 use super::double::write_double;
 use super::number::Decimal;
 
-/// Which version of the protocol a connection speaks.
+/// The version of the protocol that a connection uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Protocol {
     /// The version of every new connection.
@@ -22,7 +22,7 @@ pub(crate) enum Protocol {
     Resp3,
 }
 
-/// Bytes that [`Reply::begin_open_array`] keeps free for the array's head.
+/// The bytes that [`ReplyWriter::begin_open_array`] reserves for the array's head.
 const OPEN_HEAD: usize = 24;
 
 /// Writes replies of one connection.
@@ -43,32 +43,33 @@ impl<'o> ReplyWriter<'o> {
         self.protocol
     }
 
-    /// After HELLO, the rest of the replies are in another version.
+    /// Changes the version for the following replies, after HELLO.
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
     }
 
-    /// Where the next byte goes, for [`truncate`](Self::truncate).
+    /// Returns the position of the next byte, for [`truncate`](Self::truncate).
     pub(crate) fn position(&self) -> usize {
         self.out.len()
     }
 
-    /// What is written from `position` on.
+    /// Returns the bytes from `position` on.
     pub(crate) fn written(&self, position: usize) -> &[u8] {
         &self.out[position..]
     }
 
-    /// Takes back everything from `position` on.
+    /// Removes all bytes from `position` on.
     pub(crate) fn truncate(&mut self, position: usize) {
         self.out.truncate(position);
     }
 
-    /// Instead of an answer: it would take long, and is to be given in slices (`Handler::ReadOrSlices`).
+    /// Marks the answer as put off: it would take long and must run in slices
+    /// (`Handler::ReadOrSlices`).
     pub(crate) fn put_off(&mut self) {
         self.put_off = true;
     }
 
-    /// Whether the answer was put off.
+    /// Returns whether the answer was put off.
     #[inline]
     pub(crate) fn is_put_off(&self) -> bool {
         self.put_off
@@ -85,7 +86,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// Ready-made bytes.
+    /// Appends bytes that are encoded already.
     #[inline]
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
@@ -100,12 +101,13 @@ impl<'o> ReplyWriter<'o> {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error; `text` begins with its code. Line ends within it become spaces.
+    /// Writes an error. `text` begins with its code. Line breaks become spaces.
     pub(crate) fn error(&mut self, text: &str) {
         self.error_bytes(text.as_bytes());
     }
 
-    /// As [`error`](Self::error), for texts that quote what the client sent. As in Redis, line ends at the end are left out, and others are spaces.
+    /// Writes an error whose text may quote the client. As in Redis, line breaks at the end are
+    /// removed and other line breaks become spaces.
     pub(crate) fn error_bytes(&mut self, text: &[u8]) {
         let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
         self.line(b'-', &text[..end]);
@@ -128,7 +130,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// A count; counts never reach 2^63.
+    /// Writes a count. Counts never reach 2^63.
     #[inline]
     pub(crate) fn count(&mut self, value: usize) {
         self.int(i64::try_from(value).unwrap_or(i64::MAX));
@@ -142,7 +144,7 @@ impl<'o> ReplyWriter<'o> {
         self.raw(b"\r\n");
     }
 
-    /// A bulk string that lies in two parts.
+    /// Writes a bulk string that is stored in two parts.
     #[inline]
     pub(crate) fn bulk_parts(&mut self, [head, tail]: [&[u8]; 2]) {
         let len = head.len() + tail.len();
@@ -153,17 +155,17 @@ impl<'o> ReplyWriter<'o> {
         self.raw(b"\r\n");
     }
 
-    /// A place or a count of a collection.
+    /// Writes a rank or a count of a collection.
     #[inline]
     pub(crate) fn places(&mut self, value: u64) {
         self.int(i64::try_from(value).unwrap_or(i64::MAX));
     }
 
-    /// A double with 17 significant digits; in RESP2 a bulk string of them.
+    /// Writes a double with 17 significant digits; in RESP2 as a bulk string.
     pub(crate) fn double(&mut self, value: f64) {
         match self.protocol {
             Protocol::Resp2 => {
-                // The length stands before the digits: one digit or two.
+                // The length before the digits has one or two digits.
                 let start = self.out.len();
                 self.raw(b"$0\r\n");
                 write_double(self.out, value);
@@ -189,7 +191,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// A bulk string with the digits of a number.
+    /// Writes a bulk string with the digits of a number.
     pub(crate) fn bulk_number(&mut self, value: u64) {
         self.bulk(Decimal::unsigned(value).as_bytes());
     }
@@ -202,7 +204,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// The absent value.
+    /// Writes the absent value.
     #[inline]
     pub(crate) fn null(&mut self) {
         self.raw(match self.protocol {
@@ -211,7 +213,7 @@ impl<'o> ReplyWriter<'o> {
         });
     }
 
-    /// The absent value where an array was asked for.
+    /// Writes the absent value in place of an array.
     pub(crate) fn null_array(&mut self) {
         self.raw(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -223,7 +225,7 @@ impl<'o> ReplyWriter<'o> {
         self.head(b'*', len as u64);
     }
 
-    /// A map of `len` pairs; its keys and values follow in turn.
+    /// Writes the head of a map of `len` pairs. Its keys and values must follow alternately.
     pub(crate) fn map(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),
@@ -238,7 +240,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// A text for people to read.
+    /// Writes a text for people.
     pub(crate) fn text(&mut self, text: &str) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
@@ -251,16 +253,16 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// Begins an array whose length is known only once its elements are written; returns where it begins,
-    /// for [`end_open_array`](Self::end_open_array).
+    /// Begins an array whose length is known only after its elements are written. Returns its
+    /// start, for [`end_open_array`](Self::end_open_array).
     pub(crate) fn begin_open_array(&mut self) -> usize {
         let start = self.position();
         self.raw(&[0; OPEN_HEAD]);
         start
     }
 
-    /// Ends it: writes the head just before the elements. Returns how many bytes at `start` are left over,
-    /// for the caller to take out.
+    /// Ends an open array: writes the head just before the elements. Returns the number of unused
+    /// bytes at `start`, which the caller must remove.
     #[must_use]
     pub(crate) fn end_open_array(&mut self, start: usize, len: usize) -> usize {
         let digits = Decimal::unsigned(len as u64);
@@ -272,7 +274,7 @@ impl<'o> ReplyWriter<'o> {
         unused
     }
 
-    /// As [`end_open_array`](Self::end_open_array), where the elements may be moved to take the left-over bytes out.
+    /// Ends an open array and moves the elements to remove the unused bytes.
     pub(crate) fn close_open_array(&mut self, start: usize, len: usize) {
         let unused = self.end_open_array(start, len);
         self.out.drain(start..start + unused);
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions() {
+    fn replies_in_both_protocol_versions() {
         for (write, resp2, resp3) in [
             ((|reply| reply.null()) as fn(&mut ReplyWriter<'_>), "$-1\r\n", "_\r\n"),
             (|reply| reply.null_array(), "*-1\r\n", "_\r\n"),
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_of_unknown_length() {
+    fn array_of_unknown_length() {
         for len in [0, 9, 10, 12345] {
             let mut out = b"before".to_vec();
             let mut reply = ReplyWriter::new(&mut out, Protocol::Resp2);

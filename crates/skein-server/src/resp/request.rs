@@ -1,45 +1,46 @@
-//! Requests: an incremental parser over a connection's input buffer, without copies.
+//! An incremental parser of requests over a connection's input buffer, without copies.
 //!
 //! ```text
-//!   buffer   *2␍␊$3␍␊GET␍␊$1␍␊k␍␊*2␍␊$3␍␊GET␍␊$5␍␊hel          ← end of what has come
-//!            ├──── request 0 ────┤├─ begun: one argument, 5 bytes of the next ─┤
+//!   buffer   *2␍␊$3␍␊GET␍␊$1␍␊k␍␊*2␍␊$3␍␊GET␍␊$5␍␊hel          ← end of the input so far
+//!            ├──── request 0 ────┤├─ begun: one argument, 3 of 5 bytes of the next ─┤
 //!   spans             GET      k           GET
 //! ```
 //!
-//! [`Input::parse`] turns every complete request into a [`Request`]: a run of spans, each an argument's place
-//! in the buffer. A request that has only partly come keeps its spans and its place, so that no byte is read
-//! twice however small the pieces are.
+//! [`RequestBuffer::parse`] makes a [`ParsedRequest`] of every complete request: a run of spans,
+//! which are the positions of the arguments in the buffer. An incomplete request keeps its spans
+//! and the parser's position, so that no byte is read twice, however small the pieces are.
 //!
 //! # Invariants
-//! 1. `start <= parsed <= end <= buffer.len()`; bytes in `parsed..end` have not been looked at.
-//! 2. While requests are queued the buffer does not move: it is filled and compacted only when all were taken.
+//! 1. `start <= parsed <= end <= buffer.len()`; bytes in `parsed..end` have not been parsed.
+//! 2. While requests are queued, the buffer does not move: it is filled and compacted only when all
+//!    requests were taken.
 
 use skein_syntax::number::parse_i64;
 
 use super::inline;
 use super::limits::{ProtocolError, RequestLimits};
 
-/// The longest line: of an inline request, or of a count. Redis has the same bound.
+/// The longest line of an inline request or a count. Redis has the same limit.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Places of arguments for which an idle connection keeps memory.
+/// The most spans for which an idle connection keeps memory.
 const SPANS_KEPT: usize = 256;
 
-/// Smallest size of an input buffer.
+/// The smallest size of an input buffer.
 pub(crate) const INPUT_BYTES_MIN: usize = 16 << 10;
 
-/// Before a client has given the password, its requests are small.
+/// The most arguments of a request before the client has authenticated.
 const UNAUTHENTICATED_ARGS_MAX: i64 = 10;
 const UNAUTHENTICATED_ARG_BYTES_MAX: i64 = 16 << 10;
 
-/// Where an argument lies in the buffer.
+/// The position of an argument in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArgSpan {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-/// A complete request: a run of spans, and what the caller found it to be.
+/// A complete request: a run of spans, and the tag that the caller gave it.
 #[derive(Debug, Clone, Copy)]
 struct ParsedRequest {
     first: u32,
@@ -47,7 +48,7 @@ struct ParsedRequest {
     tag: u16,
 }
 
-/// The arguments of a request, the command's name first.
+/// The arguments of a request. The first one is the command's name.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestArgs<'a> {
     buffer: &'a [u8],
@@ -55,42 +56,44 @@ pub(crate) struct RequestArgs<'a> {
 }
 
 impl<'a> RequestArgs<'a> {
-    /// The arguments at these places. `REQUIRES:` all lie within the buffer, and there is one at least.
+    /// Creates the arguments from their spans. `REQUIRES:` all spans are within the buffer, and
+    /// there is at least one.
     pub(super) fn new(buffer: &'a [u8], spans: &'a [ArgSpan]) -> Self {
         Self { buffer, spans }
     }
 
-    /// How many, the name included; at least 1.
+    /// Returns the number of arguments, the name included; at least 1.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Argument `i`; `REQUIRES: i < len()`, which the command table's arity assures.
+    /// Returns argument `i`. `REQUIRES: i < len()`, which the arity in the command table
+    /// guarantees.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> &'a [u8] {
         let ArgSpan { start, len } = self.spans[i];
         &self.buffer[start as usize..start as usize + len as usize]
     }
 
-    /// The request that stands in the arguments from `first` on. `REQUIRES: first < len()`
+    /// Returns the request that begins at argument `first`. `REQUIRES: first < len()`
     pub(crate) fn rest(&self, first: usize) -> Self {
         Self { spans: &self.spans[first..], ..*self }
     }
 
-    /// The arguments from `first` on.
+    /// Returns the arguments from `first` on.
     pub(crate) fn from(&self, first: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {
         let args = *self;
         (first.min(args.len())..args.len()).map(move |i| args.get(i))
     }
 }
 
-/// Bytes that came from a client, and the requests found in them.
+/// The bytes received from a client, and the requests parsed from them.
 #[derive(Debug)]
 pub(crate) struct RequestBuffer {
-    /// Initialized as a whole; what is valid is `..end`.
+    /// All bytes are initialized; `..end` is received input.
     buffer: Vec<u8>,
-    /// Bytes below belong to requests that are done.
+    /// Bytes below this position belong to finished requests.
     start: usize,
     parsed: usize,
     end: usize,
@@ -98,12 +101,13 @@ pub(crate) struct RequestBuffer {
     requests: Vec<ParsedRequest>,
     /// The first queued request that was not taken.
     next: usize,
-    /// The request that has only partly come: its first span, and how many arguments are still to come (0 for none begun).
+    /// The incomplete request: its first span, and the number of missing arguments (0 if no request
+    /// is begun).
     begun_first: u32,
     begun_missing: u32,
-    /// The length of the argument that comes next, if its length line has come.
+    /// The length of the next argument, if its length line was received.
     arg_len: Option<u32>,
-    /// The last parse ended for want of bytes, and not because the pipeline was full.
+    /// The last parse ended because bytes were missing, and not because the pipeline was full.
     wants_bytes: bool,
 }
 
@@ -124,7 +128,8 @@ impl RequestBuffer {
         }
     }
 
-    /// Takes the buffer away if nothing is in it, so that an idle connection holds none. One comes back by [`room`](Self::room).
+    /// Takes the buffer away if it is empty, so that an idle connection holds no memory.
+    /// [`room`](Self::room) takes another one.
     pub(crate) fn release(&mut self) -> Option<Vec<u8>> {
         let idle = self.start == self.end && self.begun_missing == 0 && self.queued() == 0;
         if !idle || self.buffer.is_empty() {
@@ -135,21 +140,20 @@ impl RequestBuffer {
         Some(std::mem::take(&mut self.buffer))
     }
 
-    /// Whether [`parse`](Self::parse) may find more without reading.
+    /// Returns whether [`parse`](Self::parse) may find more requests without further input.
     pub(crate) fn may_parse(&self) -> bool {
         self.parsed < self.end && !self.wants_bytes
     }
 
-    /// Room to read into, at least a few KiB; a buffer, if there is none, is taken from `spare`.
-    /// `REQUIRES:` no request is queued (invariant 2).
+    /// Returns free space for input, at least a few KiB. If there is no buffer, takes one from
+    /// `spare`. `REQUIRES:` no request is queued (invariant 2).
     pub(crate) fn room(&mut self, spare: &mut Vec<Vec<u8>>) -> &mut [u8] {
         debug_assert_eq!(self.queued(), 0);
         if self.buffer.is_empty() {
             self.buffer = spare.pop().unwrap_or_else(|| vec![0; INPUT_BYTES_MIN]);
         }
         self.compact();
-        // A begun argument may need more than has come, but memory follows the bytes that came, not the
-        // bytes that were announced.
+        // The buffer grows with the bytes received, not with the length that a client announces.
         if self.buffer.len() - self.end < INPUT_BYTES_MIN / 4 {
             let wanted = self.arg_len.map_or(0, |len| self.parsed + len as usize + INPUT_BYTES_MIN);
             let doubled = self.buffer.len() * 2;
@@ -158,14 +162,14 @@ impl RequestBuffer {
         &mut self.buffer[self.end..]
     }
 
-    /// `count` bytes were read into the room.
+    /// Marks `count` bytes of the free space as received.
     pub(crate) fn filled(&mut self, count: usize) {
         self.wants_bytes = false;
         self.end += count;
         debug_assert!(self.end <= self.buffer.len());
     }
 
-    /// Moves the begun request to the buffer's start and forgets what is done.
+    /// Moves the incomplete request to the start of the buffer and removes finished bytes.
     fn compact(&mut self) {
         let shift = self.start;
         if shift > 0 {
@@ -183,18 +187,19 @@ impl RequestBuffer {
         }
     }
 
-    /// Finds the complete requests among the bytes that came, and has `resolve` give each a tag while its
-    /// bytes are at hand. Requests before an error are queued.
+    /// Parses the complete requests in the buffer. Calls `resolve` for the tag of each while its
+    /// bytes are in the CPU cache. Requests before an error are queued.
     ///
     /// # Errors
-    /// The client must be told and disconnected.
+    /// If the bytes are not a request. The client must receive the error and be disconnected.
     pub(crate) fn parse(
         &mut self,
         limits: &RequestLimits,
         authenticated: bool,
         resolve: impl Fn(&RequestArgs<'_>) -> u16,
     ) -> Result<(), ProtocolError> {
-        // What follows a request that may be AUTH is not held to the bounds before the password.
+        // A request that may be AUTH runs before the next one is parsed, because the limits before
+        // the login must not apply to requests after it.
         let pipeline = if authenticated { limits.pipeline } else { 1 };
         while self.queued() < pipeline && self.parsed < self.end {
             let complete = if self.begun_missing > 0 || self.buffer[self.parsed] == b'*' {
@@ -222,7 +227,7 @@ impl RequestBuffer {
         Ok(())
     }
 
-    /// Goes on with a request of the form `*2␍␊$3␍␊GET␍␊$1␍␊k␍␊`; whether it is complete.
+    /// Continues with a request of the form `*2␍␊$3␍␊GET␍␊$1␍␊k␍␊`. Returns whether it is complete.
     fn parse_multibulk(
         &mut self,
         limits: &RequestLimits,
@@ -239,7 +244,7 @@ impl RequestBuffer {
                 return Err(ProtocolError::CountBeforePassword);
             }
             self.parsed = next;
-            // Redis takes a count of 0 and negative ones for no request at all.
+            // As in Redis, a count of 0 or less is not a request and is ignored.
             if count <= 0 {
                 return Ok(true);
             }
@@ -253,7 +258,7 @@ impl RequestBuffer {
         Ok(true)
     }
 
-    /// Goes on with one argument; whether it is complete.
+    /// Continues with one argument. Returns whether it is complete.
     #[inline]
     fn parse_arg(&mut self, limits: &RequestLimits, authenticated: bool) -> Result<bool, ProtocolError> {
         let len = match self.arg_len {
@@ -263,7 +268,7 @@ impl RequestBuffer {
                 None => return Ok(false),
             },
         };
-        // Redis looks at neither of the two bytes that end an argument, and so do we not.
+        // Like Redis, this does not check the two bytes that end an argument.
         let after = self.parsed + len as usize + 2;
         if after > self.end {
             self.arg_len = Some(len);
@@ -284,7 +289,7 @@ impl RequestBuffer {
         match self.buffer[self.parsed..self.end].first() {
             None => return Ok(None),
             Some(b'$') => {}
-            // Redis reads up to the end of the line before it looks at its first byte.
+            // Redis reads to the end of the line before it checks the first byte.
             Some(&other) => {
                 let line = self.number_line(ProtocolError::LengthLineTooLong)?;
                 return if line.is_some() { Err(ProtocolError::NoDollar(other)) } else { Ok(None) };
@@ -303,12 +308,14 @@ impl RequestBuffer {
         Ok(Some(len.cast_unsigned() as u32))
     }
 
-    /// The number in the line at `parsed`, after its first byte, and where the next line begins. `None` if
-    /// the line has not come whole; a number of `None` if it is none.
+    /// Returns the number in the line at `parsed`, after its first byte, and the start of the next
+    /// line. The result is `None` if the line is incomplete. The number is `None` if the line is
+    /// not a number.
     #[inline(always)]
     fn number_line(&self, too_long: ProtocolError) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
         let line = &self.buffer[self.parsed + 1..self.end];
-        // Nearly every line is one or two digits: read them without a search for the end.
+        // Nearly every line has one or two digits. These are read without a search for the line's
+        // end.
         let number = match line {
             [a @ b'0'..=b'9', b'\r', _, ..] => (i64::from(a - b'0'), 1),
             [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', _, ..] => (i64::from((a - b'0') * 10 + (b - b'0')), 2),
@@ -351,36 +358,36 @@ impl RequestBuffer {
         Ok(true)
     }
 
-    /// Bytes of the buffer.
+    /// Returns the bytes of the buffer.
     pub(crate) fn memory(&self) -> usize {
         self.buffer.len()
     }
 
-    /// How many requests are queued.
+    /// Returns the number of queued requests.
     #[inline]
     pub(crate) fn queued(&self) -> usize {
         self.requests.len() - self.next
     }
 
-    /// The tag of queued request `i`.
+    /// Returns the tag of queued request `i`.
     #[inline]
     pub(crate) fn tag(&self, i: usize) -> Option<u16> {
         self.requests.get(self.next + i).map(|request| request.tag)
     }
 
-    /// The tag of the last request that is queued.
+    /// Returns the tag of the last queued request.
     pub(crate) fn last_tag(&self) -> Option<u16> {
         self.queued().checked_sub(1).and_then(|last| self.tag(last))
     }
 
-    /// The arguments of queued request `i`.
+    /// Returns the arguments of queued request `i`.
     #[inline]
     pub(crate) fn args(&self, i: usize) -> RequestArgs<'_> {
         let ParsedRequest { first, count, .. } = self.requests[self.next + i];
         RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
     }
 
-    /// The first `count` queued requests are done.
+    /// Removes the first `count` queued requests.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) {
         self.next += count;
@@ -399,8 +406,8 @@ impl RequestBuffer {
     }
 }
 
-/// Where a line ends. Redis looks for that with C's `strchr`, so a line with a byte 0 in it has no
-/// end: the client is closed once it is too long.
+/// Returns the end of a line. Redis uses C's `strchr`, so a line that contains a zero byte has no
+/// end, and the client is disconnected when the line is too long.
 fn line_end(line: &[u8], end: u8) -> Option<usize> {
     line.iter().position(|byte| *byte == end || *byte == 0).filter(|at| line[*at] == end)
 }

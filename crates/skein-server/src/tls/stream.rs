@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!   read    socket ─ read_tls ─► session ─ process ─► plaintext ─► buffer
-//!                                   └── what the handshake answers ─► socket
-//!   write   bytes ─► session ─► ciphertext ─ as far as the socket takes it ─► socket; the rest is owed
+//!                                   └── handshake messages ─► socket
+//!   write   bytes ─► session ─► ciphertext ─► socket, as far as it accepts; the rest is unsent
 //! ```
 //!
 //! # Invariants
-//! 1. A read returns less than its buffer holds only when the socket is empty, so that an event tells of more, or when the client has ended: then
-//!    `at_end` says so.
-//! 2. No plaintext is taken while ciphertext is owed: what is owed stays below what the session makes of one write.
-//! 3. What is owed is sent when the socket takes bytes again, by whoever calls `flush`; until then the connection is not closed.
+//! 1. If a read returns less than its buffer holds, either the socket is empty, so that an event
+//!    reports more bytes, or the client has closed its side, and `at_end` reports that.
+//! 2. While ciphertext is unsent, no plaintext is accepted. So the unsent bytes are at most those
+//!    that the session makes of one write.
+//! 3. Unsent bytes are sent by the next `flush` after the socket accepts bytes again. Until then
+//!    the connection must not be closed.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -24,7 +26,7 @@ use rustls::{ServerConfig, ServerConnection};
 pub(crate) struct ServerTlsStream {
     socket: TcpStream,
     session: ServerConnection,
-    /// The client has ended its side, by TLS or without.
+    /// The client has closed its side, with or without a TLS message.
     at_end: bool,
 }
 
@@ -42,7 +44,7 @@ impl ServerTlsStream {
         &mut self.socket
     }
 
-    /// Whether there is ciphertext that the socket has not taken yet.
+    /// Returns whether the socket has not accepted all ciphertext yet.
     pub(crate) fn has_unsent_records(&self) -> bool {
         self.session.wants_write()
     }
@@ -51,20 +53,20 @@ impl ServerTlsStream {
         self.session.is_handshaking()
     }
 
-    /// Whether the client has ended, and all that it sent was read.
+    /// Returns whether the client has closed its side, and all of its bytes were read.
     pub(crate) fn at_end(&self) -> bool {
         self.at_end
     }
 
-    /// Says that nothing more will be written, to the client and to the system.
+    /// Announces to the client and to the system that nothing more will be written.
     pub(crate) fn shut_down_writing(&mut self) -> io::Result<()> {
         self.session.send_close_notify();
-        // If the socket is full the client does without the farewell.
+        // If the socket is full, the client does not receive the closing message.
         let _ = self.push();
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// Sends what is owed.
+    /// Sends the unsent ciphertext.
     fn push(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut self.socket) {
@@ -77,17 +79,17 @@ impl ServerTlsStream {
         Ok(())
     }
 
-    /// The client has ended; what was read before counts.
+    /// Notes that the client has closed its side. Returns the bytes that were read before.
     fn end(&mut self, filled: usize) -> usize {
         self.at_end = true;
         filled
     }
 
-    /// Takes ciphertext off the socket; its end shows in what the session then says.
+    /// Reads ciphertext from the socket. The session reports the end of the input afterwards.
     fn pull(&mut self) -> io::Result<()> {
         self.session.read_tls(&mut self.socket)?;
         let processed = self.session.process_new_packets();
-        // Also the alert that says what was wrong.
+        // This also sends the alert that describes an error.
         let pushed = self.push();
         if let Err(error) = processed {
             tracing::debug!(%error, "a client was refused by TLS");
@@ -105,7 +107,7 @@ impl Read for ServerTlsStream {
         let mut filled = 0;
         loop {
             match self.session.reader().read(&mut buffer[filled..]) {
-                // A request that is not whole is not run in either case.
+                // In both cases an incomplete request is not run.
                 Ok(0) => return Ok(self.end(filled)),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(self.end(filled)),
                 Ok(count) => filled += count,
@@ -130,7 +132,7 @@ impl Write for ServerTlsStream {
         let count = self.session.writer().write(bytes)?;
         match self.push() {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
-            // The session holds what the handshake has to come before.
+            // The session keeps these bytes until the handshake is complete.
             _ if count == 0 && !bytes.is_empty() => Err(ErrorKind::WouldBlock.into()),
             _ => Ok(count),
         }

@@ -1,12 +1,13 @@
-//! Clients that are silent for too long, do not take their replies for too long, or do not come to an end with TLS's handshake, are disconnected.
+//! Disconnects clients that are idle for too long, that do not read their replies for too long, or
+//! that do not finish the TLS handshake.
 //!
 //! ```text
-//!   every 100 ms     slots  0 1 2 │3 4 5│ 6 7 8 ...      a tenth of all; each is looked at about once a second
-//!                                  └ hand
+//!   every 100 ms     slots  0 1 2 │3 4 5│ 6 7 8 ...      a tenth of the slots, so each is checked
+//!                                  └ hand                 about once a second
 //! ```
 //!
-//! No request pays for it: a connection has no timer, only the second in which it was last heard of. Where no limit is set (and
-//! there is no TLS) nothing is looked at, and an idle worker sleeps.
+//! Requests do not pay for this: a connection has no timer, only the second of its last activity.
+//! If no limit is set and there is no TLS, nothing is checked, and an idle worker sleeps.
 
 use std::time::Duration;
 
@@ -16,22 +17,22 @@ use super::Worker;
 use super::connection::Connection;
 use crate::settings::LiveSettings;
 
-/// How often some of the connections are looked at.
+/// How often a part of the connections is checked.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// Ticks in which all are.
+/// The number of ticks in which all connections are checked.
 const ROUND: usize = 10;
 
-/// Where the sweep stands.
+/// The progress of the sweep over the slots.
 #[derive(Debug, Default)]
 pub(super) struct TimeoutSweep {
-    /// When it goes on, since the server's start.
+    /// The time of the next tick, measured from the server's start.
     next: Duration,
-    /// The slot that comes next.
+    /// The next slot to check.
     hand: usize,
 }
 
-/// Whether there is anything to look for.
+/// Returns whether any timeout can apply.
 pub(super) fn is_wanted(shared: &ServerShared) -> bool {
     let settings = &shared.settings;
     has_timeouts(settings, shared.tls.is_some())
@@ -39,29 +40,30 @@ pub(super) fn is_wanted(shared: &ServerShared) -> bool {
         || settings.output_soft.get() > 0
 }
 
-/// Whether there is anything to look for but output.
+/// Returns whether any timeout can apply, except the one for unread replies.
 pub(super) fn has_timeouts(settings: &LiveSettings, tls: bool) -> bool {
     settings.idle_timeout_s.get() > 0 || (tls && settings.tls_handshake_s.get() > 0)
 }
 
-/// Why a client is to be disconnected that has done nothing, if it is. Of its silence only that counts in which it is `waited` for.
-pub(super) fn silent_for_too_long(
+/// Returns the reason to disconnect a client that has been idle for too long. Only time in which
+/// the server `waited` for the client counts.
+pub(super) fn idle_reason(
     settings: &LiveSettings,
     connection: &Connection,
     waited: bool,
     now: Duration,
 ) -> Option<&'static str> {
-    let (age, idle) = connection.client.card.age_and_idle(now);
+    let (age, idle) = connection.client.record.age_and_idle(now);
     let handshake_max = settings.tls_handshake_s.get() as u64;
     if handshake_max > 0 && age >= handshake_max && connection.stream.is_handshaking() {
-        return Some("its TLS handshake took longer than it may");
+        return Some("its TLS handshake took longer than the limit");
     }
     let idle_max = settings.idle_timeout_s.get() as u64;
-    (idle_max > 0 && waited && idle > idle_max).then_some("it was silent for longer than the idle timeout")
+    (idle_max > 0 && waited && idle > idle_max).then_some("it was idle for longer than the timeout")
 }
 
 impl Worker {
-    /// Looks at the next connections, if it is time to.
+    /// Checks the next connections if a tick is due.
     pub(super) fn sweep(&mut self) {
         if !is_wanted(&self.shared) {
             return;
@@ -76,23 +78,23 @@ impl Worker {
         for _ in 0..slots.div_ceil(ROUND) {
             let slot = self.sweep.hand % slots;
             self.sweep.hand = slot + 1;
-            if let Some(why) = self.overdue(slot, now) {
-                self.cut_off(slot, why);
+            if let Some(why) = self.disconnect_reason(slot, now) {
+                self.disconnect(slot, why);
             }
         }
     }
 
-    /// Why a client is to be disconnected, if it is.
-    fn overdue(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
+    /// Returns the reason to disconnect a client, if there is one.
+    fn disconnect_reason(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
         let settings = &self.shared.settings;
         let (connection, output) = self.slots.get(slot)?;
-        // A client whose request is being done, or will be when the disk is ready, is not the one that is waited for.
+        // The server does not wait for a client whose request is running, or waits for the disk.
         let waited = connection.task.is_none()
             && !connection.waits
             && !connection.paused
             && !connection.held
             && !connection.lingers;
-        let silent = silent_for_too_long(settings, connection, waited, now);
+        let silent = idle_reason(settings, connection, waited, now);
         if silent.is_some() {
             return silent;
         }
@@ -105,6 +107,6 @@ impl Worker {
         }
         let since = *connection.over_soft_limit.get_or_insert(now);
         let longer = now.saturating_sub(since).as_secs() > settings.output_soft_s.get() as u64;
-        longer.then_some("its waiting replies were over the soft limit for too long")
+        longer.then_some("its waiting replies exceeded the soft limit for too long")
     }
 }

@@ -1,4 +1,4 @@
-//! A connection: its socket, what came in, what it waits for.
+//! A connection: its socket, its queued requests, and the conditions that it waits for.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -14,65 +14,67 @@ use super::SPARE_BUFFERS_MAX;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::SlicedCommandTime;
 
-/// Bytes of one read at most, so that one client does not hold up the others.
+/// The most bytes that one read takes, so that one client does not delay the others.
 const READ_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are sent in one turn at most, or nearly, for the same reason.
+/// About the most bytes that are sent in one turn, for the same reason.
 const SENT_BYTES_MAX: usize = 256 << 10;
 
-/// Reads whose bytes are dropped in one go, so that one client does not hold up the others.
+/// The most reads in one call of `drop_input`, so that one client does not delay the others.
 const DROPPED_READS: usize = 64;
 
-/// Input buffers over this size are not kept for others.
+/// Larger input buffers are freed instead of kept for other connections.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own; together they are no state machine"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 pub(super) struct Connection {
     pub stream: Transport,
     pub client: ClientState,
     pub input: RequestBuffer,
-    /// The command that is being done in slices; later requests wait for it.
+    /// The command that runs in slices. Later requests wait for it.
     pub task: Option<Box<SlicedTask>>,
-    /// What is noted of it.
+    /// The time and arguments of `task`.
     pub long: Option<Box<SlicedCommandTime>>,
-    /// The answer to the first request is put off: it is not run in a batch.
+    /// Whether the first request must run in slices, outside the batches.
     pub put_off: bool,
-    /// A checkpoint is being written for this client; later requests wait for it.
+    /// Whether the client waits for a checkpoint. Later requests wait for it too.
     pub waits: bool,
-    /// Its first request is held back by a pause (see `hold`).
+    /// Whether a pause holds back the first request (see `paused_requests`).
     pub paused: bool,
-    /// When the round of requests began in which it last had a part; `None` before the first.
+    /// The start of the last round in which a request of this connection ran; `None` before the
+    /// first.
     pub served: Option<Instant>,
-    /// The client sent what is no request: it hears so after its earlier replies, and is disconnected.
+    /// The protocol error of the client. It is sent after the earlier replies, and the client is
+    /// disconnected.
     pub error: Option<ProtocolError>,
-    /// Nothing more is run; closed once everything is sent.
+    /// No more requests are run. The connection is closed after all replies are sent.
     pub closing: bool,
-    /// It speaks HTTP: closed without a reply, those that wait included.
+    /// The client speaks HTTP. The connection is closed without a reply; waiting replies are
+    /// dropped too.
     pub attacked: bool,
-    /// Everything is sent and our side is shut down; what comes in is dropped (see `linger`).
+    /// Everything is sent and our side is shut down. Further input is dropped (see `linger`).
     pub lingers: bool,
-    /// The client will send no more.
+    /// The client has closed its sending side.
     pub ended: bool,
-    /// An event said so. What was sent before may still lie in the socket; its end makes no event of its own.
+    /// An event reported the end of the input. Earlier bytes may still be in the socket, and
+    /// reaching the end makes no further event.
     pub hung_up: bool,
-    /// The socket may have bytes. (Events tell only of changes.)
+    /// The socket may have bytes. (Events report only changes.)
     pub readable: bool,
-    /// The socket may take bytes.
+    /// The socket may accept bytes.
     pub writable: bool,
-    /// Stands in the list of connections to serve.
+    /// Whether the connection is in the list of those to serve.
     pub listed: bool,
-    /// When its waiting replies were found to be over the soft limit, since the server's start; `None` since they were not.
+    /// When the waiting replies were found to exceed the soft limit, measured from the server's
+    /// start; `None` while they do not.
     pub over_soft_limit: Option<Duration>,
-    /// Stands in the list of those whose replies wait for an epoch.
+    /// Whether the connection is in the list of those whose replies wait for an epoch.
     pub held: bool,
-    /// Bytes that it was counted with.
+    /// The bytes that this connection has in the worker's counter.
     pub counted: usize,
 }
 
-/// The other side is gone, or as good as.
+/// The peer has closed the connection, or the connection failed.
 #[derive(Debug)]
 pub(super) struct PeerGone;
 
@@ -94,7 +96,7 @@ impl Connection {
             lingers: false,
             ended: false,
             hung_up: false,
-            // What was sent before the socket was watched makes no event of its own on all systems.
+            // On some systems, bytes that were sent before the socket was watched make no event.
             readable: true,
             writable: true,
             listed: false,
@@ -104,12 +106,12 @@ impl Connection {
         }
     }
 
-    /// The same connection with another card, at a worker.
-    pub(super) fn with_record(self, card: Arc<ClientRecord>) -> Self {
-        Self { client: self.client.with_record(card), ..self }
+    /// Returns the same connection with its record at a worker.
+    pub(super) fn with_record(self, record: Arc<ClientRecord>) -> Self {
+        Self { client: self.client.with_record(record), ..self }
     }
 
-    /// Bytes that it holds, with its output: what a client makes grow, and what each has.
+    /// Returns the bytes that the connection and its reply buffer take, including the fixed part.
     #[inline]
     pub(super) fn memory(&self, output: &ReplyBuffer) -> usize {
         let task = self.task.as_ref().map_or(0, |task| task.memory());
@@ -121,19 +123,19 @@ impl Connection {
             + task
     }
 
-    /// Whether queued requests may be run now, as far as the connection itself goes.
+    /// Returns whether the state of the connection allows its queued requests to run now.
     #[inline]
     pub(super) fn may_run(&self) -> bool {
         self.task.is_none() && !self.waits && !self.paused && !self.closing
     }
 
-    /// Whether queued reads and writes may be run in batches with those of others.
+    /// Returns whether queued reads and writes may run in batches with those of other connections.
     #[inline]
     pub(super) fn may_batch(&self) -> bool {
         self.may_run() && !self.put_off && self.client.runs_in_batches()
     }
 
-    /// Takes so many requests out of the queue, which were run in the round that began then.
+    /// Removes `count` requests from the queue, which ran in the round that began at `round`.
     #[inline]
     pub(super) fn take(&mut self, count: usize, round: Instant) {
         self.input.take(count);
@@ -142,7 +144,8 @@ impl Connection {
         }
     }
 
-    /// Finds requests: first among the bytes that are here, else with one read. How many bytes were read.
+    /// Parses requests from the buffered bytes, or from one read if there are none. Returns the
+    /// number of bytes read.
     pub(super) fn fill(
         &mut self,
         limits: &RequestLimits,
@@ -174,7 +177,8 @@ impl Connection {
                 Err(_) => return Err(PeerGone),
             }
         };
-        // A read that did not fill the room emptied the socket; what comes later makes an event, but for an end that came already.
+        // A read that did not fill the buffer emptied the socket. Later bytes make an event, except
+        // for an end of the input that was reported already.
         self.readable = count == room_len || self.hung_up || self.stream.at_end();
         self.input.filled(count);
         self.parse(limits);
@@ -187,7 +191,8 @@ impl Connection {
         }
     }
 
-    /// Sends what may be sent, up to `SENT_BYTES_MAX` or a little more. How many bytes were sent.
+    /// Sends the bytes that may be sent, about `SENT_BYTES_MAX` at most. Returns the number of
+    /// bytes sent.
     pub(super) fn flush(&mut self, output: &mut ReplyBuffer, durable: u64) -> Result<usize, PeerGone> {
         let mut total = 0;
         while self.writable {
@@ -216,7 +221,7 @@ impl Connection {
         Ok(total)
     }
 
-    /// Reads and drops; whether there may be more at once.
+    /// Reads and drops input. Returns whether more may be available immediately.
     pub(super) fn drop_input(&mut self) -> Result<bool, PeerGone> {
         let mut scratch = [0; 16 << 10];
         for _ in 0..DROPPED_READS {
@@ -231,7 +236,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Gives the input buffer back while nothing is in it.
+    /// Returns the input buffer to the spare ones if it is empty.
     #[inline]
     pub(super) fn release(&mut self, spare: &mut Vec<Vec<u8>>) {
         if let Some(buffer) = self.input.release()

@@ -1,6 +1,7 @@
-//! The connections of a worker by number, and their outputs beside them.
+//! The connections of a worker by number, with their reply buffers beside them.
 //!
-//! Two vectors and not one: a batch borrows its keys from many inputs while it writes to many outputs.
+//! There are two vectors instead of one, because a batch borrows its keys from many inputs while it
+//! writes to many reply buffers.
 
 use super::connection::Connection;
 use super::reply_buffer::ReplyBuffer;
@@ -39,7 +40,7 @@ impl ConnectionSlots {
         Some((connection, &mut self.outputs[slot]))
     }
 
-    /// One more than the greatest slot that ever had a connection.
+    /// Returns one more than the greatest slot that ever had a connection.
     pub(super) fn len(&self) -> usize {
         self.connections.len()
     }

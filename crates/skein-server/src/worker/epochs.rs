@@ -12,8 +12,9 @@ use crate::resp::ReplyWriter;
 use super::Worker;
 
 impl Worker {
-    /// Looks whether replies need wait no longer; if they must, makes sure that this worker is woken then.
-    pub(super) fn is_epoch_news_due(&mut self) -> bool {
+    /// Returns whether a change of the durable epoch must be handled now. If not, makes sure that
+    /// this worker is woken when the epoch advances.
+    pub(super) fn poll_epoch(&mut self) -> bool {
         if self.held.is_empty() {
             return false;
         }
@@ -21,8 +22,8 @@ impl Worker {
         self.shared.store.durable_epoch() > self.durable || self.shared.store.log_stopped().is_some()
     }
 
-    /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
-    /// told and closed.
+    /// Lists the connections whose replies need not wait any longer. If the log has stopped, their
+    /// replies will never be durable: those connections receive an error and are closed.
     pub(super) fn release_durable_replies(&mut self) {
         if self.shared.durability != Durability::Sync {
             return;

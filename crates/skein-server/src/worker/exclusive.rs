@@ -1,7 +1,9 @@
-//! Commands that run while no other worker runs any: EXEC, and those that read and write several keys as one.
+//! Commands that run while no other worker runs any: EXEC, and commands that read and write several
+//! keys as one.
 //!
-//! Both are transactions (`engine::Transaction`): an exclusive command is one of a single request. What runs in one runs to its end, long ranges too, with
-//! the same handlers as outside.
+//! If they write, their requests form one transaction (`engine::EngineTransaction`); an exclusive
+//! command is a transaction of one request. If they only read, running alone is sufficient. The
+//! handlers are the same as outside, but a command that would run in slices runs to its end.
 
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::command_error::NOT_IN_MULTI;
@@ -14,15 +16,15 @@ use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
-use super::write_allowance::{admit, grows, needed_now};
+use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, ReplyMode};
 use crate::shared::ServerShared;
 
-/// How it goes on after a request, and until when its reply is held back.
+/// The next step of the connection, and the ticket that the reply waits for.
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
 
-/// What came of a transaction that was run.
-fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
+/// Separates the outcome of a transaction into the next step and the ticket.
+fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
     match done {
         Ok((next, ticket)) => (Ok(next), ticket),
         Err(fault) => (Err(fault), Ticket::default()),
@@ -31,17 +33,17 @@ fn ran(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
 
 impl GeneralContext<'_> {
     /// Runs an exclusive command.
-    pub(super) fn run_alone(
+    pub(super) fn run_exclusive(
         &mut self,
         command: &CommandSpec,
         client: &mut ClientState,
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> ExclusiveOutcome {
-        ran(self.try_alone(command, client, args, reply))
+        outcome(self.try_exclusive(command, client, args, reply))
     }
 
-    fn try_alone(
+    fn try_exclusive(
         &mut self,
         command: &CommandSpec,
         client: &mut ClientState,
@@ -49,7 +51,7 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let _alone = self.pass.alone();
-        // It may have taken a while.
+        // Waiting for the other workers may have taken a while.
         self.session.freeze();
         if !command.has_flag("write") {
             let session = Keyspace::Session(self.session);
@@ -60,18 +62,18 @@ impl GeneralContext<'_> {
         let session = Keyspace::Transaction(Box::new(self.session.begin()?));
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
         let (context, done) = run(context, command.handler, args, reply);
-        // On disk, what fails is not done: it is dropped.
+        // On disk, the transaction of a failed command is dropped, so nothing of it is done.
         let closes = done?;
         Ok((after(closes), context.session.commit()?))
     }
 
-    /// EXEC: runs what the client has queued.
+    /// EXEC: runs the requests that the client has queued.
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
-        let ran = ran(self.try_exec(client, reply));
+        let executed = outcome(self.try_exec(client, reply));
         if !client.in_multi() {
-            client.card.set_queued(None);
+            client.record.set_queued(None);
         }
-        ran
+        executed
     }
 
     fn try_exec(
@@ -80,7 +82,7 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let watched = std::mem::take(&mut client.watched);
-        // Its card still says how many are queued, until they are run.
+        // The client's record shows the number of queued requests until they are run.
         let Some(multi) = client.multi.take() else {
             client.watched = watched;
             return Err(CommandError::text("ERR EXEC without MULTI"));
@@ -88,7 +90,7 @@ impl GeneralContext<'_> {
         if multi.spoiled {
             return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
         }
-        // Before the others have to wait: it may take a while, as that may.
+        // Before the other workers must wait: both this and that wait may take a while.
         if self.session.memory_limit().is_some() {
             admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
         }
@@ -105,11 +107,11 @@ impl GeneralContext<'_> {
             Keyspace::Session(self.session)
         };
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        run_queue(context, &multi, reply, &mut self.watch)
+        run_queue(context, &multi, reply, &mut self.timer)
     }
 }
 
-/// Refuses a transaction whose writes there is no room for.
+/// Errors if there is no memory for the writes of a transaction.
 fn admit_queue(
     session: &mut EngineSession,
     shared: &ServerShared,
@@ -118,9 +120,9 @@ fn admit_queue(
     let mut bytes = 0_usize;
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && grows(command)
+            && may_grow_memory(command)
         {
-            bytes = bytes.saturating_add(needed_now(session, command, &args));
+            bytes = bytes.saturating_add(bytes_added_now(session, command, &args));
         }
     }
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
@@ -130,7 +132,7 @@ fn aborted(error: impl Into<CommandError>) -> CommandError {
     error.into().aborts()
 }
 
-/// Whether a queued request may write.
+/// Returns whether a queued request may write.
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
@@ -140,12 +142,12 @@ pub(super) fn may_write(tag: u16) -> bool {
     }
 }
 
-/// Runs the requests of a transaction; the reply is the array of theirs.
+/// Runs the requests of a transaction. The reply is the array of their replies.
 fn run_queue(
     mut context: CommandContext<'_>,
     multi: &Multi,
     reply: &mut ReplyWriter<'_>,
-    watch: &mut RequestTimer<'_>,
+    timer: &mut RequestTimer<'_>,
 ) -> Result<(AfterCommand, Ticket), CommandError> {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
@@ -156,8 +158,8 @@ fn run_queue(
         let (before, replies) = (reply.position(), context.client.replies);
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
         let kind = CommandKind::of(tag, &args);
-        // What was before belongs to no command of the transaction.
-        let _ = watch.lap();
+        // The time before this request belongs to no command of the transaction.
+        let _ = timer.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
             Ok(()) => run(context, command.handler, &args, reply),
@@ -180,11 +182,11 @@ fn run_queue(
             reply.truncate(before);
             fault.write(reply);
         }
-        watch.check(kind, reply.written(before));
-        let nanos = watch.lap();
-        watch.done(kind, 1, nanos);
-        if watch.is_slow(nanos) {
-            watch.slow(kind, nanos, &args, &context.client.card);
+        timer.check(kind, reply.written(before));
+        let nanos = timer.lap();
+        timer.done(kind, 1, nanos);
+        if timer.is_slow(nanos) {
+            timer.slow(kind, nanos, &args, &context.client.record);
         }
         drop_unwanted(context.client, replies, before, reply);
     }
@@ -192,8 +194,8 @@ fn run_queue(
     Ok((after(closes), context.session.commit()?.max(ticket)))
 }
 
-/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none
-/// is now; else keeps it, whatever follows.
+/// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
+/// request. If it was muted only before or only after, keeps the part regardless of later requests.
 fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
     if before.are_muted() && client.replies.are_muted() {
         reply.truncate(start);
@@ -208,11 +210,11 @@ fn after(closes: bool) -> AfterCommand {
 
 fn too_long(limit: usize) -> CommandError {
     CommandError::owned(format!(
-        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command was run, its reply is left out; read less at a time"
+        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
     ))
 }
 
-/// Runs one request to its end; whether the connection is to be closed after it.
+/// Runs one request to its end. Returns whether the connection must be closed after it.
 fn run<'c>(
     mut context: CommandContext<'c>,
     handler: Handler,
@@ -220,7 +222,7 @@ fn run<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     match handler.run(&mut context, args, reply) {
-        // Nobody runs beside it, so there is nobody to wait for.
+        // No other worker runs, so there is nothing to wait for.
         Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
         Ok(AfterCommand::Close) => (context, Ok(true)),
         Ok(AfterCommand::Slices(task)) => {
@@ -232,7 +234,7 @@ fn run<'c>(
     }
 }
 
-/// Does all slices of a task.
+/// Runs all slices of a task.
 fn finish<'c>(
     context: CommandContext<'c>,
     mut task: SlicedTask,

@@ -1,4 +1,4 @@
-//! Requests that run alone, and commands that run in slices.
+//! Requests that run one by one, and commands that run in slices.
 
 use std::sync::Arc;
 
@@ -23,28 +23,29 @@ use super::connection_slots::ConnectionSlots;
 use super::paused_requests::is_held;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
-use super::write_allowance::{admit, grows, needed, needed_now};
+use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 
-/// Requests that are timed together, at most.
-const ALIKE_MAX: usize = 64;
-/// The arguments of each, at most, but for the last one: with more, it takes long.
-const ALIKE_ARGS_MAX: usize = 64;
+/// The most requests that are timed together.
+const TOGETHER_MAX: usize = 64;
+/// The most arguments that each of them may have, except the last: a request with more takes long.
+const TOGETHER_ARGS_MAX: usize = 64;
 
-/// What general requests have at hand besides their connection.
+/// The context of general requests, besides their connection.
 pub(super) struct GeneralContext<'w> {
     pub session: &'w mut EngineSession,
     pub shared: &'w Arc<ServerShared>,
     pub worker: usize,
-    /// For as long as these run.
+    /// Permission to run requests beside other workers, held for as long as these run.
     pub pass: SharedPass<'w>,
-    pub watch: RequestTimer<'w>,
-    /// What a pause holds back in this round; then nothing runs in batches.
+    pub timer: RequestTimer<'w>,
+    /// The requests that a pause holds back in this round. If set, nothing runs in batches.
     pub held: Option<PausedRequests>,
-    /// Whether it held back anything.
+    /// Whether the pause held back a request.
     pub holds: bool,
 }
 
-/// How a request went: until when its reply is held back, and whether it was done, be it in part. It was not if it was refused or queued.
+/// The outcome of a request: the ticket that its reply waits for, and whether it was done at least
+/// in part. A request that was refused or queued was not done.
 #[derive(Default)]
 struct RequestOutcome {
     ticket: Ticket,
@@ -52,7 +53,8 @@ struct RequestOutcome {
 }
 
 impl GeneralContext<'_> {
-    /// Does one slice of each task that no pause holds back; until when their replies are held back.
+    /// Runs one slice of each task that no pause holds back. Returns the latest ticket that their
+    /// replies wait for.
     pub(super) fn step_all(&mut self, slots: &mut ConnectionSlots, active: &[usize]) -> Ticket {
         let mut latest = Ticket::default();
         for &slot in active {
@@ -62,7 +64,7 @@ impl GeneralContext<'_> {
                 connection.paused = task.writes() && self.shared.pause.now().is_some();
                 self.holds |= connection.paused;
                 if !connection.paused {
-                    connection.served = Some(self.watch.began());
+                    connection.served = Some(self.timer.began());
                     latest = latest.max(self.step_timed(connection, output));
                 }
             }
@@ -70,8 +72,9 @@ impl GeneralContext<'_> {
         latest
     }
 
-    /// Runs what stands first in the queue of `slot`, up to the next read or write. How many requests, and until
-    /// when their replies are held back.
+    /// Runs the requests at the front of the queue of `slot`, up to the next read or write that
+    /// runs in a batch. Returns the number of requests and the latest ticket that their replies
+    /// wait for.
     pub(super) fn run(&mut self, slots: &mut ConnectionSlots, slot: usize) -> (usize, Ticket) {
         let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
@@ -80,20 +83,20 @@ impl GeneralContext<'_> {
             if self.holds_back(connection) {
                 break;
             }
-            let (count, latest) = self.run_alike(connection, output, slot);
+            let (count, latest) = self.run_timed_together(connection, output, slot);
             ticket = ticket.max(latest);
             total += count;
-            if count == 0 || self.watch.is_over() {
+            if count == 0 || self.timer.is_over() {
                 break;
             }
         }
         (total, ticket)
     }
 
-    /// Whether a pause holds the first request back; it then waits.
+    /// Returns whether a pause holds back the first request, and marks the connection if so.
     #[inline]
     fn holds_back(&mut self, connection: &mut Connection) -> bool {
-        // Looked at anew: a request before this one may have begun or ended it.
+        // Checked for each request: the one before may have begun or ended the pause.
         self.held = self.shared.pause.now().map(|(held, _)| held);
         let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
         connection.paused = is_held(held, tag, &connection.input.args(0), &connection.client);
@@ -101,9 +104,10 @@ impl GeneralContext<'_> {
         connection.paused
     }
 
-    /// Runs what stands first in the queue, and what follows as far as it is timed together with it. How many requests, none if
-    /// the first one runs in batches, and until when their replies are held back.
-    fn run_alike(
+    /// Runs the first request of the queue and the following ones that are timed together with it.
+    /// Returns their number (0 if the first one runs in a batch) and the latest ticket that their
+    /// replies wait for.
+    fn run_timed_together(
         &mut self,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
@@ -111,23 +115,23 @@ impl GeneralContext<'_> {
     ) -> (usize, Ticket) {
         let Some(tag) = connection.input.tag(0) else { return (0, Ticket::default()) };
         let resolved = ResolvedTag::of(tag);
-        let began = self.watch.last();
+        let began = self.timer.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
             && is_batched(resolved, connection, count)
             && connection.may_batch()
             && connection.client.may(tag, || connection.input.args(count)))
         {
-            let went = self.run_one((resolved, tag), connection, output, (slot, count));
-            ticket = ticket.max(went.ticket);
-            done += usize::from(went.done);
+            let outcome = self.run_one(resolved, tag, connection, output, slot, count);
+            ticket = ticket.max(outcome.ticket);
+            done += usize::from(outcome.done);
             connection.put_off = false;
             count += 1;
             let together = self.held.is_none()
                 && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
-                && connection.input.args(count - 1).len() <= ALIKE_ARGS_MAX
-                && !self.watch.is_strict()
-                && count < ALIKE_MAX;
+                && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
+                && !self.timer.is_strict()
+                && count < TOGETHER_MAX;
             let goes_on = together
                 && connection.input.tag(count) == Some(tag)
                 && connection.may_run()
@@ -137,40 +141,50 @@ impl GeneralContext<'_> {
             }
         }
         if done > 0 {
-            let nanos = self.watch.lap_since(began);
-            self.note(tag, (count, done), nanos, connection);
+            let nanos = self.timer.lap_since(began);
+            self.count_requests(tag, count, done, nanos, connection);
         }
-        connection.take(count, self.watch.began());
+        connection.take(count, self.timer.began());
         (count, ticket)
     }
 
-    /// Counts the first `count` requests of the queue, all of one command, of which so many were done.
-    fn note(&mut self, tag: u16, (count, done): (usize, usize), nanos: u64, connection: &mut Connection) {
+    /// Counts the first `count` requests of the queue, all of one command; `done` of them were
+    /// done.
+    fn count_requests(
+        &mut self,
+        tag: u16,
+        count: usize,
+        done: usize,
+        nanos: u64,
+        connection: &mut Connection,
+    ) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
-        self.watch.event_of(kind, nanos);
+        self.timer.event_of(kind, nanos);
         if connection.task.is_some() {
             connection.long = Some(Box::new(SlicedCommandTime::new(kind, nanos, &connection.input.args(0))));
             return;
         }
         let nanos_each = share(nanos, done);
-        self.watch.done(kind, done as u64, nanos_each);
-        if self.watch.is_slow(nanos_each) {
+        self.timer.done(kind, done as u64, nanos_each);
+        if self.timer.is_slow(nanos_each) {
             for at in 0..count {
-                self.watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+                self.timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
             }
         }
     }
 
-    /// Runs the request at a place in the queue.
+    /// Runs the request at a position of the queue.
     fn run_one(
         &mut self,
-        (resolved, tag): (ResolvedTag, u16),
+        resolved: ResolvedTag,
+        tag: u16,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
-        (slot, at): (usize, usize),
+        slot: usize,
+        at: usize,
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
-        let went = self.answer((resolved, tag), connection, output, (slot, at));
+        let outcome = self.answer(resolved, tag, connection, output, slot, at);
         self.shared.mailboxes[self.worker]
             .counts
             .count_lookups(std::mem::take(&mut connection.client.lookups));
@@ -180,21 +194,23 @@ impl GeneralContext<'_> {
             ResolvedTag::Unknown => None,
         };
         if output.buffer.get(start) == Some(&b'-') {
-            self.watch.error(kind(), &output.buffer[start..], went.done);
+            self.timer.error(kind(), &output.buffer[start..], outcome.done);
         }
         let ended = connection.task.is_none() && !connection.waits;
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
         }
-        went
+        outcome
     }
 
     fn answer(
         &mut self,
-        (resolved, tag): (ResolvedTag, u16),
+        resolved: ResolvedTag,
+        tag: u16,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
-        (slot, at): (usize, usize),
+        slot: usize,
+        at: usize,
     ) -> RequestOutcome {
         let Connection { client, input, .. } = connection;
         let args = input.args(at);
@@ -202,7 +218,7 @@ impl GeneralContext<'_> {
         let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
         let ResolvedTag::Command(command) = resolved else {
             if is_cross_protocol(args.get(0)) {
-                self.shared.warnings.cross_protocol(&client.card);
+                self.shared.warnings.cross_protocol(&client.record);
                 (connection.attacked, connection.closing) = (true, true);
                 return RequestOutcome::default();
             }
@@ -224,8 +240,9 @@ impl GeneralContext<'_> {
             return RequestOutcome::default();
         }
         let queues = client.in_multi() && is_queued(command);
-        if self.session.memory_limit().is_some() && (queues || grows(command)) {
-            let bytes = if queues { needed(&args) } else { needed_now(self.session, command, &args) };
+        if self.session.memory_limit().is_some() && (queues || may_grow_memory(command)) {
+            let bytes =
+                if queues { bytes_added(&args) } else { bytes_added_now(self.session, command, &args) };
             if let Err(fault) = admit(self.session, self.shared, bytes) {
                 client.mark_multi_failed();
                 fault.write(&mut reply);
@@ -237,7 +254,7 @@ impl GeneralContext<'_> {
             return RequestOutcome::default();
         }
         let (next, ticket) = match command.handler {
-            Handler::Exclusive(_) => self.run_alone(command, client, &args, &mut reply),
+            Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             handler => {
                 let session = Keyspace::Session(self.session);
@@ -249,10 +266,13 @@ impl GeneralContext<'_> {
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
-        RequestOutcome { ticket: self.go_on(next, connection, output, start, slot).max(ticket), done: true }
+        RequestOutcome {
+            ticket: self.continue_with(next, connection, output, start, slot).max(ticket),
+            done: true,
+        }
     }
 
-    fn go_on(
+    fn continue_with(
         &mut self,
         next: Result<AfterCommand, CommandError>,
         connection: &mut Connection,
@@ -271,7 +291,7 @@ impl GeneralContext<'_> {
                 if task.writes_open_array() {
                     reply.begin_open_array();
                 }
-                // Nothing of it is sent before all of it is there: it may still become an error.
+                // No part is sent before the reply is complete: it may still become an error.
                 output.open(start);
                 connection.task = Some(task);
                 return self.step(connection, output);
@@ -291,27 +311,27 @@ impl GeneralContext<'_> {
         Ticket::default()
     }
 
-    /// Does a later slice of a connection's task.
+    /// Runs a later slice of a connection's task, and measures its time.
     fn step_timed(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let start = output.open_start().unwrap_or(output.buffer.len());
         let pending = output.pending_before(start);
         let ticket = self.step(connection, output);
-        let nanos = self.watch.lap();
+        let nanos = self.timer.lap();
         let Some(long) = &mut connection.long else { return ticket };
         long.nanos += nanos;
-        self.watch.event_of(long.kind, nanos);
+        self.timer.event_of(long.kind, nanos);
         if connection.task.is_none()
             && let Some(long) = connection.long.take()
         {
             let kept = output.pending() > pending;
             let reply = if kept { &output.buffer[start..] } else { &[] };
-            self.watch.check(long.kind, reply);
-            long.end(&self.watch, &connection.client.card);
+            self.timer.check(long.kind, reply);
+            long.end(&self.timer, &connection.client.record);
         }
         ticket
     }
 
-    /// Does one slice of a connection's task.
+    /// Runs one slice of a connection's task.
     fn step(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let Some(mut task) = connection.task.take() else { return Ticket::default() };
         let begin = output.buffer.len();
@@ -351,7 +371,8 @@ impl GeneralContext<'_> {
     }
 }
 
-/// Whether `reads` or `writes` runs the request at a place in the queue.
+/// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the
+/// queue.
 fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler {

@@ -1,37 +1,38 @@
-//! Closing without taking replies back.
+//! Closes connections without losing replies.
 //!
 //! ```text
-//!   all replies sent ─► shut down our direction ─► read and drop what still comes ─► the client closes, or time is up
+//!   all replies sent ─► shut down our direction ─► drop input ─► the client closes, or timeout
 //! ```
 //!
-//! A socket that is closed while bytes lie in it unread answers with a reset, and a reset takes from the client the replies
-//! that it has received but not yet read. So a connection whose client may still be sending is first shut down on
-//! our side alone.
+//! If a socket is closed while it has unread bytes, the system answers with a reset. A reset
+//! discards replies that the client's system has received and the client has not read yet. So if a
+//! client may still be sending, the worker first shuts down only its own direction.
 
 use std::time::{Duration, Instant};
 
 use super::Worker;
 
-/// How long a client has for closing its side.
+/// The time that a client has to close its side.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// How often the clock is looked at while connections linger.
+/// How often the clock is checked while connections linger.
 pub(super) const TICK: Duration = Duration::from_millis(50);
 
 /// A connection that lingers.
 #[derive(Debug)]
 pub(super) struct Lingering {
     slot: usize,
-    /// The slot may have gone to another client meanwhile.
+    /// The client's number: the slot may belong to another client by then.
     client: u64,
     until: Instant,
 }
 
 impl Worker {
-    /// Ends a connection to which everything has been sent.
+    /// Closes a connection to which everything has been sent.
     pub(super) fn close_gently(&mut self, slot: usize) {
         let Some((connection, _)) = self.slots.get(slot) else { return };
-        // Also to who has ended: over TLS it is the word that no reply was cut off.
+        // Also if the client has closed its side: over TLS, the shutdown proves that no reply was
+        // cut off.
         if connection.stream.shut_down_writing().is_err() || connection.ended {
             self.close(slot);
             return;
@@ -40,11 +41,12 @@ impl Worker {
         connection.lingers = true;
         let client = connection.client.id;
         self.lingering.push(Lingering { slot, client, until: Instant::now() + LINGER });
-        // What is there already makes no event.
+        // Bytes that are in the socket already make no event.
         self.drop_input(slot);
     }
 
-    /// Reads and drops what a client sends that is being left; closes when it has closed its side.
+    /// Reads and drops the input of a lingering connection. Closes it if the client has closed its
+    /// side.
     pub(super) fn drop_input(&mut self, slot: usize) {
         let Some((connection, _)) = self.slots.get(slot) else { return };
         match connection.drop_input() {
@@ -54,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Closes the connections whose time is up.
+    /// Closes the connections whose time is over.
     pub(super) fn end_lingering(&mut self) {
         if self.lingering.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! What other threads send to a worker: connections, and finished checkpoints.
+//! The messages of other threads to a worker: new connections, clients to disconnect, and finished
+//! checkpoints.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -16,24 +17,25 @@ use super::Worker;
 use super::connection::Connection;
 use super::loading::LoadingConnection;
 
-/// The card of a new connection, which others see from now on.
-fn card(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
+/// Creates the record of a new connection, which other threads can see from now on.
+fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
     let (address, local) = stream.addresses();
-    let card =
+    let record =
         Arc::new(ClientRecord::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
-    shared.clients.add(Arc::clone(&card));
-    card
+    shared.clients.add(Arc::clone(&record));
+    record
 }
 
 impl Worker {
-    /// Takes in new connections, and the checkpoints that connections waited for.
+    /// Adopts new connections, closes those to disconnect, and answers the clients that waited for
+    /// a checkpoint.
     pub(super) fn take_mail(&mut self) {
         let mail = self.mailbox().take();
         for stream in mail.connections {
             self.adopt(stream);
         }
-        for guest in mail.guests {
-            self.seat(guest);
+        for handed_over in mail.handed_over {
+            self.adopt_from_loading(handed_over);
         }
         for who in mail.kills {
             if self.slots.get(who.slot).is_some_and(|(connection, _)| connection.client.id == who.client) {
@@ -62,56 +64,57 @@ impl Worker {
     fn adopt(&mut self, mut stream: Transport) {
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
-            // Watched for both from the start: events tell of changes only, so this costs nothing later.
+            // Registered for both directions from the start. Events report only changes, so this
+            // costs nothing later.
             match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
                 Ok(()) => {
                     let place = ClientLocation { worker, slot, client: shared.next_client() };
-                    let card = card(shared, place, &stream);
-                    let client = ClientState::new(card, &shared.acl, shared.options.trusts(&stream));
+                    let record = record(shared, place, &stream);
+                    let client = ClientState::new(record, &shared.acl, shared.options.trusts(&stream));
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {
-                    tracing::error!(%cause, "cannot watch a connection; it is closed");
+                    tracing::error!(%cause, "cannot watch a connection; closing it");
                     None
                 }
             }
         });
-        self.begin(slot);
+        self.list_new(slot);
     }
 
-    /// Takes over a connection that was made before there was data, with what it sent and what it
-    /// has not taken yet.
-    fn seat(&mut self, guest: LoadingConnection) {
-        let (mut connection, output) = guest.into_parts();
+    /// Adopts a connection that was accepted while the server was loading, with its unprocessed
+    /// requests and unsent replies.
+    fn adopt_from_loading(&mut self, handed_over: LoadingConnection) {
+        let (mut connection, output) = handed_over.into_parts();
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
             let both = Interest::READABLE | Interest::WRITABLE;
             if let Err(cause) = registry.register(&mut connection.stream, Token(slot), both) {
-                tracing::error!(%cause, "cannot watch a connection; it is closed");
+                tracing::error!(%cause, "cannot watch a connection; closing it");
                 return None;
             }
             let place = ClientLocation { worker, slot, client: connection.client.id };
-            let card = card(shared, place, &connection.stream);
-            // The event queue of this worker has seen no event of it yet.
+            let record = record(shared, place, &connection.stream);
+            // The event queue of this worker has reported no event for it yet.
             (connection.readable, connection.writable, connection.listed) = (true, true, false);
-            Some(connection.with_record(card))
+            Some(connection.with_record(record))
         });
         if let Some((_, place)) = slot.and_then(|slot| self.slots.get(slot)) {
             *place = output;
         }
-        self.begin(slot);
+        self.list_new(slot);
     }
 
-    /// Serves a new connection, if there is one.
-    fn begin(&mut self, slot: Option<usize>) {
+    /// Lists a new connection to be served, if there is one.
+    fn list_new(&mut self, slot: Option<usize>) {
         match slot {
             Some(slot) => self.list(slot),
-            None => self.left(),
+            None => self.count_closed(),
         }
     }
 
-    /// One connection less.
-    pub(super) fn left(&self) {
+    /// Counts one connection less.
+    pub(super) fn count_closed(&self) {
         // Relaxed: a number for the choice of the least loaded worker, ordered with nothing.
         self.mailbox().counts.connections.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,20 +1,28 @@
-//! A worker: a thread with an event loop, a share of the connections, and a session (hence a log) of its own.
+//! A worker: a thread with an event loop, a share of the connections, and its own session and log.
 //!
 //! ```text
-//!   turn:  wait for events ─► for up to 64 ready connections:
+//!   turn:  wait for events ─► for each group of up to 64 ready connections:
 //!                               one read each ─► parse whole pipelines
-//!                               ┌► all reads that come first    ─► one batch of lookups
-//!                               │  all writes that come first   ─► one append to the log
-//!                               └─ what is neither, one by one      … until all queues are empty
+//!                               ┌► all reads at the front of the queues  ─► one batch of lookups
+//!                               │  all writes at the front               ─► one append to the log
+//!                               └─ other requests, one by one        … until all queues are empty
 //!                               one write each
 //! ```
 //!
-//! Within a connection effects and replies keep the order of the requests; between connections there is none to keep.
-//! Nothing in a turn blocks: at durability `sync` replies stay in their output until the epoch of their writes is durable
-//! (see `output`), a checkpoint is written by another thread, long answers go in slices (see `commands::task`), and so do they out.
+//! Within a connection, effects and replies keep the order of the requests. Between connections
+//! there is no order to keep.
 //!
-//! Memory per connection is bounded: while its output is over the limit nothing more of it is run, and
-//! while requests are queued nothing more of it is read.
+//! A turn never blocks. At durability `sync`, replies stay in their buffer until the epoch of their
+//! writes is durable (`reply_buffer`). Another thread writes checkpoints. Long answers are computed
+//! and sent in slices (`commands::task`).
+//!
+//! Memory per connection is bounded. While its reply buffer is over the limit, the worker runs none
+//! of its requests. While requests are queued, the worker reads no more from its socket.
+//!
+//! Read in this order: `mod` (the turn), `connection`, `reply_buffer`, `pipelined_reads`,
+//! `pipelined_writes`, `general`, `exclusive`, `epochs`; then the rest in any order.
+//!
+//! Design: `docs/design/server.md`.
 
 mod client_timeouts;
 mod connection;
@@ -51,21 +59,22 @@ use pipelined_reads::PipelinedReads;
 use pipelined_writes::PipelinedWrites;
 use request_timer::RequestTimer;
 
-/// The token of the waker; connections have their slot.
+/// The token of the waker. The token of a connection is its slot.
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
-/// Connections that are served together. More overlap no more reads, and keep the first waiting.
+/// Connections that are served together. A larger group would not overlap more memory reads, and
+/// would delay the first replies.
 const GROUP: usize = 64;
 
 const EVENTS: usize = 1024;
 
-/// Buffers of each kind, without a connection, that a worker keeps at most.
+/// Spare buffers of each kind that a worker keeps at most.
 const SPARE_BUFFERS_MAX: usize = 256;
 
-/// Why a client is disconnected for which too much waits.
-const OVER_HARD_LIMIT: &str = "its waiting replies are over the hard limit";
+/// The log text for a client that is disconnected because its waiting replies take too many bytes.
+const OVER_HARD_LIMIT: &str = "its waiting replies exceed the hard limit";
 
-/// Turns after which a worker that always has work looks at the stop flag and the clock.
+/// The longest wait for events while a graceful stop is under way.
 const STOP_TICK: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker {
@@ -74,41 +83,42 @@ pub(crate) struct Worker {
     poll: Poll,
     session: EngineSession,
     slots: ConnectionSlots,
-    /// As they were when the group that is being served began.
+    /// The limits as they were when the current group began.
     limits: WorkerLimits,
     reads: PipelinedReads,
     writes: PipelinedWrites,
-    /// Connections to serve in this turn, and those that already have work for the next.
+    /// Connections to serve in this turn (`ready`), and those that already have work for the next
+    /// (`again`).
     ready: Vec<usize>,
     again: Vec<usize>,
-    /// Of the group that is being served, those with requests.
+    /// The connections of the current group that have requests.
     active: Vec<usize>,
     /// Connections whose replies wait for an epoch.
     held: Vec<usize>,
-    /// Connections that are being left.
+    /// Connections that are closing (see `linger`).
     lingering: Vec<Lingering>,
     /// The durable epoch as last seen.
     durable: u64,
-    /// Until when the replies of this turn are held back.
+    /// The latest ticket of this turn: the epoch that its replies wait for.
     ticket: Ticket,
-    /// Input and output buffers without a connection.
+    /// Spare input buffers (`spare`) and reply buffers.
     spare: Vec<Vec<u8>>,
     spare_outputs: Vec<Vec<u8>>,
     sweep: TimeoutSweep,
-    /// A pause holds back requests of some connections.
+    /// Whether a pause holds back requests of some connections.
     holds: bool,
-    /// When the group that is being served began, since the server's start.
+    /// When the current group began, measured from the server's start.
     now: Duration,
-    /// When a graceful stop gives up; `None` while there is none.
+    /// The deadline of a graceful stop; `None` unless one is under way.
     stop_at: Option<Instant>,
 }
 
-/// What a worker did, told when it ends.
+/// The result of a worker, returned when it ends.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct WorkerReport {
     /// Connections that were open when the stop began.
     pub closed: usize,
-    /// Of them, those whose replies could not all be sent in time.
+    /// Of those, the ones that were closed before all their replies were sent.
     pub cut_short: usize,
 }
 
@@ -145,7 +155,7 @@ impl Worker {
         &self.shared.mailboxes[self.number]
     }
 
-    /// Serves until a stop; `Err` if the system's event queue fails.
+    /// Serves connections until the server stops. Errors if the system's event queue fails.
     pub(crate) fn run(mut self) -> io::Result<WorkerReport> {
         let mut events = Events::with_capacity(EVENTS);
         let mut report = WorkerReport::default();
@@ -163,9 +173,9 @@ impl Worker {
         }
     }
 
-    /// Waits for events, unless there is work already, and lists the connections they are about.
+    /// Waits for events and lists their connections. Returns immediately if there is work already.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let idle = self.again.is_empty() && !self.is_epoch_news_due();
+        let idle = self.again.is_empty() && !self.poll_epoch();
         let timeout = match (idle, self.stop_at) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(_)) => Some(STOP_TICK),
@@ -202,7 +212,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Puts a connection on the list of those to be served, once.
+    /// Adds a connection to the list of those to serve, unless it is listed already.
     fn list(&mut self, slot: usize) {
         if let Some((connection, _)) = self.slots.get(slot)
             && !std::mem::replace(&mut connection.listed, true)
@@ -211,7 +221,7 @@ impl Worker {
         }
     }
 
-    /// Serves every connection that has something to do, once.
+    /// Serves every connection that has work, once.
     fn turn(&mut self) {
         self.session.begin_turn();
         self.release_durable_replies();
@@ -230,9 +240,9 @@ impl Worker {
         self.ticket = Ticket::default();
     }
 
-    /// Reads, runs, sends.
+    /// Reads from each connection of a group, runs their requests, and sends the replies.
     fn serve(&mut self, group: &[usize]) {
-        // All that is done together sees one time.
+        // All requests of a group see the same time.
         self.session.freeze();
         self.limits = self.shared.settings.limits();
         let mut bytes_in = 0;
@@ -245,7 +255,8 @@ impl Worker {
                 self.drop_input(slot);
                 continue;
             }
-            // A task goes on all the same: its reply is bounded by itself, and cannot be sent before it is whole.
+            // A task continues all the same: its reply has its own limit, and must be complete
+            // before any of it is sent.
             if connection.task.is_none() && output.pending() > self.limits.output {
                 continue;
             }
@@ -254,16 +265,17 @@ impl Worker {
                 continue;
             };
             bytes_in += count;
-            // After the read, so that what was sent after a change of rights is held against them.
+            // After the read, so that requests sent after a change of rights are checked against
+            // the new rights.
             connection.client.refresh(&self.shared.acl.users);
             if count > 0 {
-                connection.client.card.mark_active(self.now);
+                connection.client.record.mark_active(self.now);
                 if let Some(last) = connection.input.last_tag() {
-                    connection.client.card.set_command(last);
+                    connection.client.record.set_command(last);
                 }
             }
             if connection.input.queued() > 0 || connection.task.is_some() {
-                output.lend_buffer(&mut self.spare_outputs);
+                output.take_spare_buffer(&mut self.spare_outputs);
                 self.active.push(slot);
             }
         }
@@ -278,10 +290,12 @@ impl Worker {
         WorkerCounters::add(&counts.bytes_out, bytes_out as u64);
     }
 
-    /// A round: runs all requests that can be run of the active connections, or for as long as a round may take; how many.
+    /// Runs a round: all requests of the active connections, until the queues are empty or the time
+    /// of a round is over. Returns the number of requests.
     fn run_active(&mut self, now: Instant) -> usize {
         let Self { shared, session, slots, active, .. } = self;
-        // Who had nothing when the last round ended comes first in this one: what fills a batch does so at the cost of who comes later.
+        // Connections that were not served in the last round are first in this one: a batch that is
+        // full excludes the connections at the end of the list.
         active.sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));
         let output_max = self.limits.output;
         let mailbox = &shared.mailboxes[self.number];
@@ -291,7 +305,7 @@ impl Worker {
             shared,
             worker: self.number,
             pass: shared.gate.enter(self.number),
-            watch: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
+            timer: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
             held: None,
             holds: false,
         };
@@ -304,11 +318,12 @@ impl Worker {
                     slots,
                     active,
                     general.session,
-                    (output_max, &mailbox.counts),
-                    &mut general.watch,
+                    output_max,
+                    &mailbox.counts,
+                    &mut general.timer,
                 );
                 let (count, ticket) =
-                    self.writes.run(slots, active, general.session, shared, &mut general.watch);
+                    self.writes.run(slots, active, general.session, shared, &mut general.timer);
                 latest = latest.max(ticket);
                 done += count;
             }
@@ -321,7 +336,7 @@ impl Worker {
                 break;
             }
             total += done;
-            if general.watch.is_over() {
+            if general.timer.is_over() {
                 break;
             }
         }
@@ -331,7 +346,8 @@ impl Worker {
         total
     }
 
-    /// Sends a connection's replies, and closes it or lists it again as need be. How many bytes were sent.
+    /// Sends a connection's replies, then closes it or lists it again if necessary. Returns the
+    /// number of bytes sent.
     fn finish(&mut self, slot: usize) -> usize {
         let durable = self.durable;
         let Some((connection, output)) = self.slots.get(slot).filter(|(connection, _)| !connection.lingers)
@@ -344,7 +360,7 @@ impl Worker {
         }
         if connection.may_run() && connection.input.queued() == 0 {
             if let Some(error) = connection.error.take() {
-                tracing::debug!(client = connection.client.id, %error, "a client sent what is no request");
+                tracing::debug!(client = connection.client.id, %error, "a client sent bytes that are not a request");
                 let text = format!("ERR Protocol error: {error}");
                 ReplyWriter::new(&mut output.buffer, connection.client.protocol).error(&text);
                 connection.closing = true;
@@ -353,7 +369,7 @@ impl Worker {
             }
         }
         if output.pending() > self.limits.output_hard {
-            self.cut_off(slot, OVER_HARD_LIMIT);
+            self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }
         let Ok(sent) = connection.flush(output, durable) else {
@@ -361,7 +377,7 @@ impl Worker {
             return 0;
         };
         if sent > 0 {
-            connection.client.card.mark_active(self.now);
+            connection.client.record.mark_active(self.now);
             if output.pending() <= self.limits.output_soft {
                 connection.over_soft_limit = None;
             }
@@ -391,8 +407,9 @@ impl Worker {
         sent
     }
 
-    /// Disconnects a client that is over a limit. As in Redis it hears nothing: it does not read, or it is silent.
-    fn cut_off(&mut self, slot: usize, why: &str) {
+    /// Disconnects a client that is over a limit. As in Redis, no error is sent: the client does
+    /// not read its replies, or is idle.
+    fn disconnect(&mut self, slot: usize, why: &str) {
         if let Some((connection, output)) = self.slots.get(slot) {
             let (client, waiting) = (connection.client.id, output.pending());
             tracing::warn!(client, waiting, "a client is disconnected: {why}");
@@ -408,14 +425,14 @@ impl Worker {
             }
             self.mailbox().counts.holds(&mut connection.counted, 0);
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {
-                tracing::debug!(%cause, "a closed connection was not watched any more");
+                tracing::debug!(%cause, "cannot deregister a closed connection");
             }
-            self.left();
+            self.count_closed();
         }
     }
 
-    /// One step of a graceful stop: what has been read is answered; connections with nothing left to answer
-    /// are closed; at the deadline all are.
+    /// Does one step of a graceful stop. Requests that were read are still answered. Connections
+    /// with nothing left to answer are closed; after the deadline all are.
     fn stop_step(&mut self, report: &mut WorkerReport) {
         let slots = self.slots.all();
         let deadline = *self.stop_at.get_or_insert_with(|| {
@@ -425,7 +442,7 @@ impl Worker {
         let late = Instant::now() >= deadline;
         for slot in slots {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
-            // Nothing more is read.
+            // A stopping worker reads no more.
             connection.readable = false;
             let input = &connection.input;
             let busy = connection.task.is_some()

@@ -1,6 +1,8 @@
-//! Requests that a pause holds back (see `pause`): they stay first in the queues of their connections.
+//! Requests that a pause holds back (see `pause`). They stay at the front of their connections'
+//! queues.
 //!
-//! During a pause nothing runs in batches, so that each request is looked at by itself. A command that writes in slices stands still between two of them.
+//! During a pause nothing runs in batches, so that each request is checked by itself. A command
+//! that writes in slices stops between two slices.
 
 use std::time::Duration;
 
@@ -12,7 +14,8 @@ use crate::resp::RequestArgs;
 use super::Worker;
 use super::exclusive::may_write;
 
-/// Whether a pause holds this request back; never what ends the pause, nor the login before it.
+/// Returns whether a pause holds back this request. Requests that end the pause, and the login
+/// before them, are never held back.
 pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, client: &ClientState) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
     match (held, command.handler) {
@@ -28,16 +31,17 @@ pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, cl
 }
 
 impl Worker {
-    /// For how long the worker may sleep at most: until the pause ends that holds some of its connections.
+    /// Returns the longest time that the worker may sleep: until the end of a pause that holds back
+    /// some of its connections.
     pub(super) fn pause_time_left(&self) -> Option<Duration> {
         if !self.holds {
             return None;
         }
-        // Up to the next millisecond: the event loop counts in those.
+        // Rounded up, because the event loop counts in milliseconds.
         Some(self.shared.pause.now().map_or(Duration::ZERO, |(_, left)| left + Duration::from_millis(1)))
     }
 
-    /// Lets go on what a pause held back: all of it is looked at again.
+    /// Lists all connections that a pause held back, so that their requests are checked again.
     pub(super) fn release_held(&mut self) {
         if !std::mem::take(&mut self.holds) {
             return;

@@ -1,5 +1,5 @@
-//! Consecutive single-key reads, of one pipeline and of all connections that are ready, as one batch of
-//! lookups whose memory reads overlap.
+//! Batches of single-key reads: the reads at the front of all pipelines become one batch of
+//! lookups, whose memory reads overlap.
 //!
 //! ```text
 //!   connection 3:  GET a  GET b  │ SET ...            batch:  a  b  c  d  e
@@ -7,9 +7,12 @@
 //!   connection 9:  GET d  STRLEN e │ MGET ...
 //! ```
 //!
-//! The store answers in any order. What comes in order is written straight into the output of its connection;
-//! what comes early is kept aside until its turn. The batch stops for a connection whose output is full: those
-//! lookups are done again when the client has taken its replies. It also stops for one whose answer would take long: that is put off, and given in slices (see `general`).
+//! The store answers in any order. An answer that is next in order is written directly into the
+//! reply buffer of its connection. An earlier answer is kept aside until its turn.
+//!
+//! The batch stops for a connection whose reply buffer is full; its remaining lookups are repeated
+//! after the client has read replies. It also stops for a connection whose answer would take long;
+//! that request runs in slices (see `general`).
 
 use crate::commands::{CommandError, Handler, ReadHandler, ResolvedTag};
 use crate::engine::{EngineSession, Error, RowRef};
@@ -23,45 +26,46 @@ use crate::client::Lookups;
 use crate::observe::command_kinds::CommandKind;
 use crate::shared::WorkerCounters;
 
-/// Lookups of one batch, at most.
+/// The most lookups of one batch.
 pub(super) const BATCH: usize = 64;
 
-/// Bytes of answers that are kept aside, at most.
+/// The most bytes of answers that are kept aside.
 const ASIDE_BYTES_MAX: usize = 1 << 20;
 
 /// A request of the batch.
 #[derive(Clone, Copy)]
 struct PlannedRead {
     slot: u32,
-    /// Its place in the connection's queue, of the batch's size at most.
+    /// Its position in the connection's queue, less than the size of a batch.
     index: u16,
     tag: u16,
     read: ReadHandler,
 }
 
-/// The batch, kept from turn to turn for its memory.
+/// The batch. The worker reuses its memory from turn to turn.
 #[derive(Default)]
 pub(super) struct PipelinedReads {
     plan: Vec<PlannedRead>,
     aside: Vec<u8>,
-    /// Connections whose next answer is put off.
+    /// Connections whose next request must run in slices.
     put_off: Vec<u32>,
-    /// Of the last batch.
+    /// Hits and misses of the last batch.
     lookups: Lookups,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadState {
     Waits,
-    /// Its answer lies aside, at this place, and whether its key was there.
+    /// The answer is kept aside: its start, its length, and whether the key was found.
     Aside(u32, u32, bool),
-    /// Its answer cannot be kept or its connection's output is full: it is looked up again later.
+    /// The answer was not kept, or the reply buffer of its connection is full. The lookup is
+    /// repeated later.
     Dropped,
-    /// Its answer would take long.
+    /// The answer would take long.
     PutOff,
 }
 
-/// Who answers this request as a read of one key, if it is one that the client may do.
+/// Returns the handler of this request if it is a read of one key that the client is allowed to do.
 #[inline]
 fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> {
     let tag = connection.input.tag(index)?;
@@ -77,16 +81,18 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> 
 }
 
 impl PipelinedReads {
-    /// Runs one batch of the reads that stand first in the queues of `active`; how many were answered.
+    /// Runs one batch of the reads at the front of the queues of `active`. Returns the number of
+    /// answers.
     pub(super) fn run(
         &mut self,
         slots: &mut ConnectionSlots,
         active: &[usize],
         session: &mut EngineSession,
-        (output_max, counts): (usize, &WorkerCounters),
-        watch: &mut RequestTimer<'_>,
+        output_max: usize,
+        counts: &WorkerCounters,
+        timer: &mut RequestTimer<'_>,
     ) -> usize {
-        let done = self.run_by(slots, active, output_max, watch, |keys, answers| match keys {
+        let done = self.run_by(slots, active, output_max, timer, |keys, answers| match keys {
             [key] => session.get_with(key, |row| answers.found(0, row)),
             _ => session.get_many(keys, |i, row| answers.found(i, row)),
         });
@@ -94,14 +100,15 @@ impl PipelinedReads {
         done
     }
 
-    /// The same with any `look_up`, which gives each key's row to the answers, in any order.
+    /// Does the same with any `look_up`, which must give each key's row to the answers, in any
+    /// order.
     #[inline]
     fn run_by(
         &mut self,
         slots: &mut ConnectionSlots,
         active: &[usize],
         output_max: usize,
-        watch: &mut RequestTimer<'_>,
+        timer: &mut RequestTimer<'_>,
         look_up: impl FnOnce(&[&[u8]], &mut ReadReplies<'_>),
     ) -> usize {
         let ConnectionSlots { connections, outputs, .. } = slots;
@@ -141,25 +148,25 @@ impl PipelinedReads {
             output_max,
             written: 0,
             lookups: Lookups::default(),
-            watch,
+            timer,
         };
         look_up(&keys[..count], &mut answers);
         self.lookups = answers.lookups;
         let (states, answered, written) = (answers.states, answers.next.min(count), answers.written);
-        let nanos_each = share(watch.lap_of_batch(), written);
-        self.take(connections, &states[..answered], nanos_each, watch)
+        let nanos_each = share(timer.lap_of_batch(), written);
+        self.take(connections, &states[..answered], nanos_each, timer)
     }
 
-    /// Takes what was answered out of the queues.
+    /// Removes the answered requests from the queues.
     fn take(
         &self,
         connections: &mut [Option<Box<Connection>>],
         states: &[ReadState],
         nanos_each: u64,
-        watch: &RequestTimer<'_>,
+        timer: &RequestTimer<'_>,
     ) -> usize {
         let mut total = 0;
-        let slow = watch.is_slow(nanos_each);
+        let slow = timer.is_slow(nanos_each);
         let mut tally = KindTally::new(nanos_each);
         for (planned, state) in self.plan.iter().zip(states) {
             if *state == ReadState::Dropped {
@@ -167,15 +174,15 @@ impl PipelinedReads {
             }
             if let Some(connection) = connections[planned.slot as usize].as_deref_mut() {
                 let kind = CommandKind::plain(planned.tag);
-                tally.add(kind, watch);
+                tally.add(kind, timer);
                 if slow {
-                    watch.slow(kind, nanos_each, &connection.input.args(0), &connection.client.card);
+                    timer.slow(kind, nanos_each, &connection.input.args(0), &connection.client.record);
                 }
-                connection.take(1, watch.began());
+                connection.take(1, timer.began());
                 total += 1;
             }
         }
-        tally.end(watch);
+        tally.end(timer);
         for slot in &self.put_off {
             if let Some(connection) = connections[*slot as usize].as_deref_mut() {
                 connection.put_off = true;
@@ -185,7 +192,8 @@ impl PipelinedReads {
     }
 }
 
-/// Answers from a key's row, or says why it could not be read; false if the answer is put off.
+/// Writes the answer from a key's row, or the error of its lookup. Returns `false` if the answer is
+/// put off.
 #[inline]
 fn answer(
     read: ReadHandler,
@@ -207,13 +215,13 @@ struct ReadReplies<'b> {
     aside: &'b mut Vec<u8>,
     put_off: &'b mut Vec<u32>,
     states: [ReadState; BATCH],
-    /// The first request whose answer is not in its output yet.
+    /// The first request whose answer is not in its reply buffer yet.
     next: usize,
     output_max: usize,
-    /// How many answers are in their outputs.
+    /// The number of answers in their reply buffers.
     written: usize,
     lookups: Lookups,
-    watch: &'b RequestTimer<'b>,
+    timer: &'b RequestTimer<'b>,
 }
 
 impl ReadReplies<'_> {
@@ -242,7 +250,7 @@ impl ReadReplies<'_> {
         let buffer = &mut self.outputs[slot as usize].buffer;
         let start = buffer.len();
         if answer(read, row, &args, ReplyWriter::new(buffer, protocol)) {
-            self.watch.check(CommandKind::plain(tag), &buffer[start..]);
+            self.timer.check(CommandKind::plain(tag), &buffer[start..]);
             self.advance(slot, there);
         } else {
             self.states[i] = ReadState::PutOff;
@@ -250,8 +258,9 @@ impl ReadReplies<'_> {
         self.catch_up();
     }
 
-    /// The answer at `next` is written, and so its lookup counts: what is dropped is looked up again. If that filled its connection's output, the rest of that
-    /// connection is dropped.
+    /// Counts the answer at `next`, which was just written, and its lookup. (Lookups of dropped
+    /// answers are repeated, so they must not count.) If the answer filled its reply buffer, drops
+    /// the remaining answers of that connection.
     #[inline(always)]
     fn advance(&mut self, slot: u32, there: bool) {
         self.lookups.note(there);
@@ -263,7 +272,7 @@ impl ReadReplies<'_> {
         }
     }
 
-    /// Passes over what is settled: answers that came early, and dropped ones.
+    /// Advances over the requests with a final state: answers kept aside, and dropped ones.
     #[inline]
     fn catch_up(&mut self) {
         while self.next < self.plan.len() {
@@ -272,7 +281,7 @@ impl ReadReplies<'_> {
                 ReadState::Waits => return,
                 ReadState::Aside(start, len, there) => {
                     let answer = &self.aside[start as usize..start as usize + len as usize];
-                    self.watch.check(CommandKind::plain(self.plan[self.next].tag), answer);
+                    self.timer.check(CommandKind::plain(self.plan[self.next].tag), answer);
                     self.outputs[slot as usize].buffer.extend_from_slice(answer);
                     self.advance(slot, there);
                 }
@@ -280,7 +289,8 @@ impl ReadReplies<'_> {
                     if self.states[self.next] == ReadState::PutOff {
                         self.put_off.push(slot);
                     }
-                    // Replies keep their order, so nothing of this connection after it counts either.
+                    // Replies keep their order, so the later answers of this connection are dropped
+                    // too.
                     let rest =
                         self.plan[self.next..].iter().take_while(|planned| planned.slot == slot).count();
                     self.states[self.next..self.next + rest].fill(ReadState::Dropped);

@@ -1,14 +1,15 @@
-//! Consecutive writes, of one pipeline and of all connections that are ready, within one entry to the epoch and
-//! with one append to the log.
+//! Batches of single-key writes: the writes at the front of all pipelines run within one entry to
+//! the epoch and with one append to the log.
 //!
-//! Before them, the keys are looked up as a batch whose memory reads overlap, so that the writes find their way
-//! through the index in the cache.
+//! First the keys are looked up as a batch whose memory reads overlap. So the writes find the nodes
+//! of the index in the cache.
 //!
-//! At durability `sync` the replies are held back until the epoch of the writes is durable. If the store
-//! cannot promise that any more, none of them is sent: an error takes the place of each.
+//! At durability `sync`, the replies wait until the epoch of the writes is durable. If the store
+//! cannot promise that any more, each reply is replaced by an error.
 //!
-//! On disk a batch is published whole, in parts if it is large. A write that fails on its way (a damaged page, say) takes what was not published with it; that is
-//! not done then, and is done again one by one, so that only the one that fails is told so.
+//! On disk, a batch is published as a whole, or in parts if it is large. If a write fails during
+//! its execution (at a damaged page, for example), all unpublished writes are undone. They are then
+//! repeated one by one, so that only the failing write reports the error.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, is_short};
@@ -22,25 +23,27 @@ use super::connection_slots::ConnectionSlots;
 use super::pipelined_reads::BATCH;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use super::write_allowance::{WriteAllowance, grows, needed};
+use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
 
-/// Fewer writes than this are not worth a batch of lookups before them.
+/// Smaller batches of writes are not worth a batch of lookups before them.
 const WARM_MIN: usize = 2;
 
-/// What one batch may add, as a part of the memory that there may be; more is left to the next.
+/// One batch may add at most this fraction of the memory limit. The remaining writes wait for the
+/// next batch.
 const PART_OF_LIMIT: usize = 16;
 
 /// The writes of one connection in the batch.
 #[derive(Clone, Copy)]
 struct ConnectionWrites {
     slot: usize,
-    /// How many of its queue.
+    /// The number of requests of its queue in the batch.
     count: usize,
-    /// How many were done.
+    /// The number of requests that were done.
     done: usize,
-    /// Where their replies begin.
+    /// The start of their replies.
     start: usize,
-    /// How many of them cannot be undone, and where their replies end.
+    /// The number of requests that cannot be undone (`kept`), and the end of their replies
+    /// (`kept_end`).
     kept: usize,
     kept_end: usize,
 }
@@ -51,13 +54,15 @@ impl ConnectionWrites {
         Self { slot, count, done: 0, start, kept: 0, kept_end: start }
     }
 
-    /// Does the next write; false if there is none, or the output is full. Adds to the faults if it is refused.
+    /// Does the next write. Returns `false` if there is none or the reply buffer is full. Adds a
+    /// refused write to the errors.
     fn write(
         &mut self,
         connection: &Connection,
         output: &mut ReplyBuffer,
         writer: &mut EngineWriter<'_, '_>,
-        (output_max, faults): (usize, &mut BatchErrors),
+        output_max: usize,
+        errors: &mut BatchErrors,
         room: &mut WriteAllowance,
     ) -> bool {
         let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= output_max);
@@ -67,11 +72,11 @@ impl ConnectionWrites {
         let start = reply.position();
         if !room.admits(tag, &args) {
             OUT_OF_MEMORY.write(&mut reply);
-            faults.refused.push((self.slot, self.done, CommandKind::plain(tag)));
+            errors.refused.push((self.slot, self.done, CommandKind::plain(tag)));
         } else if let Err(fault) = write(writer, &args, &mut reply) {
             reply.truncate(start);
             fault.write(&mut reply);
-            faults.all.push((CommandKind::plain(tag), fault));
+            errors.all.push((CommandKind::plain(tag), fault));
         }
         self.done += 1;
         true
@@ -81,20 +86,21 @@ impl ConnectionWrites {
         (self.kept, self.kept_end) = (self.done, output.buffer.len());
     }
 
-    /// Takes back what was not kept.
+    /// Removes the replies of requests that were undone.
     fn undo(&mut self, output: &mut ReplyBuffer) {
         self.done = self.kept;
         output.buffer.truncate(self.kept_end);
     }
 }
 
-/// The faults of the batch, for the counts.
+/// The errors of the batch, to be counted.
 #[derive(Default)]
 struct BatchErrors {
     all: Vec<(CommandKind, CommandError)>,
-    /// How many of them cannot be undone.
+    /// The number of errors of requests that cannot be undone.
     kept: usize,
-    /// Requests for which there was no room, by their slot and their place in its queue: not run. (Where writes are undone, none is refused.)
+    /// Requests that did not run because memory was short, by slot and position in its queue. (An
+    /// engine that undoes writes refuses none.)
     refused: Vec<(usize, usize, CommandKind)>,
 }
 
@@ -103,35 +109,35 @@ impl BatchErrors {
         self.kept = self.all.len();
     }
 
-    /// Takes back what was not kept.
+    /// Removes the errors of requests that were undone.
     fn undo(&mut self) {
         self.all.truncate(self.kept);
         self.refused.clear();
     }
 
-    /// Whether a request was not run.
+    /// Returns whether a request was refused, so that it did not run.
     fn refused(&self, slot: usize, at: usize) -> bool {
         self.refused.iter().any(|refused| (refused.0, refused.1) == (slot, at))
     }
 
-    fn count(&mut self, watch: &RequestTimer<'_>) {
+    fn count(&mut self, timer: &RequestTimer<'_>) {
         for (kind, fault) in self.all.drain(..) {
-            watch.failed(kind, fault.bytes());
+            timer.failed(kind, fault.bytes());
         }
         for (_, _, kind) in self.refused.drain(..) {
-            watch.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
+            timer.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
         }
         self.kept = 0;
     }
 }
 
-/// The batch, kept from turn to turn for its memory.
+/// The batch. The worker reuses its memory from turn to turn.
 #[derive(Default)]
 pub(super) struct PipelinedWrites {
     runs: Vec<ConnectionWrites>,
-    /// So many writes are done one by one, because a batch with them failed.
+    /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
-    faults: BatchErrors,
+    errors: BatchErrors,
 }
 
 #[inline]
@@ -147,7 +153,7 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)>
     }
 }
 
-/// Whether this request is a write, and one that the client may do.
+/// Returns whether this request is a write that the client is allowed to do.
 #[inline]
 fn may_write(connection: &Connection, index: usize) -> bool {
     let may = |tag| connection.client.may(tag, || connection.input.args(index));
@@ -155,15 +161,15 @@ fn may_write(connection: &Connection, index: usize) -> bool {
 }
 
 impl PipelinedWrites {
-    /// Runs one batch of the writes that stand first in the queues of `active`; how many were done, and until
-    /// when their replies are held back.
+    /// Runs one batch of the writes at the front of the queues of `active`. Returns the number of
+    /// writes, and the ticket that their replies wait for.
     pub(super) fn run(
         &mut self,
         slots: &mut ConnectionSlots,
         active: &[usize],
         session: &mut EngineSession,
         shared: &ServerShared,
-        watch: &mut RequestTimer<'_>,
+        timer: &mut RequestTimer<'_>,
     ) -> (usize, Ticket) {
         let output_max = shared.settings.output_bytes_max.get();
         let ConnectionSlots { connections, outputs, .. } = &mut *slots;
@@ -176,45 +182,45 @@ impl PipelinedWrites {
             Some(limit) => {
                 let bytes = self.cut(connections, limit / PART_OF_LIMIT);
                 total = self.runs.iter().map(|run| run.count).sum();
-                ask(bytes, session, shared)
+                make_room(bytes, session, shared)
             }
             None => Ok(WriteAllowance::ALL),
         };
         let mut room = match asked {
             Ok(room) => room,
             Err(error) => {
-                let taken = self.refuse(slots, &error.into(), (watch.lap_of_batch(), watch));
-                self.faults.count(watch);
+                let taken = self.refuse(slots, &error.into(), timer.lap_of_batch(), timer);
+                self.errors.count(timer);
                 return (taken, Ticket::default());
             }
         };
-        let Self { runs, faults, .. } = self;
+        let Self { runs, errors, .. } = self;
         let (written, ticket) = session.write(|writer| {
             if total >= WARM_MIN {
                 writer.prefetch(&keys[..total]);
             }
-            write_runs(runs, connections, outputs, writer, (output_max, faults), &mut room)
+            write_runs(runs, connections, outputs, writer, output_max, errors, &mut room)
         });
-        let nanos = watch.lap_of_batch();
+        let nanos = timer.lap_of_batch();
         let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
         let taken = match written.flatten() {
-            Ok(()) => self.take(slots, nanos, watch),
+            Ok(()) => self.take(slots, nanos, timer),
             Err(_) if session.can_roll_back() && undone > 1 => {
                 self.alone = undone;
-                self.faults.undo();
+                self.errors.undo();
                 self.runs.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
-                self.take(slots, nanos, watch)
+                self.take(slots, nanos, timer)
             }
-            Err(error) => self.refuse(slots, &error.into(), (nanos, watch)),
+            Err(error) => self.refuse(slots, &error.into(), nanos, timer),
         };
-        self.faults.count(watch);
+        self.errors.count(timer);
         if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
             self.runs.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
         }
         (taken, ticket)
     }
 
-    /// Finds the writes and their keys; how many.
+    /// Collects the writes and their keys. Returns their number.
     fn plan<'c>(
         &mut self,
         connections: &'c [Option<Box<Connection>>],
@@ -244,14 +250,15 @@ impl PipelinedWrites {
         total
     }
 
-    /// Leaves what comes after `most` bytes that are to be added to the next batch, so that no batch drives out much at once; how many bytes are in this one.
+    /// Leaves the writes after `most` added bytes to the next batch, so that no batch evicts many
+    /// keys at once. Returns the bytes that this batch adds.
     fn cut(&mut self, connections: &[Option<Box<Connection>>], most: usize) -> usize {
         let (mut bytes, mut runs) = (0, 0);
         for run in &mut self.runs {
             let Some(connection) = connections[run.slot].as_deref() else { break };
             let mut count = 0;
             while count < run.count && (bytes < most || bytes == 0) {
-                bytes += adds(connection, count);
+                bytes += bytes_added_by(connection, count);
                 count += 1;
             }
             run.count = count;
@@ -264,39 +271,42 @@ impl PipelinedWrites {
         bytes
     }
 
-    /// Takes what was done out of the queues.
-    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, watch: &RequestTimer<'_>) -> usize {
+    /// Removes the finished requests from the queues.
+    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, timer: &RequestTimer<'_>) -> usize {
         let total = self.runs.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
-        let slow = watch.is_slow(nanos_each);
+        let slow = timer.is_slow(nanos_each);
         let mut tally = KindTally::new(nanos_each);
         for run in &self.runs {
             let Some((connection, _)) = slots.get(run.slot) else { continue };
             for at in 0..run.done {
                 let Some(kind) = connection.input.tag(at).map(CommandKind::plain) else { continue };
-                if self.faults.refused(run.slot, at) {
+                if self.errors.refused(run.slot, at) {
                     continue;
                 }
-                tally.add(kind, watch);
+                tally.add(kind, timer);
                 if slow {
-                    watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+                    timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
                 }
             }
-            connection.take(run.done, watch.began());
+            connection.take(run.done, timer.began());
         }
-        tally.end(watch);
+        tally.end(timer);
         total
     }
 
-    /// The store cannot keep its promise: an error in place of every reply that is not kept.
+    /// Handles a store that cannot keep its promise: replaces every reply that is not kept by an
+    /// error.
     fn refuse(
         &mut self,
         slots: &mut ConnectionSlots,
         fault: &CommandError,
-        (nanos, watch): (u64, &RequestTimer<'_>),
+        nanos: u64,
+        timer: &RequestTimer<'_>,
     ) -> usize {
-        // If the store refused at once, nothing was run, and every run has at least one request.
-        self.faults.undo();
+        // If the store refused immediately, nothing ran, and every connection has at least one
+        // request.
+        self.errors.undo();
         let nothing_ran = self.runs.iter().all(|run| run.done == 0);
         for run in &mut self.runs {
             let Some((connection, output)) = slots.get(run.slot) else { continue };
@@ -306,51 +316,62 @@ impl PipelinedWrites {
             for at in run.done..run.done + count {
                 fault.write(&mut reply);
                 let kind = connection.input.tag(at).map(CommandKind::plain);
-                self.faults.all.extend(kind.map(|kind| (kind, fault.clone())));
+                self.errors.all.extend(kind.map(|kind| (kind, fault.clone())));
             }
             run.done += count;
         }
-        self.take(slots, nanos, watch)
+        self.take(slots, nanos, timer)
     }
 }
 
-/// Bytes that a queued write may add, about.
-fn adds(connection: &Connection, at: usize) -> usize {
+/// Returns about how many bytes a queued write may add.
+fn bytes_added_by(connection: &Connection, at: usize) -> usize {
     match connection.input.tag(at).map(ResolvedTag::of) {
-        Some(ResolvedTag::Command(command)) if grows(command) => needed(&connection.input.args(at)),
+        Some(ResolvedTag::Command(command)) if may_grow_memory(command) => {
+            bytes_added(&connection.input.args(at))
+        }
         _ => 0,
     }
 }
 
-/// Asks for room for writes that may add so many bytes. What was evicted for them is in the log before they are.
-fn ask(bytes: usize, session: &mut EngineSession, shared: &ServerShared) -> Result<WriteAllowance, Error> {
-    if bytes == 0 { Ok(WriteAllowance::ALL) } else { Ok(WriteAllowance::ask(session, shared, bytes)?.0) }
+/// Makes room for writes that may add `bytes`. The evictions are in the log before the writes are.
+fn make_room(
+    bytes: usize,
+    session: &mut EngineSession,
+    shared: &ServerShared,
+) -> Result<WriteAllowance, Error> {
+    if bytes == 0 {
+        Ok(WriteAllowance::ALL)
+    } else {
+        Ok(WriteAllowance::make_room(session, shared, bytes)?.0)
+    }
 }
 
-/// Does the writes of all runs, in their order; an error if what is not kept was not done.
+/// Does the writes of all connections, in order. Errors if writes that are not kept were not done.
 fn write_runs(
     runs: &mut [ConnectionWrites],
     connections: &[Option<Box<Connection>>],
     outputs: &mut [ReplyBuffer],
     writer: &mut EngineWriter<'_, '_>,
-    (output_max, faults): (usize, &mut BatchErrors),
+    output_max: usize,
+    errors: &mut BatchErrors,
     room: &mut WriteAllowance,
 ) -> Result<(), Error> {
     for at in 0..runs.len() {
         let Some(connection) = connections[runs[at].slot].as_deref() else { continue };
         loop {
-            writer.between()?;
+            writer.publish_if_many()?;
             if writer.published() {
-                keep(&mut runs[..=at], outputs, faults);
+                keep(&mut runs[..=at], outputs, errors);
             }
             let run = &mut runs[at];
-            if !run.write(connection, &mut outputs[run.slot], writer, (output_max, faults), room) {
+            if !run.write(connection, &mut outputs[run.slot], writer, output_max, errors, room) {
                 break;
             }
             if writer.published() {
-                // A part of this one cannot be undone, so its rest must be done, too.
+                // A part of this request cannot be undone, so the rest of it must be done too.
                 writer.publish()?;
-                keep(&mut runs[..=at], outputs, faults);
+                keep(&mut runs[..=at], outputs, errors);
             }
             if writer.is_broken() {
                 return writer.publish();
@@ -360,8 +381,8 @@ fn write_runs(
     Ok(())
 }
 
-fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], faults: &mut BatchErrors) {
-    faults.keep();
+fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], errors: &mut BatchErrors) {
+    errors.keep();
     for run in runs {
         run.keep(&outputs[run.slot]);
     }

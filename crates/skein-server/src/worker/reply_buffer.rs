@@ -1,24 +1,27 @@
-//! A connection's output: reply bytes, and from where on they may not be sent yet.
+//! The reply buffer of a connection: reply bytes, and the positions from which they must wait.
 //!
 //! ```text
-//!   buffer   ░░░ sent ░░░│ may go out │ needs epoch 7 │ needs epoch 9 │ open array, still growing
-//!                        sent         gate            gate            open
+//!   buffer   ░░░ sent ░░░│ may be sent │ needs epoch 7 │ needs epoch 9 │ open array, still growing
+//!                        sent          hold            hold            open
 //! ```
 //!
-//! At durability `sync` the reply to a write waits for the write's epoch, and so does everything behind it,
-//! because replies keep their order. An array whose length is not known yet waits for its head.
+//! At durability `sync`, the reply of a write waits for the write's epoch. All replies behind it
+//! wait too, because replies keep their order. An array whose length is not known yet waits for its
+//! head.
 
 use std::collections::VecDeque;
 
 use super::SPARE_BUFFERS_MAX;
 
-/// Buffers of up to this size are kept, for this connection or another, when they are empty.
+/// Empty buffers of up to this size are kept for this connection or another.
 const KEEP_BYTES: usize = 16 << 10;
 
-/// Sent bytes are taken out of a buffer that does not run empty once they are this many, and what has to move for it is not more than this.
+/// A buffer that does not run empty is compacted when at least this many of its bytes are sent, and
+/// at most this many bytes must be moved for it.
 const DRAIN_BYTES: usize = 1 << 20;
 
-/// Or not more than one part in so many of them: a long reply is not moved while it is being sent.
+/// Or if at most this fraction of the sent bytes (one part in so many) must be moved, so that a
+/// long reply is not moved again and again while it is being sent.
 const DRAIN_PART: usize = 16;
 
 /// Bytes from `start` on wait until `epoch` is durable.
@@ -33,16 +36,16 @@ pub(crate) struct ReplyBuffer {
     /// Replies are appended here.
     pub buffer: Vec<u8>,
     sent: usize,
-    /// Rising by start and by epoch.
-    gates: VecDeque<EpochHold>,
-    /// Where an array begins that is not finished.
+    /// In ascending order of start and of epoch.
+    holds: VecDeque<EpochHold>,
+    /// The start of an array that is not finished.
     open: Option<usize>,
 }
 
 impl ReplyBuffer {
-    /// Takes a buffer, if there is none.
+    /// Takes a spare buffer if there is no buffer yet.
     #[inline]
-    pub(crate) fn lend_buffer(&mut self, spare: &mut Vec<Vec<u8>>) {
+    pub(crate) fn take_spare_buffer(&mut self, spare: &mut Vec<Vec<u8>>) {
         if self.buffer.capacity() == 0
             && let Some(buffer) = spare.pop()
         {
@@ -50,7 +53,7 @@ impl ReplyBuffer {
         }
     }
 
-    /// Gives the buffer away if nothing is in it, so that an idle connection holds none.
+    /// Gives the buffer away if it is empty, so that an idle connection holds none.
     #[inline]
     pub(crate) fn release(&mut self, spare: &mut Vec<Vec<u8>>) {
         if self.buffer.is_empty() && self.buffer.capacity() > 0 {
@@ -61,97 +64,99 @@ impl ReplyBuffer {
         }
     }
 
-    /// Bytes not yet sent.
+    /// Returns the number of bytes that are not sent yet.
     #[inline]
     pub(crate) fn pending(&self) -> usize {
         self.buffer.len() - self.sent
     }
 
-    /// Bytes before `start` that are not yet sent, for [`keep`](Self::keep).
+    /// Returns the number of bytes before `start` that are not sent yet, for [`keep`](Self::keep).
     pub(crate) fn pending_before(&self, start: usize) -> usize {
         start - self.sent
     }
 
-    /// Takes back all but the first `pending` bytes of what is not yet sent, with what held it back. Positions will not do: the end of an open array moves
-    /// what stands before it.
+    /// Removes all but the first `pending` unsent bytes, with the epochs that they wait for. The
+    /// argument is not a position, because the end of an open array moves the bytes before it.
     pub(crate) fn keep(&mut self, pending: usize) {
         let end = self.sent + pending;
         self.buffer.truncate(end);
-        while self.gates.back().is_some_and(|gate| gate.start >= end) {
-            self.gates.pop_back();
+        while self.holds.back().is_some_and(|hold| hold.start >= end) {
+            self.holds.pop_back();
         }
     }
 
-    /// Everything from `start` on waits for `epoch`.
+    /// Makes all bytes from `start` on wait for `epoch`.
     pub(crate) fn hold(&mut self, start: usize, epoch: u64) {
-        if self.gates.back().is_none_or(|last| last.epoch < epoch) {
-            self.gates.push_back(EpochHold { start, epoch });
+        if self.holds.back().is_none_or(|last| last.epoch < epoch) {
+            self.holds.push_back(EpochHold { start, epoch });
         }
     }
 
-    /// Whether something waits for an epoch past `durable`.
+    /// Returns whether some bytes wait for an epoch after `durable`.
     pub(crate) fn is_held(&self, durable: u64) -> bool {
-        self.gates.back().is_some_and(|gate| gate.epoch > durable)
+        self.holds.back().is_some_and(|hold| hold.epoch > durable)
     }
 
-    /// Takes back all that waits for an epoch, because it will never be durable; nothing is open then.
+    /// Removes all bytes that wait for an epoch, because it will never be durable. No array must be
+    /// open.
     pub(crate) fn drop_held(&mut self, durable: u64) {
-        self.open_gates(durable);
-        if let Some(gate) = self.gates.front() {
-            self.buffer.truncate(gate.start);
+        self.release_holds(durable);
+        if let Some(hold) = self.holds.front() {
+            self.buffer.truncate(hold.start);
         }
-        self.gates.clear();
+        self.holds.clear();
         self.open = None;
     }
 
-    fn open_gates(&mut self, durable: u64) {
-        while self.gates.front().is_some_and(|gate| gate.epoch <= durable) {
-            self.gates.pop_front();
+    fn release_holds(&mut self, durable: u64) {
+        while self.holds.front().is_some_and(|hold| hold.epoch <= durable) {
+            self.holds.pop_front();
         }
     }
 
-    /// An array of unknown length begins at `start`.
+    /// Begins an array of unknown length at `start`.
     pub(crate) fn open(&mut self, start: usize) {
         self.open = Some(start);
     }
 
-    /// The open array is finished; the `unused` bytes at its start are taken out.
+    /// Ends the open array. Removes the `unused` bytes at its start.
     pub(crate) fn close(&mut self, unused: usize) {
         let Some(start) = self.open.take() else { return };
-        // What stands before it moves, not the array: it is short, the array may be long.
+        // The bytes before the array are moved, not the array: they are few, and the array may be
+        // long.
         self.buffer.copy_within(self.sent..start, self.sent + unused);
         self.sent += unused;
-        for gate in &mut self.gates {
-            if gate.start <= start {
-                gate.start += unused;
+        for hold in &mut self.holds {
+            if hold.start <= start {
+                hold.start += unused;
             }
         }
     }
 
-    /// The open array is given up, with all that was written of it.
+    /// Discards the open array with all bytes that were written for it.
     pub(crate) fn abandon(&mut self) {
         if let Some(start) = self.open.take() {
             self.buffer.truncate(start);
         }
     }
 
-    /// Where the open array begins.
+    /// Returns the start of the open array.
     pub(crate) fn open_start(&self) -> Option<usize> {
         self.open
     }
 
-    /// What may be sent when everything up to epoch `durable` is durable.
+    /// Returns the bytes that may be sent when all epochs up to `durable` are durable.
     #[inline]
     pub(crate) fn sendable(&mut self, durable: u64) -> &[u8] {
         let mut end = self.open.unwrap_or(self.buffer.len());
-        if !self.gates.is_empty() {
-            self.open_gates(durable);
-            end = self.gates.front().map_or(end, |gate| end.min(gate.start));
+        if !self.holds.is_empty() {
+            self.release_holds(durable);
+            end = self.holds.front().map_or(end, |hold| end.min(hold.start));
         }
         &self.buffer[self.sent..end]
     }
 
-    /// `count` bytes were sent.
+    /// Marks `count` bytes as sent.
     #[inline]
     pub(crate) fn sent(&mut self, count: usize) {
         self.sent += count;
@@ -164,8 +169,8 @@ impl ReplyBuffer {
         } else if self.sent >= DRAIN_BYTES && self.pending() <= (self.sent / DRAIN_PART).max(DRAIN_BYTES) {
             let sent = std::mem::take(&mut self.sent);
             self.buffer.drain(..sent);
-            for gate in &mut self.gates {
-                gate.start -= sent;
+            for hold in &mut self.holds {
+                hold.start -= sent;
             }
             self.open = self.open.map(|start| start - sent);
         }
@@ -200,10 +205,12 @@ mod tests {
         assert!(!output.is_held(0) && output.pending() == 0);
     }
 
-    /// At `sync`, what came before a write whose reply was not wanted was sent, and the buffer began anew; the gate of the write stayed at its old
-    /// place, in the middle of a later reply, whose second part waited for that write. A reply that is dropped takes its gate along.
+    /// Incident: at `sync`, the replies before a write with a muted reply were sent, and the buffer
+    /// began anew. Consequence: the hold of the write kept its old position, in the middle of a
+    /// later reply, and the second part of that reply waited for the write. Fix: a dropped reply
+    /// removes its hold.
     #[test]
-    fn a_dropped_reply_holds_nothing_back() {
+    fn dropped_reply_removes_its_hold() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"long");
         let pending = output.pending();
@@ -216,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_durable_is_taken_back() {
+    fn replies_that_cannot_become_durable_are_removed() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"a");
         output.hold(1, 5);
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_array_is_not_sent_before_its_head() {
+    fn open_array_is_not_sent_before_its_head() {
         let mut output = ReplyBuffer::default();
         output.buffer.extend_from_slice(b"xyz");
         assert_eq!(output.sendable(0)[..1], *b"x");
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_does_not_grow_with_what_was_sent() {
+    fn memory_does_not_grow_with_sent_bytes() {
         let mut output = ReplyBuffer::default();
         let piece = vec![7; 64 << 10];
         for _ in 0..1000 {

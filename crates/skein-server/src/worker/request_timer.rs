@@ -1,11 +1,12 @@
-//! The worker's watch: how long requests took, by few looks at the clock.
+//! Measures how long requests take, with few readings of the clock.
 //!
 //! ```text
 //!   turn    ├ batch of reads ─┤ batch of writes ┤ general │ general ┤ …
-//!   clock   ^                 ^                 ^         ^         ^      each lap ends where the next begins
+//!   clock   ^                 ^                 ^         ^         ^   between two laps
 //! ```
 //!
-//! A lap of several requests is shared out among them evenly: a clock read per request would cost more than some requests.
+//! The time of a lap is divided evenly among its requests. A clock reading per request would cost
+//! more than some requests do.
 
 use std::time::{Duration, Instant};
 
@@ -17,21 +18,21 @@ use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
 use crate::resp::RequestArgs;
 
-/// After so much time nothing more is begun for connections that had their part of a turn: one client may have sent a thousand requests that take long, none of them so
-/// long that it is done in slices.
+/// The length of a turn. After it, no request begins on a connection that had its part of the turn:
+/// one client may have sent a thousand slow requests that are each too fast for slices.
 const TURN: Duration = Duration::from_millis(4);
 
-/// While requests are run.
+/// Measures requests while a worker runs them.
 pub(super) struct RequestTimer<'w> {
     observing: &'w ServerObserver,
     settings: &'w ObserveSettings,
     observed: &'w WorkerObserver,
-    /// Where the present lap began, and the first one.
+    /// The start of the current lap (`last`), and of the first one (`began`).
     last: Instant,
     began: Instant,
-    /// A request that took so many nanoseconds goes into the slow log.
+    /// Requests of at least this many nanoseconds are added to the slow log.
     slow: u64,
-    /// What took so many nanoseconds is an event.
+    /// Laps of at least this many nanoseconds are latency events.
     event: u64,
     tracking: bool,
 }
@@ -40,7 +41,7 @@ fn nanos(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The part of each of so many requests.
+/// Divides the time of a lap among `count` requests.
 #[inline]
 pub(super) fn share(nanos: u64, count: usize) -> u64 {
     nanos / count.max(1) as u64
@@ -65,37 +66,38 @@ impl<'w> RequestTimer<'w> {
         }
     }
 
-    /// Whether so much time has passed, up to the last look at the clock, that others are to have a turn.
+    /// Returns whether the turn is over, as of the last reading of the clock.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.last.saturating_duration_since(self.began) >= TURN
     }
 
-    /// Where the first lap began.
+    /// Returns the start of the first lap.
     #[inline]
     pub(super) fn began(&self) -> Instant {
         self.began
     }
 
-    /// Where the present lap began.
+    /// Returns the start of the current lap.
     pub(super) fn last(&self) -> Instant {
         self.last
     }
 
-    /// Ends the lap; how many nanoseconds passed since `began`, which is where it or an earlier one began.
+    /// Ends the lap. Returns the nanoseconds since `began`, the start of this lap or of an earlier
+    /// one.
     #[inline]
     pub(super) fn lap_since(&mut self, began: Instant) -> u64 {
         self.last = Instant::now();
         nanos(began, self.last)
     }
 
-    /// Ends the lap; how many nanoseconds it took.
+    /// Ends the lap. Returns its nanoseconds.
     #[inline]
     pub(super) fn lap(&mut self) -> u64 {
         self.lap_since(self.last)
     }
 
-    /// Ends a lap in which a batch was run; how many nanoseconds it took.
+    /// Ends the lap of a batch. Returns its nanoseconds.
     #[inline]
     pub(super) fn lap_of_batch(&mut self) -> u64 {
         let nanos = self.lap();
@@ -105,18 +107,18 @@ impl<'w> RequestTimer<'w> {
         nanos
     }
 
-    /// So many requests were done, which took so long each.
+    /// Counts `count` requests that took `nanos_each`.
     #[inline]
     pub(super) fn done(&self, kind: CommandKind, count: u64, nanos_each: u64) {
         self.observed.done(kind, count, nanos_each, self.tracking);
     }
 
-    /// A request was done and answered with this error.
+    /// Counts a request that was done and answered with this error.
     pub(super) fn failed(&self, kind: CommandKind, error: &[u8]) {
         self.observed.failed(kind, error);
     }
 
-    /// A request was done and answered so, maybe with an error.
+    /// Counts the error of a request that was done, if its reply is one.
     #[inline]
     pub(super) fn check(&self, kind: CommandKind, reply: &[u8]) {
         if reply.first() == Some(&b'-') {
@@ -124,7 +126,7 @@ impl<'w> RequestTimer<'w> {
         }
     }
 
-    /// A request was answered with this error, and done or refused.
+    /// Counts an error reply. `done` tells whether the request was done or refused.
     #[cold]
     pub(super) fn error(&self, kind: Option<CommandKind>, error: &[u8], done: bool) {
         match kind {
@@ -133,18 +135,19 @@ impl<'w> RequestTimer<'w> {
         }
     }
 
-    /// Whether requests that took so long are to be told of.
+    /// Returns whether requests that took this long belong in the slow log.
     #[inline]
     pub(super) fn is_slow(&self, nanos: u64) -> bool {
         nanos >= self.slow
     }
 
-    /// Whether every request is slow enough to be told of, or nearly.
+    /// Returns whether the limit of the slow log is so low that nearly every request must be timed
+    /// alone.
     pub(super) fn is_strict(&self) -> bool {
         self.slow < 1_000_000
     }
 
-    /// What ran by itself took so long: an event, if it is long enough.
+    /// Adds a latency event if a command that ran by itself took long enough.
     pub(super) fn event_of(&self, kind: CommandKind, nanos: u64) {
         if nanos >= self.event {
             let fast = kind.command().has_flag("fast");
@@ -154,10 +157,10 @@ impl<'w> RequestTimer<'w> {
         }
     }
 
-    /// A slow request goes into the slow log.
+    /// Adds a request to the slow log.
     #[cold]
-    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, args: &RequestArgs<'_>, card: &ClientRecord) {
-        self.slow_clipped(kind, nanos, ClippedRequest::of(args), card);
+    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, args: &RequestArgs<'_>, record: &ClientRecord) {
+        self.slow_clipped(kind, nanos, ClippedRequest::of(args), record);
     }
 
     pub(super) fn slow_clipped(
@@ -165,21 +168,21 @@ impl<'w> RequestTimer<'w> {
         kind: CommandKind,
         nanos: u64,
         request: ClippedRequest,
-        card: &ClientRecord,
+        record: &ClientRecord,
     ) {
         if !kind.command().has_flag("skip_slowlog") {
-            let name = card.attributes().name.clone();
-            let client = (card.address.clone(), &*name);
-            self.observing.slowlog.add(nanos, request, client, self.settings.slowlog_len.get());
+            let name = record.attributes().name.clone();
+            let most = self.settings.slowlog_len.get();
+            self.observing.slowlog.add(nanos, request, record.address.clone(), &name, most);
         }
     }
 }
 
-/// A command that is done in slices: what is noted until its end.
+/// The time and the arguments of a command that runs in slices, kept until its end.
 #[derive(Debug)]
 pub(super) struct SlicedCommandTime {
     pub kind: CommandKind,
-    /// What the slices took so far.
+    /// The time of its slices so far.
     pub nanos: u64,
     pub request: ClippedRequest,
 }
@@ -189,16 +192,16 @@ impl SlicedCommandTime {
         Self { kind, nanos, request: ClippedRequest::of(args) }
     }
 
-    /// Its last slice is done.
-    pub(super) fn end(self, watch: &RequestTimer<'_>, card: &ClientRecord) {
-        watch.done(self.kind, 1, self.nanos);
-        if watch.is_slow(self.nanos) {
-            watch.slow_clipped(self.kind, self.nanos, self.request, card);
+    /// Counts the command after its last slice.
+    pub(super) fn end(self, timer: &RequestTimer<'_>, record: &ClientRecord) {
+        timer.done(self.kind, 1, self.nanos);
+        if timer.is_slow(self.nanos) {
+            timer.slow_clipped(self.kind, self.nanos, self.request, record);
         }
     }
 }
 
-/// Requests of a batch that follow each other and are of one kind are counted together.
+/// Counts consecutive requests of one kind in a batch together.
 pub(super) struct KindTally {
     kind: CommandKind,
     count: u64,
@@ -210,21 +213,21 @@ impl KindTally {
         Self { kind: CommandKind::plain(0), count: 0, nanos_each }
     }
 
-    /// One more.
+    /// Counts one more request.
     #[inline]
-    pub(super) fn add(&mut self, kind: CommandKind, watch: &RequestTimer<'_>) {
+    pub(super) fn add(&mut self, kind: CommandKind, timer: &RequestTimer<'_>) {
         if kind != self.kind {
-            self.end(watch);
+            self.end(timer);
             self.kind = kind;
         }
         self.count += 1;
     }
 
-    /// Counts what was not counted yet.
+    /// Records the requests that are not recorded yet.
     #[inline]
-    pub(super) fn end(&mut self, watch: &RequestTimer<'_>) {
+    pub(super) fn end(&mut self, timer: &RequestTimer<'_>) {
         if self.count > 0 {
-            watch.done(self.kind, self.count, self.nanos_each);
+            timer.done(self.kind, self.count, self.nanos_each);
             self.count = 0;
         }
     }

@@ -1,11 +1,14 @@
-//! Room for writes, where memory has a limit: asked for before anything is changed, once for a batch.
+//! The memory that writes may add under a memory limit. It is requested before anything is changed,
+//! once per batch.
 //!
 //! ```text
-//!   batch of writes ─► bytes that they bring ─► make_room ─┬─ enough ──────► all are done
-//!                                                          └─ for some ────► those that fit are done, the others answer OOM
+//!   batch of writes ─► bytes that they add ─► make_room ─┬─ enough ───► all are done
+//!                                                        └─ too few ──► those that fit are done,
+//!                                                                       the others answer OOM
 //! ```
 //!
-//! A request counts with what it brings, whatever it replaces. Those that only read or remove are never refused.
+//! A request counts with the bytes of its arguments, even if it replaces a larger value. Requests
+//! that only read or remove are never refused.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, CommandSpec, ResolvedTag};
@@ -13,10 +16,10 @@ use crate::engine::{EngineSession, Ticket};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 
-/// What a request takes besides its bytes, about.
+/// The approximate bytes that a request takes besides its arguments.
 const PER_REQUEST: usize = 64;
 
-/// Bytes that may be added.
+/// The bytes that may be added.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteAllowance(usize);
 
@@ -24,8 +27,9 @@ impl WriteAllowance {
     /// No limit.
     pub(super) const ALL: Self = Self(usize::MAX);
 
-    /// Room for requests that bring about `bytes`; until when the replies are held back, because of what was evicted.
-    pub(super) fn ask(
+    /// Evicts keys until requests that add about `bytes` fit. Returns the allowance, and the ticket
+    /// of the evictions, which the replies must wait for.
+    pub(super) fn make_room(
         session: &mut EngineSession,
         shared: &ServerShared,
         bytes: usize,
@@ -34,20 +38,20 @@ impl WriteAllowance {
         Ok((Self(left), ticket))
     }
 
-    /// Takes a request's part, if it needs one; whether there is enough.
+    /// Takes the part of a request if it needs one. Returns whether the allowance was sufficient.
     #[inline]
     pub(super) fn admits(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
-        self.0 == usize::MAX || self.takes(tag, args)
+        self.0 == usize::MAX || self.takes_part_of(tag, args)
     }
 
-    fn takes(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
+    fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
         match ResolvedTag::of(tag) {
-            ResolvedTag::Command(command) if grows(command) => self.take(needed(args)),
+            ResolvedTag::Command(command) if may_grow_memory(command) => self.take(bytes_added(args)),
             _ => true,
         }
     }
 
-    /// Takes some bytes; whether there are so many.
+    /// Takes `bytes`. Returns `false`, and takes nothing, if fewer are left.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);
@@ -55,19 +59,20 @@ impl WriteAllowance {
     }
 }
 
-/// Whether a command may make memory grow.
-pub(super) fn grows(command: &CommandSpec) -> bool {
+/// Returns whether a command may make memory grow.
+pub(super) fn may_grow_memory(command: &CommandSpec) -> bool {
     command.has_flag("denyoom")
 }
 
-/// What a request may add to memory, about.
-pub(super) fn needed(args: &RequestArgs<'_>) -> usize {
+/// Returns about how many bytes a request may add to memory.
+pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
     PER_REQUEST + args.from(1).map(<[u8]>::len).sum::<usize>()
 }
 
-/// As [`needed`], of a request that is about to run: with what it copies of other keys, as far as that is known. An intersection, a difference or a range may have next to
-/// nothing, so nothing goes for them beforehand.
-pub(super) fn needed_now(
+/// Does the same as [`bytes_added`] for a request that is about to run, and adds the bytes that it
+/// copies from other keys, if they are known. An intersection, a difference or a range may be
+/// almost empty, so no key is evicted for their result beforehand.
+pub(super) fn bytes_added_now(
     session: &mut EngineSession,
     command: &CommandSpec,
     args: &RequestArgs<'_>,
@@ -75,29 +80,29 @@ pub(super) fn needed_now(
     let sources = match command.name {
         "copy" => 1..2,
         "zunionstore" => 3..args.len().min(3 + number(args.get(2))),
-        _ => return needed(args),
+        _ => return bytes_added(args),
     };
-    // A union has the members of each.
+    // A union has at least the members of its largest source.
     let copied = sources.map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
     });
-    needed(args).saturating_add(copied.max().unwrap_or(0))
+    bytes_added(args).saturating_add(copied.max().unwrap_or(0))
 }
 
 fn number(arg: &[u8]) -> usize {
     std::str::from_utf8(arg).ok().and_then(|arg| arg.parse().ok()).unwrap_or(0).min(u16::MAX.into())
 }
 
-/// Refuses requests that bring `bytes` if there is no room for them.
+/// Makes room for a request that adds `bytes`.
 ///
 /// # Errors
-/// There is none; writes are stopped.
+/// If there is not enough memory, or the store accepts no writes.
 pub(super) fn admit(
     session: &mut EngineSession,
     shared: &ServerShared,
     bytes: usize,
 ) -> Result<Ticket, CommandError> {
-    let (mut room, ticket) = WriteAllowance::ask(session, shared, bytes)?;
+    let (mut room, ticket) = WriteAllowance::make_room(session, shared, bytes)?;
     if room.take(bytes) { Ok(ticket) } else { Err(OUT_OF_MEMORY) }
 }

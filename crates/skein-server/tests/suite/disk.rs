@@ -166,7 +166,7 @@ fn sorted_sets_are_refused_and_nothing_is_made() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let refusal =
-        "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)|";
+        "-ERR the disk engine has no sorted sets yet; serve another data folder with the engine in memory|";
     assert_eq!(client.ask("ZADD z 1 a"), refusal);
     assert_eq!(client.ask("EXISTS z"), ":0|");
     assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");
@@ -212,10 +212,7 @@ fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
         ["GET foreign", "TYPE foreign", "HGETALL foreign", "APPEND foreign x", "MGET a foreign", "SK.FIRST"]
     {
         let reply = client.ask(request);
-        assert!(
-            reply.starts_with("-ERR the value of the key `foreign` is no row of a server"),
-            "{request}: {reply}"
-        );
+        assert!(reply.starts_with("-ERR the value of the key `foreign` is not a row"), "{request}: {reply}");
     }
     assert_eq!(client.ask("SET foreign mine"), "+OK|");
     assert_eq!(client.ask("GET foreign"), "$4|mine|");
@@ -228,7 +225,7 @@ fn a_store_of_plain_bytes_is_not_served() {
     let store = DiskStore::open_on(storage.share(), "/db", options).expect("a store");
     let refused = DiskEngine::new(store, StoreLimits::default()).expect_err("it has no rows").to_string();
     assert!(
-        refused.starts_with("the values of the store are plain bytes, and a server serves rows"),
+        refused.starts_with("the values of the store are plain bytes, but a server needs rows"),
         "{refused}"
     );
 }

@@ -6,7 +6,7 @@ use crate::common::{TestClient, TestServer, options, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-const DENIED: &str = "-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass|";
+const DENIED: &str = "-DENIED the default user has no password, so only clients on this machine are accepted; set a password from there with CONFIG SET requirepass|";
 const NO_AUTH: &str = "-NOAUTH Authentication required.|";
 
 fn start() -> TestServer {

@@ -469,11 +469,11 @@ fn files_that_cannot_be_used_are_named() {
     let absent = folder.path().join("absent.pem");
     let cases: [(TlsFileChange<'_>, &Path, &str); 7] = [
         (&|tls| tls.cert.clone_from(&absent), &absent, "No such file"),
-        (&|tls| tls.cert.clone_from(&strange), &strange, "there is no certificate in it"),
-        (&|tls| tls.key.clone_from(&strange), &strange, "there is no private key in it"),
+        (&|tls| tls.cert.clone_from(&strange), &strange, "it contains no certificate"),
+        (&|tls| tls.key.clone_from(&strange), &strange, "it contains no private key"),
         (&|tls| tls.key.clone_from(&broken), &broken, "it is not PEM"),
         (&|tls| tls.key.clone_from(&other), &good.cert, "KeyMismatch"),
-        (&|tls| tls.ca = Some(strange.clone()), &strange, "there is no certificate in it"),
+        (&|tls| tls.ca = Some(strange.clone()), &strange, "it contains no certificate"),
         (&|tls| tls.ca = Some(absent.clone()), &absent, "No such file"),
     ];
     for (change, file, why) in cases {
@@ -503,7 +503,7 @@ fn ca_file_must_be_valid_even_without_client_certificates() {
     let refused = server.connect().ask(&format!("CONFIG SET tls-ca-cert-file {}", ca.display()));
     assert!(refused.contains("Unable to update TLS configuration"), "{refused}");
     let refused = ServerOptions { tls: Some(tls), ..options() }.check().expect_err("no certificate");
-    assert!(refused.to_string().starts_with(&format!("cannot use {} for TLS: there is no", ca.display())));
+    assert!(refused.to_string().starts_with(&format!("cannot use {} for TLS: it contains no", ca.display())));
     server.stop();
 }
 
@@ -545,9 +545,9 @@ fn files_are_regular_and_have_a_greatest_length() {
     for _ in 0..4 {
         let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("nobody is waited for");
         let why = if file == long {
-            "it has 1048577 bytes, and the limit is 1048576"
+            "it has 1048577 bytes; the limit is 1048576"
         } else {
-            "it is no regular file"
+            "it is not a regular file"
         };
         for message in refused {
             let file = file.display();

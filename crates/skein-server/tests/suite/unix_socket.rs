@@ -73,13 +73,13 @@ fn stale_socket_is_replaced_but_no_other_file() {
     assert_eq!(
         refusal(&path),
         format!(
-            "cannot listen on {}: another server listens on it; choose another path or stop who has it",
+            "cannot listen on {}: another server listens on it; choose another path, or stop the program that uses it",
             path.display()
         )
     );
     let file = folder.path().join("file");
     std::fs::write(&file, "precious").expect("a file");
-    assert!(refusal(&file).contains("there is a file that is no socket"), "{}", refusal(&file));
+    assert!(refusal(&file).contains("there is a file that is not a socket"), "{}", refusal(&file));
     assert_eq!(std::fs::read(&file).expect("the file"), b"precious");
     assert!(refusal(&folder.path().join("no/folder")).contains("No such file"));
     assert_eq!(ask(&mut UnixStream::connect(&path).expect("a connection"), "PING"), "+PONG|");

@@ -32,7 +32,7 @@ fn names_of_clients_are_bounded_and_count() {
     let before = number(&mut admin, "memory", "mem_clients_normal");
     let (long, longer) = ("x".repeat(1024), "x".repeat(1025));
     for (request, what) in [
-        ("CLIENT SETNAME", "TestClient names"),
+        ("CLIENT SETNAME", "Client names"),
         ("CLIENT SETINFO LIB-NAME", "lib-name"),
         ("CLIENT SETINFO LIB-VER", "lib-ver"),
     ] {
@@ -41,7 +41,7 @@ fn names_of_clients_are_bounded_and_count() {
         assert_eq!(stranger.ask(&format!("{request} {longer}")), refused);
     }
     assert_eq!(stranger.ask("CLIENT GETNAME"), format!("$1024|{long}|"));
-    let refused = "-ERR TestClient names cannot be longer than 1024 bytes; this one has 1025|";
+    let refused = "-ERR Client names cannot be longer than 1024 bytes; this one has 1025|";
     assert_eq!(stranger.ask(&format!("HELLO 2 SETNAME {longer}")), refused);
     let after = number(&mut admin, "memory", "mem_clients_normal");
     assert!(after >= before + 3 * 1024, "{before} {after}");

@@ -99,7 +99,7 @@ fn a_file_that_never_ends_is_refused() {
     let failure = matches(Cli::command(), args).expect_err("no end");
     assert_eq!(
         failure.message,
-        "cannot read --config /dev/zero: it is longer than 1048576 bytes, which is the limit"
+        "cannot read --config /dev/zero: it is longer than the limit of 1048576 bytes"
     );
 }
 

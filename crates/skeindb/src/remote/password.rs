@@ -79,7 +79,7 @@ mod tests {
     fn a_password_without_an_end_is_refused() {
         let failure = read_password(Path::new("/dev/zero")).expect_err("it never ends");
         assert!(
-            failure.message.contains("/dev/zero: it is longer than 1048576 bytes"),
+            failure.message.contains("/dev/zero: it is longer than the limit of 1048576 bytes"),
             "{}",
             failure.message
         );

@@ -75,7 +75,7 @@ fn idle_connections_stop_no_writes() {
 fn a_limit_without_room_for_clients_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let said = ServerProcess::launch(limited(40, folder.path())).expect_err("it does not start");
-    assert_refused(&said, 1, &["the limit on open files is 40", "raise it (ulimit -n) above "]);
+    assert_refused(&said, 1, &["the limit on open files is 40", "raise the limit (ulimit -n) above "]);
 }
 
 /// Nobody had tried a server whose accept fails for want of a descriptor. Nothing wakes the acceptor again for clients that wait already,

@@ -87,7 +87,7 @@ fn add(
         in_multi: client.in_multi() || client.in_exec(),
         object: clip(object),
         user: clip(user),
-        client: line(shared, client, &client.card, running, TEXT_BYTES_MAX).trim_end().to_owned(),
+        client: line(shared, client, &client.record, running, TEXT_BYTES_MAX).trim_end().to_owned(),
     };
     shared.acl.log.add(case, shared.settings.acl_log_max.get());
 }

@@ -8,11 +8,9 @@ mod users;
 use skein_syntax::number::parse_i64;
 
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::acl::{self, CATEGORY_NAMES, Category};
 use crate::resp::{ReplyWriter, RequestArgs};
-
-type AclCommandResult = Result<AfterCommand, CommandError>;
 
 /// Bits of a generated password: as many as there are, and as many as are given without a word.
 const PASSWORD_BITS_MAX: i64 = 4096;
@@ -68,7 +66,7 @@ pub(super) fn acl(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> AclCommandResult {
+) -> CommandResult {
     match subcommand("acl", SUBCOMMANDS, args)? {
         "cat" => categories(args, reply)?,
         "deluser" => return users::remove(context, args, reply),

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::AclCommandResult;
 use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
-use crate::commands::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) fn set(
@@ -91,7 +90,7 @@ pub(super) fn remove(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> AclCommandResult {
+) -> CommandResult {
     if args.from(2).any(|name| name == DEFAULT) {
         return Err(CommandError::text("ERR The 'default' user cannot be removed"));
     }
@@ -110,15 +109,15 @@ fn disconnect(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
     if names.is_empty() {
         return next;
     }
-    for card in context.shared.clients.all() {
-        let theirs = names.contains(&&*card.attributes().user);
-        if !theirs || !card.kill() {
+    for record in context.shared.clients.all() {
+        let theirs = names.contains(&&*record.attributes().user);
+        if !theirs || !record.kill() {
             continue;
         }
-        if card.place.client == context.client.id {
+        if record.place.client == context.client.id {
             next = AfterCommand::Close;
         } else {
-            context.shared.disconnect(card.place);
+            context.shared.disconnect(record.place);
         }
     }
     next
@@ -147,7 +146,7 @@ fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
 }
 
 /// The file is read at once: it is short, and who asks wants the answer.
-pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> AclCommandResult {
+pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> CommandResult {
     let path = file(context)?;
     let changed = context.shared.acl.users.load(path).map_err(|error| match error {
         AclFileError::Read(cause) => {

@@ -68,16 +68,16 @@ impl<'a> ClientFilter<'a> {
         Ok(filter)
     }
 
-    pub(super) fn fits(&self, card: &ClientRecord, me: u64) -> bool {
+    pub(super) fn fits(&self, record: &ClientRecord, me: u64) -> bool {
         let at = |wanted: Option<&[u8]>, address: Option<&ConnectionAddress>| {
             wanted
                 .is_none_or(|wanted| address.is_some_and(|address| address.to_string().as_bytes() == wanted))
         };
         !self.nobody
-            && at(self.address, card.address.as_ref())
-            && at(self.local, card.local.as_ref())
-            && self.id.is_none_or(|id| id == card.place.client)
-            && self.user.is_none_or(|user| card.attributes().user == user)
-            && !(self.skip_me && card.place.client == me)
+            && at(self.address, record.address.as_ref())
+            && at(self.local, record.local.as_ref())
+            && self.id.is_none_or(|id| id == record.place.client)
+            && self.user.is_none_or(|user| record.attributes().user == user)
+            && !(self.skip_me && record.place.client == me)
     }
 }

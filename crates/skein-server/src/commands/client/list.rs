@@ -11,16 +11,16 @@ use crate::transport::ConnectionAddress;
 pub(in crate::commands) fn line(
     shared: &ServerShared,
     me: &ClientState,
-    card: &ClientRecord,
+    record: &ClientRecord,
     running: &str,
     name_max: usize,
 ) -> String {
-    let (age, idle) = card.age_and_idle(shared.started.elapsed());
+    let (age, idle) = record.age_and_idle(shared.started.elapsed());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(name_max)]).into_owned();
     let address =
         |address: &Option<ConnectionAddress>| address.as_ref().map_or_else(String::new, ToString::to_string);
-    let command = match ResolvedTag::of(card.command()) {
-        _ if card.place.client == me.id => {
+    let command = match ResolvedTag::of(record.command()) {
+        _ if record.place.client == me.id => {
             if me.in_exec() {
                 "exec"
             } else {
@@ -30,10 +30,10 @@ pub(in crate::commands) fn line(
         ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => command.name,
         ResolvedTag::Unknown => "NULL",
     };
-    let said = card.attributes().clone();
+    let said = record.attributes().clone();
     let flags: String = [
-        (card.queued().is_some(), 'x'),
-        (matches!(card.address, Some(ConnectionAddress::Unix(_))), 'U'),
+        (record.queued().is_some(), 'x'),
+        (matches!(record.address, Some(ConnectionAddress::Unix(_))), 'U'),
         (said.no_evict, 'e'),
     ]
     .iter()
@@ -43,15 +43,15 @@ pub(in crate::commands) fn line(
     format!(
         "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub=0 psub=0 ssub=0 multi={} \
          cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
-        card.place.client,
-        address(&card.address),
-        address(&card.local),
-        card.file,
+        record.place.client,
+        address(&record.address),
+        address(&record.local),
+        record.file,
         text(&said.name),
         flags,
-        card.queued().unwrap_or(-1),
+        record.queued().unwrap_or(-1),
         text(&said.user),
-        card.protocol(),
+        record.protocol(),
         text(&said.library),
         text(&said.library_version),
     )

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use skein_syntax::number::parse_i64;
 
-use super::{ClientCommandResult, is};
+use super::is;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::unknown_or_wrong;
-use crate::commands::{AfterCommand, CommandError};
+use crate::commands::{AfterCommand, CommandError, CommandResult};
 use crate::pause::{LONGEST, PausedRequests};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -17,7 +17,7 @@ pub(super) fn begin(
     shared: &ServerShared,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> ClientCommandResult {
+) -> CommandResult {
     let held = match args.len() {
         3 => PausedRequests::All,
         4 if is(args.get(3), "WRITE") => PausedRequests::Writes,

@@ -59,9 +59,9 @@ fn rank(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter
     if args.len() > 3 && !with_score {
         let name = if reverse { "zrevrank" } else { "zrank" };
         return if args.len() > 4 {
-            CommandError::wrong_arity(name).write(reply)
+            CommandError::wrong_arity(name).write(reply);
         } else {
-            SYNTAX.write(reply)
+            SYNTAX.write(reply);
         };
     }
     let member = args.get(2);

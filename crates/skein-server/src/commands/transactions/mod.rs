@@ -10,11 +10,9 @@
 pub(crate) mod watched;
 
 use super::command_error::NOT_IN_MULTI;
-use super::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, ResolvedTag};
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs, RequestQueue};
-
-type TransactionCommandResult = Result<AfterCommand, CommandError>;
 
 /// What a client has queued since its MULTI.
 #[derive(Debug, Default)]
@@ -36,7 +34,7 @@ impl ClientState {
 
     /// Whether the requests since MULTI are being run.
     pub(crate) fn in_exec(&self) -> bool {
-        !self.in_multi() && self.card.queued().is_some()
+        !self.in_multi() && self.record.queued().is_some()
     }
 
     /// The transaction, if there is one, must not be run: a request of it was refused.
@@ -50,7 +48,7 @@ impl ClientState {
     /// Ends the transaction, if there is one, and forgets what is watched. DISCARD; RESET does the same.
     pub(crate) fn leave_multi(&mut self) -> Option<Box<Multi>> {
         self.watched.clear();
-        self.card.set_queued(None);
+        self.record.set_queued(None);
         self.multi.take()
     }
 }
@@ -92,7 +90,7 @@ pub(crate) fn enqueue(
         None => {
             // Of a spoiled one, as in Redis, those are counted that were queued before.
             if !multi.spoiled {
-                client.card.set_queued(Some(multi.queue.len()));
+                client.record.set_queued(Some(multi.queue.len()));
             }
             reply.simple("QUEUED");
         }
@@ -107,12 +105,12 @@ pub(super) fn multi(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> TransactionCommandResult {
+) -> CommandResult {
     if context.client.in_multi() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
     context.client.multi = Some(Box::default());
-    context.client.card.set_queued(Some(0));
+    context.client.record.set_queued(Some(0));
     reply.ok();
     Ok(AfterCommand::Done)
 }
@@ -121,7 +119,7 @@ pub(super) fn discard(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> TransactionCommandResult {
+) -> CommandResult {
     if !context.client.in_multi() {
         return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
@@ -134,7 +132,7 @@ pub(super) fn watch(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> TransactionCommandResult {
+) -> CommandResult {
     if context.client.in_multi() {
         return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
     }
@@ -148,7 +146,7 @@ pub(super) fn unwatch(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> TransactionCommandResult {
+) -> CommandResult {
     context.client.watched.clear();
     reply.ok();
     Ok(AfterCommand::Done)

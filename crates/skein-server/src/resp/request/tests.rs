@@ -30,7 +30,7 @@ fn encode(requests: &[Vec<Vec<u8>>]) -> Vec<u8> {
 }
 
 #[test]
-fn no_more_is_parsed_ahead_than_the_pipeline_limit() {
+fn parser_stops_at_the_pipeline_limit() {
     let limits = RequestLimits { pipeline: 3, ..LIMITS };
     let mut input = RequestBuffer::new();
     let bytes = b"PING 1\r\n".repeat(8);
@@ -44,7 +44,7 @@ fn no_more_is_parsed_ahead_than_the_pipeline_limit() {
 }
 
 #[test]
-fn a_pipeline_of_both_forms() {
+fn pipeline_of_both_request_forms() {
     let found =
         whole(b"*1\r\n$4\r\nPING\r\nset k \"a b\"\r\n\r\n*0\r\n*-1\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\nping\n");
     let expected: Vec<Vec<Vec<u8>>> = vec![
@@ -57,7 +57,7 @@ fn a_pipeline_of_both_forms() {
 }
 
 #[test]
-fn garbage_is_named_as_redis_names_it() {
+fn errors_have_the_words_of_redis() {
     let long = vec![b'1'; 70_000];
     let with = |start: &[u8], rest: &[u8]| [start, rest].concat();
     for (bytes, text) in [
@@ -79,7 +79,7 @@ fn garbage_is_named_as_redis_names_it() {
 }
 
 #[test]
-fn before_the_password_requests_are_small() {
+fn requests_before_the_login_are_small() {
     for (bytes, text) in [
         (&b"*11\r\n"[..], "unauthenticated multibulk length"),
         (b"*1\r\n$16385\r\n", "unauthenticated bulk length"),
@@ -92,7 +92,7 @@ fn before_the_password_requests_are_small() {
 }
 
 #[test]
-fn a_request_over_the_limit_is_refused_before_it_has_come() {
+fn too_long_request_is_refused_before_all_bytes_arrive() {
     let limits = RequestLimits { request_bytes: 1000, ..LIMITS };
     let bytes = encode(&[vec![vec![b'x'; 990]; 1]]);
     assert!(matches!(pieces(&bytes, 10, &limits), Err(ProtocolError::RequestTooLong { limit: 1000 })));
@@ -100,7 +100,7 @@ fn a_request_over_the_limit_is_refused_before_it_has_come() {
 }
 
 #[test]
-fn memory_follows_what_came_not_what_was_announced() {
+fn memory_follows_received_bytes_not_announced_ones() {
     let mut input = RequestBuffer::new();
     let limits = RequestLimits { arg_bytes: 1 << 30, ..LIMITS };
     let bytes = b"*1\r\n$536870912\r\n";
@@ -112,7 +112,7 @@ fn memory_follows_what_came_not_what_was_announced() {
 }
 
 #[test]
-fn the_pipeline_is_bounded_and_nothing_is_lost() {
+fn pipeline_is_bounded_and_no_request_is_lost() {
     let limits = RequestLimits { pipeline: 3, ..LIMITS };
     let requests: Vec<Vec<Vec<u8>>> = (0..100u8).map(|i| vec![vec![i]; 2]).collect();
     let bytes = encode(&requests);

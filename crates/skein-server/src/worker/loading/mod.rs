@@ -1,13 +1,13 @@
-//! The doorman: takes connections in while the data is being read back, and answers what needs none
-//! of it.
+//! The loading thread: accepts connections while the server reads its data, and answers the
+//! commands that need no data.
 //!
 //! ```text
-//!   ports ─► doorman, one thread: for each ready connection one read ─► its requests ─► one write
-//!              └─ at the end: the ports to the acceptor, connections to the workers, with all that they hold
+//!   ports ─► loading thread: for each ready connection one read ─► its requests ─► one write
+//!              └─ at the end: the ports to the acceptor, the connections to the workers
 //! ```
 //!
-//! What is done here is bounded as at a worker: one read of a connection a turn, no more requests
-//! while its replies wait.
+//! The work is bounded as in a worker: one read per connection and turn, and no more requests while
+//! replies wait to be sent.
 
 mod requests;
 
@@ -35,25 +35,25 @@ use crate::server::{poll_with_waker, spawn, system};
 use crate::settings::{LiveSettings, WorkerLimits};
 use crate::transport::{Listener, Transport};
 
-/// The worker of these clients: none yet.
+/// The worker number in the records of these clients, which have no worker yet.
 const NO_WORKER: usize = 0;
 
-/// How often silent connections are looked for.
+/// How often idle connections are checked.
 const SWEEP_TICK: Duration = Duration::from_millis(500);
 
-/// A connection that was made before there was data.
+/// A connection that was accepted while the server was loading.
 pub(crate) struct LoadingConnection {
     connection: Box<Connection>,
     output: ReplyBuffer,
 }
 
-/// What the doorman has when it ends.
+/// The ports and connections of the loading thread when it ends.
 pub(crate) struct LoadingHandover {
     pub listeners: Vec<Listener>,
-    pub guests: Vec<LoadingConnection>,
+    pub handed_over: Vec<LoadingConnection>,
 }
 
-/// The thread. It ends when this is dropped.
+/// The handle of the thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct LoadingThread {
     loading: Arc<Loading>,
@@ -62,7 +62,7 @@ pub(crate) struct LoadingThread {
 }
 
 impl LoadingThread {
-    /// Answers whoever comes to these ports.
+    /// Starts the thread on these ports.
     pub(crate) fn start(loading: Arc<Loading>, mut listeners: Vec<Listener>) -> Result<Self, StartError> {
         let (poll, waker) = poll_with_waker(WAKE)?;
         for (number, listener) in listeners.iter_mut().enumerate() {
@@ -71,7 +71,7 @@ impl LoadingThread {
             watched.map_err(system("accepting"))?;
         }
         let settings = LiveSettings::new(&loading.options);
-        let hall = LoadingLoop {
+        let event_loop = LoadingLoop {
             limits: settings.limits(),
             sweeps: client_timeouts::has_timeouts(&settings, loading.options.tls.is_some()),
             next_sweep: Duration::ZERO,
@@ -83,22 +83,22 @@ impl LoadingThread {
             ready: Vec::new(),
             spare: Vec::new(),
         };
-        let thread = spawn("skein-doorman".to_owned(), move || hall.run())?;
+        let thread = spawn("skein-loading".to_owned(), move || event_loop.run())?;
         Ok(Self { loading, waker, thread: Some(thread) })
     }
 
-    /// Ends it, and takes over what it has.
+    /// Ends the thread and returns its ports and connections.
     pub(crate) fn end(mut self) -> Result<LoadingHandover, StartError> {
         let ended = self.join().unwrap_or_else(|| Err(io::Error::other("it panicked")));
-        ended.map_err(system("serving those who came while the data was read back"))
+        ended.map_err(system("the thread that answers while data is loaded"))
     }
 
-    /// `None` if the thread panicked, or was joined before.
+    /// Returns `None` if the thread panicked, or was joined before.
     fn join(&mut self) -> Option<io::Result<LoadingHandover>> {
         let thread = self.thread.take()?;
         self.loading.end();
         if let Err(cause) = self.waker.wake() {
-            tracing::error!(%cause, "cannot wake the doorman");
+            tracing::error!(%cause, "cannot wake the loading thread");
         }
         thread.join().ok()
     }
@@ -114,21 +114,21 @@ fn port_token(number: usize) -> Token {
     Token(WAKE.0 - 1 - number)
 }
 
-/// What the thread has at hand.
+/// The state of the thread.
 struct LoadingLoop {
     loading: Arc<Loading>,
     settings: LiveSettings,
     limits: WorkerLimits,
-    /// Whether silent connections are to be closed.
+    /// Whether idle connections must be closed.
     sweeps: bool,
-    /// When they are looked at next, since the start.
+    /// The time of the next check, measured from the start.
     next_sweep: Duration,
     poll: Poll,
     listeners: Vec<Listener>,
     slots: ConnectionSlots,
     /// Connections to serve in the next turn.
     ready: Vec<usize>,
-    /// Input buffers without a connection.
+    /// Spare input buffers.
     spare: Vec<Vec<u8>>,
 }
 
@@ -175,7 +175,8 @@ impl LoadingLoop {
         }
     }
 
-    /// Accepts who waits at any port; how long to rest before the next try, if the system refused.
+    /// Accepts the waiting connections of all ports. Returns how long to rest before the next
+    /// attempt, if the system refused.
     fn accept_all(&mut self) -> Option<Duration> {
         let mut rest = None;
         for port in 0..self.listeners.len() {
@@ -205,12 +206,12 @@ impl LoadingLoop {
         };
         if let Some(refusal) = refusal {
             loading.refused.fetch_add(1, Ordering::Relaxed);
-            // As the acceptor does: a fresh socket takes these few bytes.
+            // As in the acceptor: a new socket accepts these few bytes.
             let _ = io::Write::write(&mut stream, refusal);
             return;
         }
         if let Some(stream) = stream.tcp() {
-            // A refusal costs only speed.
+            // If this fails, only speed is lost.
             let _ = stream.set_nodelay(true);
         }
         loading.accepted.fetch_add(1, Ordering::Relaxed);
@@ -218,20 +219,21 @@ impl LoadingLoop {
         let slot = self.slots.insert(|slot| {
             let both = Interest::READABLE | Interest::WRITABLE;
             if let Err(cause) = registry.register(&mut stream, Token(slot), both) {
-                tracing::error!(%cause, "cannot watch a connection; it is closed");
+                tracing::error!(%cause, "cannot watch a connection; closing it");
                 return None;
             }
             let place = ClientLocation { worker: NO_WORKER, slot, client: loading.next_client() };
             let (address, local) = stream.addresses();
-            let card = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
-            Some(Connection::new(stream, ClientState::new(Arc::new(card), &loading.acl, trusted)))
+            let record = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
+            Some(Connection::new(stream, ClientState::new(Arc::new(record), &loading.acl, trusted)))
         });
         if let Some(slot) = slot {
             self.list(slot);
         }
     }
 
-    /// Reads, answers, sends; closes a connection that is done.
+    /// Reads requests, answers them, sends the replies, and closes the connection if it is
+    /// finished.
     fn serve(&mut self, slot: usize) {
         let Some((connection, output)) = self.slots.get(slot) else { return };
         connection.listed = false;
@@ -249,7 +251,7 @@ impl LoadingLoop {
         }
     }
 
-    /// Closes connections that were silent for too long, as a worker does later.
+    /// Closes connections that were idle for too long, as a worker does later.
     fn sweep(&mut self) {
         let now = self.loading.elapsed();
         if !self.sweeps || now < self.next_sweep {
@@ -259,32 +261,33 @@ impl LoadingLoop {
         for slot in self.slots.all() {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             let waited = output.pending() == 0;
-            if let Some(why) = client_timeouts::silent_for_too_long(&self.settings, connection, waited, now) {
+            if let Some(why) = client_timeouts::idle_reason(&self.settings, connection, waited, now) {
                 tracing::warn!(client = connection.client.id, "a client is disconnected: {why}");
                 self.close(slot);
             }
         }
     }
 
-    /// Watches nothing any more, so that others can.
+    /// Deregisters everything, so that other event queues can watch it.
     fn hand_over(mut self) -> io::Result<LoadingHandover> {
         let registry = self.poll.registry();
         for listener in &mut self.listeners {
             registry.deregister(listener.source())?;
         }
-        let mut guests = Vec::new();
+        let mut handed_over = Vec::new();
         for slot in self.slots.all() {
             let output = self.slots.get(slot).map(|(_, output)| std::mem::take(output)).unwrap_or_default();
             let Some(mut connection) = self.slots.remove(slot) else { continue };
             if registry.deregister(&mut connection.stream).is_ok() {
-                guests.push(LoadingConnection { connection, output });
+                handed_over.push(LoadingConnection { connection, output });
             }
         }
-        Ok(LoadingHandover { listeners: self.listeners, guests })
+        Ok(LoadingHandover { listeners: self.listeners, handed_over })
     }
 }
 
-/// One read of a connection, answers, one write; whether there is more to do at once.
+/// Does one read of a connection, its requests, and one write. Returns whether more work is left
+/// already.
 fn serve(
     connection: &mut Connection,
     output: &mut ReplyBuffer,
@@ -295,7 +298,7 @@ fn serve(
     let has_room = |output: &ReplyBuffer| output.pending() <= limits.output;
     if has_room(output) && !connection.closing {
         if connection.fill(&limits.requests, spare)? > 0 {
-            connection.client.card.mark_active(loading.elapsed());
+            connection.client.record.mark_active(loading.elapsed());
         }
         connection.client.refresh(&loading.acl.users);
         while connection.input.queued() > 0 && !connection.closing && has_room(output) {
@@ -306,10 +309,10 @@ fn serve(
         }
         end_of_input(connection, output);
     }
-    // Nothing is held back: there are no writes.
+    // No reply waits for an epoch: there are no writes.
     connection.flush(output, u64::MAX)?;
     if connection.closing && output.pending() == 0 && !connection.stream.has_unsent_records() {
-        // Without a lingering: who still sends gets a reset, and tries again.
+        // No lingering here: a client that is still sending receives a reset and retries.
         let _ = connection.stream.shut_down_writing();
         let _ = connection.drop_input();
         return Err(PeerGone);
@@ -324,7 +327,7 @@ fn serve(
     Ok(more)
 }
 
-/// What is no request, and the end of the client's bytes.
+/// Handles a protocol error, and the end of the client's bytes.
 fn end_of_input(connection: &mut Connection, output: &mut ReplyBuffer) {
     if connection.input.queued() > 0 {
         return;
@@ -339,8 +342,8 @@ fn end_of_input(connection: &mut Connection, output: &mut ReplyBuffer) {
 }
 
 impl LoadingConnection {
-    /// The connection, for another worker's event queue and with another card; and what it has not
-    /// taken yet.
+    /// Returns the connection, ready for another event queue and another record, and its unsent
+    /// replies.
     pub(super) fn into_parts(self) -> (Connection, ReplyBuffer) {
         (*self.connection, self.output)
     }

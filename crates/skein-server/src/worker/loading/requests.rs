@@ -1,5 +1,6 @@
-//! What is answered before there is data: the commands whose rows in the table have a handler for it
-//! (`commands::early`). The rest hears LOADING, and how long it may take.
+//! Answers requests while the server is loading: those of commands with a loading handler in the
+//! table (`commands::while_loading`). All other commands answer LOADING and an estimate of the time
+//! left.
 
 use crate::client::ClientState;
 use crate::commands::access::denied::fault as denied_fault;
@@ -12,7 +13,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use super::super::connection::Connection;
 use super::super::reply_buffer::ReplyBuffer;
 
-/// Answers the first request of a connection, and takes it out of the queue.
+/// Answers the first request of a connection and removes it from the queue.
 pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, loading: &Loading) {
     let Some(tag) = connection.input.tag(0) else { return };
     let args = connection.input.args(0);
@@ -20,7 +21,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
     let client = &mut connection.client;
     let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
     let closes = match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => match run((command, tag), client, &args, loading, &mut reply) {
+        ResolvedTag::Command(command) => match run(command, tag, client, &args, loading, &mut reply) {
             Ok(closes) => closes,
             Err(fault) => {
                 output.buffer.truncate(start);
@@ -29,7 +30,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
             }
         },
         _ if is_cross_protocol(args.get(0)) => {
-            loading.warnings.cross_protocol(&client.card);
+            loading.warnings.cross_protocol(&client.record);
             connection.attacked = true;
             true
         }
@@ -42,9 +43,10 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
     connection.input.take(1);
 }
 
-/// Runs a request; whether the connection then closes.
+/// Runs a request. Returns whether the connection must be closed after it.
 fn run(
-    (command, tag): (&'static CommandSpec, u16),
+    command: &'static CommandSpec,
+    tag: u16,
     client: &mut ClientState,
     args: &RequestArgs<'_>,
     loading: &Loading,

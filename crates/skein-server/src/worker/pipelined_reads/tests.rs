@@ -17,7 +17,7 @@ use crate::transport::Transport;
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 1000 };
 
-/// Requests whose replies differ when no key is there.
+/// Requests whose replies differ if the key is absent.
 const READS: [(&str, &str); 5] = [
     ("GET k\r\n", "$-1\r\n"),
     ("EXISTS k\r\n", ":0\r\n"),
@@ -26,7 +26,7 @@ const READS: [(&str, &str); 5] = [
     ("HMGET k a b\r\n", "*2\r\n$-1\r\n$-1\r\n"),
 ];
 
-/// Connections with these requests queued (by place in `READS`), and what each must be answered.
+/// Returns connections with these requests queued (by index in `READS`), and the expected replies.
 fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, Vec<String>) {
     let mut slots = ConnectionSlots::default();
     let mut expected = Vec::new();
@@ -35,9 +35,9 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let place = ClientLocation { worker: 0, slot: 0, client: 1 };
-        let card = ClientRecord::new(place, None, None, 0, Duration::ZERO).into();
+        let record = ClientRecord::new(place, None, None, 0, Duration::ZERO).into();
         let stream = Transport::Tcp(mio::net::TcpStream::from_std(stream));
-        let mut connection = Connection::new(stream, ClientState::new(card, &acl, true));
+        let mut connection = Connection::new(stream, ClientState::new(record, &acl, true));
         let bytes: String = list.iter().map(|i| READS[*i].0).collect();
         connection.input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes.as_bytes());
         connection.input.filled(bytes.len());
@@ -49,7 +49,7 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
     (slots, expected)
 }
 
-/// The order in which a batch of so many is answered.
+/// Returns the order in which a batch of `count` is answered.
 fn order(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = seed;
@@ -63,11 +63,13 @@ fn order(count: usize, seed: u64) -> Vec<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the order of the answers and however little room the outputs have, each connection gets all
-    /// its replies, in order, once.
+    /// For any order of the answers and any limit on the reply buffers, each connection receives
+    /// all its replies, in order, once.
     ///
-    /// Incident: a lookup counted when its answer lay aside. Consequence: those that were dropped, since another answer had filled the output, were looked up and
-    /// counted again, so `keyspace_hits` and `keyspace_misses` were too high. Fix: it counts when its answer is written to the output.
+    /// Incident: a lookup counted when its answer was kept aside. Consequence: lookups that were
+    /// dropped, because another answer had filled the reply buffer, were repeated and counted
+    /// again, so `keyspace_hits` and `keyspace_misses` were too high. Fix: a lookup counts when its
+    /// answer is written to the reply buffer.
     #[test]
     fn replies_keep_their_order(
         requests in prop::collection::vec(prop::collection::vec(0..READS.len(), 0..40), 1..6),
@@ -82,10 +84,10 @@ proptest! {
         let (mut reads, mut answered, mut round) = (PipelinedReads::default(), 0, 0);
         let settings = ObserveSettings::new(&ServerOptions::default());
         let (observing, observed) = (ServerObserver::default(), WorkerObserver::default());
-        let mut watch = RequestTimer::new(&observing, &settings, &observed, Instant::now());
+        let mut timer = RequestTimer::new(&observing, &settings, &observed, Instant::now());
         let mut misses = 0;
         while answered < total {
-            answered += reads.run_by(&mut slots, &active, output_max, &mut watch, |keys, answers| {
+            answered += reads.run_by(&mut slots, &active, output_max, &mut timer, |keys, answers| {
                 for i in order(keys.len(), seed.wrapping_add(round)) {
                     answers.found(i, Ok(None));
                 }
@@ -93,10 +95,10 @@ proptest! {
             misses += std::mem::take(&mut reads.lookups).misses;
             round += 1;
             prop_assert!(round < 1000, "no progress: {} of {}", answered, total);
-            // The clients take their replies.
+            // The clients read their replies.
             for (slot, sent) in sent.iter_mut().enumerate() {
                 let bytes = slots.outputs[slot].sendable(0).to_vec();
-                // One reply may go over the limit, and no more.
+                // One reply may exceed the limit, and no more.
                 prop_assert!(bytes.len() <= output_max + 20);
                 slots.outputs[slot].sent(bytes.len());
                 sent.push_str(std::str::from_utf8(&bytes).expect("ASCII"));
@@ -104,7 +106,7 @@ proptest! {
         }
         prop_assert_eq!(sent, expected);
         prop_assert_eq!(answered, total);
-        // Each is counted once, however often it was looked up.
+        // Each lookup counts once, however often it was repeated.
         let seen = CommandTotals::of(std::iter::once(&observed));
         prop_assert_eq!(seen.kinds().map(|(_, of)| of.calls).sum::<u64>(), total as u64);
         prop_assert_eq!(misses, total as u64);

@@ -136,7 +136,7 @@ fn write_batch(
     let (written, _ticket) = session.write(|writer| {
         let mut refused = Vec::new();
         for record in batch {
-            writer.between()?;
+            writer.publish_if_many()?;
             match write_record(writer, record) {
                 Ok(()) => {}
                 Err(error) if writer.is_broken() || stops(&error) => return Err(error),
