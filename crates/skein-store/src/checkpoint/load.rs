@@ -1,6 +1,7 @@
-//! Loading a checkpoint into an empty index with several threads.
+//! Loads a checkpoint into an empty index with several threads.
 //!
-//! A part is a sorted run, so its inserts walk along the borders of the index: each finds its nodes in the cache.
+//! The rows of a part are sorted, so consecutive inserts reach neighbouring leaves and find their
+//! nodes in the cache.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -33,7 +34,7 @@ pub(crate) fn load(
     let failed = Mutex::new(None);
     threads::share(threads.min(manifest.parts.len()), |_| {
         loop {
-            // Relaxed: a ticket; what the threads did is handed over by the end of the scope.
+            // Relaxed: a ticket; the join of the threads publishes their work.
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
@@ -44,7 +45,7 @@ pub(crate) fn load(
                     if progress.count() {
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
-                        // The reason is not shown: below, the cancelled opening is the error.
+                        // This message is not shown: the error is the cancelled opening below.
                         progress.tell(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
                     }
                     let made = row.row(members).ok_or(NO_ROW)?;
@@ -66,7 +67,7 @@ pub(crate) fn load(
     into_inner(failed).map_or(Ok(()), Err)
 }
 
-/// How far a part has been loaded.
+/// The progress of loading a part.
 struct PartProgress<'p> {
     all: &'p OpenProgress,
     info: &'p PartInfo,
@@ -74,14 +75,14 @@ struct PartProgress<'p> {
 }
 
 impl PartProgress<'_> {
-    /// Counts a row; whether it is time to tell.
+    /// Counts a row. Returns whether to report progress.
     fn count(&mut self) -> bool {
         self.loaded += 1;
         self.loaded.is_multiple_of(ROWS_PER_GUARD)
     }
 
-    /// Tells that so many more rows were loaded, which count as their part of the bytes. `None` if
-    /// loading is to end.
+    /// Reports that `rows` more rows were loaded, with their share of the bytes. Returns `None` if
+    /// the opening was cancelled.
     fn tell(&self, rows: usize) -> Option<()> {
         let rows = rows as u64;
         let bytes = u128::from(self.info.bytes) * u128::from(rows) / u128::from(self.info.rows.max(1));
@@ -89,7 +90,7 @@ impl PartProgress<'_> {
     }
 }
 
-/// Reads all parts and checks them, keeping nothing; for `skein check`.
+/// Reads and checks all parts without keeping them, for `skein check`.
 pub(crate) fn verify(
     storage: &dyn skein_log::storage::Storage,
     manifest: &CheckpointManifest,

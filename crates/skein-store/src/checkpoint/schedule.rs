@@ -1,4 +1,4 @@
-//! The background thread that starts checkpoints: by log size, by time, on request.
+//! The background thread that starts checkpoints: by log size, by time, or on request.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -9,19 +9,19 @@ use skein_sync::locks::{lock, wait_timeout};
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// How often the log's size and the time are looked at.
+/// The interval at which the thread checks log size and time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// After a failed checkpoint (a full disk, say) the next try waits this long.
+/// The delay before the next attempt after a failed checkpoint, for example on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What the thread is told.
+/// The signal to the thread.
 #[derive(Debug, Default)]
 struct SchedulerSignal {
     stop: bool,
 }
 
-/// The thread's handle.
+/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct CheckpointScheduler {
     shared: Arc<(Mutex<SchedulerSignal>, Condvar)>,
@@ -29,7 +29,7 @@ pub(crate) struct CheckpointScheduler {
 }
 
 impl CheckpointScheduler {
-    /// Starts the thread. It keeps `inner` alive until it is stopped.
+    /// Starts the thread. It keeps the store's memory alive until it is stopped.
     pub(crate) fn start(inner: Arc<StoreCore>) -> Result<Self> {
         let shared = Arc::new((Mutex::new(SchedulerSignal::default()), Condvar::new()));
         let orders = shared.clone();
@@ -40,10 +40,10 @@ impl CheckpointScheduler {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Asks for a checkpoint; false if one was asked for already and has not begun.
+    /// Requests a checkpoint. Returns false if one was requested and has not begun.
     pub(crate) fn request(&self, inner: &StoreCore) -> bool {
         let (orders, wake) = &*self.shared;
-        // The thread looks under this lock, and then waits.
+        // The thread checks the request under this lock before it waits.
         let held = lock(orders);
         let is_first = inner.want_checkpoint();
         drop(held);
@@ -51,14 +51,14 @@ impl CheckpointScheduler {
         is_first
     }
 
-    /// Ends the thread; waits for a checkpoint that it is writing.
+    /// Stops the thread, after the checkpoint that it is writing.
     pub(crate) fn stop(&self) {
         let (orders, wake) = &*self.shared;
         lock(orders).stop = true;
         wake.notify_all();
         let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
-            // Only a panic in the thread makes this an error; it has been reported by then.
+            // Only a panic in the thread is an error here, and it has been reported already.
             let _ = thread.join();
         }
     }
@@ -85,7 +85,8 @@ fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
         {
             match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
-                // The log's disk is full by now: the next one, at a standstill, may make room.
+                // The log's disk is full by now. The next checkpoint is written at a standstill and
+                // may free space.
                 Err(Error::Closed | Error::NoRoomOnDisk { .. }) => {}
                 Err(error) => {
                     tracing::error!("the checkpoint failed, the log is kept: {error}");

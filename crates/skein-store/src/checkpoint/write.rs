@@ -1,4 +1,4 @@
-//! Writing a checkpoint with several threads.
+//! Writes a checkpoint with several threads.
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result, ScanDirection};
 
-/// Rows that a part should have at least.
+/// The smallest number of rows of a part.
 const ROWS_PER_PART_MIN: usize = 10_000;
 
-/// Parts per thread: more than one, so that a slow range does not keep the others waiting.
+/// Parts per thread: more than one, so that a slow range does not delay the other threads.
 const PARTS_PER_THREAD: usize = 8;
 
-/// Writes a checkpoint; the caller makes sure that there is one at a time.
+/// Writes a checkpoint. The caller ensures that only one is written at a time.
 pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointReport> {
     let started = Instant::now();
     let storage = &*inner.folder.storage;
@@ -36,7 +36,8 @@ pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointRepor
     let manifest = match written {
         Ok(manifest) => manifest,
         Err(error) => {
-            // It has no manifest, so it does not count; what cannot be removed now is removed at the next open.
+            // Without a manifest the checkpoint does not count. If it cannot be removed now, the
+            // next open removes it.
             if let Err(left) = super::remove(storage, &folder) {
                 tracing::debug!("an unfinished checkpoint stays: {left}");
             }
@@ -56,10 +57,11 @@ pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointRepor
     })
 }
 
-/// Where a checkpoint begins, and how it ends.
+/// The begin of a checkpoint, and the means to find its end.
 struct CheckpointBoundary<'l> {
     begin: u64,
-    /// The log's disk is full. Then no epoch becomes durable, and nobody writes until the checkpoint is done, or given up.
+    /// Present if the log's disk is full. Then no epoch becomes durable, and no thread writes until
+    /// the checkpoint is done or abandoned.
     still: Option<Standstill<'l>>,
 }
 
@@ -74,7 +76,7 @@ impl<'l> CheckpointBoundary<'l> {
         Ok(Self { begin: still.epoch(), still: Some(still) })
     }
 
-    /// The last epoch of which a part may hold something that the logs are asked for.
+    /// Returns the last epoch whose writes a part may contain, if they are also in the logs.
     fn end(&self, log: &Log) -> Result<u64> {
         if self.still.is_some() { Ok(self.begin - 1) } else { Ok(log.commit()?) }
     }
@@ -91,7 +93,8 @@ fn write_counted(
     let begin = boundary.begin;
     let parts = write_parts(inner, folder, begin, threads)?;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
-    // After the scan: a removal up to `begin` has raised its floor by now, and a greater floor does no harm.
+    // After the scan: every removal up to `begin` has raised its version floor by now, and a
+    // greater floor does no harm.
     let floor = inner.stripes.greatest_floor();
     let end = boundary.end(&inner.log)?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
@@ -100,7 +103,7 @@ fn write_counted(
     Ok(manifest)
 }
 
-/// A range of one of the indexes, for one part.
+/// The key range of one part, in the main index or in the member index.
 struct PartRange<'i> {
     view: &'i IndexView<'i>,
     member: bool,
@@ -108,7 +111,7 @@ struct PartRange<'i> {
     upper: Bound<Vec<u8>>,
 }
 
-/// The ranges of an index, each for a part.
+/// Divides an index into ranges, one per part.
 fn ranges<'i>(
     index: &StoreIndex,
     view: &'i IndexView<'i>,
@@ -131,13 +134,13 @@ fn ranges<'i>(
     found
 }
 
-/// What a checkpoint shows of an index: a moment, if it has moments.
+/// Returns the view of an index that a checkpoint writes: a snapshot if the index supports it.
 fn view<'i>(index: &'i StoreIndex, snapshots: Option<&'i StoreSnapshots>) -> Result<IndexView<'i>> {
     snapshots.map_or(Ok(IndexView::Now(index)), StoreSnapshots::for_checkpoint)
 }
 
-/// Writes the rows of the main index, then those of the members': so where there is no log, a row that stands for a collection has its members, too. What it keeps of the
-/// moments that it shows goes with its end.
+/// Writes the rows of the main index, then those of the member index. So without a log every main
+/// row of a collection has its members. Drops the snapshots at the end.
 fn write_parts(inner: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
     let (index, members) = (&inner.index, &inner.members);
     let views = [view(index, inner.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
@@ -150,7 +153,7 @@ fn write_parts(inner: &StoreCore, folder: &Path, begin: u64, threads: usize) -> 
     Ok(parts)
 }
 
-/// Lets threads take the ranges in turn, the first of which is part number `first`.
+/// Writes the ranges with several threads; the first range is part number `first`.
 fn write_ranges(
     inner: &StoreCore,
     (folder, begin, first): (&Path, u64, usize),
@@ -161,7 +164,7 @@ fn write_ranges(
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     threads::share(threads.min(parts.len()), |_| {
         while !failed.load(Ordering::Relaxed) {
-            // Relaxed: a ticket; the results are handed over by the mutexes and the end of the scope.
+            // Relaxed: a ticket; the mutexes and the join of the threads publish the results.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
             let result = write_part(inner, folder, begin, first + part, &ranges[part]);
@@ -169,7 +172,7 @@ fn write_ranges(
             *lock(slot) = Some(result);
         }
     });
-    // A part that nobody took stands behind one that failed; `collect` stops at the failure wherever it is.
+    // A part that no thread took is after a failed part, and `collect` stops at the failure.
     parts.into_iter().filter_map(into_inner).collect()
 }
 

@@ -1,4 +1,5 @@
-//! Recovery of collections, when both indexes hold what checkpoint and logs say: the orders are built, and what a crash left half is dropped.
+//! Recovers collections after checkpoint and logs are in both indexes: builds the score indexes,
+//! and drops the partial collections that a crash left.
 
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
@@ -16,7 +17,8 @@ use crate::{Result, RowRef, ScanDirection};
 /// Collections by id.
 type CollectionsById = HashMap<u64, Arc<Collection>>;
 
-/// Builds all orders; leaves members without a collection to be swept, and removes main rows without members.
+/// Builds all score indexes, queues members without a collection for the sweeper, and removes main
+/// rows without members.
 pub(crate) fn rebuild(inner: &StoreCore, threads: usize) -> Result<()> {
     let members = &inner.members;
     if !members.any() {
@@ -32,7 +34,7 @@ pub(crate) fn rebuild(inner: &StoreCore, threads: usize) -> Result<()> {
     remove_empty(inner)
 }
 
-/// Where to cut the members so that no collection is cut.
+/// Returns keys between which the members are divided, so that no collection is cut.
 fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
     let mut cuts = members.index.split_points(parts);
     for cut in &mut cuts {
@@ -42,17 +44,17 @@ fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
     cuts
 }
 
-/// Members of one collection, gathered.
+/// The members of one collection.
 #[derive(Default)]
 struct GatheredMembers<'f> {
     id: u64,
-    /// The collection that they are of; without one they are garbage.
+    /// Their collection. Members without a collection are garbage.
     of: Option<&'f Collection>,
     count: u64,
-    /// What they weigh.
+    /// The sum of their weights.
     weight: usize,
     bytes: Vec<u8>,
-    /// Score, and where its member begins and ends.
+    /// Score, start and end of each member.
     entries: Vec<(f64, usize, usize)>,
 }
 
@@ -71,7 +73,7 @@ impl<'f> GatheredMembers<'f> {
         }
     }
 
-    /// Gives the order, or the count, to its collection.
+    /// Stores the score index or the count in the collection.
     fn finish(mut self, members: &MemberIndex) {
         match self.of {
             _ if self.count == 0 => {}
@@ -81,7 +83,8 @@ impl<'f> GatheredMembers<'f> {
                 (state.columns, state.bytes) = (self.count, self.weight);
             }
             Some(set) => {
-                // Members come in order, so that a stable sort leaves them so where scores are the same.
+                // Members are in the order of their bytes, so a stable sort keeps this order for
+                // equal scores.
                 self.entries.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
                 let entries =
                     self.entries.iter().map(|(score, start, end)| (*score, &self.bytes[*start..*end]));
@@ -109,7 +112,8 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
     gathered.finish(members);
 }
 
-/// Removes main rows whose collection has no members. There is no record of it: the next recovery finds the same, unless something newer is there.
+/// Removes main rows whose collection has no members. This writes no record: the next recovery
+/// finds the same, unless the key was written.
 fn remove_empty(inner: &StoreCore) -> Result<()> {
     let empty = Mutex::new(Vec::new());
     inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {

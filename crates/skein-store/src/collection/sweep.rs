@@ -1,6 +1,7 @@
-//! The thread that removes what dead collections have left.
+//! The sweeper thread, which removes the rest of dead collections.
 //!
-//! It writes no records: nobody can see those members, and what a crash leaves of them, recovery drops.
+//! It writes no records: no reader can see those members, and recovery drops those that a crash
+//! leaves.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -11,7 +12,7 @@ use super::MemberIndex;
 use super::sweep_queue::SweepEnd;
 use crate::{Error, Result};
 
-/// The thread's handle.
+/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     members: Arc<MemberIndex>,
@@ -29,18 +30,18 @@ impl Sweeper {
         Ok(Self { members, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Ends the thread; what it has not come to stays until the next start.
+    /// Stops the thread. The rest of the queue stays until the next start.
     pub(crate) fn stop(&self) {
         self.members.end_sweeps();
         if let Some(thread) = lock(&self.thread).take() {
-            // Only a panic in the thread makes this an error; it has been reported by then.
+            // Only a panic in the thread is an error here, and it has been reported already.
             let _ = thread.join();
         }
     }
 }
 
 impl MemberIndex {
-    /// The thread is to end.
+    /// Tells the thread to end.
     pub(crate) fn end_sweeps(&self) {
         lock(&self.garbage).stop = true;
         self.wake.notify_all();

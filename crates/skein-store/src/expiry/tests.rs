@@ -15,7 +15,7 @@ use crate::{
 
 const START: u64 = 1_700_000_000_000;
 
-/// Nothing is removed by itself, and no checkpoint is written.
+/// Options without the expiry thread and without checkpoints.
 fn options(index: IndexKind, clock: &ExpiryClock) -> StoreOptions {
     StoreOptions {
         index,
@@ -34,7 +34,8 @@ fn open(path: &Path, clock: &ExpiryClock) -> Store {
     Store::open(path, options(IndexKind::default(), clock)).unwrap()
 }
 
-/// Walks the rows and the order, and compares them; nobody may write meanwhile. How many rows expire.
+/// Compares the expiry index with the rows; no thread may write meanwhile. Returns the number of
+/// rows that expire.
 fn check(store: &Store) -> usize {
     let inner = store.inner();
     let mut rows = BTreeSet::new();
@@ -101,8 +102,9 @@ fn nobody_sees_what_has_expired() {
     check(&store);
 }
 
-/// Suspected on reading: a store looks for expired rows only once one was made in its memory, and a closure may give it a row that was made elsewhere.
-/// Such a row stayed visible past its time. Now putting it counts as making it.
+/// Found by reading the code: a store checks rows for expiry only after an expiring row was made by
+/// its allocator, but a closure may return a row of another allocator. Such a row stayed visible
+/// past its time. Now putting it counts as making it.
 #[test]
 fn a_row_made_elsewhere_expires_too() {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), RowAllocator::new());
@@ -251,7 +253,8 @@ fn the_thread_removes_what_is_overdue() {
     assert_eq!(check(&store), 0);
 }
 
-/// Expiry lives through a restart, by the log and by a checkpoint; changes of the time alone do not log a large row.
+/// Expiry survives a restart, by the log and by a checkpoint. A change of only the time does not
+/// log a large row.
 #[test]
 fn times_come_back_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -291,7 +294,8 @@ fn times_come_back_after_a_restart() {
     }
 }
 
-/// Whatever some threads and the one that removes do to a few keys, in the end the order is that of the rows.
+/// Several threads and removals of expired keys change a few keys. In the end the expiry index
+/// matches the rows.
 #[test]
 fn the_order_agrees_with_the_rows_in_the_end() {
     for index in IndexKind::ALL {
@@ -330,13 +334,14 @@ fn the_order_agrees_with_the_rows_in_the_end() {
     }
 }
 
-/// A key's value and time, as a plain map has them.
+/// The value and the expiry of each key.
 type ExpiryModel = BTreeMap<u8, (Vec<u8>, Option<u64>)>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Writes, passing time, removals, checkpoints and restarts: what is seen is what a plain map says, and versions rise.
+    /// Writes, passing time, removals, checkpoints and restarts: reads match a plain map, and
+    /// versions rise.
     #[test]
     fn expires_as_a_map_does(
         index in 0usize..IndexKind::ALL.len(),
@@ -400,8 +405,9 @@ proptest! {
     }
 }
 
-/// Incident: the time was what the system's clock said. Consequence: when that was set back, a key that had expired, and that clients had been told was gone, was there again
-/// until the clock came to its time once more. Fix: time goes on by the steady clock until the other one has caught up.
+/// Incident: the time was that of the system's clock. Consequence: when the clock was set back, an
+/// expired key that clients had seen as absent was visible again until the clock reached its time
+/// once more. Fix: time continues by the steady clock until the wall clock has caught up.
 #[test]
 fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -424,8 +430,9 @@ fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
     assert_eq!(clock.now(), START + 1_000, "it has caught up");
 }
 
-/// Incident: what had expired was removed half a second later by the system's clock. Consequence: when that jumped forward, a key went under a transaction whose time was
-/// frozen before the jump, and for which the key was there. Fix: half a second by the steady clock.
+/// Incident: expired keys were removed half a second later by the system's clock. Consequence: when
+/// the clock jumped forward, a key was removed during a transaction whose time was frozen before
+/// the jump, so that the key was still present for it. Fix: half a second by the steady clock.
 #[test]
 fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     let folder = tempfile::tempdir().unwrap();

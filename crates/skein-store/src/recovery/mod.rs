@@ -1,13 +1,18 @@
-//! Recovery: the newest checkpoint, then the logs from the epoch in which it began (section 5).
+//! Recovery: loads the newest checkpoint, then replays the logs from the epoch in which it began
+//! (section 5).
 //!
-//! Parts of the checkpoint are loaded in parallel, records replayed in parallel and in any order: a record counts
-//! if its version is greater than its key's. A removal leaves a tombstone until the replay is over, so that an older
-//! put that comes later does not bring the key back. Removals raise the floors of versions, and the
-//! checkpoint's floor covers those that no log has any more.
+//! The parts of the checkpoint are loaded in parallel. Records are replayed in parallel and in any
+//! order: a record counts if its version is greater than that of its key. A removal leaves a
+//! tombstone until the end of the replay, so that an older put that is replayed later does not
+//! restore the key. Removals raise the version floors, and the checkpoint's floor covers removals
+//! that are in no log any more.
 //!
-//! Then the orders of sorted sets are built (`collection::recover`).
+//! Then the score indexes of sorted sets are built (`collection::recover`).
 //!
-//! Rows that have expired meanwhile are rows like others: they are hidden, and removed later. Of all rows, the order by time is built at the end.
+//! Rows that have expired meanwhile are loaded like others: they are hidden, and removed later. At
+//! the end the expiry index is built from all rows.
+//!
+//! Read `replay` next, then `pending_deltas`. `ranges` divides the keys among threads.
 
 mod pending_deltas;
 pub(crate) mod ranges;
@@ -25,10 +30,11 @@ use crate::record::StoreRecord;
 use crate::store::{RecoveryReport, StoreCore};
 use crate::{Error, Result, ScanDirection};
 
-/// Keys that expire and go to the order by time together, sorted, so that they come near each other there.
+/// The number of expiring keys that are sorted and inserted into the expiry index together, so that
+/// neighbouring entries are inserted one after the other.
 const ENTRIES_TOGETHER: usize = 1 << 15;
 
-/// Fills the index of a store that nobody else knows yet.
+/// Fills the index of a store that no other thread uses yet.
 pub(crate) fn recover(
     inner: &StoreCore,
     newest: Option<&(CheckpointManifest, PathBuf)>,
@@ -82,7 +88,7 @@ pub(crate) fn recover(
     Ok(report)
 }
 
-/// Finds the rows that expire; each range of keys is looked through by one thread.
+/// Builds the expiry index; each range of keys is scanned by one thread.
 fn rebuild_order(inner: &StoreCore, threads: usize) {
     if !inner.rows.any_expiring() {
         return;
@@ -101,7 +107,8 @@ fn rebuild_order(inner: &StoreCore, threads: usize) {
     });
 }
 
-/// The error for a record that could not be applied, with its place: batches do not keep places, so it is looked for.
+/// Returns the error for a record that could not be applied, with file and offset. Batches do not
+/// keep the positions of records, so this searches the logs for it.
 fn locate(recovered: &Recovered, begin: u64, refused: &replay::RefusedRecord) -> Error {
     let is_it = |record: &StoreRecord<'_>| record.key == refused.key && record.version == refused.version;
     let found = recovered.replay(1, begin, |_, record| match StoreRecord::parse(record.payload) {

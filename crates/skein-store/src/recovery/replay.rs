@@ -1,7 +1,8 @@
-//! Replay: records from the logs, in any order, on several threads.
+//! Replay: applies records from the logs, in any order, on several threads.
 //!
-//! Records are gathered into batches. A batch first looks up all its keys at once, with overlapping reads, so that
-//! the index's nodes and the rows are in the cache when the records are applied one by one.
+//! Records are collected in batches. A batch first looks up all its keys at once, with overlapping
+//! reads. So the nodes of the index and the rows are in the cache when the records are applied one
+//! by one.
 
 use std::sync::Mutex;
 
@@ -15,13 +16,13 @@ use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_table
 use crate::row::{Row, RowRef};
 use crate::store::StoreCore;
 
-/// Records in a batch.
+/// The number of records in a batch.
 const BATCH: usize = 64;
 
 /// Bytes of a record in the log besides its payload.
 const RECORD_OVERHEAD: usize = 16;
 
-/// A batch is applied early when its payloads are past this.
+/// A batch is applied early when its payloads are larger than this.
 const BATCH_BYTES: usize = 256 << 10;
 
 const CANCELLED: &str = "opening is to end";
@@ -41,16 +42,18 @@ pub(super) struct Replay<'s> {
     inner: &'s StoreCore,
     threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,
     pending: PendingDeltas,
-    /// The first record that was refused; a batch finds it later than it was taken.
+    /// The first record that was refused. It is found when its batch is applied, later than it was
+    /// read.
     refused: Mutex<Option<RefusedRecord>>,
 }
 
-/// One thread's records that wait, and the keys it has put tombstones at.
+/// The records of one thread that are not applied yet, and the keys at which the thread put
+/// tombstones.
 #[derive(Default)]
 struct ReplayBatch {
     payloads: Vec<u8>,
     ends: Vec<usize>,
-    /// Whether each is one of the members' index.
+    /// Each with whether it belongs to the member index.
     tombstones: Vec<(bool, Vec<u8>)>,
 }
 
@@ -60,7 +63,7 @@ impl<'s> Replay<'s> {
         Self { inner, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
     }
 
-    /// Takes a record that `thread` read.
+    /// Adds a record that `thread` has read to the thread's batch. Applies the batch if it is full.
     pub(super) fn take(&self, thread: usize, payload: &[u8]) -> Result<(), String> {
         if StoreRecord::parse(payload).is_none() {
             return Err("the record is whole but not one that this program writes".into());
@@ -72,7 +75,7 @@ impl<'s> Replay<'s> {
         if batch.ends.len() == BATCH || end > BATCH_BYTES { self.apply(&mut batch) } else { Ok(()) }
     }
 
-    /// Applies what waits in a batch.
+    /// Applies the records of a batch.
     fn apply(&self, batch: &mut ReplayBatch) -> Result<(), String> {
         let guard = self.inner.index.collector().enter();
         let mut start = 0;
@@ -140,7 +143,7 @@ impl<'s> Replay<'s> {
         if put && !record.member { self.apply_pending(record.key, record.version, guard) } else { Ok(()) }
     }
 
-    /// Puts a row unless the key has a version at least as great; returns whether it did.
+    /// Puts a row unless the key has this version or a greater one. Returns whether it was put.
     fn put_if_newer(
         index: &StoreIndex,
         key: &[u8],
@@ -162,7 +165,8 @@ impl<'s> Replay<'s> {
         put.map(|put| put.changed).map_err(|refused| index.why(refused))
     }
 
-    /// Applies a change, or lets it wait for the version just before it.
+    /// Applies a change if its base, the version just before, is present. Otherwise keeps it until
+    /// the base is replayed.
     fn change(
         &self,
         key: &[u8],
@@ -196,12 +200,13 @@ impl<'s> Replay<'s> {
             version += 1;
             let Some(base) = self.inner.index.get(key, guard).filter(|base| base.version() + 1 == version)
             else {
-                // A newer row came: what it waits for, its own bringer applies.
+                // The key has a newer row by now. The thread that put it applies the changes that
+                // wait for it.
                 return Ok(());
             };
             let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
             let row = row.ok_or(NO_BASE).inspect_err(|why| {
-                // Not the record at hand, which brought the row.
+                // The refused record is the change that waited, not the record that put the row.
                 self.refuse(key, version, why);
             })?;
             if !Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
@@ -211,12 +216,12 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// The record that was refused, if one was.
+    /// Returns the refused record, if there is one.
     pub(super) fn refused(self) -> Option<RefusedRecord> {
         into_inner(self.refused)
     }
 
-    /// Applies what waits, and clears the tombstones away.
+    /// Applies the rest of all batches and removes the tombstones.
     pub(super) fn finish(&self) -> Result<(), String> {
         for batch in &self.threads {
             self.apply(&mut lock(batch))?;
@@ -255,7 +260,8 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// Looks the records' keys up, for the cache only. The versions are read, because that is the line that the records need.
+/// Looks up the keys of the records, only to fill the cache. It reads the versions, because
+/// applying the records reads the same cache line.
 fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
     index.get_many(&keys, guard, |_, row| {

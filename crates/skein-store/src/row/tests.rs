@@ -99,7 +99,8 @@ fn a_small_put_to_a_large_row_shares_the_other_blocks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any run of merges gives what the same changes give in a `BTreeMap`, small rows, large ones and the way between.
+    /// Any sequence of merges has the result of the same changes to a `BTreeMap`: for small rows,
+    /// large rows, and rows that change between the two.
     #[test]
     fn merges_as_a_map_does(steps in prop::collection::vec((
         prop::collection::vec((0u16..400, 0usize..300), 0..60),

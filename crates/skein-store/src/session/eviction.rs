@@ -1,7 +1,13 @@
-//! Room for writes: what there is, and what evictions make.
+//! Makes room for writes: compares the memory in use with the limit, and evicts keys.
 //!
-//! Whoever writes for others (a server) asks for room before the writes, and tells the writers that they need not ask again ([`Session::admit_all`]); all others are
-//! asked by their writer, each time it enters an epoch. A key goes at a time, each as one removal, so what an asker waits for is bounded by what it asks for.
+//! A caller that writes on behalf of others, such as a server, calls [`Session::make_room`] before
+//! the writes. It also calls [`Session::admit_all`], so that its writers do not check the limit
+//! again. All other writers check the limit themselves, each time they enter an epoch.
+//!
+//! Keys are evicted one by one, each as one removal. So the time that a caller waits is bounded by
+//! the number of bytes that it asks for.
+//!
+//! Design: `docs/design/memory.md`.
 
 use std::time::Duration;
 
@@ -16,63 +22,70 @@ use crate::row::RowRef;
 use crate::store::StoreCore;
 use crate::{Result, Ticket};
 
-/// Rounds of evictions for the writes of an entry, each of so many keys at most.
+/// The largest number of eviction rounds when a writer enters an epoch. Each round evicts up to
+/// `KEYS_PER_ENTRY` keys.
 const EVICTIONS_PER_ENTRY: usize = 4;
 
-/// Keys that one entry into the epoch evicts at most.
+/// The largest number of keys that are evicted within one entry into the epoch.
 const KEYS_PER_ENTRY: usize = 128;
 
-/// Entries for one request for room, at least; and bytes asked for that allow one more.
+/// The smallest number of entries for one request for room, and the number of bytes that allow one
+/// more entry.
 const ENTRIES: usize = 4;
 const BYTES_PER_EVICTION: usize = 4 << 10;
 
-/// Bytes of dead collections that are removed for one request for room, at most: so many for each that is asked for, and some more. It matters only where memory is far
-/// beyond its limit, which was lowered: else no more is removed than the limit is passed by.
+/// The largest number of bytes of dead collections that are removed for one request: a multiple of
+/// the requested bytes, and a constant. The bound matters only after the limit was lowered far
+/// below the memory in use. Otherwise a request removes no more than the excess over the limit.
 const SWEPT_FOR_EACH: usize = 8;
 const SWEPT_BESIDE: usize = 64 << 10;
 
-/// Looks at what there is between removals for one request: what a member takes is known about.
+/// The largest number of sweeps for one request. More than one may be needed, because the size of a
+/// member is only estimated.
 const SWEEPS: usize = 4;
 
-/// What waits for readers is let wait if it is less than this part of the limit.
+/// Memory that waits for readers is ignored while it is less than the limit divided by this number.
 const WAITING_PART: usize = 2;
 
-/// How long one waits for readers, in microseconds and in turn: once if more than that waits for them, and until the last if it is more than the limit.
+/// The pauses while a request waits for readers, in microseconds. Only the first is used if more
+/// than the share above waits for readers; all are used if more than the limit waits for them.
 const PAUSES: [u64; 9] = [250, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 
 /// When a session may wait for readers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum ReaderWaits {
-    /// For each request.
+    /// At each request.
     #[default]
     Each,
-    /// Once in this turn.
+    /// Once more in this turn.
     Once,
     /// No more in this turn.
     Spent,
-    /// It has waited in vain, and does not before it was seen that less waits.
+    /// The last wait did not help. The session does not wait again until less memory waits for
+    /// readers.
     Vain,
 }
 
-/// What a session knows of the room that there is.
+/// The room that a session knows of.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct RoomEstimate {
     waits: ReaderWaits,
-    /// Of which limit it was.
+    /// The limit for which it was computed.
     limit: Option<usize>,
-    /// Bytes that may be written before the next look.
+    /// Bytes that may be written before the next check.
     left: usize,
 }
 
 impl Session {
-    /// Leaves it to the caller that there is room for what is written through this session: writes that add are not refused any more (but where one adds much
-    /// at once, and no key may be evicted).
+    /// Leaves the memory limit to the caller: writes of this session that add memory are no longer
+    /// rejected. The exception is a write that adds much at once while no key may be evicted.
     pub fn admit_all(&mut self) {
         self.admits = true;
     }
 
-    /// A turn of a worker begins: [`make_room`](Self::make_room) waits for readers once in it at most, and no more once that was in vain, until they have let go.
-    /// Who never says so waits for each request.
+    /// Begins a turn of a worker: within it [`make_room`](Self::make_room) waits for readers at
+    /// most once. If that wait does not help, later turns do not wait either until the readers have
+    /// released memory. A session that never calls this waits at each request.
     #[inline]
     pub fn begin_turn(&mut self) {
         if self.room.waits != ReaderWaits::Vain {
@@ -80,15 +93,18 @@ impl Session {
         }
     }
 
-    /// The limit that memory has, in bytes.
+    /// Returns the memory limit in bytes.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
         self.inner().budget.limit()
     }
 
-    /// Asks for room for writes that add about `bytes`, where the caller has `beside` bytes besides the store's that count toward the limit. Evicts keys if there is
-    /// none, and the store may; but none where that cannot be enough, since `bytes` and `beside` are more than there may be. The answer is how many bytes can be
-    /// added: at least `bytes` if there is room for all of it.
+    /// Makes room for writes that add about `bytes`, and returns the number of bytes that may be
+    /// added: at least `bytes` if there is room for all of them. `beside` is memory of the caller
+    /// that counts toward the limit.
+    ///
+    /// If there is not enough room and the store may evict, it evicts keys. It evicts nothing if
+    /// `bytes` and `beside` together exceed the limit, because evictions could not help.
     ///
     /// ```
     /// # use skein_store::*;
@@ -111,7 +127,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Closed or stopped.
+    /// The store is closed or writes are stopped.
     #[inline]
     pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
         let Some(limit) = self.inner().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
@@ -139,7 +155,7 @@ impl Session {
         if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
             let freed;
             (freed, ticket) = evict_for(inner, self.lane, bytes, &mut balance, look)?;
-            // It is over the limit for another reason, and on its way down.
+            // Memory exceeds the limit for another reason and is already shrinking.
             least = if freed >= bytes { bytes } else { 0 };
             if balance.is_stuck() {
                 (balance, waits) = wait_for_readers(inner, balance, look, waits);
@@ -149,7 +165,7 @@ impl Session {
             sweep_for(inner, bytes, &mut balance, look);
         }
         let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
-        // Others may be told the same.
+        // Other sessions may receive the same answer, so the share is a fraction of the room.
         let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * lanes)).min(chunk);
         inner.rows.ages().written(bytes.saturating_add(share), limit);
         self.room = RoomEstimate { waits, limit: Some(limit), left: share };
@@ -157,7 +173,8 @@ impl Session {
     }
 }
 
-/// Has what this thread has taken out freed as soon as may be, and waits for readers, but not for long, if much waits for them and it may wait.
+/// Frees the removed memory of this thread as soon as possible. If much memory waits for readers
+/// and the session may wait, waits for them, but not for long.
 #[cold]
 fn wait_for_readers(
     inner: &StoreCore,
@@ -189,8 +206,9 @@ fn wait_for_readers(
     (balance, waits)
 }
 
-/// Removes what dead collections have left, until `bytes` fit beside what is still there of it, or so much was done as is due for them. So the limit holds though
-/// nobody is driven out for what is on its way out, however late the thread comes that removes it.
+/// Removes members of dead collections until `bytes` fit beside the rest, or the due share of the
+/// work is done. So the limit holds although no key is evicted for memory that is about to be
+/// freed, however late the sweeper thread runs.
 fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
     let mut due = bytes.saturating_mul(SWEPT_FOR_EACH).saturating_add(SWEPT_BESIDE);
     for _ in 0..SWEEPS {
@@ -204,7 +222,7 @@ fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look:
     }
 }
 
-/// Evicts until there is room for `bytes` and some more, or so much was done as is due for them.
+/// Evicts until there is room for `bytes` and a margin, or the due share of the work is done.
 fn evict_for(
     inner: &StoreCore,
     lane: usize,
@@ -228,7 +246,8 @@ fn evict_for(
 }
 
 impl Writer<'_> {
-    /// Asks whether memory is used up, from now on every so many writes; where keys may go, some do.
+    /// Checks whether memory is used up, now and after every `BYTES_PER_ENTRY` bytes of writes. If
+    /// keys may be evicted, evicts some.
     pub(super) fn look_at_budget(&mut self) {
         self.asks = true;
         self.over_budget = None;
@@ -240,7 +259,7 @@ impl Writer<'_> {
             return;
         }
         self.over_budget = Some(balance.refusal());
-        // Where what has gone already fills the limit, evictions would only make it more.
+        // If removed but unreclaimed memory alone fills the limit, evictions would only add to it.
         if self.whole || balance.is_stuck() || self.inner.budget.eviction() == Eviction::None {
             return;
         }
@@ -254,12 +273,13 @@ impl Writer<'_> {
             }
         }
         if freed > 0 {
-            // What has gone is there as long as somebody may see it.
+            // Evicted memory counts as long as a reader may see it, so the writes are allowed.
             self.over_budget = None;
         }
     }
 
-    /// Evicts keys that take about `wanted` bytes, but not many; about how many bytes they took. What goes wrong is said by the write that follows.
+    /// Evicts keys that use about `wanted` bytes, but a bounded number of them. Returns about how
+    /// many bytes they used. The write that follows reports errors.
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
         match self.inner.budget.eviction() {
             Eviction::None => 0,
@@ -268,7 +288,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Of keys that were not used for long.
+    /// Evicts keys that were not used for long.
     fn evict_old(&mut self, wanted: usize) -> usize {
         let inner = self.inner;
         let mut hand = lock(&inner.budget.hands[self.lane % inner.budget.hands.len()]);
@@ -289,7 +309,7 @@ impl Writer<'_> {
         freed
     }
 
-    /// Of keys that expire first.
+    /// Evicts the keys that expire first.
     fn evict_first(&mut self, wanted: usize) -> usize {
         let mut freed = 0;
         for (at, key) in self.inner.order.first_before(u64::MAX, KEYS_PER_ENTRY) {
@@ -301,7 +321,7 @@ impl Writer<'_> {
         freed
     }
 
-    /// Evicts a key if `wanted` says so of its row; about how many bytes it took.
+    /// Evicts a key if `wanted` accepts its row. Returns about how many bytes it used.
     fn evict_if(&mut self, key: &[u8], wanted: impl Fn(RowRef<'_>) -> bool) -> usize {
         let mut bytes = 0;
         let removed = self.remove_if(key, |row| {
@@ -320,7 +340,8 @@ mod tests {
     use super::*;
     use crate::{Store, StoreOptions};
 
-    /// Once, each request waited up to 64 ms for a long reader, and with it all clients of its worker.
+    /// Once, each request waited up to 64 ms for a long reader, and so delayed all clients of its
+    /// worker.
     #[test]
     fn a_turn_waits_for_readers_at_most_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -339,13 +360,13 @@ mod tests {
         session.begin_turn();
         assert_eq!((session.make_room(more, 0).unwrap().0, session.room.waits), (0, ReaderWaits::Vain));
         drop(reader);
-        // It has been seen that they have let go, and the next turn may wait again.
+        // The session has seen that the reader has finished, so the next turn may wait again.
         assert!(session.make_room(more, 0).unwrap().0 >= more);
         assert!(matches!(session.room.waits, ReaderWaits::Once | ReaderWaits::Spent));
         session.begin_turn();
         assert_eq!(session.room.waits, ReaderWaits::Once);
     }
-    /// Bytes that keep others out, with what dead collections have left.
+    /// Returns the bytes that count toward the limit, with the rest of dead collections.
     fn held(store: &Store) -> usize {
         let memory = store.inner().memory();
         memory.total() - memory.unreclaimed - memory.buffers
@@ -360,8 +381,9 @@ mod tests {
         put.unwrap().0.unwrap();
     }
 
-    /// Once, what dead sets had left passed the limit by as much as the thread that removes it was late: who asked for room stopped at the first of them that had no
-    /// members any more, and only the thread gave back orders. Here it never comes.
+    /// Once, the rest of dead sets exceeded the limit when the sweeper thread was late: a request
+    /// for room stopped at the first dead set without members, and only the thread freed score
+    /// indexes. In this test the thread never runs.
     #[test]
     fn the_limit_holds_though_nobody_sweeps_but_who_asks_for_room() {
         let (limit, room) = (4 << 20, 250_000);
@@ -378,7 +400,8 @@ mod tests {
                 put_set(&mut session, key, 2_000);
                 assert!(held(&store) < limit + room / 4, "{index}, {key}: {:?}", store.stats());
             }
-            // Small writes sweep no more than they need, and drive nobody out for what is still to be swept.
+            // Small writes sweep no more than they need, and evict no key for memory that is still
+            // to be swept.
             let (dying, evicted) = (store.inner().members.dying(), store.stats().evicted);
             assert!(evicted > 20 && store.stats().keys >= 5, "{index}: {:?}", store.stats());
             for _ in 0..20 {
@@ -389,7 +412,8 @@ mod tests {
         }
     }
 
-    /// Once, what a long reader kept of a set that had gone was taken for what is on its way out, and memory passed the limit by it.
+    /// Once, memory that a long reader kept of a removed set counted as about to be freed, and
+    /// memory exceeded the limit by it.
     #[test]
     fn what_is_kept_for_a_view_keeps_others_out() {
         let (limit, room) = (4 << 20, 250_000);

@@ -1,9 +1,13 @@
 //! Single-key writes within one entry into the epoch.
 //!
-//! A write prepares its row and its log record before it takes the key's latch (inside `compute`); under the
-//! latch it checks, for a read-modify-write, that the key's row is still the one it read (the same
-//! allocation: the guard keeps the old one alive, so its address is not used again), takes the version and
-//! the epoch, and hands the row over. If the row changed meanwhile it starts again (`update`).
+//! A write prepares its row and its log record before `compute` takes the key's latch. Under the
+//! latch:
+//!
+//! 1. A read-modify-write checks that the key still has the row that it read. It compares
+//!    addresses: the guard keeps the old row alive, so its address is not reused.
+//! 2. The write takes the version and the epoch, and stores the row.
+//!
+//! If the row changed meanwhile, the write starts again (`update`).
 
 mod update;
 
@@ -26,42 +30,43 @@ use super::undo_journal::{ReplacedRow, UndoJournal};
 
 pub(super) use update::{Exchanged, exchange};
 
-/// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
-/// holds back neither the commit nor the reclamation of memory.
+/// A long sequence of writes appends its records, leaves the epoch and enters again after this many
+/// writes. So it delays neither the commit nor the reclamation of memory.
 const WRITES_PER_ENTRY: u64 = 256;
 
-/// Bytes of records, or of rows that have left, after which it does.
+/// The writer also enters again after this many bytes of records or of removed rows.
 pub(super) const BYTES_PER_ENTRY: usize = 256 << 10;
 
-/// Keys that are looked up together ahead of their writes: enough that reads overlap, few enough that what they
-/// fetched is still in the nearest cache when it is needed.
+/// The largest number of keys that are looked up together before their writes. It is large enough
+/// for reads to overlap, and small enough for the fetched lines to stay in the nearest cache.
 pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
-/// What the closure of [`update`](super::RowWriter::update) decides.
+/// The decision of the closure of [`update`](super::RowWriter::update).
 #[derive(Debug)]
 pub enum RowChange {
-    /// Leave the key as it is.
+    /// Leave the key unchanged.
     Keep,
     /// Set the key to this row.
     Put(Row),
-    /// Leave what the key holds, and let it expire at this time (milliseconds since 1970), or never. Nothing, if it is absent.
+    /// Keep the contents, and let the key expire at this time (milliseconds since 1970), or never.
+    /// Does nothing if the key is absent.
     Expire(Option<u64>),
-    /// Remove the key, if it is there.
+    /// Remove the key, if present.
     Remove,
 }
 
-/// What [`update`](super::RowWriter::update) did.
+/// The result of [`update`](super::RowWriter::update).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowUpdate {
     /// Whether the key was present before.
     pub existed: bool,
     /// Whether anything was changed.
     pub changed: bool,
-    /// The version of the row now (of the one that was kept, or of the removal); 0 if there was and is none.
+    /// The version of the present row or of the removal; 0 if the key was and is absent.
     pub version: u64,
 }
 
-/// The scope of [`super::Session::write`].
+/// Writes to the store, for the duration of [`super::Session::write`].
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a choice of its own; together they are no state machine"
@@ -74,29 +79,32 @@ pub struct Writer<'s> {
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
     pub(super) records: RecordBuffer,
-    /// Where keys that were looked up ahead belong.
+    /// The places in the index of the keys that were looked up beforehand.
     ahead: PrefetchedPlaces,
-    /// Inside the epoch; `None` only while a long scope goes out and in again.
+    /// The entry into the epoch. `None` only while a long sequence of writes leaves and enters
+    /// again.
     pub(super) operation: Option<LogOperation<'s>>,
     pub(super) guard: LocalGuard<'s>,
-    /// The last epoch of any write.
+    /// The latest epoch of any write.
     epoch: u64,
     pub(super) writes: u64,
-    /// Whether it looks at the budget by itself.
+    /// Whether the writer checks the memory limit itself.
     pub(super) asks: bool,
-    /// Whether the budget was used up when it was last looked at.
+    /// The error for writes that add memory, if memory was used up at the last check.
     pub(super) over_budget: Option<Error>,
-    /// What a group replaces, while its writes are done, which were admitted together.
+    /// The rows that a group has replaced, during the writes of a group that was checked as a
+    /// whole.
     pub(super) journal: Option<UndoJournal>,
-    /// All writes are one group (`scope`), so the epoch is not left between them.
+    /// All writes are one batch (`open_batch`), so the writer does not leave the epoch between
+    /// them.
     pub(super) whole: bool,
-    /// A key is getting another name, to which its row may go with what it stands for.
+    /// A rename is in progress: the row may move to the new key together with its collection.
     pub(super) renames: bool,
-    /// Columns that are too many for a row are spread; see [`super::Session::spread_columns`].
+    /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
     pub(super) spread: bool,
-    /// Bytes of rows that have left the index since the epoch was entered.
+    /// Bytes of rows that were removed from the index since the writer entered the epoch.
     pub(super) left: usize,
-    /// The first failure of the log: nothing may be acknowledged then.
+    /// The first failure of the log. Then the writer must not return a ticket.
     failed: Option<Error>,
 }
 
@@ -108,7 +116,7 @@ impl<'s> Writer<'s> {
         Ok(writer)
     }
 
-    /// As [`enter`](Self::enter), and does not ask whether memory is used up.
+    /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
     pub(super) fn enter_unasked(inner: &'s StoreCore, lane: usize) -> Result<Self> {
         let inside = ActiveWrite::enter(inner)?;
         let operation = Some(inner.enter(lane)?);
@@ -136,7 +144,7 @@ impl<'s> Writer<'s> {
         })
     }
 
-    /// Appends what was recorded and leaves the epoch.
+    /// Appends the records and leaves the epoch.
     pub(crate) fn finish(mut self) -> Result<Ticket> {
         self.append();
         match self.failed.take() {
@@ -145,12 +153,13 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Appends what was recorded to the log.
+    /// Appends the records to the log.
     pub(super) fn append(&mut self) {
         if let Some(operation) = &self.operation
             && !self.records.is_empty()
         {
-            // Who asks for room beforehand has told the clock of keys' ages then.
+            // A session that asks for room beforehand has already advanced the clock of the keys'
+            // ages.
             if let Some(limit) = self.inner.budget.limit().filter(|_| self.asks) {
                 self.inner.rows.ages().written(self.records.bytes(), limit);
             }
@@ -162,14 +171,15 @@ impl<'s> Writer<'s> {
         self.records.clear();
     }
 
-    /// Whether the present write is of a group that was admitted as a whole.
+    /// Returns whether the present write belongs to a group that was checked as a whole.
     pub(super) fn is_admitted(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// Before a write: appends, leaves (unless all is one group) and enters again if enough was done since the last time.
+    /// Prepares for a write. If enough was written since the last time, appends the records, leaves
+    /// the epoch (unless all writes are one batch) and enters again.
     pub(super) fn turn(&mut self) -> Result<()> {
-        // A group is of one epoch, and has none of its own.
+        // A group stays within one epoch, so its writes must not leave it.
         if self.is_admitted() {
             return Ok(());
         }
@@ -186,16 +196,16 @@ impl<'s> Writer<'s> {
             self.ahead.clear();
             self.guard.refresh();
             self.enter_again()?;
-            // Within the epoch: what goes is recorded.
+            // Inside the epoch, because evictions are recorded.
             if self.asks {
                 self.look_at_budget();
             }
         }
-        // It may have failed before.
+        // An earlier attempt to enter may have failed.
         self.enter_again()
     }
 
-    /// Enters the epoch, unless the writer is inside.
+    /// Enters the epoch unless the writer is inside.
     #[inline]
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
@@ -210,8 +220,8 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Refuses what is over a limit, and what adds while the budget is used up: the key's contents go from `before` bytes
-    /// (`None`: it is absent) to `after`.
+    /// Rejects a write over a size limit, and a write that adds memory while memory is used up. The
+    /// contents of the key change from `before` bytes (`None` if absent) to `after` bytes.
     pub(super) fn admit(&self, key: &[u8], before: Option<usize>, after: usize) -> Result<()> {
         if self.is_admitted() {
             return Ok(());
@@ -226,8 +236,9 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
-    /// longer than records can be. The row may have been made elsewhere, so whether it expires is noted here, too.
+    /// Rejects a row that is to replace `seen`, as [`admit`](Self::admit) does, and a record that
+    /// is too long; the record begins at `start`. Another allocator may have made the row, so this
+    /// also notes whether the row expires.
     fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
         StoreCore::check_expiry(key, row.as_ref().expires_at())?;
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
@@ -238,20 +249,21 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Notes a write that was done: its record, begun at `start`, counts.
+    /// Commits the record that begins at `start`, after its write was done.
     pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
         self.records.commit(start, version, epoch);
         self.note_epoch(epoch);
     }
 
-    /// Notes that something was written in this epoch.
+    /// Notes that the writer wrote something in this epoch.
     pub(super) fn note_epoch(&mut self, epoch: u64) {
-        // Epochs differ from key to key by at most one, and either order.
+        // Epochs of different keys differ by at most one, in either order.
         self.epoch = self.epoch.max(epoch);
         self.inner.written();
     }
 
-    /// Brings the order by time up to date, after a row that expired at `replaced` gave way to one that expires at `now`, or to none.
+    /// Updates the expiry index after a row that expired at `replaced` was replaced by a row that
+    /// expires at `now`, or was removed.
     #[inline]
     pub(super) fn settle(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
@@ -259,31 +271,33 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// The time of the writes.
+    /// Returns the time of the writes.
     #[inline]
     pub(super) fn time(&self) -> OperationTime<'s> {
         self.inner.time(self.frozen)
     }
 
-    /// The time by which keys expire for these writes, in milliseconds since 1970; see [`Session::now`](super::Session::now).
+    /// Returns the time by which keys expire for these writes, in milliseconds since 1970; see
+    /// [`Session::now`](super::Session::now).
     pub fn now(&self) -> u64 {
         self.time().now()
     }
 
-    /// Reads a key, from within the writes.
+    /// Reads a key between the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         let row = self.time().live(self.inner.index.get(key, &self.guard));
         self.inner.used(row);
         look(row)
     }
 
-    /// Looks the keys up, with overlapping reads and for the cache only, because they are about to be written.
-    /// For some dozens of keys at a time this makes their writes about twice as fast; for one it is in vain.
+    /// Looks up keys that are about to be written, with overlapping reads, and discards the rows:
+    /// the lookups only fill the cache. For some dozens of keys this makes their writes about twice
+    /// as fast. For a single key it does not help.
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
         let ahead = &mut self.ahead;
         ahead.begin(keys.len());
         self.inner.index.locate_many(keys, &self.guard, |at, row, place| {
-            // The version is what a write reads first.
+            // A write reads the version first.
             std::hint::black_box(row.map(RowRef::version));
             if let Some(place) = place {
                 ahead.note(at, keys[at], place);
@@ -291,7 +305,8 @@ impl<'s> Writer<'s> {
         });
     }
 
-    /// Changes a key in the index, from where looking ahead has found it to belong. Whether it did, and what gave way.
+    /// Changes a key in the index, starting from its prefetched place if there is one. Returns
+    /// whether the key changed, and the replaced row.
     #[inline]
     fn compute(
         &mut self,
@@ -299,7 +314,8 @@ impl<'s> Writer<'s> {
         change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
     ) -> Result<(bool, ReplacedRow)> {
         let place = self.ahead.place_of(key);
-        // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
+        // SAFETY: the places belong to the main index and to equal keys, and were found under this
+        // guard (invariants 1 and 2 of `prefetched_places`).
         let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
         self.left += self.inner.rows.left(before, &self.guard);
@@ -307,10 +323,10 @@ impl<'s> Writer<'s> {
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
 
-    /// Sets several keys, each on its own, in batches whose memory reads overlap.
+    /// Sets several keys, each on its own, in chunks whose memory reads overlap.
     ///
     /// # Errors
-    /// As for [`put`](Self::put); what comes before the pair that is refused was done.
+    /// As for [`put`](Self::put); the pairs before the rejected one were written.
     pub fn put_many(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         for chunk in pairs.chunks(KEYS_PER_PREFETCH) {
             let mut keys: [&[u8]; KEYS_PER_PREFETCH] = [&[]; KEYS_PER_PREFETCH];
@@ -325,20 +341,21 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Sets a key to a value, whatever it held. It does not expire.
+    /// Sets a key to a value that does not expire, whatever the key held.
     ///
     /// # Errors
-    /// Key or value over its limit, or memory over the budget.
+    /// Key or value is over its limit, or memory is used up.
     #[inline]
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<RowUpdate> {
         self.turn()?;
         self.put_now(key, value, None)
     }
 
-    /// Sets a key to a value, whatever it held. It expires at `expires` (milliseconds since 1970).
+    /// Sets a key to a value, whatever the key held. The key expires at `expires` (milliseconds
+    /// since 1970).
     ///
     /// # Errors
-    /// As for [`put`](Self::put); the key has 8 bytes less.
+    /// As for [`put`](Self::put); the limit for the key is 8 bytes lower.
     #[inline]
     pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<RowUpdate> {
         StoreCore::check_expiry(key, Some(expires))?;
@@ -347,7 +364,7 @@ impl<'s> Writer<'s> {
     }
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
-        // What is there matters, and is looked up, only over the budget.
+        // The present row matters only while memory is used up, so only then it is looked up.
         let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
         let (inner, time) = (self.inner, self.time());
@@ -374,7 +391,7 @@ impl<'s> Writer<'s> {
         Ok(RowUpdate { existed, changed: true, version })
     }
 
-    /// Removes a key; `existed` says whether it was there.
+    /// Removes a key; `existed` tells whether it was present.
     ///
     /// # Errors
     /// The key is over its limit.
@@ -394,16 +411,18 @@ impl<'s> Writer<'s> {
         if let Some(removal) = removal {
             self.gave_way(removal.replaced, version, true);
         }
-        // What had expired goes, too, but was not there.
+        // An expired key is removed too, but did not exist.
         Ok(RowUpdate { existed, changed: existed, version })
     }
 
-    /// Removes a key of the order, by which it expires at `at`, if its row says a time before `end`; whether it did.
+    /// Removes a key that the expiry index lists at the time `at`, if its row expires before `end`.
+    /// Returns whether it was removed.
     pub(crate) fn remove_overdue(&mut self, key: &[u8], at: u64, end: u64) -> Result<bool> {
         self.turn()?;
         let removed = self.remove_if(key, |row| row.has_expired(end))?;
         if removed.is_none() {
-            // A writer that has changed the row is about to do this; should it not, the entry would stand in the way.
+            // A writer that has changed the row is about to update the expiry index. If it never
+            // does, the stale entry would block the search.
             self.settle(key, Some(at), None);
         }
         let done = removed.is_some();
@@ -411,7 +430,7 @@ impl<'s> Writer<'s> {
         Ok(done)
     }
 
-    /// Removes a key if `wanted` says so of its row.
+    /// Removes a key if `wanted` accepts its row.
     pub(super) fn remove_if(
         &mut self,
         key: &[u8],
@@ -420,7 +439,7 @@ impl<'s> Writer<'s> {
         StoreCore::check_key(key)?;
         let inner = self.inner;
         if key.len() > inner.options.index.key_bytes_max() {
-            // It cannot be there, and reads do not find it.
+            // The index cannot hold this key, so it is absent.
             return Ok(None);
         }
         let (mut version, mut epoch, mut replaced) = (0, 0, None);
@@ -444,21 +463,22 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// What a removal did.
+/// The result of a removal.
 pub(super) struct Removal {
     pub(super) version: u64,
-    /// What the key held; the caller buries the collection.
+    /// The removed row. The caller must release its collection.
     pub(super) replaced: ReplacedRow,
 }
 
 impl Removal {
-    /// Buries what the key stood for; about how many bytes that took.
+    /// Releases the collection of the removed row, if any. Returns about how many bytes it used.
     pub(super) fn bury(self) -> usize {
         self.replaced.collection.map_or(0, |collection| collection.bury())
     }
 }
 
-/// The main row of a collection is gone, and with it the collection. No lock of a collection is held.
+/// Tells a collection that its main row was removed. The caller must not hold the lock of a
+/// collection.
 pub(super) fn bury(collection: Option<Arc<Collection>>) {
     if let Some(collection) = collection {
         collection.bury();
@@ -466,7 +486,7 @@ pub(super) fn bury(collection: Option<Arc<Collection>>) {
 }
 
 impl Drop for Writer<'_> {
-    /// Also on a panic in the caller's closure: what was done is recorded, and the epoch is left.
+    /// Appends the records and leaves the epoch, also after a panic in the caller's closure.
     fn drop(&mut self) {
         self.append();
         std::mem::take(&mut self.records).keep();

@@ -1,4 +1,5 @@
-//! Scopes: reads and writes of a session that are one group. Crashes are in `power`.
+//! Open batches: reads and writes of a session that form one group. Their crashes are tested in
+//! `power_failures`.
 
 use std::ops::Bound::Unbounded;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{open, skip_list};
 use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection, Store};
 
-/// Reads of all kinds see what was written just before; what is refused was not done, and what was done before it stays.
+/// Reads of all kinds see the writes before them. A rejected write is not done, and the writes
+/// before it stay.
 #[test]
 fn a_scope_reads_what_it_wrote() {
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +26,7 @@ fn a_scope_reads_what_it_wrote() {
     let long = vec![0; 70_000];
     let refused = scope.put_all(&[(b"e", b"5"), (&long, b"too long a key")]);
     assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{refused:?}");
-    // The next write is checked as any other.
+    // The next write is checked as usual.
     let refused = scope.writer().put(&long, b"too long a key");
     assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{refused:?}");
     let mut found = Vec::new();
@@ -38,7 +40,7 @@ fn a_scope_reads_what_it_wrote() {
     assert_eq!(keys, [b"b", b"c", b"d"]);
     let ticket = scope.commit().unwrap();
     store.wait_durable(ticket).unwrap();
-    // Dropped, a scope is the same.
+    // A dropped batch keeps its writes.
     let mut scope = session.open_batch().unwrap();
     scope.writer().increment(b"n", 1).unwrap();
     drop(scope);
@@ -50,7 +52,7 @@ fn a_scope_reads_what_it_wrote() {
     assert!(matches!(store.session().open_batch(), Err(Error::Closed)));
 }
 
-/// A snapshot has a scope whole or not at all.
+/// A snapshot contains an open batch whole or not at all.
 #[test]
 fn no_snapshot_is_taken_within_a_scope() {
     let folder = tempfile::tempdir().unwrap();

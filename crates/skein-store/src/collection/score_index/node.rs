@@ -1,4 +1,4 @@
-//! Nodes of the counted B+-tree, and what is done to them.
+//! Nodes of the counted B+-tree, and the operations on them.
 //!
 //! ```text
 //!   node    counts      17 │ 21 │ 40            entries below each child
@@ -9,11 +9,12 @@
 use super::ScoreRoot;
 use super::run::{ScoreEntry, ScoreRun, compare, make_room, separator};
 
-/// Entries of a run, and children of a node.
+/// The largest number of entries of a run, and of children of a node.
 pub(super) const WIDTH: usize = 64;
-/// A run of at least two entries is split when it has more bytes than this.
+/// A run with more bytes than this is split, if it has at least two entries.
 const RUN_BYTES: usize = 16 << 10;
-/// A child with at most so many parts is merged with a neighbour if both together have at most `MERGED`.
+/// A child with at most this many parts is merged with a neighbour if both together have at most
+/// `MERGED`.
 const SMALL: usize = WIDTH / 4;
 const MERGED: usize = WIDTH * 3 / 4;
 
@@ -32,13 +33,13 @@ pub(super) struct ScoreNode {
     pub(super) children: ScoreChildren,
 }
 
-/// What a split made: the key that parts them, and what lies right of it.
+/// The result of a split: the separator, and the part to the right of it.
 pub(super) struct ScoreSplit<T> {
     pub(super) separator: (f64, Vec<u8>),
     pub(super) right: T,
 }
 
-/// An entry that is put in, and whether it goes along the right edge of the tree.
+/// An entry to insert, and whether it is inserted along the right edge of the tree.
 #[derive(Clone, Copy)]
 pub(super) struct NewScoreEntry<'a> {
     pub(super) score: f64,
@@ -46,11 +47,11 @@ pub(super) struct NewScoreEntry<'a> {
     pub(super) last: bool,
 }
 
-/// What the runs of a tree take.
+/// The number and the memory of the runs of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunTotals {
     pub(super) runs: usize,
-    /// Bytes of their entries, with what is kept free for more.
+    /// Bytes of their entries, including unused capacity.
     pub(super) bytes: usize,
 }
 
@@ -66,21 +67,22 @@ impl RunTotals {
     }
 }
 
-/// What runs and nodes have in common, so that a node need not know which its children are.
+/// The common operations of runs and nodes, so that the code of a node is the same for both kinds
+/// of children.
 pub(super) trait ScoreSubtree: Sized {
-    /// Entries below.
+    /// Returns the number of entries below.
     fn count(&self) -> u64;
-    /// How wide it is: entries or children.
+    /// Returns the number of entries or children.
     fn width(&self) -> usize;
-    /// Puts an entry in, which is not there.
+    /// Inserts an entry, which must be absent.
     fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>>;
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry. Returns whether it was present.
     fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool;
-    /// Joins the one that follows, which begins at `separator`.
+    /// Appends the next part, which begins at `separator`.
     fn join(&mut self, separator: ScoreEntry<'_>, next: Self, tally: &mut RunTotals);
-    /// Whether both together are not too long for one.
+    /// Returns whether both together are short enough for one.
     fn fits(&self, next: &Self) -> bool;
-    /// What there is to do before it is dropped, with nothing in it.
+    /// Subtracts the runs below from the totals, before an empty part is dropped.
     fn forget(&self, tally: &mut RunTotals);
 }
 
@@ -102,7 +104,7 @@ impl ScoreSubtree for ScoreRun {
             tally.add(self);
             return None;
         }
-        // Entries that come in their order fill every run.
+        // Entries that are inserted in ascending order fill every run.
         let cut = if new.last && at == self.len() { at } else { self.len() / 2 };
         let (left, mut right) = self.cut(cut);
         *self = left;
@@ -209,7 +211,8 @@ impl ScoreSubtree for ScoreNode {
     }
 }
 
-/// Puts an entry into child `at`; if that was split, the key and the number of entries of the new child behind it.
+/// Inserts an entry into child `at`. If the child was split, returns the separator and the number
+/// of entries of the new child.
 fn put_into<T: ScoreSubtree>(
     children: &mut Vec<T>,
     at: usize,
@@ -224,7 +227,7 @@ fn put_into<T: ScoreSubtree>(
 }
 
 impl ScoreNode {
-    /// Gives back the last run below; whether there are more.
+    /// Frees the last run below. Returns whether there are more.
     pub(super) fn shed(&mut self, tally: &mut RunTotals) -> bool {
         match &mut self.children {
             ScoreChildren::Runs(runs) => {
@@ -242,12 +245,12 @@ impl ScoreNode {
         }
     }
 
-    /// A node of nothing, to stand for one that is moved.
+    /// Returns an empty node, as a placeholder for one that is moved.
     pub(super) fn empty() -> Self {
         Self { separators: ScoreRun::EMPTY, counts: Vec::new(), children: ScoreChildren::Runs(Vec::new()) }
     }
 
-    /// The only child, if there is just one, to take the node's place.
+    /// Takes out the only child, if there is just one, to replace the node.
     pub(super) fn only_child(&mut self) -> Option<ScoreRoot> {
         if self.width() > 1 {
             return None;
@@ -258,12 +261,12 @@ impl ScoreNode {
         }
     }
 
-    /// The child that has the entry, if it is there.
+    /// Returns the child that has the entry, if the entry is present.
     pub(super) fn child_of(&self, score: f64, member: &[u8]) -> usize {
         self.separators.partition(|separator| compare(separator, score, member).is_le())
     }
 
-    /// Cuts off the children from `at` on.
+    /// Splits off the children from `at` on.
     fn split(&mut self, at: usize) -> ScoreSplit<Self> {
         let separator = self.separators.get(at - 1);
         let separator = (separator.0, separator.1.to_vec());
@@ -279,7 +282,8 @@ impl ScoreNode {
         ScoreSplit { separator, right }
     }
 
-    /// After a removal from child `at`: merges it with a neighbour if it is small, or drops it if nothing is in it.
+    /// After a removal from child `at`: merges the child with a neighbour if it is small, or drops
+    /// it if it is empty.
     fn tidy(&mut self, at: usize, tally: &mut RunTotals) {
         let width = match &self.children {
             ScoreChildren::Runs(runs) => runs[at].width(),
@@ -288,7 +292,7 @@ impl ScoreNode {
         if self.width() == 1 || (width > SMALL && self.counts[at] > 0) {
             return;
         }
-        // With the next one, or the last with the one before it.
+        // Merges with the next child; the last child is merged with the one before it.
         let left = at.min(self.width() - 2);
         let separator = self.separators.get(left);
         let merged = match &mut self.children {
@@ -303,14 +307,14 @@ impl ScoreNode {
     }
 }
 
-/// What comes from `at` on; neither part keeps room that it does not need.
+/// Splits off the elements from `at` on and removes unused capacity.
 fn cut_off<T>(parts: &mut Vec<T>, at: usize) -> Vec<T> {
     let right = parts.split_off(at);
     parts.shrink_to_fit();
     right
 }
 
-/// Makes one of child `left` and the next one, if one is empty or both are small enough.
+/// Merges child `left` and the next one if one is empty or both are small enough.
 fn merge<T: ScoreSubtree>(
     children: &mut Vec<T>,
     left: usize,

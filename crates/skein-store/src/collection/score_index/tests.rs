@@ -1,4 +1,5 @@
-//! Against a sorted vector, after every few operations with all invariants checked.
+//! Compares the score index with a sorted vector, and checks all invariants after every few
+//! operations.
 
 #![expect(clippy::cast_precision_loss, reason = "scores are small numbers")]
 
@@ -37,7 +38,7 @@ fn check_run(run: &ScoreRun, tally: &mut RunTotals, low: &ScoreEntryBound, high:
     run.len() as u64
 }
 
-/// Checks a node between two separators; how many entries, how deep.
+/// Checks a node between two separators. Returns the number of entries and the depth.
 fn check_node(
     node: &ScoreNode,
     tally: &mut RunTotals,
@@ -65,7 +66,7 @@ fn check_node(
     (node.counts.iter().sum(), depths[0] + 1)
 }
 
-/// The model's place for an entry.
+/// Returns the position of an entry in the model.
 fn place(model: &ScoreEntries, score: f64, member: &[u8]) -> Result<usize, usize> {
     model.binary_search_by(|(other, name)| compare((*other, Member::of(name)), score, member))
 }
@@ -107,7 +108,7 @@ impl ScoreIndexRng {
     }
 }
 
-/// Puts members in, moves and removes them, in three rounds that mostly add, change and remove.
+/// Inserts, moves and removes members, in three rounds that mostly insert, change and remove.
 fn many(scores: u64, members: u64, steps: u64, long: u64) {
     let mut random = ScoreIndexRng(members * 31 + scores);
     let (mut order, mut model) = (ScoreIndex::default(), ScoreEntries::new());
@@ -126,7 +127,7 @@ fn many(scores: u64, members: u64, steps: u64, long: u64) {
                 model.remove(at);
             } else {
                 assert!(!order.remove(score, &name));
-                // Any other one.
+                // Any other entry.
                 if !model.is_empty() {
                     let (score, name) = model.remove(random.below(model.len() as u64) as usize);
                     assert!(order.remove(score, &name));
@@ -193,7 +194,7 @@ fn in_order_fills_runs_and_nodes() {
     same(&order, &model);
     let runs = 20_000usize.div_ceil(WIDTH);
     assert!(order.tally.runs <= runs + 1, "{} runs", order.tally.runs);
-    // Scores, ends, and what members do not share with those around them.
+    // Scores, ends, and the parts of members that differ from their neighbours.
     assert!(order.memory() < 20_000 * 19, "{} bytes", order.memory());
 }
 
@@ -234,7 +235,7 @@ fn a_bound_that_no_order_has_does_no_harm() {
     for number in 0..5_000u64 {
         order.insert((number * 7 % 13) as f64, &member(number, false));
     }
-    // By members alone, across scores.
+    // Members without their scores: not in the order of the index.
     let rank = order.rank_by(|_, name| name.cmp_bytes(b"member:02500").is_lt());
     assert!(rank <= order.len());
 }

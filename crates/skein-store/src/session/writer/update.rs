@@ -1,7 +1,9 @@
-//! Read-modify-writes of a key: the closure decides on the row that it sees, and the row is exchanged if it is still that one.
+//! Read-modify-writes of one key: the closure decides by the row that it sees, and the exchange
+//! succeeds only if the key still has this row.
 //!
-//! A row that stands for a collection owns a share of it, so an exchange hands the collections over, too: the one that comes is adopted before, and the
-//! one that goes is buried after; if nothing was exchanged, what was adopted is given up again.
+//! A row that stands for a collection owns a share of it, so an exchange also hands over the
+//! collections. The new collection gains a main row before the exchange, and the old one loses its
+//! main row after it. If the exchange fails, the new collection loses the main row again.
 
 use std::sync::Arc;
 
@@ -20,15 +22,16 @@ use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// The collections of two rows of which one is to replace the other, if they are not the same.
+/// The collections of the old and the new row of an exchange; both `None` if they are the same.
 struct CollectionHandover {
     old: Option<Arc<Collection>>,
     new: Option<Arc<Collection>>,
 }
 
 impl CollectionHandover {
-    /// Before `seen` is changed. A row that differs in its time alone stands for the same collection. One of another key does so only while
-    /// that key gets this name: of two rows for one collection, recovery would find the members of one.
+    /// Prepares the exchange of `seen`. A row that differs only in its time stands for the same
+    /// collection. A row of another key is rejected except during a rename: with two rows for one
+    /// collection, recovery would find the members of only one.
     fn begin(writer: &Writer<'_>, seen: Option<RowRef<'_>>, change: &RowChange) -> Result<Self> {
         let old = seen.and_then(RowRef::shared_collection);
         let new = match change {
@@ -48,12 +51,12 @@ impl CollectionHandover {
         Ok(Self { old, new: Some(new) })
     }
 
-    /// After it: the collection that nothing stands for any more, if it was done.
+    /// Returns the collection that lost its main row, after the exchange succeeded.
     fn done(self) -> Option<Arc<Collection>> {
         self.old
     }
 
-    /// It was not done.
+    /// Undoes [`begin`](Self::begin) after the exchange failed.
     fn give_up(self) {
         bury(self.new);
     }
@@ -85,7 +88,7 @@ impl RowWriter for Writer<'_> {
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
         self.turn()?;
-        // A writer that is one group already has its epoch and its moment.
+        // A writer that is one batch already holds its epoch and its lock against snapshots.
         let alone = !self.whole;
         let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
         let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
@@ -117,7 +120,8 @@ impl RowWriter for Writer<'_> {
         StoreCore::check_key(key)?;
         let (rows, time) = (&self.inner.rows, self.time());
         let mut place = self.ahead.place_of(key);
-        // The place is of the main index, for an equal key, and found under this guard (invariants 1 and 2 of `ahead`).
+        // The place belongs to the main index and to an equal key, and was found under this guard
+        // (invariants 1 and 2 of `prefetched_places`).
         loop {
             let mut decided = Ok(RowChange::Keep);
             // SAFETY: see above.
@@ -189,17 +193,17 @@ impl RowWriter for Writer<'_> {
     }
 }
 
-/// What an exchange took, and how many bytes have left the index by it.
+/// The version and the epoch of an exchange, and the bytes that it removed from the index.
 pub(in crate::session) struct Exchanged {
     pub(in crate::session) version: u64,
     pub(in crate::session) epoch: u64,
     pub(in crate::session) left: usize,
 }
 
-/// Changes `key` if its row is still `seen`; `None` if the row is another one by now.
+/// Changes `key` if its row is still `seen`. Returns `None` if the key has another row by now.
 ///
 /// # Safety
-/// As for [`Index::compute_at`](crate::index::Index::compute_at).
+/// As for [`StoreIndex::compute_at`](crate::index::StoreIndex::compute_at).
 pub(in crate::session) unsafe fn exchange(
     inner: &StoreCore,
     key: &[u8],
@@ -233,7 +237,7 @@ pub(in crate::session) unsafe fn exchange(
             RowChange::Keep | RowChange::Expire(_) => Verdict::Keep,
         }
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let exchanged = unsafe { inner.index.compute_at(key, place, exchange, guard) }?;
     let left = if taken.is_some() { inner.rows.left(exchanged.before, guard) } else { 0 };
     Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, left }))
