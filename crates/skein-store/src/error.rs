@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_up_to_the_limit_are_taken() {
+    fn lengths_up_to_the_limit_are_accepted() {
         assert!(Error::check_value_len(7, 7).is_ok() && Error::check_record_len(MAX_PAYLOAD).is_ok());
         let message = Error::check_value_len(8, 7).unwrap_err().to_string();
         assert_eq!(

@@ -105,7 +105,7 @@ fn checkpoints(
         }
         found.checkpoints.push(checkpoint);
     }
-    match CheckpointManifest::newest(storage, path, (identity.id, identity.checkpoint)) {
+    match CheckpointManifest::newest(storage, path, identity.id, identity.checkpoint) {
         Ok(Some((manifest, folder))) => {
             found.damage.extend(load::verify(storage, &manifest, &folder).err());
             Ok(Some(manifest))

@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back() {
+    fn records_are_parsed_as_written() {
         let rows = RowAllocator::new();
         let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
         row.set_version(5);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn members_hold_a_score_or_what_a_column_does() {
+    fn members_hold_a_score_or_a_column_value() {
         for value in [&b""[..], b"12345678", &[7; 3000]] {
             let mut out = Vec::new();
             write_member(&mut out, b"\0\0\0\0\0\0\0\x01name", value);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_expiry_come_back() {
+    fn expiry_times_are_parsed_as_written() {
         let rows = RowAllocator::new();
         let small = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         let large = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_record_is_refused() {
+    fn bytes_that_are_no_record_are_refused() {
         let mut out = Vec::new();
         write_value(&mut out, b"key", 1, b"value", None);
         for len in 0..HEAD + 3 {
@@ -436,7 +436,7 @@ mod tests {
         /// Any payload is parsed as a record or rejected, and the row of a record is made or
         /// rejected.
         #[test]
-        fn garbage_makes_no_harm(kind in 0u8..9, expires: bool, key_len in 0u16..8, body: Vec<u8>) {
+        fn garbage_does_no_harm(kind in 0u8..9, expires: bool, key_len in 0u16..8, body: Vec<u8>) {
             let mut payload = vec![if expires { kind | EXPIRES } else { kind }];
             payload.extend_from_slice(&key_len.to_le_bytes());
             payload.extend_from_slice(&7u64.to_le_bytes());

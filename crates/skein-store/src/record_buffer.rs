@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_committed_goes_to_the_log() {
+    fn only_committed_records_are_returned() {
         let mut records = RecordBuffer::default();
         let first = records.begin(|out| record::write_remove(out, b"a", 0));
         records.commit(first, 1, 5);

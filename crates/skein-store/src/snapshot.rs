@@ -77,7 +77,7 @@ impl StoreSnapshots {
         admitted.map(drop).map_err(|live| Error::TooManySnapshots { live, limit: self.limit })
     }
 
-    fn leave(&self) {
+    fn release_slot(&self) {
         // Relaxed: as in `admit`.
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
@@ -113,8 +113,8 @@ struct SnapshotSlot(Store);
 
 impl Drop for SnapshotSlot {
     fn drop(&mut self) {
-        if let Some(snapshots) = &self.0.inner().snapshots {
-            snapshots.leave();
+        if let Some(snapshots) = &self.0.core().snapshots {
+            snapshots.release_slot();
         }
     }
 }
@@ -150,8 +150,8 @@ impl Store {
     /// # Errors
     /// `NoSnapshots` if the index has none, `TooManySnapshots` at the limit of live snapshots.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let snapshots = self.inner().snapshots()?;
-        active_writes::check_group(self.inner(), "`snapshot`")?;
+        let snapshots = self.core().snapshots()?;
+        active_writes::check_group(self.core(), "`snapshot`")?;
         snapshots.admit()?;
         let place = SnapshotSlot(self.clone());
         let _no_groups = alone(&snapshots.groups);
@@ -163,7 +163,7 @@ impl Store {
 impl Snapshot {
     /// Returns the time of the snapshot.
     fn time(&self) -> OperationTime<'_> {
-        self.place.0.inner().time(Some(self.taken))
+        self.place.0.core().time(Some(self.taken))
     }
 
     /// Calls `look` with the row that `key` had, without copying it.
@@ -206,8 +206,8 @@ impl Snapshot {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        let inner = self.place.0.inner();
-        scan_moment(&self.moment, bounds, direction, inner.live(self.time(), each));
+        let core = self.place.0.core();
+        scan_moment(&self.moment, bounds, direction, core.live(self.time(), each));
     }
 
     /// Returns the rows that were within `bounds`, at most `limit`, in order.

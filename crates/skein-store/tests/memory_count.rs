@@ -88,7 +88,7 @@ impl MemoryScale {
 
     /// Checks that counted and live bytes agree within 5 %. This may take a while, until the
     /// readers of removed memory have finished.
-    fn agrees(&self, what: &str, (least, slack): (usize, usize), lives: impl Fn() -> usize) {
+    fn agrees(&self, what: &str, least: usize, slack: usize, lives: impl Fn() -> usize) {
         let begin = Instant::now();
         loop {
             let (counted, lives) = (self.look().0, lives());
@@ -128,21 +128,21 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
     let scale = MemoryScale::new(index, what == "large");
     let mut session = scale.store.session();
     filled(&mut session, 0);
-    scale.agrees(what, (5 << 20, 0), || scale.look().1);
+    scale.agrees(what, 5 << 20, 0, || scale.look().1);
     for i in 0..removed {
         session.write(|writer| writer.remove(&key(i))).unwrap().0.unwrap();
     }
     scale.settles();
     let what_is_left = format!("a third of {what}");
     if index == IndexKind::default() {
-        scale.agrees(&what_is_left, (1 << 20, 4 * SPAN), || lives);
+        scale.agrees(&what_is_left, 1 << 20, 4 * SPAN, || lives);
     } else {
         // Tables do not shrink after they have grown, and with more sizes there are more partly
         // filled spans.
-        scale.agrees(&what_is_left, (1 << 20, lives / 8), || scale.look().1);
+        scale.agrees(&what_is_left, 1 << 20, lives / 8, || scale.look().1);
     }
     (0..removed).for_each(|i| fill(&mut session, i, &key(i)));
-    scale.agrees(&format!("all of {what} again"), (5 << 20, 0), || scale.look().1);
+    scale.agrees(&format!("all of {what} again"), 5 << 20, 0, || scale.look().1);
 }
 
 #[test]

@@ -25,11 +25,12 @@ const ROWS_PER_GUARD: usize = 1024;
 
 /// Loads all parts.
 pub(crate) fn load(
-    inner: &StoreCore,
-    (manifest, path): (&CheckpointManifest, &Path),
+    core: &StoreCore,
+    manifest: &CheckpointManifest,
+    path: &Path,
     threads: usize,
 ) -> Result<()> {
-    let (folder, index, members) = (&inner.folder, &inner.index, &inner.members);
+    let (folder, index, members) = (&core.folder, &core.index, &core.members);
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
     threads::share(threads.min(manifest.parts.len()), |_| {
@@ -39,9 +40,9 @@ pub(crate) fn load(
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
             let (mut guard, mut members_guard) = (index.collector().enter(), members.enter());
-            let mut progress = PartProgress { all: &inner.options.progress, info, loaded: 0 };
+            let mut progress = PartProgress { all: &core.options.progress, info, loaded: 0 };
             let result =
-                part::read(&*folder.storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+                part::read(&*folder.storage, &file, manifest.id, manifest.begin, number, *info, |row| {
                     if progress.count() {
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
@@ -99,7 +100,7 @@ pub(crate) fn verify(
     let members = MemberIndex::new(IndexKind::default(), &StoreLimits::default(), RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
-        part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+        part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {
             row.row(&members).map(drop).ok_or_else(|| NO_ROW.into())
         })?;
     }

@@ -85,7 +85,8 @@ impl CheckpointManifest {
     pub(crate) fn newest(
         storage: &dyn Storage,
         path: &Path,
-        (id, least): (StoreId, u64),
+        id: StoreId,
+        least: u64,
     ) -> Result<Option<(Self, PathBuf)>> {
         for (begin, folder) in super::folders(storage, path)? {
             if let Some(manifest) = Self::read(storage, &folder)? {

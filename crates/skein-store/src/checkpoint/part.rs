@@ -183,7 +183,9 @@ pub(crate) const NO_ROW: &str = "a block holds what is not a row";
 pub(crate) fn read(
     storage: &dyn Storage,
     path: &Path,
-    (id, begin, part): (StoreId, u64, usize),
+    id: StoreId,
+    begin: u64,
+    part: usize,
     info: PartInfo,
     mut each: impl FnMut(&PartRow<'_>) -> std::result::Result<(), String>,
 ) -> Result<()> {

@@ -30,22 +30,22 @@ pub(crate) struct CheckpointScheduler {
 
 impl CheckpointScheduler {
     /// Starts the thread. It keeps the store's memory alive until it is stopped.
-    pub(crate) fn start(inner: Arc<StoreCore>) -> Result<Self> {
+    pub(crate) fn start(core: Arc<StoreCore>) -> Result<Self> {
         let shared = Arc::new((Mutex::new(SchedulerSignal::default()), Condvar::new()));
         let orders = shared.clone();
         let thread = std::thread::Builder::new()
             .name("skein-checkpoint".into())
-            .spawn(move || run(&inner, &orders))
-            .map_err(|error| Error::io("start a thread for", &inner_path(), &error))?;
+            .spawn(move || run(&core, &orders))
+            .map_err(|error| Error::io("start a thread for", &checkpoints_path(), &error))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Requests a checkpoint. Returns false if one was requested and has not begun.
-    pub(crate) fn request(&self, inner: &StoreCore) -> bool {
+    pub(crate) fn request(&self, core: &StoreCore) -> bool {
         let (orders, wake) = &*self.shared;
         // The thread checks the request under this lock before it waits.
         let held = lock(orders);
-        let is_first = inner.want_checkpoint();
+        let is_first = core.want_checkpoint();
         drop(held);
         wake.notify_all();
         is_first
@@ -64,15 +64,15 @@ impl CheckpointScheduler {
     }
 }
 
-fn inner_path() -> std::path::PathBuf {
+fn checkpoints_path() -> std::path::PathBuf {
     "the checkpoints".into()
 }
 
-fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
+fn run(core: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
     let mut not_before = Instant::now();
     loop {
         let mut held = lock(orders);
-        if !held.stop && !inner.checkpoint_is_wanted() {
+        if !held.stop && !core.checkpoint_is_wanted() {
             held = wait_timeout(wake, held, LOOK_INTERVAL);
         }
         if held.stop {
@@ -80,8 +80,8 @@ fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
         }
         drop(held);
         let may_be_due = Instant::now() >= not_before;
-        if (inner.checkpoint_is_wanted() || (may_be_due && inner.checkpoint_is_due()))
-            && let Some(written) = inner.checkpoint_if_wanted(inner.options.checkpoint_threads, may_be_due)
+        if (core.checkpoint_is_wanted() || (may_be_due && core.checkpoint_is_due()))
+            && let Some(written) = core.checkpoint_if_wanted(core.options.checkpoint_threads, may_be_due)
         {
             match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),

@@ -26,13 +26,13 @@ const ROWS_PER_PART_MIN: usize = 10_000;
 const PARTS_PER_THREAD: usize = 8;
 
 /// Writes a checkpoint. The caller ensures that only one is written at a time.
-pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointReport> {
+pub(crate) fn write(core: &StoreCore, threads: usize) -> Result<CheckpointReport> {
     let started = Instant::now();
-    let storage = &*inner.folder.storage;
-    let boundary = CheckpointBoundary::of(&inner.log)?;
+    let storage = &*core.folder.storage;
+    let boundary = CheckpointBoundary::of(&core.log)?;
     let begin = boundary.begin;
-    let folder = inner.folder.path.join(folder_name(begin));
-    let written = write_counted(inner, &folder, &boundary, threads);
+    let folder = core.folder.path.join(folder_name(begin));
+    let written = write_counted(core, &folder, &boundary, threads);
     let manifest = match written {
         Ok(manifest) => manifest,
         Err(error) => {
@@ -44,9 +44,9 @@ pub(crate) fn write(inner: &StoreCore, threads: usize) -> Result<CheckpointRepor
             return Err(error);
         }
     };
-    inner.folder.note_checkpoint(begin)?;
-    super::remove_others(storage, &inner.folder.path, Some(begin))?;
-    let segments_removed = inner.log.release_before(begin)?;
+    core.folder.note_checkpoint(begin)?;
+    super::remove_others(storage, &core.folder.path, Some(begin))?;
+    let segments_removed = core.log.release_before(begin)?;
     Ok(CheckpointReport {
         begin_epoch: begin,
         end_epoch: manifest.end,
@@ -83,22 +83,22 @@ impl<'l> CheckpointBoundary<'l> {
 }
 
 fn write_counted(
-    inner: &StoreCore,
+    core: &StoreCore,
     folder: &Path,
     boundary: &CheckpointBoundary<'_>,
     threads: usize,
 ) -> Result<CheckpointManifest> {
-    let storage = &*inner.folder.storage;
+    let storage = &*core.folder.storage;
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
     let begin = boundary.begin;
-    let parts = write_parts(inner, folder, begin, threads)?;
+    let parts = write_parts(core, folder, begin, threads)?;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
     // After the scan: every removal up to `begin` has raised its version floor by now, and a
     // greater floor does no harm.
-    let floor = inner.stripes.greatest_floor();
-    let end = boundary.end(&inner.log)?;
+    let floor = core.stripes.greatest_floor();
+    let end = boundary.end(&core.log)?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let manifest = CheckpointManifest { id: inner.folder.id, begin, end, floor, unix_s, parts };
+    let manifest = CheckpointManifest { id: core.folder.id, begin, end, floor, unix_s, parts };
     manifest.write(storage, folder)?;
     Ok(manifest)
 }
@@ -141,22 +141,24 @@ fn view<'i>(index: &'i StoreIndex, snapshots: Option<&'i StoreSnapshots>) -> Res
 
 /// Writes the rows of the main index, then those of the member index. So without a log every main
 /// row of a collection has its members. Drops the snapshots at the end.
-fn write_parts(inner: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
-    let (index, members) = (&inner.index, &inner.members);
-    let views = [view(index, inner.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
+fn write_parts(core: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
+    let (index, members) = (&core.index, &core.members);
+    let views = [view(index, core.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
     let main = ranges(index, &views[0], false, threads);
-    let mut parts = write_ranges(inner, (folder, begin, 0), &main, threads)?;
+    let mut parts = write_ranges(core, folder, begin, 0, &main, threads)?;
     if members.any() {
         let rest = ranges(&members.index, &views[1], true, threads);
-        parts.extend(write_ranges(inner, (folder, begin, parts.len()), &rest, threads)?);
+        parts.extend(write_ranges(core, folder, begin, parts.len(), &rest, threads)?);
     }
     Ok(parts)
 }
 
 /// Writes the ranges with several threads; the first range is part number `first`.
 fn write_ranges(
-    inner: &StoreCore,
-    (folder, begin, first): (&Path, u64, usize),
+    core: &StoreCore,
+    folder: &Path,
+    begin: u64,
+    first: usize,
     ranges: &[PartRange<'_>],
     threads: usize,
 ) -> Result<Vec<PartInfo>> {
@@ -167,7 +169,7 @@ fn write_ranges(
             // Relaxed: a ticket; the mutexes and the join of the threads publish the results.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
-            let result = write_part(inner, folder, begin, first + part, &ranges[part]);
+            let result = write_part(core, folder, begin, first + part, &ranges[part]);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             *lock(slot) = Some(result);
         }
@@ -177,20 +179,20 @@ fn write_ranges(
 }
 
 fn write_part(
-    inner: &StoreCore,
+    core: &StoreCore,
     folder: &Path,
     begin: u64,
     part: usize,
     range: &PartRange<'_>,
 ) -> Result<PartInfo> {
     let path = folder.join(part_name(part));
-    let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
+    let mut writer = PartWriter::create(&*core.folder.storage, path, core.folder.id, begin, part)?;
     let mut pace = CheckpointPace::new();
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
     range.view.scan(bounds, ScanDirection::Forward, |key, row| {
-        let looks = pace.row(|| inner.written_since_checkpoint());
-        let given_up = inner.gives_up_checkpoints() || (looks && inner.is_late());
+        let looks = pace.row(|| core.written_since_checkpoint());
+        let given_up = core.gives_up_checkpoints() || (looks && core.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

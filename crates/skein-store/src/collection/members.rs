@@ -35,7 +35,7 @@ pub(crate) struct MemberIndex {
     /// Bytes of dead collections, about: they will be freed, and still count as nodes, keys, rows
     /// and score indexes.
     dying: AtomicUsize,
-    pub(super) garbage: Mutex<SweepQueue>,
+    pub(super) sweep_queue: Mutex<SweepQueue>,
     pub(super) wake: Condvar,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Collection {
 #[derive(Debug)]
 pub(crate) struct CollectionState {
     /// The score index of a sorted set; empty for a hash.
-    pub(crate) order: ScoreIndex,
+    pub(crate) score_index: ScoreIndex,
     /// The number of columns of a hash.
     pub(crate) columns: u64,
     /// The weight of its members with their rows: the sum of [`weight`].
@@ -81,7 +81,7 @@ pub(crate) struct CollectionState {
 impl CollectionState {
     /// Returns the number of members.
     pub(crate) fn len(&self) -> u64 {
-        self.order.len() + self.columns
+        self.score_index.len() + self.columns
     }
 }
 
@@ -119,7 +119,7 @@ impl MemberIndex {
             next_id: AtomicU64::new(1),
             bytes_beside: AtomicUsize::new(0),
             dying: AtomicUsize::new(0),
-            garbage: Mutex::default(),
+            sweep_queue: Mutex::default(),
             wake: Condvar::new(),
         })
     }
@@ -157,7 +157,7 @@ impl MemberIndex {
         self.note(id);
         self.account(0, COLLECTION);
         let state = CollectionState {
-            order: ScoreIndex::default(),
+            score_index: ScoreIndex::default(),
             columns: 0,
             bytes: 0,
             rows: 1,
@@ -215,7 +215,7 @@ impl Collection {
     pub(crate) fn memory(&self) -> usize {
         let state = shared(&self.state);
         let shares = usize::try_from(state.len()).unwrap_or(usize::MAX).saturating_mul(NODE_SHARE);
-        (COLLECTION + state.order.memory() + state.bytes).saturating_add(shares)
+        (COLLECTION + state.score_index.memory() + state.bytes).saturating_add(shares)
     }
 
     pub(crate) fn kind(&self) -> CollectionKind {
@@ -239,7 +239,7 @@ impl Collection {
 
     /// Removes a main row that stood for the collection. If it was the last one, the collection
     /// dies. Returns about how many bytes will be freed.
-    pub(crate) fn bury(&self) -> usize {
+    pub(crate) fn remove_main_row(&self) -> usize {
         let mut state = alone(&self.state);
         state.rows = state.rows.saturating_sub(1);
         if !state.dead && state.rows == 0 { self.mark_dead(&mut state) } else { 0 }
@@ -250,14 +250,14 @@ impl Collection {
     pub(crate) fn mark_dead(&self, state: &mut CollectionState) -> usize {
         state.dead = true;
         state.changes += 1;
-        let left = std::mem::take(&mut state.columns) + state.order.len();
-        let (order, bytes) = (std::mem::take(&mut state.order), std::mem::take(&mut state.bytes));
+        let left = std::mem::take(&mut state.columns) + state.score_index.len();
+        let (score_index, bytes) = (std::mem::take(&mut state.score_index), std::mem::take(&mut state.bytes));
         if left == 0 {
-            self.members.account(order.memory(), 0);
+            self.members.account(score_index.memory(), 0);
             return 0;
         }
-        let dead = DeadCollection::new(&self.members, self.id, order, (left, bytes));
-        let Some(dead) = self.leave(dead) else { return 0 };
+        let dead = DeadCollection::new(&self.members, self.id, score_index, left, bytes);
+        let Some(dead) = self.keep_for_views(dead) else { return 0 };
         let bytes = dead.bytes();
         self.members.discard(dead);
         bytes

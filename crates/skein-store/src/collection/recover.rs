@@ -19,19 +19,19 @@ type CollectionsById = HashMap<u64, Arc<Collection>>;
 
 /// Builds all score indexes, queues members without a collection for the sweeper, and removes main
 /// rows without members.
-pub(crate) fn rebuild(inner: &StoreCore, threads: usize) -> Result<()> {
-    let members = &inner.members;
+pub(crate) fn rebuild(core: &StoreCore, threads: usize) -> Result<()> {
+    let members = &core.members;
     if !members.any() {
         return Ok(());
     }
     let mut found = CollectionsById::new();
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
+    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
         found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
         ControlFlow::Continue(())
     });
     let cuts = id_cuts(members, ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| build_range(members, &found, bounds));
-    remove_empty(inner)
+    remove_empty(core)
 }
 
 /// Returns keys between which the members are divided, so that no collection is cut.
@@ -77,7 +77,7 @@ impl<'f> GatheredMembers<'f> {
     fn finish(mut self, members: &MemberIndex) {
         match self.of {
             _ if self.count == 0 => {}
-            None => members.discard_members(self.id, (self.count, self.weight)),
+            None => members.discard_members(self.id, self.count, self.weight),
             Some(hash) if hash.kind() == CollectionKind::Hash => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
@@ -88,10 +88,10 @@ impl<'f> GatheredMembers<'f> {
                 self.entries.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
                 let entries =
                     self.entries.iter().map(|(score, start, end)| (*score, &self.bytes[*start..*end]));
-                let order = ScoreIndex::of(entries);
-                members.account(0, order.memory());
+                let score_index = ScoreIndex::of(entries);
+                members.account(0, score_index.memory());
                 let mut state = alone(set.state());
-                (state.order, state.bytes) = (order, self.weight);
+                (state.score_index, state.bytes) = (score_index, self.weight);
             }
         }
     }
@@ -114,23 +114,23 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
 
 /// Removes main rows whose collection has no members. This writes no record: the next recovery
 /// finds the same, unless the key was written.
-fn remove_empty(inner: &StoreCore) -> Result<()> {
+fn remove_empty(core: &StoreCore) -> Result<()> {
     let empty = Mutex::new(Vec::new());
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
+    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
         if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
             lock(&empty).push(key.to_vec());
         }
         ControlFlow::Continue(())
     });
-    let guard = inner.index.collector().enter();
+    let guard = core.index.collector().enter();
     for key in lock(&empty).iter() {
         let remove = |row: Option<RowRef<'_>>| {
             row.map_or(ComputeAction::Keep, |row| {
-                inner.stripes.raise_floor(key, row.version());
+                core.stripes.raise_floor(key, row.version());
                 ComputeAction::Remove
             })
         };
-        inner.index.compute(key, remove, &guard)?;
+        core.index.compute(key, remove, &guard)?;
     }
     Ok(())
 }

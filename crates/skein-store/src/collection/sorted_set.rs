@@ -52,7 +52,7 @@ pub struct SetReader<'g> {
 impl SetReader<'_> {
     /// Returns the number of members.
     pub fn len(&self) -> u64 {
-        self.state.order.len()
+        self.state.score_index.len()
     }
 
     /// Returns whether there are no members.
@@ -83,14 +83,14 @@ impl SetReader<'_> {
     /// Returns the number of members before this entry, which may be absent. Takes O(log n), as the
     /// functions below.
     pub fn rank(&self, score: f64, member: &[u8]) -> u64 {
-        self.state.order.rank(score, member)
+        self.state.score_index.rank(score, member)
     }
 
     /// Returns the number of members for which `before` is true. In the order of scores (of
     /// members' bytes for equal scores) it must be true for the first members and false for all
     /// others; otherwise the answer is any number of members.
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        self.state.order.rank_by(before)
+        self.state.score_index.rank_by(before)
     }
 
     /// Calls `each` with the members from rank `rank` on (the first is 0), forward or backward,
@@ -101,7 +101,7 @@ impl SetReader<'_> {
         direction: ScanDirection,
         each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) {
-        self.state.order.walk(rank, direction, each);
+        self.state.score_index.walk(rank, direction, each);
     }
 
     /// Takes a view of `count` members from rank `rank` on, forward or backward, as they are now:
@@ -141,7 +141,7 @@ impl SetReader<'_> {
             ScanDirection::Backward => rank.saturating_add(1),
         });
         let collection = self.row.shared_collection()?;
-        Some(ScoreRangeView::new(collection, &self.state.order, (rank, count), direction))
+        Some(ScoreRangeView::new(collection, &self.state.score_index, rank, count, direction))
     }
 
     /// Takes a view of all members as they are now, by their bytes: to look them up or read them in

@@ -43,24 +43,24 @@ impl Sweeper {
 impl MemberIndex {
     /// Tells the thread to end.
     pub(crate) fn end_sweeps(&self) {
-        lock(&self.garbage).stop = true;
+        lock(&self.sweep_queue).stop = true;
         self.wake.notify_all();
     }
 }
 
 fn run(members: &MemberIndex) {
     loop {
-        let mut garbage = lock(&members.garbage);
-        while garbage.dead.is_empty() && !garbage.stop {
-            garbage = wait(&members.wake, garbage);
+        let mut queue = lock(&members.sweep_queue);
+        while queue.dead.is_empty() && !queue.stop {
+            queue = wait(&members.wake, queue);
         }
-        if garbage.stop {
+        if queue.stop {
             return;
         }
-        drop(garbage);
+        drop(queue);
         if let Err(error) = members.sweep_slice(SweepEnd::First) {
             tracing::debug!("what a collection left stays until the next start: {error}");
-            members.leave_first();
+            members.abandon_first();
         }
     }
 }

@@ -35,7 +35,7 @@ const SHARE_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) struct DeadCollection {
     id: u64,
-    order: ScoreIndex,
+    score_index: ScoreIndex,
     /// Bytes that its members use: their weight, and `share` bytes of nodes for each, about.
     left: usize,
     share: usize,
@@ -64,22 +64,23 @@ impl DeadCollection {
     pub(super) fn new(
         members: &MemberIndex,
         id: u64,
-        order: ScoreIndex,
-        (count, bytes): (u64, usize),
+        score_index: ScoreIndex,
+        count: u64,
+        bytes: usize,
     ) -> Self {
         let share = members.node_share();
         let nodes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(share);
-        Self { id, order, left: bytes.saturating_add(nodes), share }
+        Self { id, score_index, left: bytes.saturating_add(nodes), share }
     }
 
     /// Returns the score index that the collection had.
-    pub(super) fn order(&self) -> &ScoreIndex {
-        &self.order
+    pub(super) fn score_index(&self) -> &ScoreIndex {
+        &self.score_index
     }
 
     /// Returns about how many bytes are left.
     pub(super) fn bytes(&self) -> usize {
-        self.left.saturating_add(self.order.memory())
+        self.left.saturating_add(self.score_index.memory())
     }
 }
 
@@ -95,7 +96,7 @@ impl MemberIndex {
     /// Returns about how many bytes a member uses in nodes. It is measured only if memory has a
     /// limit.
     fn node_share(&self) -> usize {
-        if !self.rows.ages().counts_left() {
+        if !self.rows.ages().counts_removed() {
             return NODE_SHARE;
         }
         (self.index.memory().nodes / self.index.len().max(1)).min(SHARE_MAX)
@@ -109,16 +110,16 @@ impl MemberIndex {
         self.index.scan((Bound::Included(&start[..]), end), ScanDirection::Forward, each);
     }
 
-    /// Queues the members of a collection that no main row stands for; `left` is their number and
-    /// weight.
-    pub(super) fn discard_members(&self, id: u64, left: (u64, usize)) {
-        self.discard(DeadCollection::new(self, id, ScoreIndex::default(), left));
+    /// Queues the members of a collection that no main row stands for: `count` members with a weight
+    /// of `bytes`.
+    pub(super) fn discard_members(&self, id: u64, count: u64, bytes: usize) {
+        self.discard(DeadCollection::new(self, id, ScoreIndex::default(), count, bytes));
     }
 
     /// Queues the rest of a dead collection.
     pub(super) fn discard(&self, dead: DeadCollection) {
         self.account_dying(0, dead.bytes());
-        let twice = lock(&self.garbage).dead.insert(dead.id, dead);
+        let twice = lock(&self.sweep_queue).dead.insert(dead.id, dead);
         debug_assert!(twice.is_none(), "a collection dies once");
         self.wake.notify_one();
     }
@@ -137,7 +138,7 @@ impl MemberIndex {
     /// Removes a slice of a dead collection. Returns about how many bytes that was, or `None` if
     /// there is no dead collection.
     pub(super) fn sweep_slice(&self, next: SweepEnd) -> Result<Option<usize>> {
-        let Some(id) = lock(&self.garbage).next(next) else { return Ok(None) };
+        let Some(id) = lock(&self.sweep_queue).next(next) else { return Ok(None) };
         Ok(Some(match self.remove_some(id)? {
             Some(bytes) => bytes,
             None => self.shed(id),
@@ -148,33 +149,33 @@ impl MemberIndex {
     /// collection from the queue with the last of it. Returns how many bytes that was; 0 if another
     /// thread was faster.
     fn shed(&self, id: u64) -> usize {
-        let mut garbage = lock(&self.garbage);
-        let Some(dead) = garbage.dead.get_mut(&id) else { return 0 };
-        let (order, mut bytes) = (&mut dead.order, 0);
-        while bytes < SLICE_BYTES && order.memory() > 0 {
-            bytes += order.shed();
+        let mut queue = lock(&self.sweep_queue);
+        let Some(dead) = queue.dead.get_mut(&id) else { return 0 };
+        let (score_index, mut bytes) = (&mut dead.score_index, 0);
+        while bytes < SLICE_BYTES && score_index.memory() > 0 {
+            bytes += score_index.shed();
         }
-        let is_empty = order.memory() == 0;
+        let is_empty = score_index.memory() == 0;
         self.account(bytes, 0);
         self.account_dying(bytes, 0);
         if is_empty {
-            self.forget(&mut garbage, id);
+            self.forget(&mut queue, id);
         }
         bytes
     }
 
     /// Removes a dead collection from the queue.
-    fn forget(&self, garbage: &mut SweepQueue, id: u64) {
-        if let Some(dead) = garbage.dead.remove(&id) {
+    fn forget(&self, queue: &mut SweepQueue, id: u64) {
+        if let Some(dead) = queue.dead.remove(&id) {
             self.account_dying(dead.bytes(), 0);
         }
     }
 
     /// Abandons the first dead collection until the next start.
-    pub(super) fn leave_first(&self) {
-        let mut garbage = lock(&self.garbage);
-        if let Some(id) = garbage.next(SweepEnd::First) {
-            self.forget(&mut garbage, id);
+    pub(super) fn abandon_first(&self) {
+        let mut queue = lock(&self.sweep_queue);
+        if let Some(id) = queue.next(SweepEnd::First) {
+            self.forget(&mut queue, id);
         }
     }
 
@@ -201,7 +202,7 @@ impl MemberIndex {
             if let Some(row) = removed.before.filter(|_| removed.changed) {
                 weighed += weight(key.get(ID..).unwrap_or_default(), row);
                 count += 1;
-                _ = self.rows.left(Some(row), &guard);
+                _ = self.rows.note_removed(Some(row), &guard);
             }
         }
         Ok(Some(self.removed(id, count, weighed)))
@@ -209,8 +210,8 @@ impl MemberIndex {
 
     /// Counts removed members of a dead collection. Returns about how many bytes they used.
     fn removed(&self, id: u64, count: usize, weighed: usize) -> usize {
-        let mut garbage = lock(&self.garbage);
-        let Some(dead) = garbage.dead.get_mut(&id) else { return 0 };
+        let mut queue = lock(&self.sweep_queue);
+        let Some(dead) = queue.dead.get_mut(&id) else { return 0 };
         let bytes = dead.left.min(weighed + count * dead.share);
         dead.left -= bytes;
         self.account_dying(bytes, 0);
@@ -229,11 +230,11 @@ mod tests {
     fn remaining_bytes_of_a_dead_hash_match_its_members() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
-        let members = &store.inner().members;
+        let members = &store.core().members;
         members.end_sweeps();
         store.set_memory_limit(Some(1 << 30), Eviction::Lru);
         let held = || {
-            let memory = store.inner().memory();
+            let memory = store.core().memory();
             memory.total() - memory.unreclaimed - memory.buffers
         };
         let (large, small) = (vec![7; 60_000], b"7");

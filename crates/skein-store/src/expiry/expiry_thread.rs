@@ -45,15 +45,15 @@ pub(crate) struct ExpiryThread {
 impl ExpiryThread {
     /// Starts the thread, if the options want it. The thread keeps the store's memory alive until
     /// it is stopped.
-    pub(crate) fn start(inner: Arc<StoreCore>) -> Result<Self> {
+    pub(crate) fn start(core: Arc<StoreCore>) -> Result<Self> {
         let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-        let thread = match inner.options.expiry_interval {
+        let thread = match core.options.expiry_interval {
             None => None,
             Some(interval) => {
                 let stop = stop.clone();
                 let thread = std::thread::Builder::new()
                     .name("skein-expiry".into())
-                    .spawn(move || run(&inner, interval, &stop))
+                    .spawn(move || run(&core, interval, &stop))
                     .map_err(|error| {
                         Error::io("start a thread for", std::path::Path::new("expiry"), &error)
                     })?;
@@ -74,7 +74,7 @@ impl ExpiryThread {
     }
 }
 
-fn run(inner: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condvar)) {
+fn run(core: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condvar)) {
     // Consecutive ticks that did not remove all overdue keys.
     let mut behind: u32 = 0;
     loop {
@@ -82,11 +82,11 @@ fn run(inner: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condv
         if *held || *wait_timeout(wake, held, interval) {
             return;
         }
-        if !inner.rows.any_expiring() {
+        if !core.rows.any_expiring() {
             continue;
         }
         let share = if behind < PATIENCE { SHARE } else { SHARE_BEHIND };
-        match tick(inner, interval / share) {
+        match tick(core, interval / share) {
             Ok(true) => behind = 0,
             Ok(false) => behind = behind.saturating_add(1),
             Err(Error::Closed) => return,
@@ -96,10 +96,10 @@ fn run(inner: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condv
 }
 
 /// Removes overdue keys for up to `time`. Returns whether it removed all of them.
-fn tick(inner: &StoreCore, time: Duration) -> Result<bool> {
+fn tick(core: &StoreCore, time: Duration) -> Result<bool> {
     let began = Instant::now();
     while began.elapsed() < time {
-        if remove_overdue(inner, KEYS)? < KEYS {
+        if remove_overdue(core, KEYS)? < KEYS {
             return Ok(true);
         }
     }
@@ -107,20 +107,20 @@ fn tick(inner: &StoreCore, time: Duration) -> Result<bool> {
 }
 
 /// Removes the first overdue keys, at most `most`. Returns the number of keys that it visited.
-pub(crate) fn remove_overdue(inner: &StoreCore, most: usize) -> Result<usize> {
-    let end = inner.options.clock.before(Duration::from_millis(GRACE_MS));
-    let overdue = inner.order.first_before(end, most);
+pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
+    let end = core.options.clock.before(Duration::from_millis(GRACE_MS));
+    let overdue = core.expiry_index.first_before(end, most);
     if overdue.is_empty() {
         return Ok(0);
     }
-    let mut writer = Writer::enter(inner, 0, None)?;
+    let mut writer = Writer::enter(core, 0, None)?;
     let removed = remove_all(&mut writer, end, &overdue);
     let ticket = writer.finish()?;
-    if inner.options.durability == Durability::Sync && ticket.epoch > 0 {
-        inner.log.request_durable(ticket.epoch);
+    if core.options.durability == Durability::Sync && ticket.epoch > 0 {
+        core.log.request_durable(ticket.epoch);
     }
     // Relaxed: a count.
-    inner.expired.fetch_add(removed? as u64, Ordering::Relaxed);
+    core.expired.fetch_add(removed? as u64, Ordering::Relaxed);
     Ok(overdue.len())
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a row's first word:   63        52 51                     0
-//!                         stamp        version      stamp 0: not noted; LEFT: removed from its index
+//!                         stamp        version      stamp 0: not noted; REMOVED: removed from its index
 //! ```
 //!
 //! A read compares the row's stamp with the clock's, and writes the row's word only if they differ.
@@ -19,10 +19,10 @@ pub(crate) const VERSION_BITS: u32 = 52;
 pub(crate) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
 
 /// The stamp of a row that was removed from its index and waits to be freed.
-pub(crate) const LEFT: u64 = !VERSION_MASK;
+pub(crate) const REMOVED: u64 = !VERSION_MASK;
 
 /// The clock has the stamps from 1 to this.
-const STAMPS: u64 = (LEFT >> VERSION_BITS) - 1;
+const STAMPS: u64 = (REMOVED >> VERSION_BITS) - 1;
 
 /// The number of ticks while as many bytes as the limit are written.
 const TICKS: usize = 64;
@@ -39,7 +39,7 @@ pub(crate) struct AgeClock {
     /// Bytes written since the last tick.
     written: AtomicUsize,
     /// Whether rows are counted when they are removed from their index.
-    counts_left: AtomicBool,
+    counts_removed: AtomicBool,
 }
 
 impl AgeClock {
@@ -59,12 +59,12 @@ impl AgeClock {
 
     /// Returns whether rows are counted when they are removed from their index.
     #[inline]
-    pub(crate) fn counts_left(&self) -> bool {
-        self.counts_left.load(Ordering::Relaxed)
+    pub(crate) fn counts_removed(&self) -> bool {
+        self.counts_removed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_left(&self, on: bool) {
-        self.counts_left.store(on, Ordering::Relaxed);
+    pub(crate) fn count_removed(&self, on: bool) {
+        self.counts_removed.store(on, Ordering::Relaxed);
     }
 
     /// Notes that `bytes` bytes were written, and ticks if they are a share of `limit`.
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_ticks_by_what_is_written_and_goes_round() {
+    fn the_clock_ticks_by_bytes_written_and_wraps() {
         let ages = AgeClock::default();
         ages.written(1 << 30, 6400);
         assert_eq!((ages.now(), ages.age(0)), (0, AGE_MAX), "use is not noted");
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(ages.age(first), 1);
         for _ in 0..STAMPS - 2 {
             ages.written(101, 6400);
-            assert!(ages.now() != 0 && ages.now() != LEFT);
+            assert!(ages.now() != 0 && ages.now() != REMOVED);
         }
         assert_eq!(u64::from(ages.age(first)), STAMPS - 1);
         ages.written(101, 6400);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_beside_its_end_does_not_begin_the_noting_of_use_again() {
+    fn a_tick_after_the_end_does_not_restart_noting() {
         let ages = AgeClock::default();
         ages.note_use(true);
         let then = ages.now() >> VERSION_BITS;

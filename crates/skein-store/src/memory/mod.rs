@@ -176,7 +176,7 @@ impl StoreCore {
         let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
         self.budget.limit.store(bytes, Ordering::Relaxed);
         ages.note_use(limit.is_some() && eviction == Eviction::Lru);
-        ages.count_left(limit.is_some());
+        ages.count_removed(limit.is_some());
     }
 
     /// Sets the limits of the options.
@@ -187,19 +187,20 @@ impl StoreCore {
     /// Counts live bytes by part. Reads some hundred counters, and takes the lock of each log
     /// briefly.
     pub(crate) fn memory(&self) -> MemoryUse {
-        let (index, order, members) = (self.index.memory(), self.order.memory(), self.members.index.memory());
-        let (rows, left) = self.rows.live_and_left();
+        let (index, expiry, members) =
+            (self.index.memory(), self.expiry_index.memory(), self.members.index.memory());
+        let (rows, removed) = self.rows.live_and_removed();
         let (collections, buffers) = (self.members.bytes(), self.log.buffer_bytes());
         let mut memory = MemoryUse {
-            nodes: index.nodes + order.nodes + members.nodes,
+            nodes: index.nodes + expiry.nodes + members.nodes,
             orders: collections,
-            keys: index.keys + order.keys + members.keys,
+            keys: index.keys + expiry.keys + members.keys,
             rows,
             buffers,
-            unreclaimed: index.unreclaimed + order.unreclaimed + members.unreclaimed + left,
+            unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed,
             held: self.memory_taken() + buffers,
             reserved: index.reserved
-                + order.reserved
+                + expiry.reserved
                 + members.reserved
                 + self.rows.reserved()
                 + collections
@@ -222,7 +223,7 @@ impl StoreCore {
     /// equal if few keys were removed.
     pub(crate) fn memory_taken(&self) -> usize {
         self.index.taken()
-            + self.order.taken()
+            + self.expiry_index.taken()
             + self.members.index.taken()
             + self.rows.taken()
             + self.members.bytes()
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back() {
+    fn names_parse_back() {
         for one in Eviction::ALL {
             assert_eq!(one.name().parse::<Eviction>().ok(), Some(one));
         }

@@ -36,31 +36,31 @@ const ENTRIES_TOGETHER: usize = 1 << 15;
 
 /// Fills the index of a store that no other thread uses yet.
 pub(crate) fn recover(
-    inner: &StoreCore,
+    core: &StoreCore,
     newest: Option<&(CheckpointManifest, PathBuf)>,
     recovered: &Recovered,
 ) -> Result<RecoveryReport> {
-    let threads = inner.options.recovery_threads;
+    let threads = core.options.recovery_threads;
     let mut report = RecoveryReport::default();
-    let progress = &inner.options.progress;
+    let progress = &core.options.progress;
     let started = Instant::now();
     let mut begin = 0;
     if let Some((manifest, folder)) = newest {
-        load::load(inner, (manifest, folder), threads)?;
-        inner.stripes.raise_all(manifest.floor);
+        load::load(core, manifest, folder, threads)?;
+        core.stripes.raise_all(manifest.floor);
         report.checkpoint_rows = manifest.rows();
         begin = manifest.begin;
     }
     report.load_took = started.elapsed();
 
     let started = Instant::now();
-    let replay = replay::Replay::new(inner, threads);
+    let replay = replay::Replay::new(core, threads);
     let replayed = recovered
         .replay(threads, begin, |thread, record| replay.take(thread, record.payload))
         .map_err(Error::from)
         .and_then(|replayed| match replay.finish() {
             Ok(()) => Ok(replayed),
-            Err(why) => Err(Error::damaged(&inner.folder.path, 0, why)),
+            Err(why) => Err(Error::damaged(&core.folder.path, 0, why)),
         });
     if progress.is_cancelled() {
         return Err(Error::Cancelled);
@@ -71,8 +71,8 @@ pub(crate) fn recover(
     };
     report.log_records = replayed.records;
     report.log_bytes = replayed.bytes;
-    collection::recover::rebuild(inner, threads)?;
-    rebuild_order(inner, threads);
+    collection::recover::rebuild(core, threads)?;
+    rebuild_order(core, threads);
     if progress.is_cancelled() {
         return Err(Error::Cancelled);
     }
@@ -82,28 +82,28 @@ pub(crate) fn recover(
     let found = recovered.report();
     report.epoch = found.durable_epoch;
     report.torn_tails = found.torn_tails.iter().map(|tail| (tail.path.clone(), tail.bytes)).collect();
-    report.log_folders_given_up = inner.folder.given_up.iter().map(|folder| folder.path.clone()).collect();
+    report.log_folders_given_up = core.folder.given_up.iter().map(|folder| folder.path.clone()).collect();
     report.voided_epochs.clone_from(&found.voided_epochs);
-    report.keys = inner.len(inner.time(None));
+    report.keys = core.len(core.time(None));
     Ok(report)
 }
 
 /// Builds the expiry index; each range of keys is scanned by one thread.
-fn rebuild_order(inner: &StoreCore, threads: usize) {
-    if !inner.rows.any_expiring() {
+fn rebuild_order(core: &StoreCore, threads: usize) {
+    if !core.rows.any_expiring() {
         return;
     }
-    let cuts = inner.index.split_points(ranges::parts(threads));
+    let cuts = core.index.split_points(ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| {
         let mut found = Vec::new();
-        inner.index.scan(bounds, ScanDirection::Forward, |key, row| {
+        core.index.scan(bounds, ScanDirection::Forward, |key, row| {
             found.extend(row.expires_at().map(|at| (at, key.to_vec())));
             if found.len() == ENTRIES_TOGETHER {
-                inner.order.load(&mut found);
+                core.expiry_index.load(&mut found);
             }
             ControlFlow::Continue(())
         });
-        inner.order.load(&mut found);
+        core.expiry_index.load(&mut found);
     });
 }
 

@@ -39,7 +39,7 @@ pub(super) struct RefusedRecord {
 
 /// The state of a replay.
 pub(super) struct Replay<'s> {
-    inner: &'s StoreCore,
+    core: &'s StoreCore,
     threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,
     pending: PendingDeltas,
     /// The first record that was refused. It is found when its batch is applied, later than it was
@@ -58,9 +58,9 @@ struct ReplayBatch {
 }
 
 impl<'s> Replay<'s> {
-    pub(super) fn new(inner: &'s StoreCore, threads: usize) -> Self {
+    pub(super) fn new(core: &'s StoreCore, threads: usize) -> Self {
         let threads = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { inner, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
+        Self { core, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
     }
 
     /// Adds a record that `thread` has read to the thread's batch. Applies the batch if it is full.
@@ -77,25 +77,25 @@ impl<'s> Replay<'s> {
 
     /// Applies the records of a batch.
     fn apply(&self, batch: &mut ReplayBatch) -> Result<(), String> {
-        let guard = self.inner.index.collector().enter();
+        let guard = self.core.index.collector().enter();
         let mut start = 0;
         let records: Vec<StoreRecord<'_>> = batch
             .ends
             .iter()
             .filter_map(|end| StoreRecord::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
             .collect();
-        let members = self.inner.members.enter();
+        let members = self.core.members.enter();
         let (ours, theirs): (Vec<_>, Vec<_>) = records.iter().partition(|record| !record.member);
-        fetch(&self.inner.index, &ours, &guard);
-        fetch(&self.inner.members.index, &theirs, &members);
+        fetch(&self.core.index, &ours, &guard);
+        fetch(&self.core.members.index, &theirs, &members);
         for record in &records {
-            self.apply_one(record, &mut batch.tombstones, (&guard, &members)).inspect_err(|why| {
+            self.apply_one(record, &mut batch.tombstones, &guard, &members).inspect_err(|why| {
                 self.refuse(record.key, record.version, why);
             })?;
         }
         let (bytes, count) = (batch.payloads.len(), records.len());
         let bytes = bytes + count * RECORD_OVERHEAD;
-        let goes_on = self.inner.options.progress.advance(bytes as u64, count as u64);
+        let goes_on = self.core.options.progress.advance(bytes as u64, count as u64);
         batch.payloads.clear();
         batch.ends.clear();
         if goes_on { Ok(()) } else { Err(CANCELLED.into()) }
@@ -110,9 +110,10 @@ impl<'s> Replay<'s> {
         &self,
         record: &StoreRecord<'_>,
         tombstones: &mut Vec<(bool, Vec<u8>)>,
-        (guard, members): (&impl Guard, &impl Guard),
+        guard: &impl Guard,
+        members: &impl Guard,
     ) -> Result<(), String> {
-        let rows = &self.inner.rows;
+        let rows = &self.core.rows;
         let row = match record.effect {
             RecordEffect::Value(value) => {
                 rows.value_until(&[value], record.expires).map_err(|error| error.to_string())?
@@ -120,22 +121,22 @@ impl<'s> Replay<'s> {
             RecordEffect::Columns(tables) => row_of_tables(rows, tables, record.expires)
                 .ok_or("the record's columns are not well-formed")?,
             RecordEffect::Remove => {
-                self.inner.stripes.raise_floor(record.key, record.version);
+                self.core.stripes.raise_floor(record.key, record.version);
                 Row::tombstone(rows, record.version)
             }
             RecordEffect::Collection(kind, id) => {
-                Row::of_collection(rows, self.inner.members.collection(kind, id), record.expires)
+                Row::of_collection(rows, self.core.members.collection(kind, id), record.expires)
             }
             RecordEffect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
         };
         let is_tombstone = row.as_ref().is_tombstone();
         let put = if record.member {
-            if !self.inner.members.note_key(record.key) {
+            if !self.core.members.note_key(record.key) {
                 return Err(NO_MEMBER.into());
             }
-            Self::put_if_newer(&self.inner.members.index, record.key, record.version, row, members)?
+            Self::put_if_newer(&self.core.members.index, record.key, record.version, row, members)?
         } else {
-            Self::put_if_newer(&self.inner.index, record.key, record.version, row, guard)?
+            Self::put_if_newer(&self.core.index, record.key, record.version, row, guard)?
         };
         if put && is_tombstone {
             tombstones.push((record.member, record.key.to_vec()));
@@ -176,12 +177,12 @@ impl<'s> Replay<'s> {
     ) -> Result<(), String> {
         let mut waits = false;
         loop {
-            let seen = self.inner.index.get(key, guard);
+            let seen = self.core.index.get(key, guard);
             match seen {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
-                    let row = delta.onto(&self.inner.rows, base).ok_or(NO_BASE)?;
-                    if Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
+                    let row = delta.onto(&self.core.rows, base).ok_or(NO_BASE)?;
+                    if Self::put_if_newer(&self.core.index, key, version, row, guard)? {
                         return self.apply_pending(key, version, guard);
                     }
                 }
@@ -198,18 +199,18 @@ impl<'s> Replay<'s> {
     fn apply_pending(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
         while let Some(delta) = self.pending.take(key, version) {
             version += 1;
-            let Some(base) = self.inner.index.get(key, guard).filter(|base| base.version() + 1 == version)
+            let Some(base) = self.core.index.get(key, guard).filter(|base| base.version() + 1 == version)
             else {
                 // The key has a newer row by now. The thread that put it applies the changes that
                 // wait for it.
                 return Ok(());
             };
-            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
+            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.core.rows, base));
             let row = row.ok_or(NO_BASE).inspect_err(|why| {
                 // The refused record is the change that waited, not the record that put the row.
                 self.refuse(key, version, why);
             })?;
-            if !Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
+            if !Self::put_if_newer(&self.core.index, key, version, row, guard)? {
                 return Ok(());
             }
         }
@@ -226,7 +227,7 @@ impl<'s> Replay<'s> {
         for batch in &self.threads {
             self.apply(&mut lock(batch))?;
         }
-        let index = &self.inner.index;
+        let index = &self.core.index;
         let mut guard = index.collector().enter();
         for (key, version) in self.pending.drain() {
             if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
@@ -236,7 +237,7 @@ impl<'s> Replay<'s> {
                 return Err(why.into());
             }
         }
-        let mut members = self.inner.members.enter();
+        let mut members = self.core.members.enter();
         for batch in &self.threads {
             let tombstones = std::mem::take(&mut lock(batch).tombstones);
             for chunk in tombstones.chunks(BATCH) {
@@ -246,7 +247,7 @@ impl<'s> Replay<'s> {
                         _ => ComputeAction::Keep,
                     };
                     let removed = if *member {
-                        self.inner.members.index.compute(key, remove, &members).map(drop)
+                        self.core.members.index.compute(key, remove, &members).map(drop)
                     } else {
                         index.compute(key, remove, &guard).map(drop)
                     };

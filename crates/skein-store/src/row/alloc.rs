@@ -114,10 +114,10 @@ impl RowAllocator {
     /// wanted, counts the row as waiting to be freed. The larger the row, the sooner it is retired.
     /// Returns about how many bytes it uses.
     #[inline]
-    pub(crate) fn left(&self, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
+    pub(crate) fn note_removed(&self, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
         let Some(row) = row else { return 0 };
-        if self.ages.counts_left() {
-            row.leave();
+        if self.ages.counts_removed() {
+            row.mark_removed();
         }
         let bytes = row.bytes();
         weigh_retired(bytes, guard);
@@ -126,15 +126,15 @@ impl RowAllocator {
 
     /// Returns the bytes of all rows, including those that wait to be freed.
     pub fn memory(&self) -> usize {
-        let [_, _, live, left] = self.arena.live_by_part();
-        live + left
+        let [_, _, live, removed] = self.arena.live_by_part();
+        live + removed
     }
 
     /// Returns the bytes of rows, and of rows that are counted as waiting to be freed, each with a
     /// share of the unused bytes between them.
-    pub(crate) fn live_and_left(&self) -> (usize, usize) {
-        let [_, _, live, left] = self.arena.shares_by_part();
-        (live, left)
+    pub(crate) fn live_and_removed(&self) -> (usize, usize) {
+        let [_, _, live, removed] = self.arena.shares_by_part();
+        (live, removed)
     }
 
     /// Returns about the same as [`memory`](Self::memory), in whole spans. It is cheap enough to
@@ -177,7 +177,7 @@ pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize, part: MemoryPa
 ///
 /// # Safety
 /// `pointer` came from [`RowAllocator::take`] with the same size, is live and is counted as a row.
-pub(super) unsafe fn recount_left(pointer: NonNull<u8>, size: usize) {
+pub(super) unsafe fn count_as_removed(pointer: NonNull<u8>, size: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe { Arena::recount(pointer, size, MemoryPart::Rows, MemoryPart::Retired) };
 }

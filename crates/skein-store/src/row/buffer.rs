@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_all_lengths_come_back() {
+    fn values_of_all_lengths_are_decoded() {
         let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for len in (0..40).rev().chain([0, 7, 100_000]) {
             let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_back_and_can_be_merged_into() {
+    fn decoded_columns_can_be_merged_into() {
         let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for count in [1, 2, 5, 500] {
             let names: Vec<[u8; 2]> = (0..count).map(u16::to_be_bytes).collect();

@@ -63,7 +63,7 @@ pub use buffer::{RowBuffer, encode_value};
 pub use columns::ColumnIter;
 
 use crate::memory::NODE_SHARE;
-use crate::memory::age_clock::{LEFT, VERSION_MASK};
+use crate::memory::age_clock::{REMOVED, VERSION_MASK};
 use crate::options::VALUE_BYTES_MAX;
 
 const VERSION: usize = 0;
@@ -231,9 +231,10 @@ impl Drop for Row {
                 drop(unsafe { row.block_at(i).read() });
             }
         }
-        let (size, part) = (row.size(), if row.has_left() { MemoryPart::Retired } else { MemoryPart::Rows });
+        let (size, part) =
+            (row.size(), if row.is_marked_removed() { MemoryPart::Retired } else { MemoryPart::Rows });
         self.drop_collection();
-        // SAFETY: `with_body` took `size` bytes (invariant 1), and `leave` has counted them as
+        // SAFETY: `with_body` took `size` bytes (invariant 1), and `mark_removed` has counted them as
         // `part`.
         unsafe { alloc::give_back(self.start, size, part) };
     }
@@ -379,7 +380,7 @@ impl<'g> RowRef<'g> {
     #[cold]
     fn stamp_anew(self, now: u64) {
         let word = self.word().load(Ordering::Relaxed);
-        if word & !VERSION_MASK != LEFT {
+        if word & !VERSION_MASK != REMOVED {
             // Relaxed: a hint. If the word has changed, another thread has used the row, or the row
             // was removed.
             let _ = self.word().compare_exchange(
@@ -391,20 +392,20 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Returns whether [`leave`](Self::leave) was called.
-    fn has_left(self) -> bool {
-        self.stamp() == LEFT
+    /// Returns whether [`mark_removed`](Self::mark_removed) was called.
+    fn is_marked_removed(self) -> bool {
+        self.stamp() == REMOVED
     }
 
     /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
     /// holds a guard from before.
     #[cold]
-    pub(crate) fn leave(self) {
+    pub(crate) fn mark_removed(self) {
         // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
         // the end of the guard.
-        if self.word().fetch_or(LEFT, Ordering::Relaxed) & LEFT != LEFT {
+        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
             // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
-            unsafe { alloc::recount_left(self.start, self.size()) };
+            unsafe { alloc::count_as_removed(self.start, self.size()) };
         }
     }
 

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_table() {
+    fn refuses_bytes_that_are_no_table() {
         let good = table(&[(b"a", b"1"), (b"b", b"2")]);
         for len in 0..good.len() {
             assert!(ColumnTable::parse(&good[..len]).is_none(), "a table cut to {len} bytes");

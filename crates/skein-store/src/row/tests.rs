@@ -36,7 +36,7 @@ fn of_equal_names_the_last_counts() {
 }
 
 #[test]
-fn rows_say_when_they_expire_and_hand_it_on() {
+fn successors_of_a_row_keep_its_expiry() {
     let rows = RowAllocator::new();
     assert!(!rows.any_expiring());
     let blocks: Vec<Vec<u8>> = (0..300u16).map(|i| i.to_be_bytes().to_vec()).collect();

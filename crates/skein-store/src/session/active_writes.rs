@@ -24,12 +24,12 @@ struct ActiveStore {
     whole: bool,
 }
 
-fn address(inner: &StoreCore) -> usize {
-    std::ptr::from_ref(inner).addr()
+fn address(core: &StoreCore) -> usize {
+    std::ptr::from_ref(core).addr()
 }
 
-fn find<R>(inner: &StoreCore, look: impl FnOnce(Option<&mut ActiveStore>) -> R) -> R {
-    INSIDE.with_borrow_mut(|places| look(places.iter_mut().find(|place| place.store == address(inner))))
+fn find<R>(core: &StoreCore, look: impl FnOnce(Option<&mut ActiveStore>) -> R) -> R {
+    INSIDE.with_borrow_mut(|places| look(places.iter_mut().find(|place| place.store == address(core))))
 }
 
 /// Marks that the calling thread writes to a store, until dropped. Not `Send`, like a writer.
@@ -44,16 +44,16 @@ impl ActiveWrite {
     ///
     /// # Errors
     /// The thread is already writing to this store.
-    pub(super) fn enter(inner: &StoreCore) -> Result<Self> {
-        check(inner, "another write")?;
-        let store = address(inner);
+    pub(super) fn enter(core: &StoreCore) -> Result<Self> {
+        check(core, "another write")?;
+        let store = address(core);
         INSIDE.with_borrow_mut(|places| places.push(ActiveStore { store, whole: false }));
         Ok(Self { store, not_send: std::marker::PhantomData })
     }
 
     /// Marks that the writes of the thread are one group.
-    pub(super) fn is_whole(inner: &StoreCore) {
-        find(inner, |place| place.into_iter().for_each(|place| place.whole = true));
+    pub(super) fn mark_group(core: &StoreCore) {
+        find(core, |place| place.into_iter().for_each(|place| place.whole = true));
     }
 }
 
@@ -65,14 +65,14 @@ impl Drop for ActiveWrite {
 }
 
 /// Errors if the calling thread is writing to this store, so that `doing` would wait for itself.
-pub(crate) fn check(inner: &StoreCore, doing: &'static str) -> Result<()> {
-    find(inner, |place| place.map_or(Ok(()), |_| Err(Error::InsideWrite { doing })))
+pub(crate) fn check(core: &StoreCore, doing: &'static str) -> Result<()> {
+    find(core, |place| place.map_or(Ok(()), |_| Err(Error::InsideWrite { doing })))
 }
 
 /// Errors if the calling thread has an open group in this store, so that `doing` would wait for
 /// itself.
-pub(crate) fn check_group(inner: &StoreCore, doing: &'static str) -> Result<()> {
-    find(inner, |place| {
+pub(crate) fn check_group(core: &StoreCore, doing: &'static str) -> Result<()> {
+    find(core, |place| {
         place.filter(|place| place.whole).map_or(Ok(()), |_| Err(Error::InsideWrite { doing }))
     })
 }

@@ -96,7 +96,7 @@ impl Session {
     /// Returns the memory limit in bytes.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
-        self.inner().budget.limit()
+        self.core().budget.limit()
     }
 
     /// Makes room for writes that add about `bytes`, and returns the number of bytes that may be
@@ -130,7 +130,7 @@ impl Session {
     /// The store is closed or writes are stopped.
     #[inline]
     pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
-        let Some(limit) = self.inner().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
+        let Some(limit) = self.core().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
         if self.room.limit == Some(limit) && bytes <= self.room.left {
             self.room.left -= bytes;
             return Ok((bytes, Ticket::default()));
@@ -140,13 +140,13 @@ impl Session {
 
     #[cold]
     fn find_room(&mut self, bytes: usize, beside: usize, limit: usize) -> Result<(usize, Ticket)> {
-        let inner = self.inner();
-        let lanes = inner.budget.hands.len();
-        let chunk = MemoryBudget::margin(limit) / lanes;
-        let look = || inner.balance(bytes, beside, limit);
+        let core = self.core();
+        let log_shards = core.budget.hands.len();
+        let chunk = MemoryBudget::margin(limit) / log_shards;
+        let look = || core.balance(bytes, beside, limit);
         let (mut ticket, mut balance, mut waits) = (Ticket::default(), look(), self.room.waits);
         if balance.waiting > limit / WAITING_PART || balance.waiting > 0 && balance.left() < bytes {
-            (balance, waits) = wait_for_readers(inner, balance, look, waits);
+            (balance, waits) = wait_for_readers(core, balance, look, waits);
         } else if waits == ReaderWaits::Vain {
             waits = ReaderWaits::Once;
         }
@@ -154,20 +154,20 @@ impl Session {
         let may_fit = bytes.saturating_add(beside) <= limit;
         if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
             let freed;
-            (freed, ticket) = evict_for(inner, self.lane, bytes, &mut balance, look)?;
+            (freed, ticket) = evict_for(core, self.log_shard, bytes, &mut balance, look)?;
             // Memory exceeds the limit for another reason and is already shrinking.
             least = if freed >= bytes { bytes } else { 0 };
             if balance.is_stuck() {
-                (balance, waits) = wait_for_readers(inner, balance, look, waits);
+                (balance, waits) = wait_for_readers(core, balance, look, waits);
             }
         }
         if may_fit {
-            sweep_for(inner, bytes, &mut balance, look);
+            sweep_for(core, bytes, &mut balance, look);
         }
         let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
         // Other sessions may receive the same answer, so the share is a fraction of the room.
-        let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * lanes)).min(chunk);
-        inner.rows.ages().written(bytes.saturating_add(share), limit);
+        let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * log_shards)).min(chunk);
+        core.rows.ages().written(bytes.saturating_add(share), limit);
         self.room = RoomEstimate { waits, limit: Some(limit), left: share };
         Ok((left, ticket))
     }
@@ -177,13 +177,13 @@ impl Session {
 /// and the session may wait, waits for them, but not for long.
 #[cold]
 fn wait_for_readers(
-    inner: &StoreCore,
+    core: &StoreCore,
     mut balance: MemoryBalance,
     look: impl Fn() -> MemoryBalance,
     waits: ReaderWaits,
 ) -> (MemoryBalance, ReaderWaits) {
-    retire_all(inner.index.collector());
-    retire_all(inner.members.index.collector());
+    retire_all(core.index.collector());
+    retire_all(core.members.index.collector());
     if matches!(waits, ReaderWaits::Spent | ReaderWaits::Vain) {
         balance = look();
         return (balance, if balance.is_stuck() { waits } else { ReaderWaits::Spent });
@@ -209,14 +209,14 @@ fn wait_for_readers(
 /// Removes members of dead collections until `bytes` fit beside the rest, or the due share of the
 /// work is done. So the limit holds although no key is evicted for memory that is about to be
 /// freed, however late the sweeper thread runs.
-fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
+fn sweep_for(core: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
     let mut due = bytes.saturating_mul(SWEPT_FOR_EACH).saturating_add(SWEPT_BESIDE);
     for _ in 0..SWEEPS {
         let wanted = balance.over(bytes).min(due);
         if balance.dying == 0 || wanted == 0 {
             break;
         }
-        let swept = inner.members.sweep_some(wanted);
+        let swept = core.members.sweep_some(wanted);
         due = due.saturating_sub(swept);
         *balance = look();
     }
@@ -224,8 +224,8 @@ fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look:
 
 /// Evicts until there is room for `bytes` and a margin, or the due share of the work is done.
 fn evict_for(
-    inner: &StoreCore,
-    lane: usize,
+    core: &StoreCore,
+    log_shard: usize,
     bytes: usize,
     balance: &mut MemoryBalance,
     look: impl Fn() -> MemoryBalance,
@@ -233,7 +233,7 @@ fn evict_for(
     let wanted = bytes.saturating_add(MemoryBudget::margin(balance.limit));
     let (mut ticket, mut total) = (Ticket::default(), 0);
     for _ in 0..ENTRIES + bytes / BYTES_PER_EVICTION {
-        let mut writer = Writer::enter_unasked(inner, lane)?;
+        let mut writer = Writer::enter_unasked(core, log_shard)?;
         let freed = writer.evict(balance.missing(wanted));
         ticket = ticket.max(writer.finish()?);
         *balance = look();
@@ -251,16 +251,16 @@ impl Writer<'_> {
     pub(super) fn look_at_budget(&mut self) {
         self.asks = true;
         self.over_budget = None;
-        let Some(limit) = self.inner.budget.limit() else { return };
-        let mut balance = self.inner.balance(0, 0, limit);
+        let Some(limit) = self.core.budget.limit() else { return };
+        let mut balance = self.core.balance(0, 0, limit);
         let since = if self.writes == 0 { 0 } else { BYTES_PER_ENTRY };
-        sweep_for(self.inner, since, &mut balance, || self.inner.balance(0, 0, limit));
+        sweep_for(self.core, since, &mut balance, || self.core.balance(0, 0, limit));
         if !balance.is_used_up() {
             return;
         }
         self.over_budget = Some(balance.refusal());
         // If removed but unreclaimed memory alone fills the limit, evictions would only add to it.
-        if self.whole || balance.is_stuck() || self.inner.budget.eviction() == Eviction::None {
+        if self.whole || balance.is_stuck() || self.core.budget.eviction() == Eviction::None {
             return;
         }
         let (mut wanted, mut freed) = (balance.missing(MemoryBudget::margin(balance.limit)), 0);
@@ -281,7 +281,7 @@ impl Writer<'_> {
     /// Evicts keys that use about `wanted` bytes, but a bounded number of them. Returns about how
     /// many bytes they used. The write that follows reports errors.
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
-        match self.inner.budget.eviction() {
+        match self.core.budget.eviction() {
             Eviction::None => 0,
             Eviction::Lru => self.evict_old(wanted),
             Eviction::Ttl => self.evict_first(wanted),
@@ -290,11 +290,11 @@ impl Writer<'_> {
 
     /// Evicts keys that were not used for long.
     fn evict_old(&mut self, wanted: usize) -> usize {
-        let inner = self.inner;
-        let mut hand = lock(&inner.budget.hands[self.lane % inner.budget.hands.len()]);
+        let core = self.core;
+        let mut hand = lock(&core.budget.hands[self.log_shard % core.budget.hands.len()]);
         let (mut freed, mut left, mut found) = (0, KEYS_PER_ENTRY, Vec::new());
         while freed < wanted && left > 0 {
-            hand.find(inner, &mut found);
+            hand.find(core, &mut found);
             if found.is_empty() {
                 break;
             }
@@ -312,7 +312,7 @@ impl Writer<'_> {
     /// Evicts the keys that expire first.
     fn evict_first(&mut self, wanted: usize) -> usize {
         let mut freed = 0;
-        for (at, key) in self.inner.order.first_before(u64::MAX, KEYS_PER_ENTRY) {
+        for (at, key) in self.core.expiry_index.first_before(u64::MAX, KEYS_PER_ENTRY) {
             if freed >= wanted {
                 break;
             }
@@ -330,8 +330,8 @@ impl Writer<'_> {
         });
         let Ok(Some(removal)) = removed else { return 0 };
         // Relaxed: a count.
-        self.inner.budget.evicted.fetch_add(1, Ordering::Relaxed);
-        bytes + removal.bury()
+        self.core.budget.evicted.fetch_add(1, Ordering::Relaxed);
+        bytes + removal.release_collection()
     }
 }
 
@@ -351,7 +351,7 @@ mod tests {
         session.admit_all();
         session.begin_turn();
         assert!(session.make_room(100, 0).unwrap().0 >= 100 && session.room.waits == ReaderWaits::Once);
-        let reader = store.inner().index.collector().enter();
+        let reader = store.core().index.collector().enter();
         for _ in 0..12 {
             session.write(|writer| writer.put(b"goose", &vec![7; 100_000])).unwrap().0.unwrap();
         }
@@ -368,7 +368,7 @@ mod tests {
     }
     /// Returns the bytes that count toward the limit, with the rest of dead collections.
     fn held(store: &Store) -> usize {
-        let memory = store.inner().memory();
+        let memory = store.core().memory();
         memory.total() - memory.unreclaimed - memory.buffers
     }
 
@@ -385,13 +385,13 @@ mod tests {
     /// for room stopped at the first dead set without members, and only the thread freed score
     /// indexes. In this test the thread never runs.
     #[test]
-    fn the_limit_holds_though_nobody_sweeps_but_who_asks_for_room() {
+    fn the_limit_holds_without_the_sweeper_thread() {
         let (limit, room) = (4 << 20, 250_000);
         for index in crate::IndexKind::ALL {
             let folder = tempfile::tempdir().unwrap();
             let store =
                 Store::open(folder.path(), StoreOptions { index, ..StoreOptions::default() }).unwrap();
-            store.inner().members.end_sweeps();
+            store.core().members.end_sweeps();
             store.set_memory_limit(Some(limit), Eviction::Lru);
             let mut session = store.session();
             session.admit_all();
@@ -402,12 +402,12 @@ mod tests {
             }
             // Small writes sweep no more than they need, and evict no key for memory that is still
             // to be swept.
-            let (dying, evicted) = (store.inner().members.dying(), store.stats().evicted);
+            let (dying, evicted) = (store.core().members.dying(), store.stats().evicted);
             assert!(evicted > 20 && store.stats().keys >= 5, "{index}: {:?}", store.stats());
             for _ in 0..20 {
                 assert!(session.make_room(100, 0).unwrap().0 >= 100);
             }
-            assert!(store.inner().members.dying() + (300 << 10) > dying, "{index}");
+            assert!(store.core().members.dying() + (300 << 10) > dying, "{index}");
             assert!(dying == 0 || store.stats().evicted == evicted, "{index}");
         }
     }
@@ -415,7 +415,7 @@ mod tests {
     /// Once, memory that a long reader kept of a removed set counted as about to be freed, and
     /// memory exceeded the limit by it.
     #[test]
-    fn what_is_kept_for_a_view_keeps_others_out() {
+    fn memory_kept_for_a_view_counts_as_used() {
         let (limit, room) = (4 << 20, 250_000);
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
@@ -427,7 +427,7 @@ mod tests {
             row?.sorted_set()?.read().view(0, 10_000, crate::ScanDirection::Forward)
         });
         store.remove(&0_u32.to_be_bytes()).unwrap();
-        assert_eq!(store.inner().members.dying(), 0);
+        assert_eq!(store.core().members.dying(), 0);
         for key in 1..60 {
             assert!(session.make_room(room, 0).unwrap().0 >= room, "{:?}", store.stats());
             put_set(&mut session, key, 2_000);

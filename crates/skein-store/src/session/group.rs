@@ -77,7 +77,7 @@ impl Session {
     }
 
     fn group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<Ticket> {
-        let inner = self.inner();
+        let core = self.core();
         let mut writer = self.enter()?;
         for (key, op) in writes {
             match op {
@@ -93,9 +93,9 @@ impl Session {
         // as long as the operation lasts.
         let done = {
             let _group = writer.operation.as_ref().map(LogOperation::group);
-            let _held = inner.stripes.lock(writes.iter().map(|(key, _)| *key));
+            let _held = core.stripes.lock(writes.iter().map(|(key, _)| *key));
             // Last, so that a thread that takes a snapshot waits only for writes.
-            let _whole = inner.snapshots.as_ref().map(StoreSnapshots::group);
+            let _whole = core.snapshots.as_ref().map(StoreSnapshots::group);
             writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;
@@ -128,9 +128,9 @@ impl Writer<'_> {
 
     /// Looks up the keys of the next writes, to fill the cache.
     fn prefetch_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) {
-        let ahead: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
-        if ahead.len() > 1 {
-            self.prefetch(&ahead);
+        let next_keys: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
+        if next_keys.len() > 1 {
+            self.prefetch(&next_keys);
         }
     }
 
@@ -140,7 +140,7 @@ impl Writer<'_> {
         let done = self.write_steps(writes, &steps(writes));
         let journal = self.journal.take().unwrap_or_default();
         match done {
-            Ok(()) => journal.settle(),
+            Ok(()) => journal.commit(),
             Err(_) => self.undo(journal, |at| writes[at].0),
         }
         done
@@ -149,8 +149,8 @@ impl Writer<'_> {
     fn write_steps(&mut self, writes: &[(&[u8], GroupOp<'_>)], steps: &[GroupStep]) -> Result<()> {
         for (number, some) in steps.chunks(KEYS_PER_PREFETCH).enumerate() {
             if number > 0 {
-                let ahead: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
-                self.prefetch(&ahead);
+                let next_keys: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
+                self.prefetch(&next_keys);
             }
             for step in some {
                 let (key, op) = &writes[step.write];

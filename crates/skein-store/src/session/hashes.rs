@@ -149,7 +149,7 @@ impl Writer<'_> {
         }
         for column in columns.chunks(1) {
             check_columns(key, column)?;
-            self.inner.check_sizes(key, table::content_len(column))?;
+            self.core.check_sizes(key, table::content_len(column))?;
         }
         self.turn()?;
         self.replace_by_collection(key, CollectionKind::Hash, expires, |members| {
@@ -189,7 +189,7 @@ impl Writer<'_> {
         column: &[u8],
         decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        let (inner, decide) = (self.inner, RefCell::new(decide));
+        let (core, decide) = (self.core, RefCell::new(decide));
         self.change_columns(
             key,
             |current, rows, recorder| {
@@ -200,7 +200,7 @@ impl Writer<'_> {
                 let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
                 let set = [(column, &value[..])];
                 check_columns(key, &set)?;
-                inner.check_sizes(key, table::content_len(&set))?;
+                core.check_sizes(key, table::content_len(&set))?;
                 hash.admit(&set)?;
                 hash.put(column, &value)?;
                 Ok(true)

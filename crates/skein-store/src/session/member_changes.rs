@@ -150,10 +150,10 @@ impl MemberWriter<'_> {
         match kind {
             CollectionKind::SortedSet => {
                 if let Some(score) = now {
-                    state.order.remove(score, name);
+                    state.score_index.remove(score, name);
                 }
                 if let Some(score) = old {
-                    state.order.insert(score, name);
+                    state.score_index.insert(score, name);
                 }
             }
             CollectionKind::Hash => {

@@ -32,10 +32,10 @@ impl Writer<'_> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
-        let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
+        let (index_bytes, changes, epoch) = (state.score_index.memory(), state.changes, self.core.epoch());
         let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
         let mut members = MemberWriter {
-            inner: self.inner,
+            core: self.core,
             collection,
             guard: &guard,
             state,
@@ -52,7 +52,7 @@ impl Writer<'_> {
             Ok(answer)
         });
         members.keep_leaving();
-        collection.members().account(order_bytes, state.order.memory());
+        collection.members().account(index_bytes, state.score_index.memory());
         if state.changes != changes {
             self.note_epoch(epoch);
         }
@@ -104,7 +104,7 @@ impl Writer<'_> {
         mut change: impl FnMut(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         loop {
-            let base = self.time().live(self.inner.index.get(key, &self.guard)).map(RowRef::version);
+            let base = self.time().live(self.core.index.get(key, &self.guard)).map(RowRef::version);
             let Some((answer, version)) = self.make_collection(key, kind, base, expires, &mut change)? else {
                 continue;
             };
@@ -130,8 +130,8 @@ impl Writer<'_> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E> {
         StoreCore::check_expiry(key, expires)?;
-        self.inner.check_sizes(key, 0)?;
-        let collection = self.inner.members.make(kind);
+        self.core.check_sizes(key, 0)?;
+        let collection = self.core.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
         let (answer, _) = self.run_change(&collection, &mut state, change);
@@ -144,7 +144,7 @@ impl Writer<'_> {
             Ok(Some((version, gone))) => {
                 // Before another collection loses its main row (invariant 3 of `collection`).
                 drop(state);
-                self.gave_way(gone, version, false);
+                self.note_replaced(gone, version, false);
                 return answer.map(|answer| Some((answer, version)));
             }
             Ok(None) => None,
@@ -169,24 +169,24 @@ impl Writer<'_> {
         base: Option<u64>,
         expires: Option<u64>,
     ) -> Result<Option<(u64, ReplacedRow)>> {
-        let (inner, time) = (self.inner, self.time());
-        let seen = inner.index.get(key, &self.guard);
+        let (core, time) = (self.core, self.time());
+        let seen = core.index.get(key, &self.guard);
         if time.live(seen).map(RowRef::version) != base {
             return Ok(None);
         }
         let replaced_collection = seen.and_then(RowRef::shared_collection);
         let replaced = seen.and_then(RowRef::expires_at);
-        let row = Row::of_collection(&inner.rows, collection.clone(), expires);
+        let row = Row::of_collection(&core.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
         // SAFETY: no place is given.
-        let exchanged = unsafe { exchange(inner, key, None, seen, RowChange::Put(row), &self.guard) }?;
-        let Some(Exchanged { version, epoch, left }) = exchanged else {
+        let exchanged = unsafe { exchange(core, key, None, seen, RowChange::Put(row), &self.guard) }?;
+        let Some(Exchanged { version, epoch, removed_bytes }) = exchanged else {
             return Ok(None);
         };
         let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: replaced_collection };
-        self.left += left;
+        self.removed_bytes += removed_bytes;
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, expires);
+        self.update_expiry_index(key, replaced, expires);
         Ok(Some((version, gone)))
     }
 }
@@ -197,7 +197,7 @@ impl Writer<'_> {
 /// complete. An index can refuse a new key, but no write to a key that it holds. So undoing a
 /// rejected change never needs a place that another writer may have taken meanwhile.
 pub(super) struct MemberWriter<'w> {
-    inner: &'w StoreCore,
+    core: &'w StoreCore,
     collection: &'w Collection,
     guard: &'w LocalGuard<'w>,
     pub(super) state: &'w mut CollectionState,
@@ -218,7 +218,7 @@ impl MemberWriter<'_> {
     /// Borrows the writer for a shorter time.
     fn reborrow(&mut self) -> MemberWriter<'_> {
         MemberWriter {
-            inner: self.inner,
+            core: self.core,
             collection: self.collection,
             guard: self.guard,
             state: self.state,
@@ -280,7 +280,7 @@ impl MemberWriter<'_> {
     pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
         let (members, key) = (self.collection.members(), &self.key[..]);
         let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
-        let version = seen.map_or_else(|| self.inner.stripes.first_version(key), |version| version + 1);
+        let version = seen.map_or_else(|| self.core.stripes.first_version(key), |version| version + 1);
         let mut row = members.rows.value(&[value])?;
         row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
@@ -289,7 +289,7 @@ impl MemberWriter<'_> {
             Ok(before) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
-                _ = members.rows.left(before, self.guard);
+                _ = members.rows.note_removed(before, self.guard);
                 self.leaving.remove(&key[ID..]);
                 self.done(start, version, before.map(RowRef::pin));
                 Ok(())
@@ -326,7 +326,7 @@ impl MemberWriter<'_> {
                 CollectionKind::SortedSet => {
                     let Some(score) = self.look(&member).map(score_of) else { continue };
                     self.note_score(&member, None, Some(score));
-                    self.state.order.insert(score, &member);
+                    self.state.score_index.insert(score, &member);
                 }
                 CollectionKind::Hash => self.state.columns += 1,
             }
@@ -341,8 +341,8 @@ impl MemberWriter<'_> {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);
-                _ = members.rows.left(removed.before, self.guard);
-                self.inner.stripes.raise_floor(key, version);
+                _ = members.rows.note_removed(removed.before, self.guard);
+                self.core.stripes.raise_floor(key, version);
                 self.done(start, version, removed.before.map(RowRef::pin));
                 Ok(())
             }

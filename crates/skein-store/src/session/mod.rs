@@ -86,7 +86,7 @@ const REMOVALS_PER_SCAN: usize = 512;
 #[derive(Debug)]
 pub struct Session {
     store: Store,
-    lane: usize,
+    log_shard: usize,
     /// The time that replaces the present time for this session, if it is frozen.
     frozen: Option<u64>,
     /// See [`Session::spread_columns`].
@@ -98,19 +98,27 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(store: Store, lane: usize) -> Self {
+    pub(crate) fn new(store: Store, log_shard: usize) -> Self {
         let (admits, room) = (false, eviction::RoomEstimate::default());
-        Self { store, lane, frozen: None, spread: false, admits, room, not_sync: std::marker::PhantomData }
+        Self {
+            store,
+            log_shard,
+            frozen: None,
+            spread: false,
+            admits,
+            room,
+            not_sync: std::marker::PhantomData,
+        }
     }
 
-    fn inner(&self) -> &StoreCore {
-        self.store.inner()
+    fn core(&self) -> &StoreCore {
+        self.store.core()
     }
 
     /// Returns the time of this session.
     #[inline]
     fn time(&self) -> OperationTime<'_> {
-        self.inner().time(self.frozen)
+        self.core().time(self.frozen)
     }
 
     /// Returns the time by which keys expire for this session, in milliseconds since 1970. This is
@@ -189,9 +197,9 @@ impl Session {
     /// Enters the store to write at a frozen time.
     fn enter_at(&self, frozen: Option<u64>) -> Result<Writer<'_>> {
         let mut writer = if self.admits {
-            Writer::enter_unasked(self.inner(), self.lane)?
+            Writer::enter_unasked(self.core(), self.log_shard)?
         } else {
-            Writer::enter(self.inner(), self.lane, frozen)?
+            Writer::enter(self.core(), self.log_shard, frozen)?
         };
         (writer.frozen, writer.spread) = (frozen, self.spread);
         Ok(writer)
@@ -200,10 +208,10 @@ impl Session {
     /// Calls `look` with the row of `key`, without copying it.
     #[inline]
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         let row = self.time().live(index.get(key, &guard));
-        self.inner().used(row);
+        self.core().used(row);
         look(row)
     }
 
@@ -227,17 +235,17 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn removal_count(&self, key: &[u8]) -> u64 {
-        let inner = self.inner();
-        let guard = inner.index.collector().enter();
+        let core = self.core();
+        let guard = core.index.collector().enter();
         // An expired key counts as removed, so its later removal must not change the counter.
-        let expired = inner.index.get(key, &guard).map_or(0, |row| row.version() + 1);
-        inner.stripes.floor(key).max(expired)
+        let expired = core.index.get(key, &guard).map_or(0, |row| row.version() + 1);
+        core.stripes.floor(key).max(expired)
     }
 
     /// Looks up many keys with overlapping memory reads. Calls `found` once per key, with the key's
     /// position, in no particular order. Each key is read at its own moment.
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let (index, time, used) = (&self.inner().index, self.time(), self.inner().rows.ages().now());
+        let (index, time, used) = (&self.core().index, self.time(), self.core().rows.ages().now());
         for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
             let guard = index.collector().enter();
             index.get_many(keys, &guard, |i, row| {
@@ -254,22 +262,22 @@ impl Session {
     /// (`apply`, MSET). Calls `found` in the order of `keys`, after all keys were read at one
     /// moment with respect to batches.
     pub fn get_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let inner = self.inner();
-        let guard = inner.index.collector().enter();
+        let core = self.core();
+        let guard = core.index.collector().enter();
         let mut rows = vec![None; keys.len()];
         if let [key] = keys {
-            let row = self.time().live(inner.index.get(key, &guard));
-            inner.used(row);
+            let row = self.time().live(core.index.get(key, &guard));
+            core.used(row);
             return found(0, row);
         }
         // All keys must be judged by the same time.
-        let time = if inner.rows.any_expiring() { self.time().fixed() } else { self.time() };
-        inner.stripes.consistent(keys.iter().copied(), || {
-            inner.index.get_many(keys, &guard, |i, row| rows[i] = row);
+        let time = if core.rows.any_expiring() { self.time().fixed() } else { self.time() };
+        core.stripes.consistent(keys.iter().copied(), || {
+            core.index.get_many(keys, &guard, |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            inner.used(row);
+            core.used(row);
             found(i, row);
         }
     }
@@ -285,7 +293,7 @@ impl Session {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.inner().scan(self.time(), bounds, direction, each);
+        self.core().scan(self.time(), bounds, direction, each);
     }
 
     /// Runs several single-key writes with one entry into the epoch and one append to the log.
@@ -320,7 +328,7 @@ impl Session {
         loop {
             let mut keys = Vec::new();
             let from = start.as_ref().map(Vec::as_slice);
-            self.inner().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
+            self.core().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
                 keys.push(key.to_vec());
                 if keys.len() < REMOVALS_PER_SCAN {
                     ControlFlow::Continue(())

@@ -76,14 +76,14 @@ impl Session {
     /// # Errors
     /// The store is closed or writes are stopped.
     pub fn open_batch(&mut self) -> Result<OpenBatch<'_>> {
-        let inner = self.inner();
+        let core = self.core();
         // One time for the whole batch, so that no key expires during it.
         let mut writer = self.enter_at(Some(self.now()))?;
         writer.whole = true;
-        ActiveWrite::is_whole(inner);
+        ActiveWrite::mark_group(core);
         let group = writer.operation.as_ref().map(LogOperation::group);
         // After the group, because the group may wait for an epoch to close.
-        let no_moment = inner.snapshots.as_ref().map(StoreSnapshots::group);
+        let no_moment = core.snapshots.as_ref().map(StoreSnapshots::group);
         Ok(OpenBatch { no_moment, group, writer })
     }
 }
@@ -104,10 +104,10 @@ impl<'s> OpenBatch<'s> {
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let time = self.writer.time();
         let mut rows = vec![None; keys.len()];
-        self.writer.inner.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
+        self.writer.core.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            self.writer.inner.used(row);
+            self.writer.core.used(row);
             found(i, row);
         }
     }
@@ -119,7 +119,7 @@ impl<'s> OpenBatch<'s> {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.writer.inner.scan(self.writer.time(), bounds, direction, each);
+        self.writer.core.scan(self.writer.time(), bounds, direction, each);
     }
 
     /// Sets several keys: all of them, or none if one is rejected.

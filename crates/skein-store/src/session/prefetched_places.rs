@@ -106,26 +106,26 @@ mod tests {
         let guard = index.collector().enter();
         let long = [b'x'; KEY_BYTES_MAX + 1];
         let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];
-        let mut ahead = PrefetchedPlaces::default();
-        ahead.begin(keys.len());
-        index.locate_many(&keys, &guard, |at, _, place| ahead.note(at, keys[at], place.expect("a place")));
-        let found = |ahead: &mut PrefetchedPlaces, key: &[u8]| ahead.place_of(key).is_some();
-        assert!(found(&mut ahead, b"a"));
-        assert!(!found(&mut ahead, b"aa"), "a longer key is another one");
+        let mut places = PrefetchedPlaces::default();
+        places.begin(keys.len());
+        index.locate_many(&keys, &guard, |at, _, place| places.note(at, keys[at], place.expect("a place")));
+        let found = |places: &mut PrefetchedPlaces, key: &[u8]| places.place_of(key).is_some();
+        assert!(found(&mut places, b"a"));
+        assert!(!found(&mut places, b"aa"), "a longer key is another one");
         // A request that wrote nothing leaves its key behind.
-        assert!(found(&mut ahead, b"a"));
-        assert!(!found(&mut ahead, b"b"), "writes of what comes later have passed it");
-        assert!(!found(&mut ahead, &long), "too long to be kept");
-        assert!(found(&mut ahead, b""));
-        assert!(found(&mut ahead, b"c"));
-        assert!(!found(&mut ahead, b"c"));
+        assert!(found(&mut places, b"a"));
+        assert!(!found(&mut places, b"b"), "writes of what comes later have passed it");
+        assert!(!found(&mut places, &long), "too long to be kept");
+        assert!(found(&mut places, b""));
+        assert!(found(&mut places, b"c"));
+        assert!(!found(&mut places, b"c"));
 
-        ahead.begin(1);
-        assert!(!found(&mut ahead, b"c"), "a batch before is forgotten");
-        ahead.begin(KEYS_MAX + 1);
+        places.begin(1);
+        assert!(!found(&mut places, b"c"), "a batch before is forgotten");
+        places.begin(KEYS_MAX + 1);
         index.locate_many(&keys[..1], &guard, |_, _, place| {
-            ahead.note(KEYS_MAX, b"a", place.expect("a place"));
+            places.note(KEYS_MAX, b"a", place.expect("a place"));
         });
-        assert!(!found(&mut ahead, b"a"), "past what is kept");
+        assert!(!found(&mut places, b"a"), "past what is kept");
     }
 }

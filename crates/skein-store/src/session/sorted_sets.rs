@@ -54,7 +54,7 @@ impl Writer<'_> {
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         self.turn()?;
-        self.inner.check_sizes(key, 0)?;
+        self.core.check_sizes(key, 0)?;
         loop {
             let done = match self.find_set(key)? {
                 FoundSet::Set(collection) => {
@@ -112,8 +112,8 @@ impl Writer<'_> {
     }
 
     fn find_set(&self, key: &[u8]) -> Result<FoundSet> {
-        let found = self.time().live(self.inner.index.get(key, &self.guard));
-        self.inner.used(found);
+        let found = self.time().live(self.core.index.get(key, &self.guard));
+        self.core.used(found);
         match found {
             None => Ok(FoundSet::Nothing),
             Some(row) => {
@@ -134,7 +134,7 @@ pub struct SetWriter<'w> {
 impl SetWriter<'_> {
     /// Returns the number of members.
     pub fn len(&self) -> u64 {
-        self.members.state.order.len()
+        self.members.state.score_index.len()
     }
 
     /// Returns whether there are no members.
@@ -155,7 +155,7 @@ impl SetWriter<'_> {
 
     /// As [`SetReader::rank_by`](crate::SetReader::rank_by).
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        self.members.state.order.rank_by(before)
+        self.members.state.score_index.rank_by(before)
     }
 
     /// As [`SetReader::walk`](crate::SetReader::walk).
@@ -165,7 +165,7 @@ impl SetWriter<'_> {
         direction: ScanDirection,
         each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) {
-        self.members.state.order.walk(rank, direction, each);
+        self.members.state.score_index.walk(rank, direction, each);
     }
 
     /// Sets the score of a member and returns its previous score.
@@ -209,11 +209,11 @@ impl SetWriter<'_> {
         }
         self.members.note_score(member, before, Some(score));
         self.members.put(seen, &score.to_le_bytes())?;
-        let order = &mut self.members.state.order;
+        let score_index = &mut self.members.state.score_index;
         if let Some(before) = before {
-            order.remove(before, member);
+            score_index.remove(before, member);
         }
-        order.insert(score, member);
+        score_index.insert(score, member);
         Ok(())
     }
 
@@ -246,7 +246,7 @@ impl SetWriter<'_> {
         let Some((score, version)) = found else { return Ok(None) };
         self.members.note_score(member, Some(score), None);
         self.members.remove(version);
-        self.members.state.order.remove(score, member);
+        self.members.state.score_index.remove(score, member);
         Ok(Some(score))
     }
 }

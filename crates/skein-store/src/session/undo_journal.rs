@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use super::Writer;
 use super::member_changes::MemberChanges;
-use super::writer::{Exchanged, RowChange, bury, exchange};
+use super::writer::{Exchanged, RowChange, exchange, release_collection};
 use crate::collection::Collection;
 use crate::record;
 use crate::row::{PinnedRow, RowRef};
@@ -114,9 +114,9 @@ impl UndoJournal {
     }
 
     /// Ends the journal of a complete group and releases the replaced collections.
-    pub(super) fn settle(self) {
+    pub(super) fn commit(self) {
         for entry in self.rows {
-            bury(entry.replaced.collection);
+            release_collection(entry.replaced.collection);
         }
     }
 }
@@ -124,12 +124,12 @@ impl UndoJournal {
 impl Writer<'_> {
     /// Notes that the row of a key was replaced. Outside a group the row is released at once.
     /// Within a group it may be put back.
-    pub(super) fn gave_way(&mut self, replaced: ReplacedRow, version: u64, removed: bool) {
+    pub(super) fn note_replaced(&mut self, replaced: ReplacedRow, version: u64, removed: bool) {
         match &mut self.journal {
             Some(journal) => {
                 journal.rows.push(JournalEntry { write: journal.write, replaced, version, removed });
             }
-            None => bury(replaced.collection),
+            None => release_collection(replaced.collection),
         }
     }
 
@@ -158,18 +158,18 @@ impl Writer<'_> {
         }
         collections.retain(|gone| !back.iter().any(|kept| Arc::ptr_eq(kept, gone)));
         for gone in collections {
-            bury(Some(gone));
+            release_collection(Some(gone));
         }
     }
 
     /// Puts a row back, or removes a key that was absent, if the key is still as the group left it.
     /// Returns the collection of the restored row.
     fn put_back(&mut self, key: &[u8], run: &WriteRun<Option<PinnedRow>>) -> Result<Option<Arc<Collection>>> {
-        let inner = self.inner;
+        let core = self.core;
         // SAFETY: the guard under which the row was replaced is still held (invariant 1).
         let before = run.before.as_ref().map(|row| unsafe { row.row() });
         loop {
-            let seen = inner.index.get(key, &self.guard);
+            let seen = core.index.get(key, &self.guard);
             let is_ours = match seen {
                 Some(row) => !run.removed && row.version() == run.version,
                 None => run.removed,
@@ -181,21 +181,21 @@ impl Writer<'_> {
                 (seen.and_then(RowRef::shared_collection), seen.and_then(RowRef::expires_at));
             let expires = before.and_then(RowRef::expires_at);
             let change =
-                before.map_or(RowChange::Remove, |row| RowChange::Put(inner.rows.until(row, expires)));
+                before.map_or(RowChange::Remove, |row| RowChange::Put(core.rows.until(row, expires)));
             let start = self.records.begin(|out| match before {
                 Some(row) => record::write_row(out, key, row),
                 None => record::write_remove(out, key, 0),
             });
             let exchanged = Error::check_record_len(self.records.bytes() - start).and_then(|()| {
                 // SAFETY: no place is given.
-                unsafe { exchange(inner, key, None, seen, change, &self.guard) }
+                unsafe { exchange(core, key, None, seen, change, &self.guard) }
             });
             match exchanged {
-                Ok(Some(Exchanged { version, epoch, left })) => {
-                    self.left += left;
+                Ok(Some(Exchanged { version, epoch, removed_bytes })) => {
+                    self.removed_bytes += removed_bytes;
                     self.recorded(start, version, epoch);
-                    self.settle(key, replaced, expires);
-                    bury(gone);
+                    self.update_expiry_index(key, replaced, expires);
+                    release_collection(gone);
                     return Ok(before.and_then(RowRef::shared_collection));
                 }
                 Ok(None) => self.records.cancel(start),

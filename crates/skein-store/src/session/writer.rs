@@ -72,15 +72,15 @@ pub struct RowUpdate {
     reason = "each is a choice of its own; together they are no state machine"
 )]
 pub struct Writer<'s> {
-    pub(super) inner: &'s StoreCore,
-    pub(super) lane: usize,
+    pub(super) core: &'s StoreCore,
+    pub(super) log_shard: usize,
     #[expect(dead_code, reason = "kept for its drop")]
-    inside: ActiveWrite,
+    active_write: ActiveWrite,
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
     pub(super) records: RecordBuffer,
     /// The places in the index of the keys that were looked up beforehand.
-    ahead: PrefetchedPlaces,
+    prefetched: PrefetchedPlaces,
     /// The entry into the epoch. `None` only while a long sequence of writes leaves and enters
     /// again.
     pub(super) operation: Option<LogOperation<'s>>,
@@ -103,32 +103,32 @@ pub struct Writer<'s> {
     /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
     pub(super) spread: bool,
     /// Bytes of rows that were removed from the index since the writer entered the epoch.
-    pub(super) left: usize,
+    pub(super) removed_bytes: usize,
     /// The first failure of the log. Then the writer must not return a ticket.
     failed: Option<Error>,
 }
 
 impl<'s> Writer<'s> {
-    pub(crate) fn enter(inner: &'s StoreCore, lane: usize, frozen: Option<u64>) -> Result<Self> {
-        let mut writer = Self::enter_unasked(inner, lane)?;
+    pub(crate) fn enter(core: &'s StoreCore, log_shard: usize, frozen: Option<u64>) -> Result<Self> {
+        let mut writer = Self::enter_unasked(core, log_shard)?;
         writer.frozen = frozen;
         writer.look_at_budget();
         Ok(writer)
     }
 
     /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
-    pub(super) fn enter_unasked(inner: &'s StoreCore, lane: usize) -> Result<Self> {
-        let inside = ActiveWrite::enter(inner)?;
-        let operation = Some(inner.enter(lane)?);
-        let guard = inner.index.collector().enter();
+    pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
+        let active_write = ActiveWrite::enter(core)?;
+        let operation = Some(core.enter(log_shard)?);
+        let guard = core.index.collector().enter();
         let records = RecordBuffer::take();
         Ok(Self {
-            inner,
-            lane,
-            inside,
+            core,
+            log_shard,
+            active_write,
             frozen: None,
             records,
-            ahead: PrefetchedPlaces::take(),
+            prefetched: PrefetchedPlaces::take(),
             operation,
             guard,
             epoch: 0,
@@ -139,7 +139,7 @@ impl<'s> Writer<'s> {
             whole: false,
             renames: false,
             spread: false,
-            left: 0,
+            removed_bytes: 0,
             failed: None,
         })
     }
@@ -160,8 +160,8 @@ impl<'s> Writer<'s> {
         {
             // A session that asks for room beforehand has already advanced the clock of the keys'
             // ages.
-            if let Some(limit) = self.inner.budget.limit().filter(|_| self.asks) {
-                self.inner.rows.ages().written(self.records.bytes(), limit);
+            if let Some(limit) = self.core.budget.limit().filter(|_| self.asks) {
+                self.core.rows.ages().written(self.records.bytes(), limit);
             }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {
@@ -186,14 +186,14 @@ impl<'s> Writer<'s> {
         self.writes += 1;
         if self.writes.is_multiple_of(WRITES_PER_ENTRY)
             || self.records.bytes() > BYTES_PER_ENTRY
-            || self.left > BYTES_PER_ENTRY
+            || self.removed_bytes > BYTES_PER_ENTRY
         {
             self.append();
-            self.left = 0;
+            self.removed_bytes = 0;
             if !self.whole {
                 self.operation = None;
             }
-            self.ahead.clear();
+            self.prefetched.clear();
             self.guard.refresh();
             self.enter_again()?;
             // Inside the epoch, because evictions are recorded.
@@ -209,7 +209,7 @@ impl<'s> Writer<'s> {
     #[inline]
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
-            match self.inner.enter(self.lane) {
+            match self.core.enter(self.log_shard) {
                 Ok(operation) => self.operation = Some(operation),
                 Err(error) => {
                     self.failed.get_or_insert_with(|| error.clone());
@@ -226,9 +226,9 @@ impl<'s> Writer<'s> {
         if self.is_admitted() {
             return Ok(());
         }
-        self.inner.check_sizes(key, after)?;
+        self.core.check_sizes(key, after)?;
         if !self.asks {
-            return self.inner.admit_growth(before.unwrap_or(0), after);
+            return self.core.admit_growth(before.unwrap_or(0), after);
         }
         match &self.over_budget {
             Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
@@ -244,7 +244,7 @@ impl<'s> Writer<'s> {
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)?;
         if row.as_ref().expires_at().is_some() {
-            self.inner.rows.note_expiring();
+            self.core.rows.note_expiring();
         }
         Ok(())
     }
@@ -259,22 +259,22 @@ impl<'s> Writer<'s> {
     pub(super) fn note_epoch(&mut self, epoch: u64) {
         // Epochs of different keys differ by at most one, in either order.
         self.epoch = self.epoch.max(epoch);
-        self.inner.written();
+        self.core.written();
     }
 
     /// Updates the expiry index after a row that expired at `replaced` was replaced by a row that
     /// expires at `now`, or was removed.
     #[inline]
-    pub(super) fn settle(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
+    pub(super) fn update_expiry_index(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
-            self.inner.order.refresh(&self.inner.index, key, replaced, &self.guard);
+            self.core.expiry_index.refresh(&self.core.index, key, replaced, &self.guard);
         }
     }
 
     /// Returns the time of the writes.
     #[inline]
     pub(super) fn time(&self) -> OperationTime<'s> {
-        self.inner.time(self.frozen)
+        self.core.time(self.frozen)
     }
 
     /// Returns the time by which keys expire for these writes, in milliseconds since 1970; see
@@ -285,8 +285,8 @@ impl<'s> Writer<'s> {
 
     /// Reads a key between the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let row = self.time().live(self.inner.index.get(key, &self.guard));
-        self.inner.used(row);
+        let row = self.time().live(self.core.index.get(key, &self.guard));
+        self.core.used(row);
         look(row)
     }
 
@@ -294,13 +294,13 @@ impl<'s> Writer<'s> {
     /// the lookups only fill the cache. For some dozens of keys this makes their writes about twice
     /// as fast. For a single key it does not help.
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
-        let ahead = &mut self.ahead;
-        ahead.begin(keys.len());
-        self.inner.index.locate_many(keys, &self.guard, |at, row, place| {
+        let prefetched = &mut self.prefetched;
+        prefetched.begin(keys.len());
+        self.core.index.locate_many(keys, &self.guard, |at, row, place| {
             // A write reads the version first.
             std::hint::black_box(row.map(RowRef::version));
             if let Some(place) = place {
-                ahead.note(at, keys[at], place);
+                prefetched.note(at, keys[at], place);
             }
         });
     }
@@ -313,12 +313,12 @@ impl<'s> Writer<'s> {
         key: &[u8],
         change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
     ) -> Result<(bool, ReplacedRow)> {
-        let place = self.ahead.place_of(key);
+        let place = self.prefetched.place_of(key);
         // SAFETY: the places belong to the main index and to equal keys, and were found under this
         // guard (invariants 1 and 2 of `prefetched_places`).
-        let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
+        let done = unsafe { self.core.index.compute_at(key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
-        self.left += self.inner.rows.left(before, &self.guard);
+        self.removed_bytes += self.core.rows.note_removed(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
@@ -365,14 +365,14 @@ impl<'s> Writer<'s> {
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
         // The present row matters only while memory is used up, so only then it is looked up.
-        let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
+        let looked = self.over_budget.is_some().then(|| self.core.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
-        let (inner, time) = (self.inner, self.time());
-        let mut row = inner.rows.value_until(&[value], expires)?;
+        let (core, time) = (self.core, self.time());
+        let mut row = core.rows.value_until(&[value], expires)?;
         let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
         let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
         let put = self.compute(key, |current| {
-            (version, epoch) = (inner.next_version(key, current), inner.epoch());
+            (version, epoch) = (core.next_version(key, current), core.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
             row.set_version(version);
@@ -386,8 +386,8 @@ impl<'s> Writer<'s> {
             }
         };
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, expires);
-        self.gave_way(replaced_row, version, false);
+        self.update_expiry_index(key, replaced, expires);
+        self.note_replaced(replaced_row, version, false);
         Ok(RowUpdate { existed, changed: true, version })
     }
 
@@ -409,7 +409,7 @@ impl<'s> Writer<'s> {
         })?;
         let version = removal.as_ref().map_or(0, |removal| removal.version);
         if let Some(removal) = removal {
-            self.gave_way(removal.replaced, version, true);
+            self.note_replaced(removal.replaced, version, true);
         }
         // An expired key is removed too, but did not exist.
         Ok(RowUpdate { existed, changed: existed, version })
@@ -423,10 +423,10 @@ impl<'s> Writer<'s> {
         if removed.is_none() {
             // A writer that has changed the row is about to update the expiry index. If it never
             // does, the stale entry would block the search.
-            self.settle(key, Some(at), None);
+            self.update_expiry_index(key, Some(at), None);
         }
         let done = removed.is_some();
-        removed.map(Removal::bury);
+        removed.map(Removal::release_collection);
         Ok(done)
     }
 
@@ -437,8 +437,8 @@ impl<'s> Writer<'s> {
         wanted: impl FnOnce(RowRef<'_>) -> bool,
     ) -> Result<Option<Removal>> {
         StoreCore::check_key(key)?;
-        let inner = self.inner;
-        if key.len() > inner.options.index.key_bytes_max() {
+        let core = self.core;
+        if key.len() > core.options.index.key_bytes_max() {
             // The index cannot hold this key, so it is absent.
             return Ok(None);
         }
@@ -446,8 +446,8 @@ impl<'s> Writer<'s> {
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
         let removed = self.compute(key, |current| {
             let Some(row) = current.filter(|row| wanted(*row)) else { return Verdict::Keep };
-            (version, epoch, replaced) = (row.version() + 1, inner.epoch(), row.expires_at());
-            inner.stripes.raise_floor(key, version);
+            (version, epoch, replaced) = (row.version() + 1, core.epoch(), row.expires_at());
+            core.stripes.raise_floor(key, version);
             Verdict::Remove
         });
         let gone = match removed {
@@ -458,7 +458,7 @@ impl<'s> Writer<'s> {
             }
         };
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, None);
+        self.update_expiry_index(key, replaced, None);
         Ok(Some(Removal { version, replaced: gone }))
     }
 }
@@ -472,16 +472,16 @@ pub(super) struct Removal {
 
 impl Removal {
     /// Releases the collection of the removed row, if any. Returns about how many bytes it used.
-    pub(super) fn bury(self) -> usize {
-        self.replaced.collection.map_or(0, |collection| collection.bury())
+    pub(super) fn release_collection(self) -> usize {
+        self.replaced.collection.map_or(0, |collection| collection.remove_main_row())
     }
 }
 
 /// Tells a collection that its main row was removed. The caller must not hold the lock of a
 /// collection.
-pub(super) fn bury(collection: Option<Arc<Collection>>) {
+pub(super) fn release_collection(collection: Option<Arc<Collection>>) {
     if let Some(collection) = collection {
-        collection.bury();
+        collection.remove_main_row();
     }
 }
 
@@ -490,7 +490,7 @@ impl Drop for Writer<'_> {
     fn drop(&mut self) {
         self.append();
         std::mem::take(&mut self.records).keep();
-        std::mem::take(&mut self.ahead).keep();
+        std::mem::take(&mut self.prefetched).keep();
     }
 }
 

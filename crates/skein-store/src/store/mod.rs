@@ -55,10 +55,10 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let inner = self.inner();
+        let core = self.core();
         f.debug_struct("Store")
-            .field("folder", &inner.folder.path)
-            .field("durability", &inner.options.durability)
+            .field("folder", &core.folder.path)
+            .field("durability", &core.options.durability)
             .field("keys", &self.len())
             .finish_non_exhaustive()
     }
@@ -176,16 +176,16 @@ impl Store {
     /// An option does not work; the folder is a file, in use, another store's or the disk engine's;
     /// a file operation failed; a format is unknown; a file is damaged.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
-        let inner = Arc::new(StoreCore::open(path.as_ref(), options)?);
-        let scheduler = CheckpointScheduler::start(inner.clone())?;
-        let cycle = match ExpiryThread::start(inner.clone()) {
+        let core = Arc::new(StoreCore::open(path.as_ref(), options)?);
+        let scheduler = CheckpointScheduler::start(core.clone())?;
+        let cycle = match ExpiryThread::start(core.clone()) {
             Ok(cycle) => cycle,
             Err(error) => {
                 scheduler.stop();
                 return Err(error);
             }
         };
-        let sweeper = match Sweeper::start(inner.members.clone()) {
+        let sweeper = match Sweeper::start(core.members.clone()) {
             Ok(sweeper) => sweeper,
             Err(error) => {
                 cycle.stop();
@@ -193,21 +193,21 @@ impl Store {
                 return Err(error);
             }
         };
-        Ok(Self { handle: Arc::new(RunningStore { inner, scheduler, cycle, sweeper }) })
+        Ok(Self { handle: Arc::new(RunningStore { core, scheduler, cycle, sweeper }) })
     }
 
-    pub(crate) fn inner(&self) -> &StoreCore {
-        &self.handle.inner
+    pub(crate) fn core(&self) -> &StoreCore {
+        &self.handle.core
     }
 
     /// Returns the result of the recovery when the store was opened.
     pub fn recovery(&self) -> &RecoveryReport {
-        &self.inner().recovery
+        &self.core().recovery
     }
 
     /// Returns the options with which the store was opened.
     pub fn options(&self) -> &StoreOptions {
-        &self.inner().options
+        &self.core().options
     }
 
     /// Returns a session on the next log in rotation. As many sessions as logs share no log;
@@ -228,8 +228,8 @@ impl Store {
     /// ```
     pub fn session(&self) -> Session {
         // Relaxed: a ticket.
-        let lane = self.inner().next_lane.fetch_add(1, Ordering::Relaxed) % self.inner().log.logs();
-        Session::new(self.clone(), lane)
+        let log_shard = self.core().next_log_shard.fetch_add(1, Ordering::Relaxed) % self.core().log.logs();
+        Session::new(self.clone(), log_shard)
     }
 
     /// Returns the number of keys. It is exact while no thread writes.
@@ -237,8 +237,8 @@ impl Store {
     /// Expired keys are removed after about half a second. Until then this call visits them one by
     /// one to subtract them.
     pub fn len(&self) -> usize {
-        let inner = self.inner();
-        inner.len(inner.time(None))
+        let core = self.core();
+        core.len(core.time(None))
     }
 
     /// Returns whether there are no keys.
@@ -248,12 +248,12 @@ impl Store {
 
     /// Returns the guarantee for acknowledged writes.
     pub fn durability(&self) -> Durability {
-        self.inner().options.durability
+        self.core().options.durability
     }
 
     /// Returns the last durable epoch: it and all earlier epochs are durable.
     pub fn durable_epoch(&self) -> u64 {
-        self.inner().log.durable_epoch()
+        self.core().log.durable_epoch()
     }
 
     /// Waits until the ticket's writes are durable; the calling thread may do the commit itself. At
@@ -268,15 +268,15 @@ impl Store {
         if self.durability() == Durability::None || self.durable_epoch() >= ticket.epoch {
             return Ok(());
         }
-        active_writes::check(self.inner(), "waiting for durability")?;
-        Ok(self.inner().log.wait_durable(ticket.epoch)?)
+        active_writes::check(self.core(), "waiting for durability")?;
+        Ok(self.core().log.wait_durable(ticket.epoch)?)
     }
 
     /// Requests that the ticket's epoch becomes durable soon, without waiting; see
     /// [`on_durable`](Self::on_durable).
     pub fn request_durable(&self, ticket: Ticket) {
         if ticket.epoch > 0 {
-            self.inner().log.request_durable(ticket.epoch);
+            self.core().log.request_durable(ticket.epoch);
         }
     }
 
@@ -284,12 +284,12 @@ impl Store {
     /// or writes have stopped. It must return quickly, and may call only
     /// [`durable_epoch`](Self::durable_epoch) of the store.
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
-        self.inner().log.on_durable(callback);
+        self.core().log.on_durable(callback);
     }
 
     /// Returns the reason why writes are stopped, if they are.
     pub fn writes_stopped(&self) -> Option<Error> {
-        self.inner().log.poisoned().map(Error::from)
+        self.core().log.poisoned().map(Error::from)
     }
 
     /// Makes all writes so far durable. At `None` it writes nothing; use
@@ -308,8 +308,8 @@ impl Store {
     /// # Errors
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
-        active_writes::check(self.inner(), "`flush`")?;
-        self.inner().log.commit()?;
+        active_writes::check(self.core(), "`flush`")?;
+        self.core().log.commit()?;
         Ok(())
     }
 
@@ -333,19 +333,19 @@ impl Store {
     /// A file operation failed (then the logs are kept), writes are stopped, or the store is
     /// closed.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        if self.inner().is_closed() {
+        if self.core().is_closed() {
             return Err(Error::Closed);
         }
-        active_writes::check(self.inner(), "`checkpoint`")?;
-        self.inner().checkpoint(self.options().checkpoint_threads)
+        active_writes::check(self.core(), "`checkpoint`")?;
+        self.core().checkpoint(self.options().checkpoint_threads)
     }
 
     /// Requests a checkpoint from the background thread. Returns false if one is being written, or
     /// was requested and has not begun. The next checkpoint satisfies the request, also if
     /// [`checkpoint`](Self::checkpoint) writes it. BGSAVE.
     pub fn checkpoint_in_background(&self) -> bool {
-        let inner = self.inner();
-        !inner.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(inner)
+        let core = self.core();
+        !core.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(core)
     }
 
     /// Returns the statistics of the store.
@@ -361,18 +361,18 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stats(&self) -> StoreStats {
-        let inner = self.inner();
-        let (log, memory) = (inner.log.stats(), inner.memory());
-        let time = inner.time(None).fixed();
-        let expiring = inner.order.numbers(time.now());
-        let snapshots = inner.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
-        let checkpoints = &inner.checkpoints;
+        let core = self.core();
+        let (log, memory) = (core.log.stats(), core.memory());
+        let time = core.time(None).fixed();
+        let expiring = core.expiry_index.numbers(time.now());
+        let snapshots = core.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
+        let checkpoints = &core.checkpoints;
         StoreStats {
-            keys: inner.len(time),
+            keys: core.len(time),
             expires: expiring.keys,
             average_ttl: Duration::from_millis(expiring.average_ttl_ms),
-            expired: inner.expired.load(Ordering::Relaxed),
-            evicted: inner.budget.evicted.load(Ordering::Relaxed),
+            expired: core.expired.load(Ordering::Relaxed),
+            evicted: core.budget.evicted.load(Ordering::Relaxed),
             index_bytes: memory.nodes + memory.orders + memory.keys,
             row_bytes: memory.rows,
             unreclaimed_bytes: memory.unreclaimed,
@@ -382,9 +382,9 @@ impl Store {
             oldest_snapshot: snapshots.oldest,
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
-            log_bytes: inner.log_bytes(),
+            log_bytes: core.log_bytes(),
             log_bytes_behind: log.behind_bytes,
-            checkpoint_at_log_bytes: inner.options.checkpoint_log_bytes.unwrap_or(0),
+            checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,
             commits: log.commits,
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
@@ -398,12 +398,12 @@ impl Store {
     /// Sets the memory limit in bytes (`None` for no limit) and the keys to evict at the limit. It
     /// replaces the values of the options.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {
-        self.inner().set_limit(limit, eviction);
+        self.core().set_limit(limit, eviction);
     }
 
     /// Returns the memory limit, if there is one, and the keys to evict at the limit.
     pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
-        let budget = &self.inner().budget;
+        let budget = &self.core().budget;
         (budget.limit(), budget.eviction())
     }
 
@@ -433,7 +433,7 @@ impl Store {
     /// # Errors
     /// As for [`close`](Self::close).
     pub fn close_within(&self, time: Duration) -> Result<CloseReport> {
-        active_writes::check(self.inner(), "`close`")?;
+        active_writes::check(self.core(), "`close`")?;
         self.handle.close(time)
     }
 }

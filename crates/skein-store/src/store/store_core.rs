@@ -33,7 +33,7 @@ pub(crate) struct StoreCore {
     /// The members of all collections. Their rows are allocated in `rows`, too.
     pub(crate) members: Arc<MemberIndex>,
     /// The keys that expire, by time.
-    pub(crate) order: ExpiryIndex,
+    pub(crate) expiry_index: ExpiryIndex,
     /// The number of expired keys that the expiry thread has removed.
     pub(crate) expired: AtomicU64,
     pub(crate) budget: MemoryBudget,
@@ -42,7 +42,7 @@ pub(crate) struct StoreCore {
     pub(crate) folder: DataFolder,
     pub(crate) options: StoreOptions,
     pub(crate) recovery: RecoveryReport,
-    pub(super) next_lane: AtomicUsize,
+    pub(super) next_log_shard: AtomicUsize,
     /// Set once, by `close`. Afterwards no write begins.
     closed: AtomicBool,
     /// Set while closing waits for a running checkpoint, which is then abandoned.
@@ -79,7 +79,7 @@ impl StoreCore {
         options.check()?;
         let storage = options.storage.clone();
         let (folder, lock) = DataFolder::open(path, &options)?;
-        let newest = CheckpointManifest::newest(&*storage, &folder.path, (folder.id, folder.checkpoint()))?;
+        let newest = CheckpointManifest::newest(&*storage, &folder.path, folder.id, folder.checkpoint())?;
         let (log_folders, also_read) = folder.log_folders();
         let log_options = LogOptions {
             database: Some(folder.id.0),
@@ -95,19 +95,19 @@ impl StoreCore {
         let index = StoreIndex::new(options.index, &options.limits);
         let rows = RowAllocator::new();
         let members = MemberIndex::new(options.index, &options.limits, rows.clone());
-        let mut inner = Self {
+        let mut core = Self {
             snapshots: StoreSnapshots::of(&index, options.limits.snapshots),
             index,
             rows,
             members,
-            order: ExpiryIndex::new(),
+            expiry_index: ExpiryIndex::new(),
             expired: AtomicU64::new(0),
             budget: MemoryBudget::new(log.logs()),
             stripes: Stripes::new(),
             log,
             folder,
             recovery: RecoveryReport::default(),
-            next_lane: AtomicUsize::new(0),
+            next_log_shard: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             close_by: Mutex::new(None),
@@ -116,14 +116,14 @@ impl StoreCore {
             lock: Mutex::new(Some(lock)),
             options,
         };
-        inner.recovery = recovery::recover(&inner, newest.as_ref(), &recovered)?;
-        inner.recovery.took = started.elapsed();
-        inner.set_limits(&inner.options.limits);
-        checkpoint::remove_others(&*storage, &inner.folder.path, epochs.map(|epochs| epochs.begin))?;
+        core.recovery = recovery::recover(&core, newest.as_ref(), &recovered)?;
+        core.recovery.took = started.elapsed();
+        core.set_limits(&core.options.limits);
+        checkpoint::remove_others(&*storage, &core.folder.path, epochs.map(|epochs| epochs.begin))?;
         // Records that exist only in the logs are in no checkpoint: at `None` closing must write
         // one.
-        inner.dirty = AtomicBool::new(inner.recovery.log_records > 0);
-        Ok(inner)
+        core.dirty = AtomicBool::new(core.recovery.log_records > 0);
+        Ok(core)
     }
 
     /// Returns the time of an operation: the present, or the frozen time.
@@ -134,7 +134,7 @@ impl StoreCore {
 
     /// Returns the number of keys at this time. It is exact while no thread writes.
     pub(crate) fn len(&self, time: OperationTime<'_>) -> usize {
-        let expired = if self.rows.any_expiring() { self.order.count_before(time.now()) } else { 0 };
+        let expired = if self.rows.any_expiring() { self.expiry_index.count_before(time.now()) } else { 0 };
         self.index.len().saturating_sub(expired)
     }
 
@@ -173,8 +173,8 @@ impl StoreCore {
 
     /// Enters the present epoch, for writes to one of the logs.
     #[inline]
-    pub(crate) fn enter(&self, lane: usize) -> Result<LogOperation<'_>> {
-        let operation = self.log.enter(lane)?;
+    pub(crate) fn enter(&self, log_shard: usize) -> Result<LogOperation<'_>> {
+        let operation = self.log.enter(log_shard)?;
         // The flag is read inside the epoch. `close` sets it and then closes an epoch, so it has
         // waited for every writer that did not see the flag. SeqCst: pairs with the swap in
         // `close`.
@@ -387,7 +387,7 @@ impl CheckpointState {
 
 /// A store with its background threads. When the last handle is dropped, the store is closed.
 pub(super) struct RunningStore {
-    pub(super) inner: Arc<StoreCore>,
+    pub(super) core: Arc<StoreCore>,
     pub(super) scheduler: checkpoint::schedule::CheckpointScheduler,
     pub(super) cycle: expiry::expiry_thread::ExpiryThread,
     pub(super) sweeper: sweep::Sweeper,
@@ -397,12 +397,12 @@ impl RunningStore {
     pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
         // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is cleared,
         // so the checkpoint of closing is not abandoned.
-        self.inner.closing.store(true, Ordering::Relaxed);
+        self.core.closing.store(true, Ordering::Relaxed);
         self.scheduler.stop();
         self.cycle.stop();
         self.sweeper.stop();
-        self.inner.closing.store(false, Ordering::Relaxed);
-        self.inner.close(within)
+        self.core.closing.store(false, Ordering::Relaxed);
+        self.core.close(within)
     }
 }
 

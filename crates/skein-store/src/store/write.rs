@@ -17,7 +17,7 @@ impl Store {
         thread_local! { static NUMBER: Cell<Option<usize>> = const { Cell::new(None) } }
         let number = NUMBER.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         NUMBER.set(Some(number));
-        number % self.inner().log.logs()
+        number % self.core().log.logs()
     }
 
     /// Returns a session on the calling thread's log, for one call.
@@ -31,7 +31,7 @@ impl Store {
     }
 
     fn write<R>(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<R>) -> Result<R> {
-        let mut writer = Writer::enter(self.inner(), self.own_log_shard(), None)?;
+        let mut writer = Writer::enter(self.core(), self.own_log_shard(), None)?;
         let answer = write(&mut writer);
         let ticket = writer.finish()?;
         let answer = answer?;

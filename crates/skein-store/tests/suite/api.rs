@@ -39,7 +39,7 @@ fn put_get_remove() {
 }
 
 #[test]
-fn columns_carry_over_and_the_last_one_takes_the_key_along() {
+fn columns_carry_over_and_the_key_ends_with_the_last() {
     at_every_level(|store| {
         assert_eq!(store.put_columns(b"k", &[(b"b", b"1"), (b"a", b"2")]).unwrap(), 2);
         assert_eq!(store.put_columns(b"k", &[(b"b", b"3"), (b"c", b"4")]).unwrap(), 1);
@@ -136,7 +136,7 @@ fn ranges_and_prefixes_in_both_directions() {
     at_every_level(|store| {
         let key = |i: u32| format!("k {i:05}").into_bytes();
         for i in 0..3000 {
-            store.inner_put(&key(i));
+            store.quick_put(&key(i));
         }
         let keys = |entries: Vec<skein_store::KeyEntry>| {
             entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()
@@ -172,11 +172,11 @@ fn ranges_and_prefixes_in_both_directions() {
 
 /// A put that does not wait, so that many puts are fast at every level.
 trait QuickPut {
-    fn inner_put(&self, key: &[u8]);
+    fn quick_put(&self, key: &[u8]);
 }
 
 impl QuickPut for Store {
-    fn inner_put(&self, key: &[u8]) {
+    fn quick_put(&self, key: &[u8]) {
         self.session().write(|w| w.put(key, b"v")).unwrap().0.unwrap();
     }
 }
@@ -276,7 +276,7 @@ fn an_update_may_keep_put_remove_or_fail() {
 }
 
 #[test]
-fn a_panic_in_a_scope_of_writes_leaves_a_working_store() {
+fn a_panic_in_a_write_leaves_a_working_store() {
     at_every_level(|store| {
         let mut session = store.session();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -293,7 +293,7 @@ fn a_panic_in_a_scope_of_writes_leaves_a_working_store() {
 }
 
 #[test]
-fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
+fn writes_over_a_limit_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut small = options(Durability::Buffered);
     small.limits.value_bytes = 100;

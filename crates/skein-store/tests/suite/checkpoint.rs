@@ -148,7 +148,7 @@ fn writers_run_while_parts_are_written() {
 }
 
 #[test]
-fn a_later_part_that_is_damaged_or_gone_is_named() {
+fn a_damaged_or_missing_part_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), 2).unwrap();
     fill(&store);

@@ -69,7 +69,7 @@ fn endless_writes_stay_within_the_limit_over_every_index() {
 /// of an epoch that had closed meanwhile, and the process ended. Fix: a write evicts within the
 /// epoch that it has entered.
 #[test]
-fn so_do_long_writes_whose_epochs_close_meanwhile() {
+fn long_writes_stay_within_the_limit_across_epochs() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), limited(Durability::Buffered, LIMIT, Eviction::Lru)).unwrap();
     let closed = std::sync::atomic::AtomicBool::new(false);
@@ -94,12 +94,12 @@ fn so_do_long_writes_whose_epochs_close_meanwhile() {
 }
 
 #[test]
-fn so_do_those_of_several_threads() {
+fn small_writes_of_several_threads_stay_within_the_limit() {
     threads_stay_within_the_limit(2_000);
 }
 
 #[test]
-fn so_do_those_of_several_threads_and_of_large_values() {
+fn large_writes_of_several_threads_stay_within_the_limit() {
     threads_stay_within_the_limit(300_000);
 }
 
@@ -144,7 +144,7 @@ fn the_simple_methods_evict_by_themselves() {
 }
 
 #[test]
-fn a_collection_goes_as_one_key() {
+fn a_collection_is_evicted_as_one_key() {
     for index in IndexKind::ALL {
         collections_go_as_one_key(index);
     }
@@ -174,7 +174,7 @@ fn collections_go_as_one_key(index: IndexKind) {
 }
 
 #[test]
-fn of_keys_that_expire_the_first_go_and_no_others() {
+fn ttl_eviction_takes_the_first_to_expire() {
     let (_folder, store) = open(LIMIT, Eviction::Ttl);
     let mut session = store.session();
     session.admit_all();
@@ -236,7 +236,7 @@ fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> b
 }
 
 #[test]
-fn what_goes_was_not_used_for_long() {
+fn lru_eviction_takes_keys_unused_for_long() {
     if skipped("its empty table takes a third of the limit, so it keeps fewer keys than the other") {
         return;
     }
@@ -255,7 +255,7 @@ fn what_goes_was_not_used_for_long() {
 }
 
 #[test]
-fn what_was_evicted_does_not_come_back() {
+fn evicted_keys_do_not_come_back_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), limited(Durability::Sync, LIMIT, Eviction::Lru)).unwrap();
     let mut session = store.session();

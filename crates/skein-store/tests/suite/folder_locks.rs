@@ -29,7 +29,7 @@ fn hold_a_folder_for_another_test() {
 /// Starts a process that has a store open.
 fn hold(folder: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["locks::hold_a_folder_for_another_test", "--exact", "--nocapture"])
+        .args(["folder_locks::hold_a_folder_for_another_test", "--exact", "--nocapture"])
         .env(HELD, folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -57,7 +57,7 @@ fn a_second_store_on_the_folder_is_refused_at_once() {
 /// the killed one, which the system had not cleaned up yet. Fix: opening waits for the lock, and
 /// the error names the holder.
 #[test]
-fn a_folder_of_a_process_that_is_going_is_waited_for() {
+fn the_folder_of_a_dying_process_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = hold(folder.path());
     let error = Store::open(folder.path(), waiting(Duration::from_millis(30))).unwrap_err();

@@ -140,7 +140,7 @@ fn check_kept(name: &str, checkpoint_rows: u64, writes: &[fn(&Path)]) {
 }
 
 #[test]
-fn folders_of_other_times_are_read_as_they_were_written() {
+fn folders_of_earlier_versions_are_read() {
     if skipped("the kept folders have longer keys") {
         return;
     }

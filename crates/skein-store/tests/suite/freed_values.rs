@@ -60,7 +60,7 @@ fn large_replaced_values_are_freed_without_others() {
 }
 
 #[test]
-fn nor_do_large_members() {
+fn large_members_are_freed_without_others() {
     comes_back(IndexKind::default(), |session, _| {
         let value = vec![7; 20_000];
         let names: Vec<String> = (0..70).map(|i| format!("column{i}")).collect();
@@ -70,7 +70,7 @@ fn nor_do_large_members() {
 }
 
 #[test]
-fn a_long_scope_gives_back_what_it_removes_on_its_way() {
+fn a_long_write_frees_removed_rows_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), options(Durability::None)).unwrap();
     let most = store.session().write(|writer| {

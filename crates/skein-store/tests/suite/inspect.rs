@@ -33,7 +33,7 @@ fn a_store() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_there_is_counted_and_nothing_changes() {
+fn inspection_counts_and_changes_nothing() {
     let folder = a_store();
     let before = files(folder.path());
     let found = inspect(folder.path(), &OsStorage).unwrap();
@@ -45,7 +45,7 @@ fn what_is_there_is_counted_and_nothing_changes() {
 }
 
 #[test]
-fn what_is_no_data_folder_is_said_to_be_none() {
+fn a_folder_without_a_store_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let error = inspect(folder.path(), &OsStorage).unwrap_err();
     assert!(error.to_string().contains("no identity"), "{error}");

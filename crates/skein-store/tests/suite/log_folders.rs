@@ -153,7 +153,7 @@ fn a_missing_log_folder_is_an_error_named_or_not() {
 
 /// Missing segments are detected: all or one, of one log or of all.
 #[test]
-fn a_segment_that_is_gone_is_damage() {
+fn a_missing_segment_is_damage() {
     for names in [Some(&[][..]), Some(&["disk 1", "disk 2"]), None] {
         let place = LogFolderTree::new();
         // In the last round the folder is as a kill leaves it.
@@ -192,7 +192,7 @@ fn a_segment_that_is_gone_is_damage() {
 /// A missing checkpoint is damage, even if the logs are empty: after a checkpoint and a restart, or
 /// at `none`.
 #[test]
-fn a_checkpoint_that_is_gone_is_damage() {
+fn a_missing_checkpoint_is_damage() {
     for level in crate::common::LEVELS {
         let place = LogFolderTree::new();
         let store = Store::open(place.at("data"), options(level)).unwrap();

@@ -21,7 +21,7 @@ fn asking(store: &Store) -> Session {
 
 /// Incident: a request for more than the limit evicted every key, and was rejected then.
 #[test]
-fn what_can_never_fit_drives_out_nothing() {
+fn a_request_over_the_limit_evicts_nothing() {
     if skipped("its empty table takes more than half of the limit, so not much fits beside it") {
         return;
     }
@@ -51,7 +51,7 @@ fn what_can_never_fit_drives_out_nothing() {
 /// Incident: the notes of views were not counted, nor was the score index of a removed set that was
 /// kept for a view.
 #[test]
-fn what_views_keep_counts() {
+fn memory_kept_for_views_counts() {
     let (_folder, store) = open(Eviction::Lru);
     let mut session = asking(&store);
     let put = |session: &mut Session, score: f64| {

@@ -32,7 +32,7 @@ fn try_all(store: &Store) {
 /// hung for ever, and so did `checkpoint`, `close` and others. Fix: all of them are rejected, at
 /// each durability, and the outer write is unaffected.
 #[test]
-fn what_waits_for_the_own_write_is_refused() {
+fn calls_that_wait_for_their_own_write_are_refused() {
     for durability in LEVELS {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let store = open(folder.path(), durability);
@@ -78,7 +78,7 @@ fn what_waits_for_the_own_write_is_refused() {
 
 /// A ticket that is already durable makes no thread wait, and a snapshot waits only for groups.
 #[test]
-fn what_does_not_wait_works_within_a_write() {
+fn calls_that_do_not_wait_work_within_a_write() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), skip_list(Durability::Sync)).unwrap();
     let mut session = store.session();

@@ -10,7 +10,7 @@ use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection, Stor
 /// Reads of all kinds see the writes before them. A rejected write is not done, and the writes
 /// before it stay.
 #[test]
-fn a_scope_reads_what_it_wrote() {
+fn an_open_batch_reads_its_writes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     store.put(b"a", b"1").unwrap();
@@ -54,7 +54,7 @@ fn a_scope_reads_what_it_wrote() {
 
 /// A snapshot contains an open batch whole or not at all.
 #[test]
-fn no_snapshot_is_taken_within_a_scope() {
+fn no_snapshot_is_taken_within_an_open_batch() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), skip_list(Durability::Buffered)).unwrap();
     let done = AtomicBool::new(false);

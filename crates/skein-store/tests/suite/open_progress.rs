@@ -22,7 +22,7 @@ fn fill(store: &Store, kind: &str) {
 /// Consequence: users could not decide whether to wait. Fix: it counts the bytes that it reads, and
 /// checks whether it was cancelled. After a cancelled opening the next one finds everything.
 #[test]
-fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+fn an_opening_reports_progress_and_can_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, new) = open(folder.path(), OpenProgress::default());
     let store = store.expect("a store");
@@ -58,7 +58,7 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
 /// 0 % for a minute, and a stop had to wait. Fix: both readings announce and count their bytes, and
 /// both can be cancelled.
 #[test]
-fn the_first_reading_of_the_logs_is_told_and_can_be_ended() {
+fn the_first_log_reading_reports_progress_and_cancels() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path(), OpenProgress::default());
     let store = store.expect("a store");

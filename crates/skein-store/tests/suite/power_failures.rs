@@ -58,7 +58,7 @@ impl PowerHistory {
 
 /// Writes an open batch with more writes than one entry into the epoch allows; they depend on its
 /// reads.
-fn in_a_scope(session: &mut Session, key: &[u8]) -> Result<(Result<(), Error>, Ticket), Error> {
+fn in_an_open_batch(session: &mut Session, key: &[u8]) -> Result<(Result<(), Error>, Ticket), Error> {
     let mut scope = session.open_batch()?;
     let before = scope.writer().increment(b"in scope", 0)?;
     for _ in 0..300 {
@@ -81,7 +81,7 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
         let value = vec![step as u8; 20];
         let session = &mut sessions[step as usize % 2];
         let done = match step % 8 {
-            0 => in_a_scope(session, &key),
+            0 => in_an_open_batch(session, &key),
             // Times of expiry: one in the future, and a past one, whose key is in no state.
             1 => session.write(|w| w.put_until(&key, &value, if step < 12 { u64::MAX } else { 1 }).map(drop)),
             2 => session.write(|w| w.expire(b"columns", Some(u64::MAX - u64::from(step))).map(drop)),
@@ -207,7 +207,7 @@ fn power_cuts_at_buffered_leave_a_prefix() {
 /// Log folders are made, added, omitted and removed, with cuts at any operation. A later opening
 /// without log folder options finds all of them.
 #[test]
-fn power_cuts_while_log_folders_come_and_go() {
+fn power_cuts_while_log_folders_change() {
     let runs: [&[&str]; 4] = [&[], &["/disk 1", "/disk 2"], &["/disk 2", "/disk 3"], &[]];
     cut_everywhere(Durability::Sync, &runs, 9);
     cut_everywhere(Durability::Buffered, &runs[1..], 9);
@@ -362,7 +362,7 @@ fn follow(store: &Store) -> Result<(), Error> {
 /// No gaps: if a thread wrote after it had seen another thread's write, its write never survives
 /// without that one.
 #[test]
-fn a_write_is_not_kept_without_what_it_had_seen() {
+fn a_write_does_not_survive_without_its_causes() {
     for durability in [Durability::Buffered, Durability::Sync] {
         for at in (30..260).step_by(3) {
             let disk = SimStorage::new();
@@ -385,7 +385,7 @@ fn a_write_is_not_kept_without_what_it_had_seen() {
 
 /// Moves between two keys, with so many writes in between that the records of a batch reach the log
 /// in parts.
-fn move_in_scopes(store: &Store) -> Result<(), Error> {
+fn move_in_batches(store: &Store) -> Result<(), Error> {
     let mut session = store.session();
     for _ in 0..60 {
         let mut scope = session.open_batch()?;
@@ -401,7 +401,7 @@ fn move_in_scopes(store: &Store) -> Result<(), Error> {
 
 /// An open batch is whole or absent, although other threads flush all the time.
 #[test]
-fn a_scope_is_whole_while_others_flush() {
+fn an_open_batch_is_whole_while_others_flush() {
     for durability in [Durability::Buffered, Durability::Sync] {
         for at in (20..400).step_by(5) {
             let disk = SimStorage::new();
@@ -418,7 +418,7 @@ fn a_scope_is_whole_while_others_flush() {
                             }
                         }
                     });
-                    let _ = move_in_scopes(&store);
+                    let _ = move_in_batches(&store);
                     ended.store(true, std::sync::atomic::Ordering::Relaxed);
                 });
             }

@@ -366,7 +366,7 @@ proptest! {
     /// Random writes, checkpoints and reopenings at changing levels have the result of a map, and
     /// the versions of a key only rise.
     #[test]
-    fn a_store_is_a_map_that_is_there_tomorrow(steps in prop::collection::vec(step(), 1..200)) {
+    fn a_reopened_store_matches_a_map(steps in prop::collection::vec(step(), 1..200)) {
         let folder = tempfile::tempdir().unwrap();
         let mut model = BTreeMap::new();
         let mut versions: BTreeMap<Vec<u8>, u64> = BTreeMap::new();

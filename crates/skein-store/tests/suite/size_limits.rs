@@ -10,7 +10,7 @@ use skein_store::{
 /// Incident: writes that make their row before they know whether it is needed panicked on a value
 /// longer than any row, and so did a closure of [`Writer::update`](skein_store::RowWriter::update).
 #[test]
-fn what_no_row_can_hold_is_refused_by_all_writes() {
+fn values_over_the_row_limit_are_refused_by_all_writes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     // Untouched pages: they use no memory, and the test must not read them.
@@ -41,7 +41,7 @@ fn what_no_row_can_hold_is_refused_by_all_writes() {
 /// Incident: the log record of a removal of columns had all given names, present or not. If it was
 /// longer than records may be, the write panicked, after the columns were removed.
 #[test]
-fn names_that_are_not_there_do_not_get_into_the_log() {
+fn absent_names_are_not_logged() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Sync);
     let names: Vec<String> = (0..1000).map(|i| format!("{i:030}")).collect();
@@ -82,7 +82,7 @@ fn an_index_for_short_keys_says_its_own_limit() {
 /// "a block holds what is not a row". Consequence: the advice was to restore the file from a copy.
 /// Fix: the error names the key that the index does not allow.
 #[test]
-fn a_checkpoint_with_long_keys_says_why_not_over_mlp() {
+fn a_checkpoint_with_long_keys_names_the_key_over_mlp() {
     let folder = tempfile::tempdir().unwrap();
     let over = |index| StoreOptions { index, ..options(Durability::None) };
     let store = Store::open(folder.path(), over(IndexKind::Masstree)).unwrap();

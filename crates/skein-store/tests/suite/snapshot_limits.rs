@@ -163,7 +163,7 @@ fn memory_comes_back_after_the_snapshots() {
 }
 
 #[test]
-fn what_was_kept_is_let_go_in_steps() {
+fn a_release_frees_rows_in_steps() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::None);
     let write = |keys: u8| (0..keys).for_each(|key| assert!(store.put(&[key], b"value").is_ok()));

@@ -31,7 +31,7 @@ fn all(snapshot: &Snapshot) -> Vec<KeyEntry> {
 /// Writes of all kinds from within a scan: the scan of a snapshot shows none of them, a plain scan
 /// does.
 #[test]
-fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
+fn writes_ahead_of_a_scan_are_not_in_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     for direction in [ScanDirection::Forward, ScanDirection::Backward] {
         for of_snapshot in [true, false] {

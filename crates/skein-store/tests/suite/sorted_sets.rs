@@ -91,7 +91,7 @@ fn a_set_begins_with_its_first_member_and_ends_with_its_last() {
 type EndSetWrite = fn(&mut skein_store::Writer<'_>) -> Result<(), Error>;
 
 #[test]
-fn whoever_replaces_or_removes_the_key_ends_the_set() {
+fn replacing_or_removing_the_key_ends_the_set() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
@@ -212,7 +212,7 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, SetModel>) {
 }
 
 #[test]
-fn sets_are_there_again_after_a_start() {
+fn sets_survive_a_restart() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
         let (mut random, mut model) = (StoreTestRng(7), BTreeMap::new());
@@ -280,7 +280,7 @@ fn a_copy_made_beside_a_writer_opens_with_whole_sets() {
 }
 
 #[test]
-fn readers_never_see_the_orders_differ() {
+fn readers_never_see_the_indexes_differ() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let stop = AtomicBool::new(false);
@@ -421,7 +421,7 @@ fn power_cuts_leave_commands_whole() {
 /// Incident: if a change had cleared a set and then put members, the next change of the set removed
 /// it.
 #[test]
-fn what_is_put_after_a_set_was_cleared_stays() {
+fn members_put_after_a_clear_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();

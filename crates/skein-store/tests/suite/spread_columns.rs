@@ -104,7 +104,7 @@ fn columns_are_spread_beyond_the_limit_and_end_with_the_last() {
 type WriteToK = fn(&mut Writer<'_>) -> Result<(), Error>;
 
 #[test]
-fn rows_of_before_are_spread_by_the_next_write_that_may() {
+fn old_rows_are_spread_by_the_next_spreading_write() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let (mut plain, mut session) = (store.session(), session(&store));
@@ -140,7 +140,7 @@ fn rows_of_before_are_spread_by_the_next_write_that_may() {
 }
 
 #[test]
-fn batches_and_updates_know_them() {
+fn batches_and_updates_handle_spread_columns() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = session(&store);
@@ -199,7 +199,7 @@ fn limits_are_told() {
 }
 
 #[test]
-fn a_full_store_takes_what_does_not_add() {
+fn a_full_store_accepts_writes_that_do_not_add() {
     let folder = tempfile::tempdir().unwrap();
     let limits = StoreLimits { memory_bytes: Some(64 << 20), ..StoreLimits::default() };
     let store = Store::open(folder.path(), StoreOptions { limits, ..options(Durability::Buffered) }).unwrap();
@@ -285,7 +285,7 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, ColumnMap>) {
 }
 
 #[test]
-fn columns_are_there_again_after_a_start() {
+fn columns_survive_a_restart() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
         let (mut random, mut model) = (StoreTestRng(11), BTreeMap::new());

@@ -241,7 +241,7 @@ fn a_view_has_each_write_whole() {
 
 /// Incident: a view that was taken of a set that had just died showed one of its members.
 #[test]
-fn a_view_of_what_has_died_shows_nothing() {
+fn a_view_of_a_dead_set_shows_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();

@@ -50,7 +50,7 @@ const BULK_WIDTH: usize = WIDTH * 7 / 8;
 pub(crate) struct ScoreIndex {
     root: ScoreRoot,
     len: u64,
-    tally: RunTotals,
+    totals: RunTotals,
 }
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Default for ScoreRoot {
 impl ScoreIndex {
     /// Builds the index of these entries, which must be in order. Takes O(n).
     pub(crate) fn of<'e>(mut entries: impl Iterator<Item = (f64, &'e [u8])>) -> Self {
-        let mut order = Self::default();
+        let mut index = Self::default();
         let mut chunk: Vec<ScoreEntry<'e>> = Vec::with_capacity(BULK_WIDTH);
         let mut builder = ScoreIndexBuilder::default();
         loop {
@@ -79,16 +79,16 @@ impl ScoreIndex {
                 break;
             }
             let run = ScoreRun::of(chunk.iter().copied());
-            order.len += chunk.len() as u64;
-            order.tally.add(&run);
+            index.len += chunk.len() as u64;
+            index.totals.add(&run);
             builder.run(run);
         }
-        if order.len > 0 {
-            order.root = builder.finish();
+        if index.len > 0 {
+            index.root = builder.finish();
         } else {
-            order.tally.add(&ScoreRun::default());
+            index.totals.add(&ScoreRun::default());
         }
-        order
+        index
     }
 
     /// Returns the number of entries.
@@ -99,21 +99,21 @@ impl ScoreIndex {
     /// Returns the bytes that the index uses.
     pub(crate) fn memory(&self) -> usize {
         // A single run is in no node.
-        let overhead = if self.tally.runs == 1 { BLOCKS } else { RUN_OVERHEAD };
-        self.tally.bytes + self.tally.runs * overhead
+        let overhead = if self.totals.runs == 1 { BLOCKS } else { RUN_OVERHEAD };
+        self.totals.bytes + self.totals.runs * overhead
     }
 
     /// Inserts an entry. REQUIRES: it is absent, and the score is not NaN.
     pub(crate) fn insert(&mut self, score: f64, member: &[u8]) {
         debug_assert!(!score.is_nan());
-        if self.tally.runs == 0 {
-            self.tally.runs = 1;
+        if self.totals.runs == 0 {
+            self.totals.runs = 1;
         }
         let new = NewScoreEntry { score, member, last: true };
         self.len += 1;
         match &mut self.root {
             ScoreRoot::Run(run) => {
-                if let Some(split) = run.put(new, &mut self.tally) {
+                if let Some(split) = run.put(new, &mut self.totals) {
                     let left = std::mem::take(run);
                     let counts = vec![left.count(), split.right.count()];
                     self.grow(
@@ -125,7 +125,7 @@ impl ScoreIndex {
                 }
             }
             ScoreRoot::Node(node) => {
-                if let Some(ScoreSplit { separator, right }) = node.put(new, &mut self.tally) {
+                if let Some(ScoreSplit { separator, right }) = node.put(new, &mut self.totals) {
                     let counts = vec![node.count(), right.count()];
                     let left = std::mem::replace(&mut **node, ScoreNode::empty());
                     self.grow(separator, counts, |right| ScoreChildren::Nodes(vec![left, right]), right);
@@ -149,8 +149,8 @@ impl ScoreIndex {
     /// Removes an entry. Returns whether it was present.
     pub(crate) fn remove(&mut self, score: f64, member: &[u8]) -> bool {
         let removed = match &mut self.root {
-            ScoreRoot::Run(run) => !run.is_empty() && run.take(score, member, &mut self.tally),
-            ScoreRoot::Node(node) => node.take(score, member, &mut self.tally),
+            ScoreRoot::Run(run) => !run.is_empty() && run.take(score, member, &mut self.totals),
+            ScoreRoot::Node(node) => node.take(score, member, &mut self.totals),
         };
         self.len -= u64::from(removed);
         while let ScoreRoot::Node(node) = &mut self.root
@@ -166,7 +166,7 @@ impl ScoreIndex {
     pub(crate) fn shed(&mut self) -> usize {
         let before = self.memory();
         let more = match &mut self.root {
-            ScoreRoot::Node(node) => node.shed(&mut self.tally),
+            ScoreRoot::Node(node) => node.shed(&mut self.totals),
             ScoreRoot::Run(_) => false,
         };
         if !more {

@@ -75,15 +75,15 @@ pub(super) trait ScoreSubtree: Sized {
     /// Returns the number of entries or children.
     fn width(&self) -> usize;
     /// Inserts an entry, which must be absent.
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>>;
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>>;
     /// Removes an entry. Returns whether it was present.
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool;
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool;
     /// Appends the next part, which begins at `separator`.
-    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, tally: &mut RunTotals);
+    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, totals: &mut RunTotals);
     /// Returns whether both together are short enough for one.
     fn fits(&self, next: &Self) -> bool;
     /// Subtracts the runs below from the totals, before an empty part is dropped.
-    fn forget(&self, tally: &mut RunTotals);
+    fn forget(&self, totals: &mut RunTotals);
 }
 
 impl ScoreSubtree for ScoreRun {
@@ -95,13 +95,13 @@ impl ScoreSubtree for ScoreRun {
         self.len()
     }
 
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>> {
         let at = self.partition(|entry| compare(entry, new.score, new.member).is_lt());
         let too_long = self.len() > 1 && self.data_len() + new.member.len() > RUN_BYTES;
-        tally.remove(self);
+        totals.remove(self);
         if self.len() < WIDTH && !too_long {
             self.insert(at, new.score, new.member);
-            tally.add(self);
+            totals.add(self);
             return None;
         }
         // Entries that are inserted in ascending order fill every run.
@@ -113,36 +113,36 @@ impl ScoreSubtree for ScoreRun {
         } else {
             right.insert(at - cut, new.score, new.member);
         }
-        tally.add(self);
-        tally.add(&right);
+        totals.add(self);
+        totals.add(&right);
         let separator = separator(self.get(self.len() - 1), right.get(0));
         Some(ScoreSplit { separator, right })
     }
 
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool {
         let at = self.partition(|entry| compare(entry, score, member).is_lt());
         let found = at < self.len() && compare(self.get(at), score, member).is_eq();
         if found {
-            tally.remove(self);
+            totals.remove(self);
             self.remove(at);
-            tally.add(self);
+            totals.add(self);
         }
         found
     }
 
-    fn join(&mut self, _: ScoreEntry<'_>, next: Self, tally: &mut RunTotals) {
-        tally.remove(self);
-        tally.remove(&next);
+    fn join(&mut self, _: ScoreEntry<'_>, next: Self, totals: &mut RunTotals) {
+        totals.remove(self);
+        totals.remove(&next);
         *self = self.joined(&next);
-        tally.add(self);
+        totals.add(self);
     }
 
     fn fits(&self, next: &Self) -> bool {
         self.data_len() + next.data_len() <= RUN_BYTES
     }
 
-    fn forget(&self, tally: &mut RunTotals) {
-        tally.remove(self);
+    fn forget(&self, totals: &mut RunTotals) {
+        totals.remove(self);
     }
 }
 
@@ -155,13 +155,13 @@ impl ScoreSubtree for ScoreNode {
         self.counts.len()
     }
 
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>> {
         let at = self.child_of(new.score, new.member);
         let new = NewScoreEntry { last: new.last && at + 1 == self.width(), ..new };
         self.counts[at] += 1;
         let right = match &mut self.children {
-            ScoreChildren::Runs(runs) => put_into(runs, at, new, tally),
-            ScoreChildren::Nodes(nodes) => put_into(nodes, at, new, tally),
+            ScoreChildren::Runs(runs) => put_into(runs, at, new, totals),
+            ScoreChildren::Nodes(nodes) => put_into(nodes, at, new, totals),
         };
         let ((score, member), count) = right?;
         self.counts[at] -= count;
@@ -174,15 +174,15 @@ impl ScoreSubtree for ScoreNode {
         Some(self.split(if new.last { self.width() - 1 } else { self.width() / 2 }))
     }
 
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool {
         let at = self.child_of(score, member);
         let taken = match &mut self.children {
-            ScoreChildren::Runs(runs) => runs[at].take(score, member, tally),
-            ScoreChildren::Nodes(nodes) => nodes[at].take(score, member, tally),
+            ScoreChildren::Runs(runs) => runs[at].take(score, member, totals),
+            ScoreChildren::Nodes(nodes) => nodes[at].take(score, member, totals),
         };
         if taken {
             self.counts[at] -= 1;
-            self.tidy(at, tally);
+            self.tidy(at, totals);
         }
         taken
     }
@@ -203,10 +203,10 @@ impl ScoreSubtree for ScoreNode {
         true
     }
 
-    fn forget(&self, tally: &mut RunTotals) {
+    fn forget(&self, totals: &mut RunTotals) {
         match &self.children {
-            ScoreChildren::Runs(runs) => runs.iter().for_each(|run| run.forget(tally)),
-            ScoreChildren::Nodes(nodes) => nodes.iter().for_each(|node| node.forget(tally)),
+            ScoreChildren::Runs(runs) => runs.iter().for_each(|run| run.forget(totals)),
+            ScoreChildren::Nodes(nodes) => nodes.iter().for_each(|node| node.forget(totals)),
         }
     }
 }
@@ -217,9 +217,9 @@ fn put_into<T: ScoreSubtree>(
     children: &mut Vec<T>,
     at: usize,
     new: NewScoreEntry<'_>,
-    tally: &mut RunTotals,
+    totals: &mut RunTotals,
 ) -> Option<((f64, Vec<u8>), u64)> {
-    let ScoreSplit { separator, right } = children[at].put(new, tally)?;
+    let ScoreSplit { separator, right } = children[at].put(new, totals)?;
     let count = right.count();
     make_room(children, 1);
     children.insert(at + 1, right);
@@ -228,16 +228,16 @@ fn put_into<T: ScoreSubtree>(
 
 impl ScoreNode {
     /// Frees the last run below. Returns whether there are more.
-    pub(super) fn shed(&mut self, tally: &mut RunTotals) -> bool {
+    pub(super) fn shed(&mut self, totals: &mut RunTotals) -> bool {
         match &mut self.children {
             ScoreChildren::Runs(runs) => {
                 if let Some(run) = runs.pop() {
-                    tally.remove(&run);
+                    totals.remove(&run);
                 }
                 !runs.is_empty()
             }
             ScoreChildren::Nodes(nodes) => {
-                if nodes.last_mut().is_some_and(|last| !last.shed(tally)) {
+                if nodes.last_mut().is_some_and(|last| !last.shed(totals)) {
                     nodes.pop();
                 }
                 !nodes.is_empty()
@@ -284,7 +284,7 @@ impl ScoreNode {
 
     /// After a removal from child `at`: merges the child with a neighbour if it is small, or drops
     /// it if it is empty.
-    fn tidy(&mut self, at: usize, tally: &mut RunTotals) {
+    fn tidy(&mut self, at: usize, totals: &mut RunTotals) {
         let width = match &self.children {
             ScoreChildren::Runs(runs) => runs[at].width(),
             ScoreChildren::Nodes(nodes) => nodes[at].width(),
@@ -296,8 +296,8 @@ impl ScoreNode {
         let left = at.min(self.width() - 2);
         let separator = self.separators.get(left);
         let merged = match &mut self.children {
-            ScoreChildren::Runs(runs) => merge(runs, left, separator, tally),
-            ScoreChildren::Nodes(nodes) => merge(nodes, left, separator, tally),
+            ScoreChildren::Runs(runs) => merge(runs, left, separator, totals),
+            ScoreChildren::Nodes(nodes) => merge(nodes, left, separator, totals),
         };
         if merged {
             let count = self.counts.remove(left + 1);
@@ -319,18 +319,18 @@ fn merge<T: ScoreSubtree>(
     children: &mut Vec<T>,
     left: usize,
     separator: ScoreEntry<'_>,
-    tally: &mut RunTotals,
+    totals: &mut RunTotals,
 ) -> bool {
     let (a, b) = (&children[left], &children[left + 1]);
     if a.count() == 0 || b.count() == 0 {
         let empty = if a.count() == 0 { left } else { left + 1 };
-        children.remove(empty).forget(tally);
+        children.remove(empty).forget(totals);
         return true;
     }
     if a.width() + b.width() > MERGED || !a.fits(b) {
         return false;
     }
     let next = children.remove(left + 1);
-    children[left].join(separator, next, tally);
+    children[left].join(separator, next, totals);
     true
 }

@@ -20,17 +20,17 @@ pub(super) struct ScoreWalk<'o> {
 
 impl<'o> ScoreWalk<'o> {
     /// Begins at `rank`. If `rank` is past the last entry, the walk is empty in both directions.
-    pub(super) fn new(order: &'o ScoreIndex, rank: u64, direction: ScanDirection) -> Self {
+    pub(super) fn new(index: &'o ScoreIndex, rank: u64, direction: ScanDirection) -> Self {
         let mut above = Vec::new();
         let (mut rank, mut run) = (rank, None);
-        let mut node = match &order.root {
+        let mut node = match &index.root {
             ScoreRoot::Run(only) => {
                 run = Some(only);
                 None
             }
             ScoreRoot::Node(node) => Some(&**node),
         };
-        let inside = rank < order.len;
+        let inside = rank < index.len;
         while let Some(parent) = node {
             let mut at = 0;
             while at + 1 < parent.counts.len() && rank >= parent.counts[at] {

@@ -27,7 +27,7 @@
 //!    it, unless the view has a note of it already. So a note holds the entry of the view's moment.
 //! 3. A step holds the lock shared. It shows the present entries after the last shown one, and a
 //!    noted entry as it was. Notes that it has passed are removed.
-//! 4. A collection that dies with entries keeps them, in the member index and in `left`, until its
+//! 4. A collection that dies with entries keeps them, in the member index and in `remains`, until its
 //!    last view is dropped.
 //! 5. Locks are taken in this order: the collection's, its list of views, one view's notes.
 
@@ -55,7 +55,7 @@ pub(super) struct CollectionViews {
     /// By address, so that a view is removed as fast from many as from few.
     kept: BTreeMap<usize, Arc<Mutex<FormerEntries>>>,
     /// The rest of a collection that has died.
-    left: Option<DeadCollection>,
+    remains: Option<DeadCollection>,
 }
 
 /// The order of a view's entries.
@@ -200,7 +200,7 @@ impl Drop for RegisteredView {
         views.kept.remove(&Arc::as_ptr(&self.kept).addr());
         if views.kept.is_empty() {
             self.collection.viewed.store(false, Ordering::Relaxed);
-            if let Some(dead) = views.left.take() {
+            if let Some(dead) = views.remains.take() {
                 self.collection.members.discard(dead);
             }
         }
@@ -239,7 +239,7 @@ impl Collection {
     }
 
     /// Keeps the rest of a dying collection if it has a view. Otherwise returns it.
-    pub(super) fn leave(&self, dead: DeadCollection) -> Option<DeadCollection> {
+    pub(super) fn keep_for_views(&self, dead: DeadCollection) -> Option<DeadCollection> {
         if !self.is_viewed() {
             return Some(dead);
         }
@@ -247,7 +247,7 @@ impl Collection {
         if views.kept.is_empty() {
             return Some(dead);
         }
-        views.left = Some(dead);
+        views.remains = Some(dead);
         None
     }
 }

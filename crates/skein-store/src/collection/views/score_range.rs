@@ -48,16 +48,17 @@ fn entry_of(key: &[u8]) -> (f64, &[u8]) {
 
 impl ScoreRangeView {
     /// Takes a view of `left` members from rank `first` on. REQUIRES: the collection's lock is held
-    /// shared, and `order` is its score index.
+    /// shared, and `score_index` is that of the collection.
     pub(in crate::collection) fn new(
         collection: Arc<Collection>,
-        order: &ScoreIndex,
-        (first, left): (u64, u64),
+        score_index: &ScoreIndex,
+        first: u64,
+        left: u64,
         direction: ScanDirection,
     ) -> Self {
         let mut begin = None;
         if left > 0 {
-            order.walk(first, direction, |score, member| {
+            score_index.walk(first, direction, |score, member| {
                 begin = Some(entry_key(score, &member.to_vec()));
                 ControlFlow::Break(())
             });
@@ -80,10 +81,10 @@ impl ScoreRangeView {
         let state = shared(collection.state());
         // The score index of a dead set is kept for its views.
         let views = state.dead.then(|| lock(&collection.views));
-        let order = views
+        let score_index = views
             .as_ref()
-            .and_then(|views| views.left.as_ref().map(DeadCollection::order))
-            .unwrap_or(&state.order);
+            .and_then(|views| views.remains.as_ref().map(DeadCollection::score_index))
+            .unwrap_or(&state.score_index);
         let mut kept = lock(kept);
         let kept = &mut *kept;
         let mut looked_at = 0;
@@ -98,8 +99,8 @@ impl ScoreRangeView {
             }
         };
         let (mut passed, mut stopped) = (0, false);
-        if let Some(first) = first_ahead(order, kept) {
-            order.walk(first, kept.direction, |score, member| {
+        if let Some(first) = first_ahead(score_index, kept) {
+            score_index.walk(first, kept.direction, |score, member| {
                 let shown = show_one(kept, score, member, &mut show);
                 passed += 1;
                 stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
@@ -120,17 +121,17 @@ impl ScoreRangeView {
 }
 
 /// Returns the rank of the first entry that the step reaches, or `None` if there is no such entry.
-fn first_ahead(order: &ScoreIndex, kept: &FormerEntries) -> Option<u64> {
+fn first_ahead(score_index: &ScoreIndex, kept: &FormerEntries) -> Option<u64> {
     let forward = kept.direction == ScanDirection::Forward;
     let (key, included) = match &kept.next {
         Bound::Included(key) => (key, true),
         Bound::Excluded(key) => (key, false),
-        Bound::Unbounded => return if forward { Some(0) } else { order.len().checked_sub(1) },
+        Bound::Unbounded => return if forward { Some(0) } else { score_index.len().checked_sub(1) },
     };
     let (score, member) = entry_of(key);
     // Counts entries before the key, or up to it.
     let up_to = forward != included;
-    let count = order.rank_by(|other, name| {
+    let count = score_index.rank_by(|other, name| {
         other < score
             || (other <= score && {
                 let by_name = name.cmp_bytes(member);

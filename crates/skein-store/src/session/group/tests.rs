@@ -250,7 +250,7 @@ fn a_command_refused_at_any_write_leaves_nothing() {
 /// after its first puts. Fix: such a key cannot exist, so its removal does nothing, and a put of it
 /// is rejected before the first write.
 #[test]
-fn a_batch_with_a_key_that_cannot_be_there() {
+fn a_batch_with_a_key_too_long_for_the_index() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), IndexKind::Mlp);
     let long = "longer than eight bytes";
@@ -266,7 +266,7 @@ fn a_batch_with_a_key_that_cannot_be_there() {
 /// Incident: a column name that was too long, once the batch itself had spread the columns, stopped
 /// the batch half-way.
 #[test]
-fn a_batch_with_a_name_too_long_for_what_it_spreads() {
+fn a_batch_with_a_name_too_long_to_spread() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), IndexKind::default());
     let long = vec![b'n'; crate::MEMBER_BYTES_MAX + 1];

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use skein_index::{ComputeAction as Verdict, Guard};
 use skein_log::LogOperation;
 
-use super::{RowChange, RowUpdate, Writer, bury};
+use super::{RowChange, RowUpdate, Writer, release_collection};
 use crate::collection::Collection;
 use crate::index::IndexPlace;
 use crate::row::table::{self, Column};
@@ -42,7 +42,7 @@ impl CollectionHandover {
         if old.as_ref().is_some_and(|old| Arc::ptr_eq(old, &new)) {
             return Ok(Self { old: None, new: None });
         }
-        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.inner.members) {
+        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.core.members) {
             return Err(Error::OfAnotherKey);
         }
         if !new.add_main_row() {
@@ -58,7 +58,7 @@ impl CollectionHandover {
 
     /// Undoes [`begin`](Self::begin) after the exchange failed.
     fn give_up(self) {
-        bury(self.new);
+        release_collection(self.new);
     }
 }
 
@@ -66,7 +66,7 @@ impl RowWriter for Writer<'_> {
     type Error = Error;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
-        self.inner.check_sizes(key, bytes)
+        self.core.check_sizes(key, bytes)
     }
 
     fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
@@ -91,7 +91,7 @@ impl RowWriter for Writer<'_> {
         // A writer that is one batch already holds its epoch and its lock against snapshots.
         let alone = !self.whole;
         let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
-        let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
+        let _moment = self.core.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
         (self.whole, self.renames) = (true, true);
         let renamed = rename_row(self, from, to, replace);
         (self.whole, self.renames) = (!alone, false);
@@ -118,16 +118,16 @@ impl RowWriter for Writer<'_> {
     ) -> std::result::Result<RowUpdate, E> {
         self.turn()?;
         StoreCore::check_key(key)?;
-        let (rows, time) = (&self.inner.rows, self.time());
-        let mut place = self.ahead.place_of(key);
+        let (rows, time) = (&self.core.rows, self.time());
+        let mut place = self.prefetched.place_of(key);
         // The place belongs to the main index and to an equal key, and was found under this guard
         // (invariants 1 and 2 of `prefetched_places`).
         loop {
             let mut decided = Ok(RowChange::Keep);
             // SAFETY: see above.
-            let seen = unsafe { self.inner.index.get_at(key, place, &self.guard) };
+            let seen = unsafe { self.core.index.get_at(key, place, &self.guard) };
             let live = time.live(seen);
-            self.inner.used(live);
+            self.core.used(live);
             let start = self.records.begin(|out| {
                 let mut recorder = Recorder(Some(out));
                 decided = decide(live, rows, &mut recorder)
@@ -169,14 +169,14 @@ impl RowWriter for Writer<'_> {
             };
             let removed = matches!(change, RowChange::Remove);
             // SAFETY: see above.
-            let exchanged = unsafe { exchange(self.inner, key, place.take(), seen, change, &self.guard) };
+            let exchanged = unsafe { exchange(self.core, key, place.take(), seen, change, &self.guard) };
             match exchanged {
-                Ok(Some(Exchanged { version, epoch, left })) => {
+                Ok(Some(Exchanged { version, epoch, removed_bytes })) => {
                     let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: handover.done() };
-                    self.left += left;
+                    self.removed_bytes += removed_bytes;
                     self.recorded(start, version, epoch);
-                    self.settle(key, replaced, expires);
-                    self.gave_way(gone, version, removed);
+                    self.update_expiry_index(key, replaced, expires);
+                    self.note_replaced(gone, version, removed);
                     return Ok(RowUpdate { changed: true, version, ..unchanged });
                 }
                 Ok(None) => {
@@ -197,7 +197,7 @@ impl RowWriter for Writer<'_> {
 pub(in crate::session) struct Exchanged {
     pub(in crate::session) version: u64,
     pub(in crate::session) epoch: u64,
-    pub(in crate::session) left: usize,
+    pub(in crate::session) removed_bytes: usize,
 }
 
 /// Changes `key` if its row is still `seen`. Returns `None` if the key has another row by now.
@@ -205,7 +205,7 @@ pub(in crate::session) struct Exchanged {
 /// # Safety
 /// As for [`StoreIndex::compute_at`](crate::index::StoreIndex::compute_at).
 pub(in crate::session) unsafe fn exchange(
-    inner: &StoreCore,
+    core: &StoreCore,
     key: &[u8],
     place: Option<IndexPlace>,
     seen: Option<RowRef<'_>>,
@@ -222,23 +222,23 @@ pub(in crate::session) unsafe fn exchange(
         if !same {
             return Verdict::Keep;
         }
-        let version = inner.next_version(key, current);
+        let version = core.next_version(key, current);
         match change {
             RowChange::Put(mut row) => {
-                taken = Some((version, inner.epoch()));
+                taken = Some((version, core.epoch()));
                 row.set_version(version);
                 Verdict::Put(row)
             }
             RowChange::Remove => {
-                taken = Some((version, inner.epoch()));
-                inner.stripes.raise_floor(key, version);
+                taken = Some((version, core.epoch()));
+                core.stripes.raise_floor(key, version);
                 Verdict::Remove
             }
             RowChange::Keep | RowChange::Expire(_) => Verdict::Keep,
         }
     };
     // SAFETY: guaranteed by the caller.
-    let exchanged = unsafe { inner.index.compute_at(key, place, exchange, guard) }?;
-    let left = if taken.is_some() { inner.rows.left(exchanged.before, guard) } else { 0 };
-    Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, left }))
+    let exchanged = unsafe { core.index.compute_at(key, place, exchange, guard) }?;
+    let removed_bytes = if taken.is_some() { core.rows.note_removed(exchanged.before, guard) } else { 0 };
+    Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
 }
