@@ -118,5 +118,5 @@ impl DataFolder {
 
 /// Returns the absolute path, so that a change of the current folder does not matter.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| Error::io("find out what is meant by", path, &error))
+    std::path::absolute(path).map_err(|error| Error::io("resolve", path, &error))
 }

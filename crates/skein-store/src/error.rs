@@ -45,9 +45,7 @@ pub enum Error {
         limit: usize,
     },
     /// The write would exceed the memory limit.
-    #[error(
-        "memory in use is {used} bytes, at the budget of {budget} bytes; remove keys or raise the budget"
-    )]
+    #[error("memory in use is {used} bytes, and the limit is {budget} bytes; remove keys or raise the limit")]
     OverBudget {
         /// Live bytes before the write.
         used: usize,
@@ -55,14 +53,14 @@ pub enum Error {
         budget: usize,
     },
     /// The index of the store has no space for another key.
-    #[error("the store's index has no place for another key beside its {keys}; use another kind of index")]
+    #[error("the store's index is full at {keys} keys; use another kind of index")]
     IndexFull {
         /// The number of keys in the index.
         keys: usize,
     },
     /// The index of the store does not support snapshots.
     #[error(
-        "the index {index} has no snapshots; open the store with one that has ({}), which takes the same data folder",
+        "the index {index} has no snapshots; open the store with one that has ({}); it reads the same data folder",
         IndexKind::with_snapshots()
     )]
     NoSnapshots {
@@ -111,21 +109,21 @@ pub enum Error {
     /// A row that stands for a sorted set or for spread columns was put to another key or to
     /// another store.
     #[error(
-        "the row stands for a sorted set or for many columns, which belong to its own key; give that key another name (`rename`), \
-         or copy the members"
+        "the row stands for a sorted set or for spread columns, which belong to its own key; \
+         use `rename`, or copy the members"
     )]
     OfAnotherKey,
     /// During a rename, the sorted set or the spread columns of the row were removed.
-    #[error("what the key held was removed meanwhile; look the key up again")]
+    #[error("the contents of the key were removed meanwhile; look the key up again")]
     SetIsGone,
     /// The score is NaN.
-    #[error("a score has to be a number; infinities are")]
+    #[error("a score must be a number; infinities are allowed")]
     NotANumber,
     /// An increment of contents that are not a decimal 64-bit integer.
     #[error("the value is not a decimal integer between -2^63 and 2^63 - 1")]
     NotAnInteger,
     /// The result of an increment is not a 64-bit integer.
-    #[error("{value} + {by} leaves the 64-bit integers; the value is unchanged")]
+    #[error("{value} + {by} is not a 64-bit integer; the value is unchanged")]
     Overflow {
         /// The value before.
         value: i64,
@@ -133,15 +131,15 @@ pub enum Error {
         by: i64,
     },
     /// Writes are stopped because the disk failed. Reads continue.
-    #[error("writes are stopped: {cause}; reads go on; mend the disk and open the store again")]
+    #[error("writes are stopped: {cause}; reads continue; mend the disk and open the store again")]
     WritesStopped {
         /// The first failure.
         cause: String,
     },
     /// Writes wait for space on the disk and continue when there is some. Reads continue.
     #[error(
-        "writes are stopped: {cause}; reads go on; make room on the disk (or let fewer files be open, if these are too many), and \
-         writes go on by themselves"
+        "writes are stopped: {cause}; reads continue; make room on the disk (or close files, if too many are \
+         open), and writes continue automatically"
     )]
     NoRoomOnDisk {
         /// The last failure.
@@ -150,8 +148,8 @@ pub enum Error {
     /// The calling thread is already writing to this store, and would wait for the end of its own
     /// write.
     #[error(
-        "{doing} inside a `write`, a scope or a closure of one, on the same thread and store, would wait for its own end; use the writer \
-         that is there, or do it afterwards"
+        "{doing} inside a `write` or an open batch of the same thread and store would wait for its \
+         own end; use that writer, or call it afterwards"
     )]
     InsideWrite {
         /// The operation that was called.
@@ -162,7 +160,7 @@ pub enum Error {
     Closed,
     /// The opening was cancelled by [`OpenProgress::cancel`](crate::OpenProgress::cancel). Nothing
     /// is lost.
-    #[error("opening was ended before it was done; open the store again")]
+    #[error("opening was cancelled; open the store again")]
     Cancelled,
     /// The path of the data folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
@@ -203,7 +201,9 @@ pub enum Error {
         kind: io::ErrorKind,
     },
     /// The file has a format that this program does not know.
-    #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
+    #[error(
+        "{path} has format version {found}, and this program knows {known}; use a program that knows version {found}"
+    )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -224,8 +224,8 @@ pub enum Error {
     },
     /// A log folder that the store needs is missing, or another folder is in its place.
     #[error(
-        "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name it at its new place as \
-         a log folder; if it is lost for good, giving it up goes back to the newest checkpoint"
+        "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name its new \
+         place as a log folder; if it is lost for good, give it up and return to the newest checkpoint"
     )]
     LogFolderMissing {
         /// The log folder, as the identity of the data folder names it.

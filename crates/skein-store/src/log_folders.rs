@@ -57,7 +57,7 @@ pub(crate) fn resolve(
         if needed {
             kept.push(folder);
         } else {
-            tracing::info!(folder = %folder.path.display(), "the log folder is empty, and not needed any more");
+            tracing::info!(folder = %folder.path.display(), "the log folder is empty and no longer needed");
         }
     }
     identity.log_folders = kept;
@@ -86,8 +86,8 @@ fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], 
             return Ok(());
         }
         return Err(bad_option(format!(
-            "{} holds logs of this store from before it was given up, and they do not fit any more; name another \
-             folder, or empty this one",
+            "{} holds outdated logs of this store, from before it was given up; name another folder, or \
+             empty this one",
             path.display()
         )));
     };
@@ -101,7 +101,7 @@ fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], 
         }
         if is_there(storage, folder, identity.id)? && !storage_same(storage, &folder.path, path)? {
             return Err(bad_option(format!(
-                "{} is a copy of the log folder {other}; name that one, or remove the one that is not up to date",
+                "{} is a copy of the log folder {other}; name that one, or remove the outdated one",
                 path.display()
             )));
         }
@@ -121,7 +121,7 @@ fn given_up(storage: &dyn Storage, identity: &Identity, options: &StoreOptions) 
         .iter()
         .find(|path| identity.log_folders.iter().any(|folder| folder.path == **path && !is_missing(folder)))
     {
-        let why = format!("{} is there, so nothing has to be given up", path.display());
+        let why = format!("{} is present, so it cannot be given up", path.display());
         return Err(Error::BadOption { name: "give_up_log_folders", why });
     }
     let (given_up, mut lost): (Vec<_>, Vec<_>) =

@@ -91,7 +91,7 @@ impl std::str::FromStr for IndexKind {
             let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
             Error::BadOption {
                 name: "index",
-                why: format!("there is no index named {name:?}; those known are {known}"),
+                why: format!("there is no index named {name:?}; use one of {known}"),
             }
         })
     }

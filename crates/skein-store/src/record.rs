@@ -30,7 +30,7 @@ pub(crate) const EXPIRES: u8 = 0x80;
 const HEAD: usize = 1 + 2 + 8;
 
 /// The reason why a record with [`MEMBER`] is rejected if its key is too short for an id.
-pub(crate) const NO_MEMBER: &str = "the record's key is not one of a member";
+pub(crate) const NO_MEMBER: &str = "the record's key is too short for a member";
 
 /// Returns whether a key may belong to the member index: a collection's id, and a member.
 pub(crate) fn is_member_key(key: &[u8]) -> bool {

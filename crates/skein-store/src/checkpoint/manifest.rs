@@ -91,7 +91,7 @@ impl CheckpointManifest {
         for (begin, folder) in super::folders(storage, path)? {
             if let Some(manifest) = Self::read(storage, &folder)? {
                 if manifest.id != id || manifest.begin != begin {
-                    let what = "it is of another store or of another checkpoint";
+                    let what = "it belongs to another store or checkpoint";
                     return Err(Error::damaged(&folder.join(NAME), 16, what));
                 }
                 if manifest.begin < least {
@@ -103,7 +103,7 @@ impl CheckpointManifest {
         if least == 0 {
             return Ok(None);
         }
-        let what = "the checkpoint is missing, and the store had it or a newer one";
+        let what = "this checkpoint, or a newer one, is missing";
         Err(Error::damaged(&path.join(super::folder_name(least)).join(NAME), 0, what))
     }
 }

@@ -176,7 +176,7 @@ impl PartRow<'_> {
 }
 
 /// The error for bytes that no store has written as a row.
-pub(crate) const NO_ROW: &str = "a block holds what is not a row";
+pub(crate) const NO_ROW: &str = "a block holds bytes that are not a row";
 
 /// Reads a part block by block and calls `each` with its rows. `each` returns the reason if it
 /// rejects a row.
@@ -247,6 +247,6 @@ fn check_head(path: &Path, found: &[u8], expected: [u8; HEAD]) -> Result<()> {
     if found == expected {
         Ok(())
     } else {
-        Err(Error::damaged(path, 0, "its head is not that of this checkpoint"))
+        Err(Error::damaged(path, 0, "its head belongs to another checkpoint or part"))
     }
 }

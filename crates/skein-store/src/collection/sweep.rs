@@ -59,7 +59,7 @@ fn run(members: &MemberIndex) {
         }
         drop(queue);
         if let Err(error) = members.sweep_slice(SweepEnd::First) {
-            tracing::debug!("what a collection left stays until the next start: {error}");
+            tracing::debug!("the rest of a collection stays until the next start: {error}");
             members.abandon_first();
         }
     }

@@ -130,7 +130,7 @@ impl ExpiryIndex {
             // Keys that are too long cannot expire, and nothing else is refused. An expired key
             // would still be hidden.
             Err(refused) => {
-                tracing::error!("a key that expires has no place in the order by time: {refused}");
+                tracing::error!("the expiry index refused an expiring key: {refused}");
                 false
             }
         }

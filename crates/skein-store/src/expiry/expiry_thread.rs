@@ -90,7 +90,7 @@ fn run(core: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condva
             Ok(true) => behind = 0,
             Ok(false) => behind = behind.saturating_add(1),
             Err(Error::Closed) => return,
-            Err(error) => tracing::debug!("what has expired is not removed now: {error}"),
+            Err(error) => tracing::debug!("expired keys are not removed now: {error}"),
         }
     }
 }

@@ -69,7 +69,7 @@ impl std::str::FromStr for Eviction {
             let known = Self::ALL.map(|one| format!("{:?}", one.name())).join(", ");
             Error::BadOption {
                 name: "eviction",
-                why: format!("there is none named {name:?}; those known are {known}"),
+                why: format!("there is no policy named {name:?}; use one of {known}"),
             }
         })
     }

@@ -118,7 +118,7 @@ fn locate(recovered: &Recovered, begin: u64, refused: &replay::RefusedRecord) ->
     match found {
         Err(error) => error.into(),
         Ok(_) => Error::Io {
-            doing: "find again in the logs the record of",
+            doing: "find the log record of",
             path: String::from_utf8_lossy(&refused.key).into_owned().into(),
             cause: refused.why.clone(),
             kind: std::io::ErrorKind::NotFound,

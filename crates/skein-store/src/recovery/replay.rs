@@ -25,9 +25,9 @@ const RECORD_OVERHEAD: usize = 16;
 /// A batch is applied early when its payloads are larger than this.
 const BATCH_BYTES: usize = 256 << 10;
 
-const CANCELLED: &str = "opening is to end";
+const CANCELLED: &str = "opening was cancelled";
 
-const NO_BASE: &str = "the record changes columns where there are none, or the time of a key that is gone";
+const NO_BASE: &str = "the record changes columns where there are none, or the time of an absent key";
 
 /// A record that cannot be applied.
 #[derive(Debug)]
@@ -231,8 +231,7 @@ impl<'s> Replay<'s> {
         let mut guard = index.collector().enter();
         for (key, version) in self.pending.drain() {
             if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
-                let why = "the record changes a part of its key, and what it changes is neither in the logs nor in \
-                           a checkpoint";
+                let why = "the record is a change, and its base is neither in the logs nor in a checkpoint";
                 self.refuse(&key, version, why);
                 return Err(why.into());
             }

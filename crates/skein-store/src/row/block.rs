@@ -92,7 +92,7 @@ impl Clone for ColumnBlock {
             // The count cannot wrap: half of its range is left for threads between the two
             // operations.
             refs.fetch_sub(1, Ordering::Relaxed);
-            panic!("a column block has {REFS_MOST} handles, the most there can be");
+            panic!("a column block has {REFS_MOST} handles, which is the limit");
         }
         Self(self.0)
     }

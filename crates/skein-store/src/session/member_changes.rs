@@ -119,7 +119,7 @@ impl Writer<'_> {
             Ok::<_, Error>(())
         });
         if let Err(error) = undone {
-            tracing::error!(key = %key.escape_ascii(), "a key without members stays: {error}");
+            tracing::error!(key = %key.escape_ascii(), "a key without members could not be removed: {error}");
         }
     }
 }
@@ -128,7 +128,7 @@ impl MemberWriter<'_> {
     /// Restores the former contents of a member; `None` if it was absent.
     fn put_back(&mut self, name: &[u8], before: Option<&[u8]>) {
         if let Err(error) = self.try_put_back(name, before) {
-            tracing::error!(member = %name.escape_ascii(), "a write of a refused command stays: {error}");
+            tracing::error!(member = %name.escape_ascii(), "a write of a refused command could not be undone: {error}");
         }
     }
 

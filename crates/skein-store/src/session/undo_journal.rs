@@ -152,7 +152,7 @@ impl Writer<'_> {
             match self.put_back(key, run) {
                 Ok(collection) => back.extend(collection),
                 Err(error) => {
-                    tracing::error!(key = %key.escape_ascii(), "a write of a refused batch stays: {error}");
+                    tracing::error!(key = %key.escape_ascii(), "a write of a refused batch could not be undone: {error}");
                 }
             }
         }

@@ -363,8 +363,12 @@ impl StoreCore {
         let written = self.checkpoint(self.options.recovery_threads);
         written
             .inspect_err(|error| match error {
-                Error::Closed => tracing::warn!("no time for a checkpoint: the next start replays the logs"),
-                error => tracing::warn!("no checkpoint on closing, the next start replays the logs: {error}"),
+                Error::Closed => {
+                    tracing::warn!("there was no time for a checkpoint: the next start replays the logs")
+                }
+                error => {
+                    tracing::warn!("closing wrote no checkpoint, the next start replays the logs: {error}")
+                }
             })
             .ok()
     }
