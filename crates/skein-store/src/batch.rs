@@ -7,7 +7,6 @@ pub struct Batch {
     pub(crate) writes: Vec<(Vec<u8>, BatchWrite)>,
 }
 
-/// One write of a batch.
 #[derive(Debug, Clone)]
 pub(crate) enum BatchWrite {
     /// A value, and its time of expiry.

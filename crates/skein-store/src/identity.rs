@@ -92,7 +92,6 @@ impl Identity {
         self.version = KIND.version;
     }
 
-    /// Writes the file.
     pub(crate) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {
         let mut body = self.id.0.to_vec();
         body.extend_from_slice(&self.checkpoint.to_le_bytes());

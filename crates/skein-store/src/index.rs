@@ -15,7 +15,6 @@ use skein_index::{
 use crate::options::{IndexKind, StoreLimits};
 use crate::row::{Row, RowRef};
 
-/// The bounds of a range of keys.
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// The place of a key, in an index that can start a write there.

@@ -118,7 +118,6 @@ fn checkpoints(
     }
 }
 
-/// Checks the logs.
 fn logs(storage: &dyn Storage, newest: Option<&CheckpointManifest>, found: &mut StoreInspection) {
     let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(CheckpointManifest::epochs));
     let replayed = replayed.and_then(|recovered| {

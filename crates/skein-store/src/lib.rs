@@ -2,11 +2,11 @@
 //! checkpoints.
 //!
 //! ```text
-//!   Store    simple methods, any thread ──┐
-//!   Session  one per worker, borrowed rows ┴─► index ──► rows
-//!               │ records                       │
-//!               ▼                               ▼
-//!            skein-log (segments, epochs)    checkpoint ──► recovery reads both
+//!   Store    simple methods, any thread ────┐
+//!   Session  one per worker, borrowed rows ─┴─► index ──► rows
+//!               │ records                        │
+//!               ▼                                ▼
+//!            skein-log (segments, epochs)     checkpoint       recovery reads both
 //! ```
 //!
 //! Two layers share one store:

@@ -1,10 +1,10 @@
 //! Snapshots of a store: all keys as they were at one moment, while writers continue.
 //!
 //! ```text
-//!   put a   ──┤a├─────────────────────────────────►
-//!   apply   ─────────┤c        d├─────────────────►   a group is before the moment or after it, whole
-//!   moment  ───────────────────────┤t├────────────►   waits for running groups, and they wait for it
-//!   put a   ────────────────────────────┤a├───────►   the value of a at t is kept for the snapshot
+//!   put a   ──┤a├──────────────────────────────►
+//!   apply   ─────────┤c        d├──────────────►   a whole group is before or after the moment
+//!   moment  ───────────────────────┤t├─────────►   waits for running groups, and they wait for it
+//!   put a   ────────────────────────────┤a├────►   the value of a at t is kept for the snapshot
 //! ```
 //!
 //! The index provides the moments: a moment contains every earlier write and no later one
@@ -140,7 +140,8 @@ impl Store {
     /// let before = store.snapshot()?;
     /// store.put(b"goose", b"bean")?;
     /// store.put(b"swan", b"mute")?;
-    /// let entries = before.range((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded), ScanDirection::Forward, 10);
+    /// let all = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
+    /// let entries = before.range(all, ScanDirection::Forward, 10);
     /// assert_eq!(entries.len(), 1);
     /// assert_eq!(entries[0].value.as_deref(), Some(&b"grey"[..]));
     /// assert_eq!(store.stats().snapshots, 1);
@@ -161,7 +162,6 @@ impl Store {
 }
 
 impl Snapshot {
-    /// Returns the time of the snapshot.
     fn time(&self) -> OperationTime<'_> {
         self.place.0.core().time(Some(self.taken))
     }

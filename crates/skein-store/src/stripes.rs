@@ -35,7 +35,6 @@ const FLOORS: usize = if cfg!(skein_loom) { 1 } else { 4096 };
 /// The number of optimistic attempts of a multi-key read before it takes the latches.
 const TRIES: usize = if cfg!(skein_loom) { 1 } else { 8 };
 
-/// The latches and version floors of a store.
 #[derive(Debug)]
 pub(crate) struct Stripes {
     latches: Box<[AtomicU64]>,
@@ -106,7 +105,6 @@ impl Stripes {
         stripes
     }
 
-    /// Latches the stripes of `keys`.
     pub(crate) fn lock<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> LatchedStripes<'_> {
         self.lock_stripes(Self::stripes_of(keys))
     }

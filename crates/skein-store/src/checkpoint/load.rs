@@ -23,7 +23,6 @@ use crate::{Error, Result};
 /// Rows that are loaded under one guard.
 const ROWS_PER_GUARD: usize = 1024;
 
-/// Loads all parts.
 pub(crate) fn load(
     core: &StoreCore,
     manifest: &CheckpointManifest,
@@ -68,7 +67,6 @@ pub(crate) fn load(
     into_inner(failed).map_or(Ok(()), Err)
 }
 
-/// The progress of loading a part.
 struct PartProgress<'p> {
     all: &'p OpenProgress,
     info: &'p PartInfo,

@@ -11,12 +11,10 @@ use crate::identity::StoreId;
 use crate::record::ByteReader;
 use crate::{Error, Result};
 
-/// The name of the file.
 pub(crate) const NAME: &str = "manifest";
 
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
 
-/// One part file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartInfo {
     pub(crate) rows: u64,

@@ -12,7 +12,6 @@ use std::time::Instant;
 /// inaccuracy of a sleep, and far below a delay that a thread waiting for the core would notice.
 const ROWS: u32 = 512;
 
-/// The pace of one thread.
 pub(super) struct CheckpointPace {
     since: Instant,
     rows: u32,

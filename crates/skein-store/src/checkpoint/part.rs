@@ -47,7 +47,6 @@ fn head(id: StoreId, begin: u64, part: usize) -> [u8; HEAD] {
     bytes
 }
 
-/// Writes one part file.
 pub(super) struct PartWriter {
     path: PathBuf,
     file: Box<dyn StorageFile>,

@@ -15,13 +15,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The delay before the next attempt after a failed checkpoint, for example on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The signal to the thread.
 #[derive(Debug, Default)]
 struct SchedulerSignal {
     stop: bool,
 }
 
-/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct CheckpointScheduler {
     shared: Arc<(Mutex<SchedulerSignal>, Condvar)>,

@@ -85,7 +85,8 @@ impl<'g> ColumnsReader<'g> {
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// use std::ops::ControlFlow;
     ///
-    /// store.put_columns(b"flock", &[(b"leader", b"goose"), (b"place", b"lake"), (b"size", b"40")])?;
+    /// store.put_columns(b"flock", &[(b"leader", b"goose"), (b"place", b"lake")])?;
+    /// store.put_columns(b"flock", &[(b"size", b"40")])?;
     /// let mut names = Vec::new();
     /// store.session().get_with(b"flock", |row| {
     ///     let columns = row.and_then(|row| row.read_columns()).expect("it has columns");

@@ -47,7 +47,6 @@ pub(crate) enum CollectionKind {
     Hash,
 }
 
-/// A collection.
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(super) id: u64,
@@ -79,7 +78,6 @@ pub(crate) struct CollectionState {
 }
 
 impl CollectionState {
-    /// Returns the number of members.
     pub(crate) fn len(&self) -> u64 {
         self.score_index.len() + self.columns
     }

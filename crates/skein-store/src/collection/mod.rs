@@ -2,10 +2,9 @@
 //! collections are entries of an index of their own.
 //!
 //! ```text
-//!   main index     key ── main row: kind other, code 1, 2 ──► Collection { id, kind, order, columns,
-//!                                                             │            dead }
-//!   member index   id, 8 bytes, big-endian │ member ── row: 8 bytes of score, or the column's value
-//!   score index    (score, member) in a counted B+-tree, under the collection's lock
+//!   main index     key ── main row (kind other, code 1 or 2) ──► Collection: id, kind, state
+//!   member index   id, 8 bytes, big-endian │ member ── row: the score, or the column's value
+//!   score index    (score, member) in a counted B+-tree, part of the collection's state
 //! ```
 //!
 //! The member index (`members`) is the truth. Only its entries are logged, and the main row when a

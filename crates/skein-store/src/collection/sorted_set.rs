@@ -116,7 +116,9 @@ impl SetReader<'_> {
     /// let mut session = store.session();
     /// let add = |session: &mut Session, goose: u32| {
     ///     session.write(|writer| {
-    ///         writer.change_set::<_, Error>(b"geese", true, |set| set.put(&goose.to_be_bytes(), f64::from(goose)))
+    ///         writer.change_set::<_, Error>(b"geese", true, |set| {
+    ///             set.put(&goose.to_be_bytes(), f64::from(goose))
+    ///         })
     ///     })
     /// };
     /// for goose in 0..10 {
@@ -132,7 +134,7 @@ impl SetReader<'_> {
     /// }) {
     ///     add(&mut session, 1 + 2 * count)?.0?;
     /// }
-    /// assert_eq!(count, 10, "what came meanwhile is not in the view");
+    /// assert_eq!(count, 10, "later members are not in the view");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn view(&self, rank: u64, count: u64, direction: ScanDirection) -> Option<ScoreRangeView> {

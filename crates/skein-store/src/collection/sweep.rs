@@ -12,7 +12,6 @@ use super::MemberIndex;
 use super::sweep_queue::SweepEnd;
 use crate::{Error, Result};
 
-/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     members: Arc<MemberIndex>,
@@ -20,7 +19,6 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Starts the thread.
     pub(crate) fn start(members: Arc<MemberIndex>) -> Result<Self> {
         let worked_on = members.clone();
         let thread =

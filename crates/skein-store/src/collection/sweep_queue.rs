@@ -2,8 +2,8 @@
 //! slice.
 //!
 //! ```text
-//!   a collection dies ─┬──────────────────────► queue ─┬─► sweeper thread: slices of the first one
-//!                      └─ kept for its views ──┘       └─► requests for room: slices of the last one
+//!   a collection dies ─┬────────────────────► queue ─┬─► sweeper thread: slices of the first one
+//!                      └─ kept for its views ──┘     └─► requests for room: slices of the last
 //!
 //!   a slice: some members or, if there are none left, some runs of the score index
 //! ```
@@ -110,8 +110,8 @@ impl MemberIndex {
         self.index.scan((Bound::Included(&start[..]), end), ScanDirection::Forward, each);
     }
 
-    /// Queues the members of a collection that no main row stands for: `count` members with a weight
-    /// of `bytes`.
+    /// Queues the members of a collection without a main row: `count` members with a weight of
+    /// `bytes`.
     pub(super) fn discard_members(&self, id: u64, count: u64, bytes: usize) {
         self.discard(DeadCollection::new(self, id, ScoreIndex::default(), count, bytes));
     }

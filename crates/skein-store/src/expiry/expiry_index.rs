@@ -28,7 +28,6 @@ use skein_sync::locks::lock;
 use crate::index::StoreIndex;
 use crate::row::RowRef;
 
-/// Bytes of the time.
 const TIME: usize = size_of::<u64>();
 
 /// The longest key that can expire: with its time it must fit this index.

@@ -35,7 +35,6 @@ const SHARE_BEHIND: u32 = 2;
 
 const PATIENCE: u32 = 10;
 
-/// The handle of the thread.
 #[derive(Debug)]
 pub(crate) struct ExpiryThread {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -63,7 +62,6 @@ impl ExpiryThread {
         Ok(Self { stop, thread: Mutex::new(thread) })
     }
 
-    /// Stops the thread.
     pub(crate) fn stop(&self) {
         *lock(&self.stop.0) = true;
         self.stop.1.notify_all();

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a row's first word:   63        52 51                     0
-//!                         stamp        version      stamp 0: not noted; REMOVED: removed from its index
+//!                         stamp        version      stamp 0: not noted; REMOVED: not in an index
 //! ```
 //!
 //! A read compares the row's stamp with the clock's, and writes the row's word only if they differ.

@@ -4,8 +4,8 @@
 //!   count   arenas of indexes and rows, score indexes, log buffers ──► MemoryUse, by part
 //!   limit   a write asks for room ─┬─ there is room ──────────────► it runs
 //!                                  ├─ no room, no eviction ───────► rejected before any change
-//!                                  └─ no room, eviction ─┬─ Lru: a clock hand takes keys that were not
-//!                                                        │       used for long (`clock_hand`, `age_clock`)
+//!                                  └─ no room, eviction ─┬─ Lru: the clock hand finds keys unused
+//!                                                        │       for long (`clock_hand`)
 //!                                                        └─ Ttl: first keys of the expiry index
 //! ```
 //!
@@ -131,7 +131,6 @@ pub(crate) struct MemoryBudget {
     eviction: AtomicU8,
     /// The greatest number of live bytes that was ever counted.
     peak: AtomicUsize,
-    /// The number of evicted keys.
     pub(crate) evicted: AtomicU64,
     /// One clock hand per log, so that sessions of different logs do not meet.
     pub(crate) hands: Box<[Mutex<ClockHand>]>,
@@ -179,7 +178,6 @@ impl StoreCore {
         ages.count_removed(limit.is_some());
     }
 
-    /// Sets the limits of the options.
     pub(crate) fn set_limits(&self, limits: &StoreLimits) {
         self.set_limit(limits.memory_bytes, limits.eviction);
     }

@@ -16,7 +16,6 @@ use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_table
 use crate::row::{Row, RowRef};
 use crate::store::StoreCore;
 
-/// The number of records in a batch.
 const BATCH: usize = 64;
 
 /// Bytes of a record in the log besides its payload.
@@ -37,7 +36,6 @@ pub(super) struct RefusedRecord {
     pub(super) why: String,
 }
 
-/// The state of a replay.
 pub(super) struct Replay<'s> {
     core: &'s StoreCore,
     threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,

@@ -148,7 +148,6 @@ fn merge_table<'a>(
 /// Collects columns in order and packs them into blocks.
 struct BlockPacker<'a> {
     rows: &'a RowAllocator,
-    /// The time at which the new row expires.
     expires: Option<u64>,
     done: Vec<ColumnBlock>,
     /// The columns after `done` that are not packed yet.

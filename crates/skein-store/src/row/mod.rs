@@ -6,15 +6,15 @@
 //!   version │ tag    │ body                                │ expires at
 //!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
 //!    (52      body length, 29 bits                           the tag says so
-//!    bits, and a stamp of when it was used: see `memory::ages`)
+//!    bits, and the stamp of the last use: see `memory::age_clock`)
 //!
 //!   value      the bytes
-//!   table      columns in one run of bytes (see `table`)
+//!   table      columns in one sequence of bytes (see `table`)
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
-//!   other      what the length field, a code then, says; the body has the length of that
-//!              code 0: a tombstone, without a body; only between the start and the end of a recovery
+//!   other      the length field is a code, which gives the contents and the length of the body
+//!              code 0: a tombstone, without a body; exists only during a recovery
 //!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
-//!              code 2: columns that are too many for a row; likewise
+//!              code 2: spread columns, which are too many for a row; likewise
 //! ```
 //!
 //! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
@@ -84,10 +84,8 @@ const LEN_MASK: u32 = EXPIRES - 1;
 pub(crate) const BODY_LEN_MAX: usize = LEN_MASK as usize;
 const _: () = assert!(VALUE_BYTES_MAX <= BODY_LEN_MAX);
 
-/// Bytes of the time of expiry.
 const EXPIRY: usize = size_of::<u64>();
 
-/// The code of a tombstone.
 const TOMBSTONE: u32 = 0;
 
 /// Larger tables are cut into shared blocks.
@@ -103,7 +101,6 @@ enum RowKind {
     Other = 3,
 }
 
-/// Returns the tag of a row.
 fn tag_of(kind: RowKind, len: usize, expires: Option<u64>) -> u32 {
     (kind as u32) << KIND_SHIFT | if expires.is_some() { EXPIRES } else { 0 } | len as u32
 }
@@ -234,8 +231,8 @@ impl Drop for Row {
         let (size, part) =
             (row.size(), if row.is_marked_removed() { MemoryPart::Retired } else { MemoryPart::Rows });
         self.drop_collection();
-        // SAFETY: `with_body` took `size` bytes (invariant 1), and `mark_removed` has counted them as
-        // `part`.
+        // SAFETY: `with_body` took `size` bytes (invariant 1), and `mark_removed` has counted them
+        // as `part`.
         unsafe { alloc::give_back(self.start, size, part) };
     }
 }
@@ -309,7 +306,6 @@ impl<'g> RowRef<'g> {
         BODY + self.len() + if self.expires() { EXPIRY } else { 0 }
     }
 
-    /// Returns whether the row expires.
     #[inline]
     fn expires(self) -> bool {
         self.tag() & EXPIRES != 0

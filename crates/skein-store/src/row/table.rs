@@ -7,7 +7,6 @@
 //! Numbers are little-endian. Ends are offsets from the start of the names and of the values. Names
 //! are strictly ascending, so a binary search finds a column.
 
-/// Bytes of the count.
 const COUNT: usize = 4;
 /// Bytes of one pair of ends.
 const ENDS: usize = 8;
@@ -15,7 +14,6 @@ const ENDS: usize = 8;
 /// A name and a value.
 pub(crate) type Column<'a> = (&'a [u8], &'a [u8]);
 
-/// A well-formed table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnTable<'a> {
     bytes: &'a [u8],
@@ -68,7 +66,6 @@ impl<'a> ColumnTable<'a> {
         (1..count).all(|i| table.name(i - 1) < table.name(i)).then_some((table, &bytes[len..]))
     }
 
-    /// Returns the number of columns.
     #[inline]
     pub(crate) fn count(self) -> usize {
         self.count
@@ -79,7 +76,6 @@ impl<'a> ColumnTable<'a> {
         self.bytes.len() - size_of(self.count, 0)
     }
 
-    /// Returns the bytes of the table.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -94,14 +90,12 @@ impl<'a> ColumnTable<'a> {
         if i == 0 { (0, 0) } else { self.ends(i - 1) }
     }
 
-    /// Returns the name of column `i`.
     #[inline]
     pub(crate) fn name(self, i: usize) -> &'a [u8] {
         let names = COUNT + ENDS * self.count;
         &self.bytes[names + self.starts(i).0..names + self.ends(i).0]
     }
 
-    /// Returns column `i`.
     #[inline]
     pub(crate) fn column(self, i: usize) -> Column<'a> {
         let values = COUNT + ENDS * self.count + self.ends(self.count - 1).0;

@@ -2,12 +2,12 @@
 //! for a row, each as its own entry of the member index.
 //!
 //! ```text
-//!   put_columns ─► update_recorded ─┬─ row with few columns, or absent ──► replace the row
-//!                                   ├─ new row has too many columns ─────► spread: the columns become
-//!                                   │                                      members, and a main row for
-//!                                   │                                      them replaces the row
-//!                                   └─ row stands for spread columns ────► put or remove members;
-//!                                                                          the row stays
+//!   put_columns ─► update_recorded ─┬─ row with few columns, or absent ─► replace the row
+//!                                   ├─ new row has too many columns ────► spread: columns become
+//!                                   │                                     members, and a main row
+//!                                   │                                     replaces the row
+//!                                   └─ row stands for spread columns ───► put or remove members;
+//!                                                                         the row stays
 //! ```
 //!
 //! All columns of a row are spread at once, under the lock of a new collection (`collection`,

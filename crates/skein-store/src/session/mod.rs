@@ -1,7 +1,7 @@
 //! A session: the access of one worker to the store, without copies.
 //!
 //! ```text
-//!   write(|w| …)   enter epoch ─ [ put: make row ─ latch: version, epoch ─ record ]* ─ append ─ leave
+//!   write(|w| …)   enter ─ [ put: make row ─ latch: version, epoch ─ record ]* ─ append ─ leave
 //! ```
 //!
 //! The writer reads the epoch of a record under the latch of its key, so epochs never fall along a
@@ -115,7 +115,6 @@ impl Session {
         self.store.core()
     }
 
-    /// Returns the time of this session.
     #[inline]
     fn time(&self) -> OperationTime<'_> {
         self.core().time(self.frozen)
@@ -144,7 +143,7 @@ impl Session {
     /// session.freeze(Some(now));
     /// store.put_until(b"goose", b"grey", now)?;
     /// std::thread::sleep(std::time::Duration::from_millis(2));
-    /// assert!(session.get_with(b"goose", |row| row.is_some()), "for this session it is still that time");
+    /// assert!(session.get_with(b"goose", |row| row.is_some()), "its time is frozen");
     /// assert!(store.get(b"goose")?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -175,7 +174,9 @@ impl Session {
     /// let mut session = store.session();
     /// session.spread_columns(true);
     /// let (written, _) = session.write(|writer| {
-    ///     (0..100u32).try_for_each(|goose| writer.put_columns(b"flock", &[(&goose.to_be_bytes(), b"grey")]).map(drop))
+    ///     (0..100u32).try_for_each(|goose| {
+    ///         writer.put_columns(b"flock", &[(&goose.to_be_bytes(), b"grey")]).map(drop)
+    ///     })
     /// })?;
     /// written?;
     /// session.get_with(b"flock", |row| {
@@ -189,7 +190,6 @@ impl Session {
         self.spread = spread;
     }
 
-    /// Enters the store to write.
     fn enter(&self) -> Result<Writer<'_>> {
         self.enter_at(self.frozen)
     }

@@ -93,7 +93,8 @@ impl Writer<'_> {
     ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
     /// })?;
     /// replaced?;
-    /// assert!(store.session().get_with(b"geese", |row| row.is_some_and(|row| row.sorted_set().is_some())));
+    /// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
+    /// assert!(store.session().get_with(b"geese", is_set));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

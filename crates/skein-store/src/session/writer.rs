@@ -271,7 +271,6 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Returns the time of the writes.
     #[inline]
     pub(super) fn time(&self) -> OperationTime<'s> {
         self.core.time(self.frozen)
@@ -463,7 +462,6 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// The result of a removal.
 pub(super) struct Removal {
     pub(super) version: u64,
     /// The removed row. The caller must release its collection.

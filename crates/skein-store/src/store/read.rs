@@ -175,8 +175,10 @@ impl Store {
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.put(key.as_bytes(), b"")?;
     /// }
-    /// let after = store.range((Excluded(&b"bean goose"[..]), Unbounded), ScanDirection::Forward, 10);
-    /// assert_eq!(after.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"grey goose"[..], b"swan"]);
+    /// let bounds = (Excluded(&b"bean goose"[..]), Unbounded);
+    /// let after = store.range(bounds, ScanDirection::Forward, 10);
+    /// let keys: Vec<&[u8]> = after.iter().map(|entry| &entry.key[..]).collect();
+    /// assert_eq!(keys, [&b"grey goose"[..], b"swan"]);
     /// let last = store.range((Unbounded, Unbounded), ScanDirection::Backward, 1);
     /// assert_eq!(last[0].key, b"swan");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -195,7 +197,8 @@ impl Store {
     ///     store.put(key.as_bytes(), b"")?;
     /// }
     /// let geese = store.prefix(b"goose:", ScanDirection::Backward, 10);
-    /// assert_eq!(geese.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"goose:grey"[..], b"goose:bean"]);
+    /// let keys: Vec<&[u8]> = geese.iter().map(|entry| &entry.key[..]).collect();
+    /// assert_eq!(keys, [&b"goose:grey"[..], b"goose:bean"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prefix(&self, prefix: &[u8], direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {

@@ -193,7 +193,6 @@ impl StoreCore {
         current.map_or_else(|| self.stripes.first_version(key), |row| row.version() + 1)
     }
 
-    /// Notes that something was written.
     #[inline]
     pub(crate) fn written(&self) {
         // Relaxed, and read before it is written, so that the cache line stays shared. The thread
@@ -230,7 +229,6 @@ impl StoreCore {
         if expires.is_some() { within(key, expiry::KEY_BYTES_MAX) } else { Ok(()) }
     }
 
-    /// Writes a checkpoint.
     pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
         self.checkpoint_in_turn(threads, &lock(&self.checkpoints.one_at_a_time))
     }

@@ -153,11 +153,12 @@ impl Store {
     /// # let folder = tempfile::tempdir()?;
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?, 2);
-    /// // Nobody sees the new size with the old leader.
+    /// // No reader sees the new size with the old leader.
     /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"41"), (b"leader", b"gander")])?, 0);
     ///
-    /// // Small integers as names: all as wide, the greatest byte first, so that they come back in order.
-    /// store.put_columns(b"counts", &[(&7u32.to_be_bytes(), b"seven"), (&300u32.to_be_bytes(), b"three hundred")])?;
+    /// // Integers as names: one width, the greatest byte first, so that they are in order.
+    /// let (seven, many) = (7u32.to_be_bytes(), 300u32.to_be_bytes());
+    /// store.put_columns(b"counts", &[(&seven, b"seven"), (&many, b"three hundred")])?;
     /// let seven = store.get_columns(b"counts", Some(&[&7u32.to_be_bytes()]))?;
     /// assert_eq!(seven[0].1.as_deref(), Some(&b"seven"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

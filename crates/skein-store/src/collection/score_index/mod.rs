@@ -91,7 +91,6 @@ impl ScoreIndex {
         index
     }
 
-    /// Returns the number of entries.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

@@ -18,14 +18,12 @@ const RUN_BYTES: usize = 16 << 10;
 const SMALL: usize = WIDTH / 4;
 const MERGED: usize = WIDTH * 3 / 4;
 
-/// The children of a node.
 #[derive(Debug)]
 pub(super) enum ScoreChildren {
     Runs(Vec<ScoreRun>),
     Nodes(Vec<ScoreNode>),
 }
 
-/// An inner node.
 #[derive(Debug)]
 pub(super) struct ScoreNode {
     pub(super) separators: ScoreRun,

@@ -15,7 +15,6 @@
 
 use std::cmp::Ordering;
 
-/// Bytes of a score.
 const SCORE: usize = size_of::<f64>();
 
 /// A member, in two consecutive parts.
@@ -109,7 +108,6 @@ pub(super) struct ScoreRun {
 }
 
 impl ScoreRun {
-    /// A run without entries.
     pub(super) const EMPTY: Self = Self { ends: Vec::new(), data: Vec::new(), prefix: 0 };
 
     /// Packs entries, which must be in order.
@@ -170,7 +168,6 @@ impl ScoreRun {
         if at == 0 { self.prefix as usize } else { self.ends[at - 1] as usize }
     }
 
-    /// Returns entry `at`.
     #[inline]
     pub(super) fn get(&self, at: usize) -> ScoreEntry<'_> {
         let entry = &self.data[self.start(at)..self.ends[at] as usize];
@@ -199,7 +196,6 @@ impl ScoreRun {
         low
     }
 
-    /// Inserts an entry at position `at`.
     pub(super) fn insert(&mut self, at: usize, score: f64, member: &[u8]) {
         let prefix = &self.data[..self.prefix as usize];
         let common = Member::of(prefix).common(Member::of(member));
@@ -226,7 +222,6 @@ impl ScoreRun {
         *self = Self::with_prefix(self.entries(0, self.len()), start, self.len(), bytes);
     }
 
-    /// Removes entry `at`.
     pub(super) fn remove(&mut self, at: usize) {
         let (start, end) = (self.start(at), self.ends[at] as usize);
         self.data.drain(start..end);

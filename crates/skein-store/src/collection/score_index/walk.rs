@@ -8,7 +8,6 @@ use crate::ScanDirection;
 /// The run of an empty walk.
 const NOTHING: &ScoreRun = &ScoreRun::EMPTY;
 
-/// A walk through a score index.
 pub(super) struct ScoreWalk<'o> {
     /// The nodes above the run, each with the position of the child on the path.
     above: Vec<(&'o ScoreNode, usize)>,
@@ -55,7 +54,6 @@ impl<'o> ScoreWalk<'o> {
         Self { above, run, at, direction }
     }
 
-    /// Returns the next entry.
     #[inline]
     pub(super) fn next(&mut self) -> Option<ScoreEntry<'o>> {
         if self.direction == ScanDirection::Forward {

@@ -5,8 +5,8 @@
 //!   step 1     step 2      later steps
 //!   a  b  c  │  d  e  f  │  g  h  i  j          present entries, in the view's order
 //!                           ▲  ▲
-//!        former entries:    │  └ h had another value       a writer notes the former entry
-//!                           └ g was absent                 before it changes one that no step has reached
+//!        former entries:    │  └ h had another value       a writer notes the former entry before
+//!                           └ g was absent                 it changes one ahead of the steps
 //! ```
 //!
 //! Taking a view costs the same for any collection. It keeps only the entries that are changed
@@ -27,8 +27,8 @@
 //!    it, unless the view has a note of it already. So a note holds the entry of the view's moment.
 //! 3. A step holds the lock shared. It shows the present entries after the last shown one, and a
 //!    noted entry as it was. Notes that it has passed are removed.
-//! 4. A collection that dies with entries keeps them, in the member index and in `remains`, until its
-//!    last view is dropped.
+//! 4. A collection that dies with entries keeps them, in the member index and in `remains`, until
+//!    its last view is dropped.
 //! 5. Locks are taken in this order: the collection's, its list of views, one view's notes.
 
 mod members;
@@ -49,7 +49,6 @@ use super::sweep_queue::DeadCollection;
 use super::{Collection, MemberIndex};
 use crate::ScanDirection;
 
-/// The views of a collection.
 #[derive(Debug, Default)]
 pub(super) struct CollectionViews {
     /// By address, so that a view is removed as fast from many as from few.
@@ -83,7 +82,6 @@ struct FormerEntries {
 /// Bytes of a note besides its key and value: its part of the map and the allocator's overhead.
 const NOTE: usize = 112;
 
-/// Returns the bytes of a note.
 fn weight(key: &[u8], was: Option<&Vec<u8>>) -> usize {
     NOTE + key.len() + was.map_or(0, Vec::len)
 }

@@ -38,7 +38,6 @@ fn ordered(score: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// Returns the entry of a key.
 fn entry_of(key: &[u8]) -> (f64, &[u8]) {
     let (ordered, member) = key.split_at(size_of::<u64>());
     let ordered = u64::from_be_bytes(ordered.try_into().unwrap_or_default());
