@@ -190,7 +190,7 @@ impl Snapshot {
     /// store.put(b"goose", b"grey")?;
     /// store.put(b"swan", b"mute")?;
     /// let snapshot = store.snapshot()?;
-    /// // The scan goes on as if nothing was written meanwhile.
+    /// // The scan continues as if nothing was written meanwhile.
     /// let mut seen = Vec::new();
     /// snapshot.scan((Unbounded, Unbounded), ScanDirection::Backward, |key, _| {
     ///     seen.push(key.to_vec());

@@ -133,13 +133,13 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
         session.write(|writer| writer.remove(&key(i))).unwrap().0.unwrap();
     }
     scale.settles();
-    let what_is_left = format!("a third of {what}");
+    let third = format!("a third of {what}");
     if index == IndexKind::default() {
-        scale.agrees(&what_is_left, 1 << 20, 4 * SPAN, || lives);
+        scale.agrees(&third, 1 << 20, 4 * SPAN, || lives);
     } else {
         // Tables do not shrink after they have grown, and with more sizes there are more partly
         // filled spans.
-        scale.agrees(&what_is_left, 1 << 20, lives / 8, || scale.look().1);
+        scale.agrees(&third, 1 << 20, lives / 8, || scale.look().1);
     }
     (0..removed).for_each(|i| fill(&mut session, i, &key(i)));
     scale.agrees(&format!("all of {what} again"), 5 << 20, 0, || scale.look().1);

@@ -254,10 +254,13 @@ mod tests {
         let before = held();
         store.remove(b"flock").unwrap();
         let dying = members.dying();
-        assert_eq!((members.sweep_some(0), members.dying()), (0, dying), "no more goes than is asked for");
+        assert_eq!((members.sweep_some(0), members.dying()), (0, dying), "it removes no more than requested");
         assert!(members.sweep_some(usize::MAX) > 0);
         let gone = before - held();
-        assert!(gone > 1 << 20 && dying.abs_diff(gone) < gone / 5, "{dying} bytes were dying, {gone} went");
+        assert!(
+            gone > 1 << 20 && dying.abs_diff(gone) < gone / 5,
+            "{dying} bytes were dying, {gone} were freed"
+        );
         assert_eq!(members.dying(), 0);
     }
 

@@ -37,7 +37,7 @@ const JUMPS: usize = 64;
 /// clock.advance(Duration::from_millis(1));
 /// assert!(store.get(b"goose")?.is_none());
 /// clock.set(1_000_000);
-/// assert!(store.get(b"goose")?.is_none(), "what has expired stays away");
+/// assert!(store.get(b"goose")?.is_none(), "an expired key stays absent");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]

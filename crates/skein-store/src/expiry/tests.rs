@@ -94,7 +94,7 @@ fn no_reader_sees_expired_keys() {
     };
     assert_eq!(present(&late), [false, true, false]);
     assert_eq!(present(&session), [true; 3], "its time is frozen");
-    assert!(before.get_entry(b"a").is_some(), "it is of a moment when the key was there");
+    assert!(before.get_entry(b"a").is_some(), "its moment is before the expiry");
     assert_eq!(before.range((Unbounded, Unbounded), ScanDirection::Forward, 9).len(), 3);
     assert!(store.snapshot().unwrap().get_entry(b"a").is_none());
     let (seen, _) = session.write(|writer| writer.get_with(b"a", |row| row.is_some())).unwrap();
@@ -142,18 +142,18 @@ fn a_write_treats_expired_keys_as_absent() {
     assert_eq!(store.increment(b"inc", 1).unwrap(), 1);
     assert_eq!(store.expires_at(b"inc"), None, "the old time is not for the new key");
     expired(b"kind");
-    assert_eq!(store.put_columns(b"kind", &[(b"a", b"1")]).unwrap(), 1, "there is no value in the way");
+    assert_eq!(store.put_columns(b"kind", &[(b"a", b"1")]).unwrap(), 1, "the expired value does not count");
     expired(b"absent");
     assert!(store.put_if_absent(b"absent", b"x").unwrap());
     let version = expired(b"cas");
     assert_eq!(store.compare_and_swap(b"cas", version, b"x").unwrap(), Err(0));
     assert_eq!(store.compare_and_swap(b"cas", 0, b"x").unwrap(), Ok(version + 1));
     expired(b"gone");
-    assert!(!store.remove(b"gone").unwrap(), "it was not there");
+    assert!(!store.remove(b"gone").unwrap(), "it was absent");
     assert!(!store.expire(b"gone", START + 1).unwrap() && !store.persist(b"gone").unwrap());
     let version = expired(b"kept");
     assert!(!store.persist(b"kept").unwrap());
-    assert!(!store.expire(b"kept", START + 100).unwrap(), "what has expired does not come back");
+    assert!(!store.expire(b"kept", START + 100).unwrap(), "an expired key stays absent");
     assert_eq!(store.put(b"kept", b"").unwrap(), version + 1);
     expired(b"in a batch");
     let mut batch = Batch::new();
@@ -443,10 +443,10 @@ fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     session.freeze(Some(session.now()));
     clock.set(START + 3_600_000);
     let is_there = |session: &crate::Session| session.get_with(b"goose", |row| row.is_some());
-    assert!(store.get(b"goose").unwrap().is_none(), "its hour has gone by");
+    assert!(store.get(b"goose").unwrap().is_none(), "the hour is over");
     for _ in 0..2 {
         assert_eq!(remove_overdue(store.core(), 9).unwrap(), 0);
-        assert!(is_there(&session), "for this session it is still that time");
+        assert!(is_there(&session), "its time is frozen");
         clock.advance(Duration::from_millis(GRACE_MS - 1));
     }
     session.freeze(None);

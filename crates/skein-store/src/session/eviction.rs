@@ -29,8 +29,8 @@ const EVICTIONS_PER_ENTRY: usize = 4;
 /// The largest number of keys that are evicted within one entry into the epoch.
 const KEYS_PER_ENTRY: usize = 128;
 
-/// The smallest number of entries for one request for room, and the number of bytes that allow one
-/// more entry.
+/// The largest number of entries into the epoch for a small request, and the number of requested
+/// bytes that allow one more entry.
 const ENTRIES: usize = 4;
 const BYTES_PER_EVICTION: usize = 4 << 10;
 
@@ -120,9 +120,9 @@ impl Session {
     /// assert_eq!(session.make_room(100, 0)?.0, 0);
     /// store.set_memory_limit(Some(limit), Eviction::Lru);
     /// assert!(session.make_room(limit + 1, 0)?.0 <= limit);
-    /// assert_eq!(store.len(), 30, "so much there will never be, so all geese stay");
+    /// assert_eq!(store.len(), 30, "over the limit, so nothing is evicted");
     /// assert!(session.make_room(100, 0)?.0 >= 100);
-    /// assert!(store.len() < 20, "some have gone for it");
+    /// assert!(store.len() < 20, "some keys were evicted");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -246,7 +246,7 @@ fn evict_for(
 }
 
 impl Writer<'_> {
-    /// Checks whether memory is used up, now and after every `BYTES_PER_ENTRY` bytes of writes. If
+    /// Checks whether memory is used up, now and each time the writer enters the epoch again. If
     /// keys may be evicted, evicts some.
     pub(super) fn look_at_budget(&mut self) {
         self.asks = true;

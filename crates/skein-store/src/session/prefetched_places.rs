@@ -111,21 +111,21 @@ mod tests {
         index.locate_many(&keys, &guard, |at, _, place| places.note(at, keys[at], place.expect("a place")));
         let found = |places: &mut PrefetchedPlaces, key: &[u8]| places.place_of(key).is_some();
         assert!(found(&mut places, b"a"));
-        assert!(!found(&mut places, b"aa"), "a longer key is another one");
+        assert!(!found(&mut places, b"aa"), "a longer key is different");
         // A request that wrote nothing leaves its key behind.
         assert!(found(&mut places, b"a"));
-        assert!(!found(&mut places, b"b"), "writes of what comes later have passed it");
-        assert!(!found(&mut places, &long), "too long to be kept");
+        assert!(!found(&mut places, b"b"), "later writes have passed it");
+        assert!(!found(&mut places, &long), "too long for a place");
         assert!(found(&mut places, b""));
         assert!(found(&mut places, b"c"));
         assert!(!found(&mut places, b"c"));
 
         places.begin(1);
-        assert!(!found(&mut places, b"c"), "a batch before is forgotten");
+        assert!(!found(&mut places, b"c"), "the previous batch is discarded");
         places.begin(KEYS_MAX + 1);
         index.locate_many(&keys[..1], &guard, |_, _, place| {
             places.note(KEYS_MAX, b"a", place.expect("a place"));
         });
-        assert!(!found(&mut places, b"a"), "past what is kept");
+        assert!(!found(&mut places, b"a"), "more keys than places");
     }
 }

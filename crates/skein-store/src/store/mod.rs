@@ -417,7 +417,7 @@ impl Store {
     /// store.put(b"goose", b"grey")?;
     /// store.close()?;
     /// assert!(matches!(store.put(b"goose", b"bean"), Err(Error::Closed)));
-    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()), "reads go on");
+    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()), "reads still work");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -69,7 +69,7 @@ fn values_and_columns_are_told_apart() {
         assert!(matches!(store.put_columns(b"value", &[(b"a", b"1")]), Err(Error::WrongKind { .. })));
         assert!(matches!(store.remove_columns(b"value", &[b"a"]), Err(Error::WrongKind { .. })));
         assert!(matches!(store.increment(b"columns", 1), Err(Error::WrongKind { .. })));
-        store.put(b"columns", b"a put replaces whatever was there").unwrap();
+        store.put(b"columns", b"a put replaces all contents").unwrap();
         assert!(store.get(b"columns").unwrap().is_some());
     });
 }
@@ -319,9 +319,9 @@ fn writes_over_a_limit_are_refused() {
     let refused = (0..1_000_000u32).find_map(|i| store.put(&i.to_be_bytes(), &[0; 100]).err());
     let Some(Error::OverBudget { used, budget }) = refused else { panic!("{refused:?}") };
     assert!(used >= budget);
-    assert!(store.get(&0u32.to_be_bytes()).unwrap().is_some(), "reads go on");
+    assert!(store.get(&0u32.to_be_bytes()).unwrap().is_some(), "reads still work");
     let gone = store.remove_range((Included(&[0]), Excluded(&[1]))).unwrap();
-    assert!(gone > 10_000, "removals go on over the budget; {gone}");
+    assert!(gone > 10_000, "removals work over the limit; {gone}");
     // Memory is freed when readers have finished: then the next writes are accepted again.
     let fits = (0..10_000).any(|_| store.put(b"again", b"1").is_ok());
     assert!(fits, "{:?}", store.stats());

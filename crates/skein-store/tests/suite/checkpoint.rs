@@ -62,7 +62,7 @@ fn state(store: &Store) -> RowsByKey {
     store.session().scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         let columns = row.columns().flat_map(|(name, value)| [name, value].concat());
         let contents = row.value().map_or_else(|| columns.collect(), <[u8]>::to_vec);
-        assert!(state.insert(key.to_vec(), (row.version(), contents)).is_none(), "{key:?} comes twice");
+        assert!(state.insert(key.to_vec(), (row.version(), contents)).is_none(), "{key:?} is shown twice");
         std::ops::ControlFlow::Continue(())
     });
     state

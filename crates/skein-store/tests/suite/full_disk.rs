@@ -65,7 +65,7 @@ fn a_checkpoint_makes_room_on_a_full_log_disk() {
         if seed % 3 > 0 {
             wait_for_room(&store);
             acknowledged = fill(&store, first);
-            assert!(acknowledged > first + 20, "writes went on: {first}, then {acknowledged}");
+            assert!(acknowledged > first + 20, "writes continued: {first}, then {acknowledged}");
             if seed % 3 > 1 {
                 store.checkpoint().unwrap();
             }

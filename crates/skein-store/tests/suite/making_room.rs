@@ -70,9 +70,9 @@ fn memory_kept_for_views_counts() {
         session.get_with(b"geese", |row| row?.sorted_set()?.read().view(0, 5_000, ScanDirection::Forward)),
     );
     put(&mut session, 2.0);
-    assert!(orders() > set + 5_000 * 100, "{set} before, {} with what was changed", orders());
+    assert!(orders() > set + 5_000 * 100, "{set} before, {} with the notes", orders());
     store.remove(b"geese").unwrap();
-    assert!(orders() > set + 5_000 * 100, "the set has gone, but not for the view");
+    assert!(orders() > set + 5_000 * 100, "the set was removed, but the view keeps it");
     drop(view);
     let gone = (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -57,10 +57,10 @@ fn calls_that_wait_for_their_own_write_are_refused() {
             .unwrap();
         done.unwrap();
         store.wait_durable(ticket).unwrap();
-        let mut scope = session.open_batch().unwrap();
-        scope.writer().put(b"scope", b"3").unwrap();
+        let mut batch = session.open_batch().unwrap();
+        batch.writer().put(b"batch", b"3").unwrap();
         try_all(&store);
-        let ticket = scope.commit().unwrap();
+        let ticket = batch.commit().unwrap();
         store.wait_durable(ticket).unwrap();
         // A write that panicked has ended, too.
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -93,8 +93,8 @@ fn calls_that_do_not_wait_work_within_a_write() {
         })
         .unwrap();
     assert!(seen.unwrap());
-    let scope = session.open_batch().unwrap();
+    let batch = session.open_batch().unwrap();
     is_refused(store.snapshot());
-    scope.commit().unwrap();
+    batch.commit().unwrap();
     store.snapshot().unwrap();
 }

@@ -26,7 +26,7 @@ fn an_opening_reports_progress_and_can_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, new) = open(folder.path(), OpenProgress::default());
     let store = store.expect("a store");
-    assert_eq!(new.seen().records, 0, "nothing was there");
+    assert_eq!(new.seen().records, 0, "the folder was empty");
     fill(&store, "checkpoint");
     store.checkpoint().expect("a checkpoint");
     fill(&store, "log");
@@ -87,7 +87,7 @@ fn the_first_log_reading_reports_progress_and_cancels() {
     let store = store.expect("a store");
     assert_eq!((store.len() as u64, progress.seen().percent()), (KEYS, 100));
     let told = told.lock().expect("nobody panicked");
-    assert!(told.is_sorted(), "it never goes back: {told:?}");
+    assert!(told.is_sorted(), "progress never falls: {told:?}");
     assert!(told.iter().any(|(percent, records)| *percent > 0 && *records == 0), "{told:?}");
     drop(store.close());
 }

@@ -59,16 +59,16 @@ impl PowerHistory {
 /// Writes an open batch with more writes than one entry into the epoch allows; they depend on its
 /// reads.
 fn in_an_open_batch(session: &mut Session, key: &[u8]) -> Result<(Result<(), Error>, Ticket), Error> {
-    let mut scope = session.open_batch()?;
-    let before = scope.writer().increment(b"in scope", 0)?;
+    let mut batch = session.open_batch()?;
+    let before = batch.writer().increment(b"in batch", 0)?;
     for _ in 0..300 {
-        scope.writer().increment(b"in scope", 1)?;
+        batch.writer().increment(b"in batch", 1)?;
     }
-    let so_far = scope.get_with(b"in scope", |row| row.and_then(RowRef::value).map(<[u8]>::to_vec));
-    assert_eq!(so_far, Some((before + 300).to_string().into_bytes()), "a scope reads what it wrote");
-    scope.writer().remove(key)?;
-    scope.put_all(&[(b"s1", &so_far.unwrap()), (b"s2", key)])?;
-    scope.commit().map(|ticket| (Ok(()), ticket))
+    let so_far = batch.get_with(b"in batch", |row| row.and_then(RowRef::value).map(<[u8]>::to_vec));
+    assert_eq!(so_far, Some((before + 300).to_string().into_bytes()), "an open batch reads its own writes");
+    batch.writer().remove(key)?;
+    batch.put_all(&[(b"s1", &so_far.unwrap()), (b"s2", key)])?;
+    batch.commit().map(|ticket| (Ok(()), ticket))
 }
 
 /// The writes of one thread, through both logs in rotation, with checkpoints in between. Stops at
@@ -98,8 +98,8 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
             7 => session.write(|w| w.increment(b"n", 1).map(drop)),
             _ => session.write(|w| w.put(&key, &value).map(drop)),
         };
-        // The effect of a failed write on memory must not be shown as durable, but it may be in the
-        // log.
+        // A failed write may have changed memory. That state is not noted: no crash may leave it
+        // whole, although parts of it may be in the log.
         if let Ok((result, _)) = &done {
             result.clone()?;
         }
@@ -388,13 +388,13 @@ fn a_write_does_not_survive_without_its_causes() {
 fn move_in_batches(store: &Store) -> Result<(), Error> {
     let mut session = store.session();
     for _ in 0..60 {
-        let mut scope = session.open_batch()?;
-        scope.writer().increment(b"from", -1)?;
+        let mut batch = session.open_batch()?;
+        batch.writer().increment(b"from", -1)?;
         for i in 0..300u32 {
-            scope.writer().put(&i.to_be_bytes(), b"in between")?;
+            batch.writer().put(&i.to_be_bytes(), b"in between")?;
         }
-        scope.writer().increment(b"to", 1)?;
-        scope.commit()?;
+        batch.writer().increment(b"to", 1)?;
+        batch.commit()?;
     }
     Ok(())
 }
@@ -426,7 +426,7 @@ fn an_open_batch_is_whole_while_others_flush() {
             let store = open(&disk, durability).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
             let sum =
                 |store: &Store| Ok::<_, Error>(store.increment(b"from", 0)? + store.increment(b"to", 0)?);
-            assert_eq!(sum(&store).unwrap(), 0, "{durability:?}, cut at {at}: half of a scope");
+            assert_eq!(sum(&store).unwrap(), 0, "{durability:?}, cut at {at}: half of a batch");
         }
     }
 }

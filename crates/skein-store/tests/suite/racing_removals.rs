@@ -118,7 +118,7 @@ fn no_put_is_lost_to_a_removal_that_raced_with_it() {
 fn one_of_two_takers_gets_a_key() {
     over_each_index(|index, _, store| {
         for (key, ((first, by_first), (second, by_second))) in race(store, take, take).iter().enumerate() {
-            assert!(first != second, "{index}: key {key} was given to both or to nobody");
+            assert!(first != second, "{index}: key {key} was given to both or to neither");
             assert_eq!((*first, *second), (by_first.changed, by_second.changed), "{index}: key {key}");
         }
         assert_eq!(store.len(), 0, "{index}");

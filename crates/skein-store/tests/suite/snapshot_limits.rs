@@ -185,7 +185,7 @@ fn a_release_frees_rows_in_steps() {
     assert!(release.step(4));
     let nodes = store.stats().index_bytes;
     drop(release);
-    assert!(store.stats().index_bytes < nodes, "versions went");
+    assert!(store.stats().index_bytes < nodes, "no version was freed");
 }
 
 /// A snapshot is a handle: it keeps the store open and can be read after a close, and the folder is

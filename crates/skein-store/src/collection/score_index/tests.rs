@@ -21,7 +21,7 @@ impl ScoreIndex {
             ScoreRoot::Node(node) => check_node(node, &mut totals, &None, &None),
         };
         assert_eq!(count, self.len);
-        assert!(self.totals == totals || self.len == 0, "{:?}, and there is {totals:?}", self.totals);
+        assert!(self.totals == totals || self.len == 0, "counted {:?}, found {totals:?}", self.totals);
     }
 }
 

@@ -188,13 +188,13 @@ fn an_mset_refused_at_any_write_leaves_nothing() {
     ];
     for index in IndexKind::ALL {
         assert_eq!(refuse_each(index, |session| session.put_all(&pairs).map(drop)), 6);
-        let in_scope = |session: &mut Session| {
-            let mut scope = session.open_batch()?;
-            let done = scope.put_all(&pairs);
-            scope.commit()?;
+        let in_batch = |session: &mut Session| {
+            let mut batch = session.open_batch()?;
+            let done = batch.put_all(&pairs);
+            batch.commit()?;
             done
         };
-        assert_eq!(refuse_each(index, in_scope), 6);
+        assert_eq!(refuse_each(index, in_batch), 6);
     }
 }
 
