@@ -84,7 +84,7 @@ impl StoreIndex {
 
     /// Returns the reason why this index rejects a key that another index accepted in an earlier
     /// run.
-    pub(crate) fn why(&self, refused: IndexError) -> String {
+    pub(crate) fn refusal_reason(&self, refused: IndexError) -> String {
         match refused {
             IndexError::KeyTooLong { len, limit } => format!(
                 "it has a key of {len} bytes, and the index {} takes keys of up to {limit}; open it with another index",

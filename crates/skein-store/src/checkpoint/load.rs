@@ -46,15 +46,18 @@ pub(crate) fn load(
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
                         // This message is not shown: the error is the cancelled opening below.
-                        progress.tell(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
+                        progress.report(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
                     }
                     let made = row.row(members).ok_or(NO_ROW)?;
                     let (index, guard) =
                         if row.member { (&members.index, &members_guard) } else { (index, &guard) };
-                    index.insert(row.key, made, guard).map(drop).map_err(|refused| index.why(refused))
+                    index
+                        .insert(row.key, made, guard)
+                        .map(drop)
+                        .map_err(|refused| index.refusal_reason(refused))
                 });
             let rest = progress.loaded % ROWS_PER_GUARD;
-            if progress.tell(rest).is_none() {
+            if progress.report(rest).is_none() {
                 lock(&failed).get_or_insert(Error::Cancelled);
             }
             if let Err(error) = result {
@@ -82,7 +85,7 @@ impl PartProgress<'_> {
 
     /// Reports that `rows` more rows were loaded, with their share of the bytes. Returns `None` if
     /// the opening was cancelled.
-    fn tell(&self, rows: usize) -> Option<()> {
+    fn report(&self, rows: usize) -> Option<()> {
         let rows = rows as u64;
         let bytes = u128::from(self.info.bytes) * u128::from(rows) / u128::from(self.info.rows.max(1));
         self.all.advance(bytes as u64, rows).then_some(())

@@ -25,7 +25,7 @@ impl CheckpointPace {
     /// Counts a row; call it for each. After every `ROWS` rows it pauses for half of the working
     /// time if `others_write`, and returns true: time to check the clock.
     #[inline]
-    pub(super) fn row(&mut self, others_write: impl FnOnce() -> bool) -> bool {
+    pub(super) fn count_row(&mut self, others_write: impl FnOnce() -> bool) -> bool {
         self.rows += 1;
         if self.rows < ROWS {
             return false;

@@ -43,7 +43,7 @@ impl CheckpointScheduler {
         let (orders, wake) = &*self.shared;
         // The thread checks the request under this lock before it waits.
         let held = lock(orders);
-        let is_first = core.want_checkpoint();
+        let is_first = core.request_checkpoint();
         drop(held);
         wake.notify_all();
         is_first
@@ -70,7 +70,7 @@ fn run(core: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
     let mut not_before = Instant::now();
     loop {
         let mut held = lock(orders);
-        if !held.stop && !core.checkpoint_is_wanted() {
+        if !held.stop && !core.checkpoint_is_requested() {
             held = wait_timeout(wake, held, LOOK_INTERVAL);
         }
         if held.stop {
@@ -78,8 +78,8 @@ fn run(core: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
         }
         drop(held);
         let may_be_due = Instant::now() >= not_before;
-        if (core.checkpoint_is_wanted() || (may_be_due && core.checkpoint_is_due()))
-            && let Some(written) = core.checkpoint_if_wanted(core.options.checkpoint_threads, may_be_due)
+        if (core.checkpoint_is_requested() || (may_be_due && core.checkpoint_is_due()))
+            && let Some(written) = core.checkpoint_if_requested(core.options.checkpoint_threads, may_be_due)
         {
             match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),

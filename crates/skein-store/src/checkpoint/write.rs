@@ -191,8 +191,8 @@ fn write_part(
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
     range.view.scan(bounds, ScanDirection::Forward, |key, row| {
-        let looks = pace.row(|| core.written_since_checkpoint());
-        let given_up = core.gives_up_checkpoints() || (looks && core.is_late());
+        let looks = pace.count_row(|| core.written_since_checkpoint());
+        let given_up = core.abandons_checkpoints() || (looks && core.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -161,7 +161,7 @@ impl<'s> Replay<'s> {
             },
             guard,
         );
-        put.map(|put| put.changed).map_err(|refused| index.why(refused))
+        put.map(|put| put.changed).map_err(|refused| index.refusal_reason(refused))
     }
 
     /// Applies a change if its base, the version just before, is present. Otherwise keeps it until

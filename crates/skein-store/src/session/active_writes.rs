@@ -21,7 +21,7 @@ thread_local! { static INSIDE: RefCell<Vec<ActiveStore>> = const { RefCell::new(
 struct ActiveStore {
     store: usize,
     /// The writes are one group: no snapshot can be taken before its end.
-    whole: bool,
+    is_group: bool,
 }
 
 fn address(core: &StoreCore) -> usize {
@@ -47,13 +47,13 @@ impl ActiveWrite {
     pub(super) fn enter(core: &StoreCore) -> Result<Self> {
         check(core, "another write")?;
         let store = address(core);
-        INSIDE.with_borrow_mut(|places| places.push(ActiveStore { store, whole: false }));
+        INSIDE.with_borrow_mut(|places| places.push(ActiveStore { store, is_group: false }));
         Ok(Self { store, not_send: std::marker::PhantomData })
     }
 
     /// Marks that the writes of the thread are one group.
     pub(super) fn mark_group(core: &StoreCore) {
-        find(core, |place| place.into_iter().for_each(|place| place.whole = true));
+        find(core, |place| place.into_iter().for_each(|place| place.is_group = true));
     }
 }
 
@@ -73,6 +73,6 @@ pub(crate) fn check(core: &StoreCore, doing: &'static str) -> Result<()> {
 /// itself.
 pub(crate) fn check_group(core: &StoreCore, doing: &'static str) -> Result<()> {
     find(core, |place| {
-        place.filter(|place| place.whole).map_or(Ok(()), |_| Err(Error::InsideWrite { doing }))
+        place.filter(|place| place.is_group).map_or(Ok(()), |_| Err(Error::InsideWrite { doing }))
     })
 }

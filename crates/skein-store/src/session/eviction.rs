@@ -249,7 +249,7 @@ impl Writer<'_> {
     /// Checks whether memory is used up, now and each time the writer enters the epoch again. If
     /// keys may be evicted, evicts some.
     pub(super) fn look_at_budget(&mut self) {
-        self.asks = true;
+        self.checks_limit = true;
         self.over_budget = None;
         let Some(limit) = self.core.budget.limit() else { return };
         let mut balance = self.core.balance(0, 0, limit);
@@ -260,7 +260,7 @@ impl Writer<'_> {
         }
         self.over_budget = Some(balance.refusal());
         // If removed but unreclaimed memory alone fills the limit, evictions would only add to it.
-        if self.whole || balance.is_stuck() || self.core.budget.eviction() == Eviction::None {
+        if self.is_group || balance.is_stuck() || self.core.budget.eviction() == Eviction::None {
             return;
         }
         let (mut wanted, mut freed) = (balance.missing(MemoryBudget::margin(balance.limit)), 0);

@@ -151,7 +151,7 @@ impl Writer<'_> {
             check_columns(key, column)?;
             self.core.check_sizes(key, table::content_len(column))?;
         }
-        self.turn()?;
+        self.begin_write()?;
         self.replace_by_collection(key, CollectionKind::Hash, expires, |members| {
             let mut hash = HashWriter { members };
             hash.admit(columns)?;

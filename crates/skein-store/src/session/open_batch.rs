@@ -79,7 +79,7 @@ impl Session {
         let core = self.core();
         // One time for the whole batch, so that no key expires during it.
         let mut writer = self.enter_at(Some(self.now()))?;
-        writer.whole = true;
+        writer.is_group = true;
         ActiveWrite::mark_group(core);
         let group = writer.operation.as_ref().map(LogOperation::group);
         // After the group, because the group may wait for an epoch to close.

@@ -56,7 +56,7 @@ impl Recorder<'_> {
     }
 
     /// Records a change with all contents of the key.
-    fn whole(&mut self, key: &[u8], change: &RowChange) {
+    fn record_whole(&mut self, key: &[u8], change: &RowChange) {
         match (&mut self.0, change) {
             (Some(out), RowChange::Put(row)) => record::write_row(out, key, row.as_ref()),
             (Some(out), RowChange::Remove) => record::write_remove(out, key, 0),
@@ -147,7 +147,7 @@ pub(super) fn decide_removal(
     if let Some(row) = row {
         return Ok((RowChange::Put(row), gone));
     }
-    recorder.whole(key, &RowChange::Remove);
+    recorder.record_whole(key, &RowChange::Remove);
     Ok((RowChange::Remove, gone))
 }
 
@@ -209,7 +209,7 @@ pub trait RowWriter {
     ) -> std::result::Result<RowUpdate, E> {
         self.update_recorded(key, |current, rows, recorder| {
             let change = decide(current, rows)?;
-            recorder.whole(key, &change);
+            recorder.record_whole(key, &change);
             Ok(change)
         })
     }

@@ -53,7 +53,7 @@ impl Writer<'_> {
         make: bool,
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
-        self.turn()?;
+        self.begin_write()?;
         self.core.check_sizes(key, 0)?;
         loop {
             let done = match self.find_set(key)? {
@@ -106,7 +106,7 @@ impl Writer<'_> {
         expires: Option<u64>,
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.turn()?;
+        self.begin_write()?;
         self.replace_by_collection(key, CollectionKind::SortedSet, expires, |members| {
             change(&mut SetWriter { members })
         })

@@ -89,7 +89,7 @@ pub struct Writer<'s> {
     epoch: u64,
     pub(super) writes: u64,
     /// Whether the writer checks the memory limit itself.
-    pub(super) asks: bool,
+    pub(super) checks_limit: bool,
     /// The error for writes that add memory, if memory was used up at the last check.
     pub(super) over_budget: Option<Error>,
     /// The rows that a group has replaced, during the writes of a group that was checked as a
@@ -97,7 +97,7 @@ pub struct Writer<'s> {
     pub(super) journal: Option<UndoJournal>,
     /// All writes are one batch (`open_batch`), so the writer does not leave the epoch between
     /// them.
-    pub(super) whole: bool,
+    pub(super) is_group: bool,
     /// A rename is in progress: the row may move to the new key together with its collection.
     pub(super) renames: bool,
     /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
@@ -134,9 +134,9 @@ impl<'s> Writer<'s> {
             epoch: 0,
             writes: 0,
             over_budget: None,
-            asks: false,
+            checks_limit: false,
             journal: None,
-            whole: false,
+            is_group: false,
             renames: false,
             spread: false,
             removed_bytes: 0,
@@ -160,7 +160,7 @@ impl<'s> Writer<'s> {
         {
             // A session that asks for room beforehand has already advanced the clock of the keys'
             // ages.
-            if let Some(limit) = self.core.budget.limit().filter(|_| self.asks) {
+            if let Some(limit) = self.core.budget.limit().filter(|_| self.checks_limit) {
                 self.core.rows.ages().written(self.records.bytes(), limit);
             }
             let mut appender = operation.appender();
@@ -178,7 +178,7 @@ impl<'s> Writer<'s> {
 
     /// Prepares for a write. If enough was written since the last time, appends the records, leaves
     /// the epoch (unless all writes are one batch) and enters again.
-    pub(super) fn turn(&mut self) -> Result<()> {
+    pub(super) fn begin_write(&mut self) -> Result<()> {
         // A group stays within one epoch, so its writes must not leave it.
         if self.is_admitted() {
             return Ok(());
@@ -190,14 +190,14 @@ impl<'s> Writer<'s> {
         {
             self.append();
             self.removed_bytes = 0;
-            if !self.whole {
+            if !self.is_group {
                 self.operation = None;
             }
             self.prefetched.clear();
             self.guard.refresh();
             self.enter_again()?;
             // Inside the epoch, because evictions are recorded.
-            if self.asks {
+            if self.checks_limit {
                 self.look_at_budget();
             }
         }
@@ -227,7 +227,7 @@ impl<'s> Writer<'s> {
             return Ok(());
         }
         self.core.check_sizes(key, after)?;
-        if !self.asks {
+        if !self.checks_limit {
             return self.core.admit_growth(before.unwrap_or(0), after);
         }
         match &self.over_budget {
@@ -346,7 +346,7 @@ impl<'s> Writer<'s> {
     /// Key or value is over its limit, or memory is used up.
     #[inline]
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<RowUpdate> {
-        self.turn()?;
+        self.begin_write()?;
         self.put_now(key, value, None)
     }
 
@@ -358,7 +358,7 @@ impl<'s> Writer<'s> {
     #[inline]
     pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<RowUpdate> {
         StoreCore::check_expiry(key, Some(expires))?;
-        self.turn()?;
+        self.begin_write()?;
         self.put_now(key, value, Some(expires))
     }
 
@@ -395,7 +395,7 @@ impl<'s> Writer<'s> {
     /// # Errors
     /// The key is over its limit.
     pub fn remove(&mut self, key: &[u8]) -> Result<RowUpdate> {
-        self.turn()?;
+        self.begin_write()?;
         self.remove_now(key)
     }
 
@@ -417,7 +417,7 @@ impl<'s> Writer<'s> {
     /// Removes a key that the expiry index lists at the time `at`, if its row expires before `end`.
     /// Returns whether it was removed.
     pub(crate) fn remove_overdue(&mut self, key: &[u8], at: u64, end: u64) -> Result<bool> {
-        self.turn()?;
+        self.begin_write()?;
         let removed = self.remove_if(key, |row| row.has_expired(end))?;
         if removed.is_none() {
             // A writer that has changed the row is about to update the expiry index. If it never

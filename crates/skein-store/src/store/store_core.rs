@@ -61,7 +61,7 @@ pub(super) struct CheckpointState {
     /// Held while a checkpoint is written.
     one_at_a_time: Mutex<()>,
     /// A checkpoint was requested, and no checkpoint has begun since.
-    wanted: AtomicBool,
+    requested: AtomicBool,
     pub(super) running: AtomicBool,
     pub(super) finished: AtomicU64,
     pub(super) last_unix_s: AtomicU64,
@@ -234,24 +234,24 @@ impl StoreCore {
     }
 
     /// Requests a checkpoint. Returns false if one was requested and none has begun since.
-    pub(crate) fn want_checkpoint(&self) -> bool {
-        !self.checkpoints.wanted.swap(true, Ordering::Relaxed)
+    pub(crate) fn request_checkpoint(&self) -> bool {
+        !self.checkpoints.requested.swap(true, Ordering::Relaxed)
     }
 
     /// Returns whether a checkpoint was requested and none has begun since.
-    pub(crate) fn checkpoint_is_wanted(&self) -> bool {
-        self.checkpoints.wanted.load(Ordering::Relaxed)
+    pub(crate) fn checkpoint_is_requested(&self) -> bool {
+        self.checkpoints.requested.load(Ordering::Relaxed)
     }
 
     /// Writes a checkpoint if one is requested, or if one is due and `may_be_due`. The condition is
     /// checked again under the lock, because another checkpoint may have begun meanwhile.
-    pub(crate) fn checkpoint_if_wanted(
+    pub(crate) fn checkpoint_if_requested(
         &self,
         threads: usize,
         may_be_due: bool,
     ) -> Option<Result<CheckpointReport>> {
         let turn = lock(&self.checkpoints.one_at_a_time);
-        (self.checkpoint_is_wanted() || (may_be_due && self.checkpoint_is_due()))
+        (self.checkpoint_is_requested() || (may_be_due && self.checkpoint_is_due()))
             .then(|| self.checkpoint_in_turn(threads, &turn))
     }
 
@@ -259,7 +259,7 @@ impl StoreCore {
         let state = &self.checkpoints;
         state.running.store(true, Ordering::Relaxed);
         // This checkpoint contains everything that was written before the request.
-        state.wanted.store(false, Ordering::Relaxed);
+        state.requested.store(false, Ordering::Relaxed);
         *lock(&state.began) = Instant::now();
         let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
@@ -310,7 +310,7 @@ impl StoreCore {
     }
 
     /// Returns whether a running checkpoint should be abandoned.
-    pub(crate) fn gives_up_checkpoints(&self) -> bool {
+    pub(crate) fn abandons_checkpoints(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
@@ -344,7 +344,7 @@ impl StoreCore {
                 report.checkpoint = Some(self.checkpoint(self.options.recovery_threads)?);
             }
         } else {
-            report.checkpoint = self.spare_recovery(within);
+            report.checkpoint = self.checkpoint_before_close(within);
         }
         report.epoch = self.log.close()?;
         Ok(report)
@@ -352,7 +352,7 @@ impl StoreCore {
 
     /// Writes a checkpoint if the next opening would have much to replay and there is enough time.
     /// It may be abandoned, because the logs have the same data.
-    fn spare_recovery(&self, within: Duration) -> Option<CheckpointReport> {
+    fn checkpoint_before_close(&self, within: Duration) -> Option<CheckpointReport> {
         let options = self.options.close_checkpoint?;
         if self.log_bytes() < options.log_bytes || self.log.poisoned().is_some() {
             return None;
@@ -376,7 +376,7 @@ impl CheckpointState {
     fn new(last_unix_s: u64) -> Self {
         Self {
             one_at_a_time: Mutex::new(()),
-            wanted: AtomicBool::new(false),
+            requested: AtomicBool::new(false),
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),

@@ -87,14 +87,14 @@ impl RowWriter for Writer<'_> {
     }
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
-        self.turn()?;
+        self.begin_write()?;
         // A writer that is one batch already holds its epoch and its lock against snapshots.
-        let alone = !self.whole;
+        let alone = !self.is_group;
         let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
         let _moment = self.core.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
-        (self.whole, self.renames) = (true, true);
+        (self.is_group, self.renames) = (true, true);
         let renamed = rename_row(self, from, to, replace);
-        (self.whole, self.renames) = (!alone, false);
+        (self.is_group, self.renames) = (!alone, false);
         renamed
     }
 
@@ -116,7 +116,7 @@ impl RowWriter for Writer<'_> {
             &mut Recorder<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        self.turn()?;
+        self.begin_write()?;
         StoreCore::check_key(key)?;
         let (rows, time) = (&self.core.rows, self.time());
         let mut place = self.prefetched.place_of(key);
