@@ -31,7 +31,7 @@ pub(crate) struct MemberIndex {
     /// Greater than every id that was ever seen.
     next_id: AtomicU64,
     /// Bytes of all score indexes and of the collections themselves.
-    bytes_beside: AtomicUsize,
+    collection_bytes: AtomicUsize,
     /// Bytes of dead collections, about: they will be freed, and still count as nodes, keys, rows
     /// and score indexes.
     dying: AtomicUsize,
@@ -115,7 +115,7 @@ impl MemberIndex {
             index,
             rows,
             next_id: AtomicU64::new(1),
-            bytes_beside: AtomicUsize::new(0),
+            collection_bytes: AtomicUsize::new(0),
             dying: AtomicUsize::new(0),
             sweep_queue: Mutex::default(),
             wake: Condvar::new(),
@@ -176,13 +176,13 @@ impl MemberIndex {
     /// Returns the bytes of the collections and their score indexes.
     pub(crate) fn bytes(&self) -> usize {
         // It may be negative for a moment, while a decrement is visible before its increment.
-        usize::try_from(self.bytes_beside.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
+        usize::try_from(self.collection_bytes.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
     }
 
     /// Counts a change of the size of a score index or collection.
     pub(crate) fn account(&self, before: usize, after: usize) {
         // Relaxed: a count. It may wrap below 0 and back, as in `bytes`.
-        self.bytes_beside.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        self.collection_bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// Returns about how many bytes dead collections use.

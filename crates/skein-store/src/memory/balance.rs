@@ -13,7 +13,7 @@ pub(crate) struct MemoryBalance {
     /// Bytes that were removed but may still be seen by readers; 0 if they were not counted because
     /// there is room in any case.
     pub(crate) waiting: usize,
-    /// Bytes of dead collections, which are removed step by step; likewise.
+    /// Bytes of dead collections, which are removed step by step; 0 if they were not counted.
     pub(crate) dying: usize,
     /// Whether keys may be evicted. If so, removed memory must not cause further evictions.
     pub(crate) evicts: bool,
@@ -37,8 +37,8 @@ impl MemoryBalance {
 
     /// Returns the error for a write that adds memory while memory is used up.
     pub(crate) fn refusal(self) -> Error {
-        let beside = if self.is_stuck() { self.waiting } else { 0 };
-        Error::OverBudget { used: self.used + beside, budget: self.limit }
+        let unreclaimed = if self.is_stuck() { self.waiting } else { 0 };
+        Error::OverBudget { used: self.used + unreclaimed, budget: self.limit }
     }
 
     /// Returns the excess over the limit after `wanted` bytes are added, including the rest of dead
@@ -55,19 +55,19 @@ impl MemoryBalance {
 }
 
 impl StoreCore {
-    /// Compares the memory in use, and `beside` bytes of the caller, with `limit`.
+    /// Compares the memory in use, plus `caller_bytes`, with `limit`.
     ///
     /// If there is much more room than `wanted`, this takes a few reads and returns the spans that
     /// the allocators hold. Otherwise it counts live bytes: `wanted` may fit within these spans.
-    pub(crate) fn balance(&self, wanted: usize, beside: usize, limit: usize) -> MemoryBalance {
-        let taken = self.memory_taken().saturating_add(beside);
+    pub(crate) fn balance(&self, wanted: usize, caller_bytes: usize, limit: usize) -> MemoryBalance {
+        let taken = self.memory_taken().saturating_add(caller_bytes);
         let evicts = self.budget.eviction() != Eviction::None;
         if taken.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
             return MemoryBalance { limit, used: taken, waiting: 0, dying: 0, evicts };
         }
         let memory = self.memory();
         // Logs bound their buffers themselves, and an eviction does not shrink them.
-        let total = (memory.total() - memory.buffers).saturating_add(beside);
+        let total = (memory.total() - memory.buffers).saturating_add(caller_bytes);
         let (waiting, dying) = (memory.unreclaimed, self.members.dying());
         let used = if evicts { (total - waiting).saturating_sub(dying) } else { total };
         MemoryBalance { limit, used, waiting, dying, evicts }

@@ -14,7 +14,7 @@
 //!   other      the length field is a code, which gives the contents and the length of the body
 //!              code 0: a tombstone, without a body; exists only during a recovery
 //!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
-//!              code 2: spread columns, which are too many for a row; likewise
+//!              code 2: spread columns; the body is a pointer to them, 8 bytes
 //! ```
 //!
 //! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
@@ -457,8 +457,8 @@ impl<'g> RowRef<'g> {
     /// index and all members or spread columns. A row of the disk engine uses them only while it is
     /// read.
     pub fn usage(self, key: &[u8]) -> usize {
-        let beside = self.shared_collection().map_or(0, |collection| collection.memory());
-        key.len() + NODE_SHARE + self.memory() + beside
+        let members = self.shared_collection().map_or(0, |collection| collection.memory());
+        key.len() + NODE_SHARE + self.memory() + members
     }
 
     /// Returns the bytes that the row uses in memory, including its blocks and the allocator's

@@ -44,7 +44,8 @@ const SWEPT_BESIDE: usize = 64 << 10;
 /// member is only estimated.
 const SWEEPS: usize = 4;
 
-/// Memory that waits for readers is ignored while it is less than the limit divided by this number.
+/// A request waits for readers if more than the limit divided by this number waits for them, or if
+/// there is not enough room otherwise.
 const WAITING_PART: usize = 2;
 
 /// The pauses while a request waits for readers, in microseconds. Only the first is used if more
@@ -100,11 +101,11 @@ impl Session {
     }
 
     /// Makes room for writes that add about `bytes`, and returns the number of bytes that may be
-    /// added: at least `bytes` if there is room for all of them. `beside` is memory of the caller
-    /// that counts toward the limit.
+    /// added: at least `bytes` if there is room for all of them. `caller_bytes` is memory of the
+    /// caller that counts toward the limit.
     ///
     /// If there is not enough room and the store may evict, it evicts keys. It evicts nothing if
-    /// `bytes` and `beside` together exceed the limit, because evictions could not help.
+    /// `bytes` and `caller_bytes` together exceed the limit, because evictions could not help.
     ///
     /// ```
     /// # use skein_store::*;
@@ -129,21 +130,21 @@ impl Session {
     /// # Errors
     /// The store is closed or writes are stopped.
     #[inline]
-    pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
+    pub fn make_room(&mut self, bytes: usize, caller_bytes: usize) -> Result<(usize, Ticket)> {
         let Some(limit) = self.core().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
         if self.room.limit == Some(limit) && bytes <= self.room.left {
             self.room.left -= bytes;
             return Ok((bytes, Ticket::default()));
         }
-        self.find_room(bytes, beside, limit)
+        self.find_room(bytes, caller_bytes, limit)
     }
 
     #[cold]
-    fn find_room(&mut self, bytes: usize, beside: usize, limit: usize) -> Result<(usize, Ticket)> {
+    fn find_room(&mut self, bytes: usize, caller_bytes: usize, limit: usize) -> Result<(usize, Ticket)> {
         let core = self.core();
         let log_shards = core.budget.hands.len();
         let chunk = MemoryBudget::margin(limit) / log_shards;
-        let look = || core.balance(bytes, beside, limit);
+        let look = || core.balance(bytes, caller_bytes, limit);
         let (mut ticket, mut balance, mut waits) = (Ticket::default(), look(), self.room.waits);
         if balance.waiting > limit / WAITING_PART || balance.waiting > 0 && balance.left() < bytes {
             (balance, waits) = wait_for_readers(core, balance, look, waits);
@@ -151,7 +152,7 @@ impl Session {
             waits = ReaderWaits::Once;
         }
         let mut least = 0;
-        let may_fit = bytes.saturating_add(beside) <= limit;
+        let may_fit = bytes.saturating_add(caller_bytes) <= limit;
         if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
             let freed;
             (freed, ticket) = evict_for(core, self.log_shard, bytes, &mut balance, look)?;
