@@ -213,8 +213,8 @@ impl StoreIndex {
         each!(self, index => OrderedIndex::<Row>::memory(index))
     }
 
-    /// As [`OrderedIndex::taken`].
-    pub(crate) fn taken(&self) -> usize {
+    /// As [`OrderedIndex::allocated_bytes`].
+    pub(crate) fn allocated_bytes(&self) -> usize {
         each!(self, index => OrderedIndex::<Row>::allocated_bytes(index))
     }
 

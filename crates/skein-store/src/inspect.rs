@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
-use skein_log::{LogRecoveryReport as LogReport, Recovered};
+use skein_log::{LogRecoveryReport, Recovered};
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
 use crate::data_folder::absolute;
@@ -40,7 +40,7 @@ pub struct StoreInspection {
     /// Its checkpoints, newest first.
     pub checkpoints: Vec<CheckpointFound>,
     /// The recovered part of the logs; `None` if they are damaged, or a log folder is missing.
-    pub logs: Option<LogReport>,
+    pub logs: Option<LogRecoveryReport>,
     /// The number of records that opening would replay.
     pub log_records: u64,
     /// Damaged or missing files; empty if the store would open.

@@ -95,8 +95,8 @@ impl ExpiryIndex {
         OrderedIndex::<Inline<u8>>::memory(&self.entries)
     }
 
-    /// As [`OrderedIndex::taken`].
-    pub(crate) fn taken(&self) -> usize {
+    /// As [`OrderedIndex::allocated_bytes`].
+    pub(crate) fn allocated_bytes(&self) -> usize {
         OrderedIndex::<Inline<u8>>::allocated_bytes(&self.entries)
     }
 

@@ -60,10 +60,10 @@ impl StoreCore {
     /// If there is much more room than `wanted`, this takes a few reads and returns the spans that
     /// the allocators hold. Otherwise it counts live bytes: `wanted` may fit within these spans.
     pub(crate) fn balance(&self, wanted: usize, caller_bytes: usize, limit: usize) -> MemoryBalance {
-        let taken = self.memory_taken().saturating_add(caller_bytes);
+        let allocated = self.memory_allocated().saturating_add(caller_bytes);
         let evicts = self.budget.eviction() != Eviction::None;
-        if taken.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
-            return MemoryBalance { limit, used: taken, waiting: 0, dying: 0, evicts };
+        if allocated.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
+            return MemoryBalance { limit, used: allocated, waiting: 0, dying: 0, evicts };
         }
         let memory = self.memory();
         // Logs bound their buffers themselves, and an eviction does not shrink them.

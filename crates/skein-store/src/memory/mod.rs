@@ -196,7 +196,7 @@ impl StoreCore {
             rows,
             buffers,
             unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed,
-            held: self.memory_taken() + buffers,
+            held: self.memory_allocated() + buffers,
             reserved: index.reserved
                 + expiry.reserved
                 + members.reserved
@@ -219,11 +219,11 @@ impl StoreCore {
 
     /// Returns an upper bound of [`memory_used`](Self::memory_used), with a few reads. It is nearly
     /// equal if few keys were removed.
-    pub(crate) fn memory_taken(&self) -> usize {
-        self.index.taken()
-            + self.expiry_index.taken()
-            + self.members.index.taken()
-            + self.rows.taken()
+    pub(crate) fn memory_allocated(&self) -> usize {
+        self.index.allocated_bytes()
+            + self.expiry_index.allocated_bytes()
+            + self.members.index.allocated_bytes()
+            + self.rows.allocated_bytes()
             + self.members.bytes()
     }
 

@@ -140,7 +140,7 @@ impl RowAllocator {
     /// Returns about the same as [`memory`](Self::memory), in whole spans. It is cheap enough to
     /// call before every write.
     #[inline]
-    pub(crate) fn taken(&self) -> usize {
+    pub(crate) fn allocated_bytes(&self) -> usize {
         self.arena.taken()
     }
 

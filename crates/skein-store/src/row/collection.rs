@@ -5,7 +5,7 @@ use std::sync::Arc;
 use skein_sync::locks::shared;
 
 use super::{BODY, LEN_MASK, Row, RowAllocator, RowKind, RowRef};
-use crate::collection::{Collection, CollectionKind as Held, ColumnsReader, SortedSet};
+use crate::collection::{Collection, CollectionKind, ColumnsReader, SortedSet};
 
 /// The codes of the kinds of collections.
 const SORTED_SET: u32 = 1;
@@ -28,8 +28,8 @@ impl Row {
         expires: Option<u64>,
     ) -> Self {
         let code = match collection.kind() {
-            Held::SortedSet => SORTED_SET,
-            Held::Hash => HASH,
+            CollectionKind::SortedSet => SORTED_SET,
+            CollectionKind::Hash => HASH,
         };
         let row = Self::with_body(rows, RowKind::Other, code as usize, expires);
         // SAFETY: the body of these codes has room for a pointer, at any alignment; the row owns
@@ -78,13 +78,13 @@ impl<'g> RowRef<'g> {
 
     /// Returns the sorted set of the key, or `None` if the key holds something else.
     pub fn sorted_set(self) -> Option<SortedSet<'g>> {
-        let set = self.collection().filter(|collection| collection.kind() == Held::SortedSet)?;
+        let set = self.collection().filter(|collection| collection.kind() == CollectionKind::SortedSet)?;
         Some(SortedSet::new(set, self))
     }
 
     /// Returns whether the key holds spread columns.
     pub(crate) fn is_hash(self) -> bool {
-        self.collection().is_some_and(|collection| collection.kind() == Held::Hash)
+        self.collection().is_some_and(|collection| collection.kind() == CollectionKind::Hash)
     }
 
     /// Returns the columns of the key, in the row or spread, or `None` if the key holds something
@@ -97,7 +97,7 @@ impl<'g> RowRef<'g> {
         if self.has_columns() {
             return Some(ColumnsReader::of_row(self));
         }
-        let hash = self.collection().filter(|collection| collection.kind() == Held::Hash)?;
+        let hash = self.collection().filter(|collection| collection.kind() == CollectionKind::Hash)?;
         Some(ColumnsReader::of_hash(hash, self))
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, LocalGuard};
+use skein_index::{ComputeAction, LocalGuard};
 use skein_sync::locks::alone;
 
 use super::Writer;
@@ -337,7 +337,7 @@ impl MemberWriter<'_> {
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
-        match members.index.compute(key, |_| Verdict::Remove, self.guard) {
+        match members.index.compute(key, |_| ComputeAction::Remove, self.guard) {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);

@@ -13,7 +13,7 @@ mod update;
 
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, Guard as _, LocalGuard};
+use skein_index::{ComputeAction, Guard as _, LocalGuard};
 use skein_log::LogOperation;
 
 use crate::collection::Collection;
@@ -310,7 +310,7 @@ impl<'s> Writer<'s> {
     fn compute(
         &mut self,
         key: &[u8],
-        change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
     ) -> Result<(bool, ReplacedRow)> {
         let place = self.prefetched.place_of(key);
         // SAFETY: the places belong to the main index and to equal keys, and were found under this
@@ -375,7 +375,7 @@ impl<'s> Writer<'s> {
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
             row.set_version(version);
-            Verdict::Put(row)
+            ComputeAction::Put(row)
         });
         let replaced_row = match put {
             Ok((_, replaced)) => replaced,
@@ -444,10 +444,10 @@ impl<'s> Writer<'s> {
         let (mut version, mut epoch, mut replaced) = (0, 0, None);
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
         let removed = self.compute(key, |current| {
-            let Some(row) = current.filter(|row| wanted(*row)) else { return Verdict::Keep };
+            let Some(row) = current.filter(|row| wanted(*row)) else { return ComputeAction::Keep };
             (version, epoch, replaced) = (row.version() + 1, core.epoch(), row.expires_at());
             core.stripes.raise_floor(key, version);
-            Verdict::Remove
+            ComputeAction::Remove
         });
         let gone = match removed {
             Ok((true, gone)) => gone,

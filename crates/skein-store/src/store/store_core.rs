@@ -1,5 +1,5 @@
 //! The state that all handles of a store share: index, rows, log, folder and options. Opening,
-//! versions and epochs of writes, checkpoints in turn, and closing.
+//! versions and epochs of writes, one checkpoint at a time, and closing.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, Guard};
+use skein_index::{ComputeAction, Guard};
 use skein_log::LogOperation;
 
 use super::{RowChange, RowUpdate, Writer, release_collection};
@@ -220,21 +220,21 @@ pub(in crate::session) unsafe fn exchange(
             _ => false,
         };
         if !same {
-            return Verdict::Keep;
+            return ComputeAction::Keep;
         }
         let version = core.next_version(key, current);
         match change {
             RowChange::Put(mut row) => {
                 taken = Some((version, core.epoch()));
                 row.set_version(version);
-                Verdict::Put(row)
+                ComputeAction::Put(row)
             }
             RowChange::Remove => {
                 taken = Some((version, core.epoch()));
                 core.stripes.raise_floor(key, version);
-                Verdict::Remove
+                ComputeAction::Remove
             }
-            RowChange::Keep | RowChange::Expire(_) => Verdict::Keep,
+            RowChange::Keep | RowChange::Expire(_) => ComputeAction::Keep,
         }
     };
     // SAFETY: guaranteed by the caller.
