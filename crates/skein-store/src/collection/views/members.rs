@@ -54,8 +54,8 @@ impl MembersView {
         }
         let collection = &listed.collection;
         let _state = shared(collection.state());
-        let mut kept = lock(&listed.kept);
-        let kept = &mut *kept;
+        let mut former = lock(&listed.former);
+        let former = &mut *former;
         let mut looked_at = 0;
         // Shows a member of the view's moment. Breaks if the step must end after it.
         let mut show = |name: &[u8], value: &[u8]| {
@@ -69,21 +69,21 @@ impl MembersView {
         };
         let mut passed = 0;
         let mut stopped = false;
-        let after = match &kept.next {
+        let after = match &former.next {
             Bound::Excluded(last) | Bound::Included(last) => Some(last.clone()),
             Bound::Unbounded => None,
         };
         collection.walk_members(after.as_deref(), |name, row| {
-            let shown = show_one(kept, name, row.value().unwrap_or_default(), &mut show);
+            let shown = show_one(former, name, row.value().unwrap_or_default(), &mut show);
             passed += 1;
             stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
             if stopped && shown.is_some() {
-                kept.next = Bound::Excluded(name.to_vec());
+                former.next = Bound::Excluded(name.to_vec());
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if !stopped {
-            stopped = kept.show_gone(None, |name, value| show(name, &value)).is_break();
+            stopped = former.show_removed(None, |name, value| show(name, &value)).is_break();
         }
         if !stopped {
             *left = 0;
@@ -99,7 +99,7 @@ impl MembersView {
         }
         let collection = &self.listed.collection;
         let _state = shared(collection.state());
-        if let Some(was) = lock(&self.listed.kept).changed.get(name) {
+        if let Some(was) = lock(&self.listed.former).notes.get(name) {
             return was.clone();
         }
         let (members, mut key) = (collection.members(), Vec::new());
@@ -122,18 +122,18 @@ impl MembersView {
 /// Shows the removed entries before the present entry, and then this entry as it was. Returns
 /// `None` if the step ended at a removed entry.
 fn show_one(
-    kept: &mut FormerEntries,
+    former: &mut FormerEntries,
     name: &[u8],
     value: &[u8],
     show: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
 ) -> Option<ControlFlow<()>> {
-    if kept.changed.is_empty() {
+    if former.notes.is_empty() {
         return Some(show(name, value));
     }
-    if kept.show_gone(Some(name), |name, value| show(name, &value)).is_break() {
+    if former.show_removed(Some(name), |name, value| show(name, &value)).is_break() {
         return None;
     }
-    Some(match kept.take(name) {
+    Some(match former.take(name) {
         FormerEntry::Same => show(name, value),
         FormerEntry::Absent => ControlFlow::Continue(()),
         FormerEntry::Held(value) => show(name, &value),

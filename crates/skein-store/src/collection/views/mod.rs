@@ -52,7 +52,7 @@ use crate::ScanDirection;
 #[derive(Debug, Default)]
 pub(super) struct CollectionViews {
     /// By address, so that a view is removed as fast from many as from few.
-    kept: BTreeMap<usize, Arc<Mutex<FormerEntries>>>,
+    list: BTreeMap<usize, Arc<Mutex<FormerEntries>>>,
     /// The rest of a collection that has died.
     remains: Option<DeadCollection>,
 }
@@ -69,12 +69,12 @@ enum ViewOrder {
 /// The former entries that a view has noted and not reached.
 #[derive(Debug)]
 struct FormerEntries {
-    by: ViewOrder,
+    order: ViewOrder,
     direction: ScanDirection,
     /// The start of the next step.
     next: Bound<Vec<u8>>,
     /// Former entries that have changed; `None` for an entry that was absent.
-    changed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    notes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     /// Counts the bytes of the notes.
     members: Arc<MemberIndex>,
 }
@@ -109,7 +109,7 @@ impl FormerEntries {
 
     fn note(&mut self, key: Vec<u8>, was: Option<Vec<u8>>) {
         if self.is_ahead(&key)
-            && let Entry::Vacant(entry) = self.changed.entry(key)
+            && let Entry::Vacant(entry) = self.notes.entry(key)
         {
             self.members.account(0, weight(entry.key(), was.as_ref()));
             entry.insert(was);
@@ -117,17 +117,17 @@ impl FormerEntries {
     }
 
     /// Calls `show` with the removed entries that are ahead and before `before` (all if `None`).
-    fn show_gone(
+    fn show_removed(
         &mut self,
         before: Option<&[u8]>,
         mut show: impl FnMut(&[u8], Vec<u8>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let forward = self.direction == ScanDirection::Forward;
         loop {
-            let nearest = if forward { self.changed.first_entry() } else { self.changed.last_entry() };
-            let comes =
+            let nearest = if forward { self.notes.first_entry() } else { self.notes.last_entry() };
+            let is_next =
                 |key: &[u8]| before.is_none_or(|before| if forward { key < before } else { key > before });
-            let Some(nearest) = nearest.filter(|nearest| comes(nearest.key())) else {
+            let Some(nearest) = nearest.filter(|nearest| is_next(nearest.key())) else {
                 return ControlFlow::Continue(());
             };
             let (key, was) = nearest.remove_entry();
@@ -142,7 +142,7 @@ impl FormerEntries {
 
     /// Takes the note of an entry that a step has reached.
     fn take(&mut self, key: &[u8]) -> FormerEntry {
-        let noted = self.changed.remove(key);
+        let noted = self.notes.remove(key);
         if let Some(was) = &noted {
             self.members.account(weight(key, was.as_ref()), 0);
         }
@@ -156,7 +156,7 @@ impl FormerEntries {
 
 impl Drop for FormerEntries {
     fn drop(&mut self) {
-        let bytes = self.changed.iter().map(|(key, was)| weight(key, was.as_ref())).sum();
+        let bytes = self.notes.iter().map(|(key, was)| weight(key, was.as_ref())).sum();
         self.members.account(bytes, 0);
     }
 }
@@ -169,34 +169,34 @@ const PLACE: usize = size_of::<Mutex<FormerEntries>>() + 6 * size_of::<usize>();
 #[derive(Debug)]
 struct RegisteredView {
     collection: Arc<Collection>,
-    kept: Arc<Mutex<FormerEntries>>,
+    former: Arc<Mutex<FormerEntries>>,
 }
 
 impl RegisteredView {
     /// Adds a view to the list. REQUIRES: the collection's lock is held shared.
     fn new(
         collection: Arc<Collection>,
-        by: ViewOrder,
+        order: ViewOrder,
         direction: ScanDirection,
         next: Bound<Vec<u8>>,
     ) -> Self {
-        let (changed, members) = (BTreeMap::new(), collection.members.clone());
-        let kept = Arc::new(Mutex::new(FormerEntries { by, direction, next, changed, members }));
+        let (notes, members) = (BTreeMap::new(), collection.members.clone());
+        let former = Arc::new(Mutex::new(FormerEntries { order, direction, next, notes, members }));
         let mut views = lock(&collection.views);
-        views.kept.insert(Arc::as_ptr(&kept).addr(), kept.clone());
+        views.list.insert(Arc::as_ptr(&former).addr(), former.clone());
         // Relaxed: a writer sees it because it takes the collection's lock later. A thread that
         // clears the flag holds the list, too.
         collection.viewed.store(true, Ordering::Relaxed);
         drop(views);
-        Self { collection, kept }
+        Self { collection, former }
     }
 }
 
 impl Drop for RegisteredView {
     fn drop(&mut self) {
         let mut views = lock(&self.collection.views);
-        views.kept.remove(&Arc::as_ptr(&self.kept).addr());
-        if views.kept.is_empty() {
+        views.list.remove(&Arc::as_ptr(&self.former).addr());
+        if views.list.is_empty() {
             self.collection.viewed.store(false, Ordering::Relaxed);
             if let Some(dead) = views.remains.take() {
                 self.collection.members.discard(dead);
@@ -214,24 +214,24 @@ impl Collection {
 
     /// Notes the value of a member before it is put or removed; `None` if it is absent.
     pub(crate) fn note_value(&self, name: &[u8], was: Option<&[u8]>) {
-        for kept in lock(&self.views).kept.values() {
-            lock(kept).note(name.to_vec(), was.map(<[u8]>::to_vec));
+        for former in lock(&self.views).list.values() {
+            lock(former).note(name.to_vec(), was.map(<[u8]>::to_vec));
         }
     }
 
     /// Notes the score of a member before it becomes `score`; `None` for an absent member.
     pub(crate) fn note_score(&self, member: &[u8], was: Option<f64>, score: Option<f64>) {
-        for kept in lock(&self.views).kept.values() {
-            let mut kept = lock(kept);
-            if kept.by == ViewOrder::Name {
-                kept.note(member.to_vec(), was.map(|was| was.to_le_bytes().to_vec()));
+        for former in lock(&self.views).list.values() {
+            let mut former = lock(former);
+            if former.order == ViewOrder::Name {
+                former.note(member.to_vec(), was.map(|was| was.to_le_bytes().to_vec()));
                 continue;
             }
             if let Some(was) = was {
-                kept.note(score_range::entry_key(was, member), Some(Vec::new()));
+                former.note(score_range::entry_key(was, member), Some(Vec::new()));
             }
             if let Some(score) = score {
-                kept.note(score_range::entry_key(score, member), None);
+                former.note(score_range::entry_key(score, member), None);
             }
         }
     }
@@ -242,7 +242,7 @@ impl Collection {
             return Some(dead);
         }
         let mut views = lock(&self.views);
-        if views.kept.is_empty() {
+        if views.list.is_empty() {
             return Some(dead);
         }
         views.remains = Some(dead);

@@ -76,7 +76,7 @@ impl ScoreRangeView {
     /// Calls `each` with the next members and their scores until it breaks, and visits about `most`
     /// members. Returns whether there are more.
     pub fn step(&mut self, most: usize, mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>) -> bool {
-        let Self { listed: Some(RegisteredView { collection, kept }), left } = self else { return false };
+        let Self { listed: Some(RegisteredView { collection, former }), left } = self else { return false };
         let state = shared(collection.state());
         // The score index of a dead set is kept for its views.
         let views = state.dead.then(|| lock(&collection.views));
@@ -84,8 +84,8 @@ impl ScoreRangeView {
             .as_ref()
             .and_then(|views| views.remains.as_ref().map(DeadCollection::score_index))
             .unwrap_or(&state.score_index);
-        let mut kept = lock(kept);
-        let kept = &mut *kept;
+        let mut former = lock(former);
+        let former = &mut *former;
         let mut looked_at = 0;
         // Shows a member of the view's moment. Breaks if the step must end after it.
         let mut show = |score: f64, member: Member<'_>| {
@@ -98,19 +98,19 @@ impl ScoreRangeView {
             }
         };
         let (mut passed, mut stopped) = (0, false);
-        if let Some(first) = first_ahead(score_index, kept) {
-            score_index.walk(first, kept.direction, |score, member| {
-                let shown = show_one(kept, score, member, &mut show);
+        if let Some(first) = first_ahead(score_index, former) {
+            score_index.walk(first, former.direction, |score, member| {
+                let shown = show_one(former, score, member, &mut show);
                 passed += 1;
                 stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
                 if stopped && shown.is_some() {
-                    kept.next = Bound::Excluded(entry_key(score, &member.to_vec()));
+                    former.next = Bound::Excluded(entry_key(score, &member.to_vec()));
                 }
                 if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
         }
         if !stopped {
-            stopped = kept.show_gone(None, |key, _| show_key(key, &mut show)).is_break();
+            stopped = former.show_removed(None, |key, _| show_key(key, &mut show)).is_break();
         }
         if !stopped {
             *left = 0;
@@ -120,9 +120,9 @@ impl ScoreRangeView {
 }
 
 /// Returns the rank of the first entry that the step reaches, or `None` if there is no such entry.
-fn first_ahead(score_index: &ScoreIndex, kept: &FormerEntries) -> Option<u64> {
-    let forward = kept.direction == ScanDirection::Forward;
-    let (key, included) = match &kept.next {
+fn first_ahead(score_index: &ScoreIndex, former: &FormerEntries) -> Option<u64> {
+    let forward = former.direction == ScanDirection::Forward;
+    let (key, included) = match &former.next {
         Bound::Included(key) => (key, true),
         Bound::Excluded(key) => (key, false),
         Bound::Unbounded => return if forward { Some(0) } else { score_index.len().checked_sub(1) },
@@ -148,19 +148,19 @@ fn show_key(key: &[u8], show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()
 /// Shows the removed entries before the present entry, and then this entry if it existed at the
 /// view's moment. Returns `None` if the step ended at a removed entry.
 fn show_one(
-    kept: &mut FormerEntries,
+    former: &mut FormerEntries,
     score: f64,
     member: Member<'_>,
     show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
 ) -> Option<ControlFlow<()>> {
-    if kept.changed.is_empty() {
+    if former.notes.is_empty() {
         return Some(show(score, member));
     }
     let key = entry_key(score, &member.to_vec());
-    if kept.show_gone(Some(&key), |key, _| show_key(key, show)).is_break() {
+    if former.show_removed(Some(&key), |key, _| show_key(key, show)).is_break() {
         return None;
     }
-    Some(match kept.take(&key) {
+    Some(match former.take(&key) {
         FormerEntry::Absent => ControlFlow::Continue(()),
         FormerEntry::Same | FormerEntry::Held(_) => show(score, member),
     })
