@@ -11,6 +11,8 @@
 //! (`skein_index::skip_list`). A group of writes (`apply`, MSET) has one moment per key. So a group
 //! holds a lock while it writes, and no snapshot is taken meanwhile. Single writes take no lock.
 //!
+//! Design: `docs/design/store.md`.
+//!
 //! # Invariants
 //! 1. No moment is taken while a group writes: each group holds `groups` shared from before its
 //!    first write until after its last, and a snapshot holds `groups` exclusively while it takes a

@@ -15,6 +15,8 @@
 //! A version floor is the greatest version that a removal in the stripe took. A key that is
 //! inserted again starts above it, so versions of a key never fall.
 //!
+//! Design: `docs/design/store.md`.
+//!
 //! # Invariants
 //! 1. The word of a latch is odd while a multi-key write (or a reader that has failed `TRIES`
 //!    times) holds it, else even. It grows by one when the latch is taken and when it is released.

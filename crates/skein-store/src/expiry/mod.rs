@@ -12,6 +12,8 @@
 //! is rebuilt by recovery. So no reader sees an expired row, even if the index or the thread is
 //! behind.
 //!
+//! Read `clock` first, then `expiry_index`, then `expiry_thread`.
+//!
 //! Design: `docs/design/time.md`.
 
 mod clock;

@@ -13,6 +13,8 @@
 //! the end the expiry index is built from all rows.
 //!
 //! Read `replay` next, then `pending_deltas`. `ranges` divides the keys among threads.
+//!
+//! Design: `docs/design/store.md`.
 
 mod pending_deltas;
 pub(crate) mod ranges;

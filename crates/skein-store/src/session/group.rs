@@ -6,6 +6,8 @@
 //!
 //! If the writes of a group are not known in advance, it is an open batch (`open_batch`).
 //!
+//! Design: `docs/design/store.md`.
+//!
 //! # Refusals
 //! Most reasons to refuse a group are checked before its first write (`expected_contents`). Two are
 //! not, and then the group is undone (`undo_journal`): an index without space for one more key

@@ -8,6 +8,8 @@
 //!   write k7     unknown      ─► search from the root
 //! ```
 //!
+//! Design: `docs/design/store.md`.
+//!
 //! # Invariants
 //! 1. A place is valid under the guard under which it was found, until the guard is refreshed. The
 //!    writer holds one guard, and discards all places ([`PrefetchedPlaces::clear`]) whenever it

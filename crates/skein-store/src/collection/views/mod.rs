@@ -19,6 +19,8 @@
 //! - A copy of the entries under the lock: nothing is faster to read, but copying ten million
 //!   members takes a tenth of a second.
 //!
+//! Read this file first, then `score_range` and `members`.
+//!
 //! # Invariants
 //! 1. A view begins under the collection's lock, held shared, hence between two commands. Writers
 //!    hold the lock exclusively. So a writer either sees the view in the list or has finished
