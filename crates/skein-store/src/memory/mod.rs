@@ -17,7 +17,7 @@
 //! An eviction is a removal like that of a client: it has a version, a record in the log, and
 //! updates the expiry index. So an evicted key does not reappear after a crash.
 //!
-//! Read `balance` next, then `age_clock` and `clock_hand`; `session/eviction.rs` runs the evictions.
+//! Read `balance` next, then `age_clock` and `clock_hand`. `session/eviction.rs` evicts.
 //!
 //! Design: `docs/design/memory.md`.
 

@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //! 1. The guard of the writer is held and not refreshed while the journal is in use:
-//!    [`Writer::begin_write`] does nothing within a group. So every replaced row is still in memory, and
-//!    [`PinnedRow::row`] may be called.
+//!    [`Writer::begin_write`] does nothing within a group. So every replaced row is still in
+//!    memory, and [`PinnedRow::row`] may be called.
 //! 2. An undo is an ordinary write: it has a greater version and a record, in the epoch that the
 //!    group holds. So recovery finds the group and its undo, or neither; and a record that is based
 //!    on a version of the group finds that version.
