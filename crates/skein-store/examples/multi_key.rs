@@ -1,11 +1,11 @@
-//! Writes to several keys: stripes against gates, in CPU time per write of the threads that do them, and what single-key
-//! writes feel of them.
+//! Compares stripes with gates for writes to several keys: CPU time per write, and the effect on
+//! concurrent single-key writes.
 //!
 //! `cargo run --release -p skein-store --example multi_key`
 //!
-//! *Stripes* is what the store does. *Gates* stands for the other known way: every worker has a gate, which its
-//! single-key writes take, and a multi-key write takes all of them; modelled by locks around a
-//! scope of single-key puts, with the gates of 2 and of 64 workers.
+//! *Stripes* is the method of the store. *Gates* is the other known method: every worker has a
+//! gate, which its single-key writes take, and a multi-key write takes all gates. Here gates are
+//! modelled by locks around a sequence of single-key puts, with the gates of 2 and of 64 workers.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +20,23 @@ const PUTS: u64 = 400_000;
 const ROUNDS: usize = 5;
 /// How long single puts are counted.
 const WINDOW: Duration = Duration::from_millis(300);
-/// Keys of a write beside which they are counted.
+/// The number of keys of a concurrent write.
 const BESIDE: u64 = 16;
 
 type Gates = [CachePadded<Mutex<()>>];
 
-/// Spreads numbers over the keys.
+/// Distributes numbers over the keys.
 fn key(number: u64) -> [u8; 8] {
     (number % KEYS).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// CPU time that the calling thread has used, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 fn cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// One thread's writes of `count` keys each; returns CPU nanoseconds per write.
+/// Runs writes of `count` keys each on one thread. Returns CPU nanoseconds per write.
 fn writes(session: &mut Session, gates: &Gates, count: u64, seed: u64, n: u64) -> skein_store::Result<u64> {
     let start = cpu_ns();
     for write in 0..n {
@@ -45,7 +45,7 @@ fn writes(session: &mut Session, gates: &Gates, count: u64, seed: u64, n: u64) -
     Ok((cpu_ns() - start) / n)
 }
 
-/// One write of `count` keys, by stripes if there are no gates.
+/// Runs one write of `count` keys, with stripes if there are no gates.
 fn write_once(session: &mut Session, gates: &Gates, count: u64, first: u64) -> skein_store::Result<()> {
     let keys: Vec<[u8; 8]> = (0..count).map(|k| key((first + k).wrapping_mul(2_654_435_761))).collect();
     let pairs: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &b"12345678"[..])).collect();
@@ -62,8 +62,8 @@ fn hold(gate: &CachePadded<Mutex<()>>) -> MutexGuard<'_, ()> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Thousands per second of single puts of one worker, whose gate is the first, and of writes of several keys by another one,
-/// if there is one.
+/// Returns thousands per second of single puts by one worker, whose gate is the first, and of
+/// multi-key writes by another worker, if `beside`.
 fn single_puts(store: &Store, gates: &Gates, beside: bool) -> skein_store::Result<[u64; 2]> {
     let stop = AtomicBool::new(!beside);
     std::thread::scope(|scope| {
@@ -96,7 +96,7 @@ fn gates(count: usize) -> Vec<CachePadded<Mutex<()>>> {
     (0..count).map(|_| CachePadded::default()).collect()
 }
 
-/// The middle one of several rounds.
+/// Returns the median of several rounds.
 fn median(mut round: impl FnMut() -> skein_store::Result<u64>) -> skein_store::Result<u64> {
     let mut all = (0..ROUNDS).map(|_| round()).collect::<skein_store::Result<Vec<u64>>>()?;
     all.sort_unstable();

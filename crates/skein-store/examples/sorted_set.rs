@@ -1,4 +1,5 @@
-//! What a member of a great sorted set costs: memory by part, and CPU time of adding it, on each index.
+//! Measures the cost of a member of a large sorted set, on each index: memory by part, and CPU time
+//! per insert.
 //!
 //! ```text
 //! cargo run --release -p skein-store --example sorted_set [members]
@@ -15,7 +16,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A number that goes through all below a power of two once.
+/// Maps the numbers below a power of two to a permutation of them.
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24
 }

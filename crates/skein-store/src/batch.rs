@@ -1,23 +1,22 @@
-//! A batch: several writes that are done together or not at all.
+//! Batches: several writes that are applied together or not at all.
 
-/// Writes to any keys that [`crate::Store::apply`] does together: all or nothing on disk, for readers of
-/// several keys, and for snapshots.
+/// Writes to any keys that [`crate::Store::apply`] applies together: all or nothing on disk, for
+/// readers of several keys, and for snapshots.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     pub(crate) writes: Vec<(Vec<u8>, BatchWrite)>,
 }
 
-/// One write of a batch.
 #[derive(Debug, Clone)]
 pub(crate) enum BatchWrite {
-    /// A value, and when it expires.
+    /// A value, and its time of expiry.
     Put(Vec<u8>, Option<u64>),
     PutColumns(Vec<(Vec<u8>, Vec<u8>)>),
     Remove,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Returns an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -28,7 +27,7 @@ impl Batch {
         self
     }
 
-    /// Sets a key to a value that expires at a time, in milliseconds since 1970.
+    /// Sets a key to a value that expires at `expires`, in milliseconds since 1970.
     pub fn put_until(
         &mut self,
         key: impl Into<Vec<u8>>,
@@ -39,7 +38,7 @@ impl Batch {
         self
     }
 
-    /// Sets columns of a key; the others carry over.
+    /// Sets columns of a key and keeps the others.
     pub fn put_columns(&mut self, key: impl Into<Vec<u8>>, columns: &[(&[u8], &[u8])]) -> &mut Self {
         let columns = columns.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         self.writes.push((key.into(), BatchWrite::PutColumns(columns)));
@@ -52,12 +51,12 @@ impl Batch {
         self
     }
 
-    /// How many writes.
+    /// Returns the number of writes.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The data folder: who may use it, what it must hold, and which log folders belong to it.
+//! The data folder: its lock, its required contents, and its log folders.
 //!
 //! ```text
 //!   DIR/lock             held (flock) by the one process that uses the folder
@@ -7,8 +7,9 @@
 //!   DIR/log/             the logs, unless other folders are named
 //! ```
 //!
-//! The identity is what makes loss show: a log folder or a checkpoint that it names has to be there. `docs/format.md`,
-//! "The data folder", draws the bytes; `log_folders` has the rules for log folders.
+//! The identity file makes losses visible: a log folder or checkpoint that it names must be
+//! present. `docs/format.md`, "The data folder", draws the bytes; `log_folders` has the rules for
+//! log folders.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,24 +22,24 @@ use crate::identity::{Identity, LogFolder, StoreId};
 use crate::log_folders::{self, ResolvedLogFolders};
 use crate::{Error, Result, StoreOptions};
 
-/// The file that a folder of the disk engine has (`docs/format.md`).
+/// The file that marks a folder of the disk engine (`docs/format.md`).
 const DISK_FILE: &str = "data.skein";
 
-/// A data folder, locked.
+/// A locked data folder.
 #[derive(Debug)]
 pub(crate) struct DataFolder {
-    /// Absolute, so that it stays the same folder wherever the process goes.
+    /// Absolute, so that a change of the current folder does not matter.
     pub(crate) path: PathBuf,
     pub(crate) id: StoreId,
     pub(crate) storage: Arc<dyn Storage>,
-    /// What the identity file says.
+    /// The contents of the identity file.
     identity: Mutex<Identity>,
-    /// Missing log folders whose contents are given up; still named by the identity.
+    /// Missing log folders whose contents are given up. The identity still names them.
     pub(crate) given_up: Vec<LogFolder>,
 }
 
 impl DataFolder {
-    /// Locks the folder, creating it if need be, and makes sure that its log folders are there.
+    /// Locks the folder, creates it if it is absent, and checks that its log folders are present.
     pub(crate) fn open(path: &Path, options: &StoreOptions) -> Result<(Self, Box<dyn StorageLock>)> {
         let storage = options.storage.clone();
         let path = &absolute(path)?;
@@ -50,7 +51,8 @@ impl DataFolder {
         let known = if let Some(identity) = Identity::read(&*storage, path)? {
             identity
         } else {
-            // The id first: a crash before the log folders are entered leaves folders of this store, not foreign ones.
+            // The id is written first: after a crash before the log folders are entered, those
+            // folders already belong to this store.
             let fresh = Identity::fresh(StoreId(random_id()));
             fresh.write(&*storage, path)?;
             fresh
@@ -69,7 +71,7 @@ impl DataFolder {
         lock(&self.identity)
     }
 
-    /// Folders that get new segments, and those that are only read.
+    /// Returns the folders that get new segments, and the folders that are only read.
     pub(crate) fn log_folders(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let identity = self.identity();
         let there = identity.log_folders.iter().filter(|folder| !self.given_up.contains(folder));
@@ -79,18 +81,20 @@ impl DataFolder {
         (paths(active), paths(others))
     }
 
-    /// The begin epoch of the newest checkpoint that must be there.
+    /// Returns the begin epoch of the newest checkpoint that must be present.
     pub(crate) fn checkpoint(&self) -> u64 {
         self.identity().checkpoint
     }
 
-    /// Notes that the checkpoint that began at `begin` counts; older ones may go then.
+    /// Notes that the checkpoint that began at `begin` counts. Afterwards older ones may be
+    /// removed.
     pub(crate) fn note_checkpoint(&self, begin: u64) -> Result<()> {
         self.change(|identity| identity.checkpoint = begin)
     }
 
-    /// Strikes off the folders that are given up, and notes that what is written from now on is of today's version. REQUIRES: the logs could be read, and what
-    /// those held that are given up is dropped.
+    /// Removes the given-up folders from the identity and marks the data folder with the present
+    /// format version. REQUIRES: the logs could be read, and the records that depend on a given-up
+    /// folder are dropped.
     pub(crate) fn take_over(&self) -> Result<()> {
         let kept = |folder: &LogFolder| !self.given_up.contains(folder);
         self.change(|identity| {
@@ -112,7 +116,7 @@ impl DataFolder {
     }
 }
 
-/// What the path means, wherever the process goes later.
+/// Returns the absolute path, so that a change of the current folder does not matter.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| Error::io("find out what is meant by", path, &error))
+    std::path::absolute(path).map_err(|error| Error::io("resolve", path, &error))
 }

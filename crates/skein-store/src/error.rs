@@ -1,4 +1,4 @@
-//! What can go wrong, each with the value, the limit and the way out.
+//! The errors of the store. Each names the value, the limit and the way out.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use skein_log::{LogError, MAX_PAYLOAD};
 
 use crate::options::{IndexKind, SNAPSHOTS_MAX};
 
-/// What an operation of the store answers.
+/// The result of an operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation was not done. Nothing of it was done then, unless the variant says otherwise.
+/// The reason why an operation failed. It then changed nothing, unless the variant says otherwise.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -26,7 +26,8 @@ pub enum Error {
         /// The longest key, in bytes.
         limit: usize,
     },
-    /// The value (all columns of a row together) is longer than the option `limits.value_bytes` allows.
+    /// The value (all columns of a row together) is longer than the option `limits.value_bytes`
+    /// allows.
     #[error("value of {len} bytes is longer than the limit of {limit} bytes; split it or raise the limit")]
     ValueTooLong {
         /// The value's length in bytes.
@@ -34,61 +35,59 @@ pub enum Error {
         /// The longest value, in bytes.
         limit: usize,
     },
-    /// What the log would have to keep of the write (names of columns, and some bytes for each, included) is longer than
-    /// a record of the log may be.
+    /// The record of the write is longer than a log record may be. The record includes the names of
+    /// columns and some bytes for each.
     #[error("the write takes {len} bytes in the log, more than the limit of {limit} bytes; split it")]
     WriteTooLong {
         /// Bytes in the log.
         len: usize,
-        /// The most there can be.
+        /// The largest number of bytes of a record.
         limit: usize,
     },
-    /// The write would take the store over its memory budget.
-    #[error(
-        "memory in use is {used} bytes, at the budget of {budget} bytes; remove keys or raise the budget"
-    )]
+    /// The write would exceed the memory limit.
+    #[error("memory in use is {used} bytes, and the limit is {budget} bytes; remove keys or raise the limit")]
     OverBudget {
         /// Live bytes before the write.
         used: usize,
-        /// The budget in bytes.
+        /// The memory limit in bytes.
         budget: usize,
     },
-    /// The index has no place for another key; see the index that the store was opened with.
-    #[error("the store's index has no place for another key beside its {keys}; use another kind of index")]
+    /// The index of the store has no space for another key.
+    #[error("the store's index is full at {keys} keys; use another kind of index")]
     IndexFull {
-        /// The keys it has.
+        /// The number of keys in the index.
         keys: usize,
     },
-    /// The index that the store was opened with has no snapshots.
+    /// The index of the store does not support snapshots.
     #[error(
-        "the index {index} has no snapshots; open the store with one that has ({}), which takes the same data folder",
+        "the index {index} has no snapshots; open the store with one that has ({}); it reads the same data folder",
         IndexKind::with_snapshots()
     )]
     NoSnapshots {
         /// The store's index.
         index: IndexKind,
     },
-    /// As many snapshots are live as the option `limits.snapshots` allows.
+    /// The number of live snapshots is at the option `limits.snapshots`.
     #[error(
         "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
     )]
     TooManySnapshots {
-        /// How many are live.
+        /// The number of live snapshots.
         live: usize,
-        /// How many may be.
+        /// The largest number of live snapshots.
         limit: usize,
     },
-    /// A value was asked of a row of columns, or columns of a row with one value.
+    /// The operation needs a value and the row has columns, or the reverse.
     #[error(
         "the key holds {found}, and this operation needs {needed}; remove the key first or use the other operation"
     )]
     WrongKind {
-        /// What the row holds.
+        /// The contents of the row.
         found: &'static str,
-        /// What the operation works on.
+        /// The contents that the operation needs.
         needed: &'static str,
     },
-    /// The member of a sorted set is longer than one can be.
+    /// The member of a sorted set is too long.
     #[error("member of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
     MemberTooLong {
         /// The member's length in bytes.
@@ -96,7 +95,8 @@ pub enum Error {
         /// The longest member, in bytes.
         limit: usize,
     },
-    /// The name of a column is too long for columns that are too many for a row; see [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX).
+    /// The name of a column is too long for a spread hash; see
+    /// [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX).
     #[error(
         "a column's name of {len} bytes is longer than the limit of {limit} bytes where a key has more than 64 columns; shorten it or hash its tail"
     )]
@@ -106,60 +106,61 @@ pub enum Error {
         /// The longest name, in bytes.
         limit: usize,
     },
-    /// A row that stands for a sorted set, or for columns that are too many for a row, was put to another key than its own, or in another
-    /// store.
+    /// A row that stands for a sorted set or for spread columns was put to another key or to
+    /// another store.
     #[error(
-        "the row stands for a sorted set or for many columns, which belong to its own key; give that key another name (`rename`), \
-         or copy the members"
+        "the row stands for a sorted set or for spread columns, which belong to its own key; \
+         use `rename`, or copy the members"
     )]
     OfAnotherKey,
-    /// The row that a key is to get by its new name stands for a sorted set, or for many columns, that were removed meanwhile.
-    #[error("what the key held was removed meanwhile; look the key up again")]
+    /// During a rename, the sorted set or the spread columns of the row were removed.
+    #[error("the contents of the key were removed meanwhile; look the key up again")]
     SetIsGone,
-    /// A score that is not a number.
-    #[error("a score has to be a number; infinities are")]
+    /// The score is NaN.
+    #[error("a score must be a number; infinities are allowed")]
     NotANumber,
-    /// An increment of something that is not a decimal 64-bit integer.
+    /// An increment of contents that are not a decimal 64-bit integer.
     #[error("the value is not a decimal integer between -2^63 and 2^63 - 1")]
     NotAnInteger,
-    /// An increment past the ends of the 64-bit integers.
-    #[error("{value} + {by} leaves the 64-bit integers; the value is unchanged")]
+    /// The result of an increment is not a 64-bit integer.
+    #[error("{value} + {by} is not a 64-bit integer; the value is unchanged")]
     Overflow {
         /// The value before.
         value: i64,
-        /// What should have been added.
+        /// The summand.
         by: i64,
     },
-    /// Writes have stopped, because the disk failed; reads go on.
-    #[error("writes are stopped: {cause}; reads go on; mend the disk and open the store again")]
+    /// Writes are stopped because the disk failed. Reads continue.
+    #[error("writes are stopped: {cause}; reads continue; mend the disk and open the store again")]
     WritesStopped {
         /// The first failure.
         cause: String,
     },
-    /// Writes wait for room on the disk, and go on by themselves when there is some; reads go on.
+    /// Writes wait for space on the disk and continue when there is some. Reads continue.
     #[error(
-        "writes are stopped: {cause}; reads go on; make room on the disk (or let fewer files be open, if these are too many), and \
-         writes go on by themselves"
+        "writes are stopped: {cause}; reads continue; make room on the disk (or close files, if too many are \
+         open), and writes continue automatically"
     )]
     NoRoomOnDisk {
-        /// What failed last.
+        /// The last failure.
         cause: String,
     },
-    /// The calling thread is writing to this store already, and would wait for the end of its own write.
+    /// The calling thread is already writing to this store, and would wait for the end of its own
+    /// write.
     #[error(
-        "{doing} inside a `write`, a scope or a closure of one, on the same thread and store, would wait for its own end; use the writer \
-         that is there, or do it afterwards"
+        "{doing} inside a `write` or an open batch of the same thread and store would wait for its \
+         own end; use that writer, or call it afterwards"
     )]
     InsideWrite {
-        /// What was called.
+        /// The operation that was called.
         doing: &'static str,
     },
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
-    /// Somebody wished that the opening ends (see
-    /// [`OpenProgress::cancel`](crate::OpenProgress::cancel)). Nothing is lost.
-    #[error("opening was ended before it was done; open the store again")]
+    /// The opening was cancelled by [`OpenProgress::cancel`](crate::OpenProgress::cancel). Nothing
+    /// is lost.
+    #[error("opening was cancelled; open the store again")]
     Cancelled,
     /// The path of the data folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
@@ -167,19 +168,19 @@ pub enum Error {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The data folder is in use by another process (or by another store of this one).
+    /// The data folder is in use by another process, or by another store of this process.
     #[error(
         "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another data folder"
     )]
     Locked {
         /// The data folder, or one of the log folders.
         path: PathBuf,
-        /// Who has it.
+        /// The process that uses the folder.
         holder: LockHolder,
-        /// How long it was waited for.
+        /// How long the opening waited for it.
         waited: Duration,
     },
-    /// The folder is one of the disk engine. Nothing was changed.
+    /// The folder belongs to the disk engine. Nothing was changed.
     #[error(
         "{path} is a data folder of the disk engine (it has a file `data.skein`); open it with that engine, or name another folder"
     )]
@@ -190,42 +191,44 @@ pub enum Error {
     /// A file operation failed.
     #[error("cannot {doing} {path}: {cause}")]
     Io {
-        /// What was being done: "open", "read", ...
+        /// The operation: "open", "read", ...
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         cause: String,
-        /// Its kind, to tell a missing permission from a full disk.
+        /// The kind of the error, to tell a missing permission from a full disk.
         kind: io::ErrorKind,
     },
-    /// A file is of a format that this program does not know.
-    #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
+    /// The file has a format that this program does not know.
+    #[error(
+        "{path} has format version {found}, and this program knows {known}; use a program that knows version {found}"
+    )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the file.
         found: u32,
         /// The newest version that this program reads.
         known: u32,
     },
-    /// A file that was durable is damaged.
+    /// A durable file is damaged.
     #[error("{path} is damaged at byte {offset}: {what}; restore the file from a copy, or run `skein check`")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// The offset in the file.
         offset: u64,
-        /// What is wrong there.
+        /// A description of the damage.
         what: String,
     },
-    /// A log folder that the store needs is not there, or not the one that it was.
+    /// A log folder that the store needs is missing, or another folder is in its place.
     #[error(
-        "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name it at its new place as \
-         a log folder; if it is lost for good, giving it up goes back to the newest checkpoint"
+        "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name its new \
+         place as a log folder; if it is lost for good, give it up and return to the newest checkpoint"
     )]
     LogFolderMissing {
-        /// The log folder, as the data folder's identity names it.
+        /// The log folder, as the identity of the data folder names it.
         path: PathBuf,
     },
     /// A log folder belongs to another store.
@@ -233,7 +236,7 @@ pub enum Error {
     Foreign {
         /// The log folder.
         path: PathBuf,
-        /// Whose logs it holds.
+        /// The id of the store whose logs it holds.
         found: String,
         /// This store's id.
         id: String,
@@ -243,24 +246,24 @@ pub enum Error {
     BadOption {
         /// The option's name.
         name: &'static str,
-        /// Why it cannot work, and what can.
+        /// The reason, and the values that work.
         why: String,
     },
 }
 
 impl Error {
-    /// A failed file operation, with what was being done to which file.
+    /// Returns the error of a failed file operation on `path`.
     pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }
 
-    /// `Err` if a value, or the columns of a row, of `len` bytes are over `limit`.
+    /// Errors if a value, or the columns of a row, of `len` bytes are longer than `limit`.
     #[inline]
     pub(crate) fn check_value_len(len: usize, limit: usize) -> Result<()> {
         if len > limit { Err(Self::ValueTooLong { len, limit }) } else { Ok(()) }
     }
 
-    /// `Err` if a write needs a record of `len` bytes, and there are none that long.
+    /// Errors if a write needs a record of `len` bytes and records cannot be that long.
     pub(crate) fn check_record_len(len: usize) -> Result<()> {
         if len > MAX_PAYLOAD { Err(Self::WriteTooLong { len, limit: MAX_PAYLOAD }) } else { Ok(()) }
     }
@@ -309,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_up_to_the_limit_are_taken() {
+    fn lengths_up_to_the_limit_are_accepted() {
         assert!(Error::check_value_len(7, 7).is_ok() && Error::check_record_len(MAX_PAYLOAD).is_ok());
         let message = Error::check_value_len(8, 7).unwrap_err().to_string();
         assert_eq!(

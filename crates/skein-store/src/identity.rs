@@ -1,4 +1,5 @@
-//! The file `identity`: what a data folder consists of. `docs/format.md`, "Identity", draws the bytes.
+//! The file `identity`: the id of the store, its log folders and its newest checkpoint.
+//! `docs/format.md`, "Identity", draws the bytes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,18 +12,18 @@ use crate::record::ByteReader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";
-/// It is read before anything else, so its version is that of all that the folder may hold.
+/// This file is read before all others, so its version is the version of the whole data folder.
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 3, oldest: 2 };
 
-/// New segments go to the folder.
+/// New segments are made in the folder.
 const ACTIVE: u32 = 1;
 
-/// Whether a folder is one of a store: it has an identity.
+/// Returns whether a folder belongs to a store: whether it has an identity file.
 pub fn is_data_folder(folder: impl AsRef<Path>) -> bool {
     folder.as_ref().join(NAME).exists()
 }
 
-/// A store's id: 16 random bytes, made when its folder is.
+/// The id of a store: 16 random bytes, chosen when its folder is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
@@ -35,32 +36,34 @@ impl std::fmt::Display for StoreId {
 /// A log folder of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFolder {
-    /// The folder's own id, as its roster has it.
+    /// The id of the folder, as in its segment manifest.
     pub(crate) id: [u8; 16],
-    /// Whether new segments go there.
+    /// Whether new segments are made there.
     pub(crate) active: bool,
-    /// Absolute.
+    /// An absolute path.
     pub(crate) path: PathBuf,
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) id: StoreId,
-    /// The version that the file was written in.
+    /// The version in which the file was written.
     version: u32,
-    /// The begin epoch of the newest checkpoint that is known to count, 0 if there is none.
+    /// The begin epoch of the newest checkpoint that is known to count; 0 if there is no such
+    /// checkpoint.
     pub(crate) checkpoint: u64,
     pub(crate) log_folders: Vec<LogFolder>,
 }
 
 impl Identity {
-    /// Of a store that has nothing yet.
+    /// Returns the identity of an empty store.
     pub(crate) fn fresh(id: StoreId) -> Self {
         Self { id, version: KIND.version, checkpoint: 0, log_folders: Vec::new() }
     }
 
-    /// Reads the file in the data folder `folder`, an absolute path; `None` if there is none.
+    /// Reads the file in the data folder `folder`, an absolute path. Returns `None` if there is no
+    /// such file.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
@@ -83,12 +86,12 @@ impl Identity {
         Some(identity)
     }
 
-    /// Notes that the folder will hold what older programs do not know; the file is written in the newest version in any case.
+    /// Marks that the folder will hold data that older programs cannot read. The file itself is
+    /// always written in the newest version.
     pub(crate) fn renew(&mut self) {
         self.version = KIND.version;
     }
 
-    /// Writes the file.
     pub(crate) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {
         let mut body = self.id.0.to_vec();
         body.extend_from_slice(&self.checkpoint.to_le_bytes());

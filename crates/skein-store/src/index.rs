@@ -1,6 +1,7 @@
-//! The index by name: one `match` per call or batch, so that the store is not generic over indexes.
+//! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
+//! not generic over indexes.
 //!
-//! A further index joins by a variant here and in [`IndexKind`].
+//! To add an index, add a variant here and in [`IndexKind`].
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -14,20 +15,21 @@ use skein_index::{
 use crate::options::{IndexKind, StoreLimits};
 use crate::row::{Row, RowRef};
 
-/// Bounds of a range of keys.
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// Where a key belongs in an index that can begin a write there.
+/// The place of a key, in an index that can start a write there.
 pub(crate) type IndexPlace = masstree::MasstreeLocation<{ masstree::WIDTH }>;
 
-/// Rows and nodes that a thread takes out before they are retired together. Each time all threads of the process are interrupted (2 us of the
-/// thread that does it), so more than the collector's usual 32.
+/// The number of rows and nodes that a thread removes before it retires them together. Each
+/// retirement interrupts all threads of the process (2 us for the calling thread), so this is more
+/// than the collector's default of 32.
 const RETIRED_TOGETHER: usize = 128;
 
-/// Bytes of a row for which it counts as one more of them. So what a thread keeps until it retires it, however long that may be, is 256 KiB and a row.
+/// A row counts once more per this many bytes. So a thread keeps at most 256 KiB and one row before
+/// it retires them.
 const BYTES_EACH: usize = 2 << 10;
 
-/// The index that a store was opened with.
+/// The index that the store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
 #[derive(Debug)]
 pub(crate) enum StoreIndex {
@@ -35,7 +37,7 @@ pub(crate) enum StoreIndex {
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
     Mlp(MlpIndex<Row>),
-    /// Shared with the snapshots of it.
+    /// Shared with its snapshots.
     SkipList(Arc<SkipList<Row>>),
 }
 
@@ -63,7 +65,7 @@ impl StoreIndex {
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::with_collector(collector)),
             IndexKind::Mlp => Self::Mlp(MlpIndex::with_collector(collector)),
             IndexKind::SkipList => {
-                // One more for the checkpoint that is being written.
+                // One more for the running checkpoint.
                 let list = SkipList::with_collector(collector).with_snapshot_limit(limits.snapshots + 1);
                 Self::SkipList(Arc::new(list))
             }
@@ -80,8 +82,9 @@ impl StoreIndex {
         }
     }
 
-    /// Says why this index rejects a key that another index accepted in an earlier run.
-    pub(crate) fn why(&self, refused: IndexError) -> String {
+    /// Returns the reason why this index rejects a key that another index accepted in an earlier
+    /// run.
+    pub(crate) fn refusal_reason(&self, refused: IndexError) -> String {
         match refused {
             IndexError::KeyTooLong { len, limit } => format!(
                 "it has a key of {len} bytes, and the index {} takes keys of up to {limit}; open it with another index",
@@ -123,7 +126,8 @@ impl StoreIndex {
         each!(self, index => index.compute(key, change, guard))
     }
 
-    /// As [`get_many`](Self::get_many), for keys that are about to be written: `found` is also told the key's place, if the index has such a thing.
+    /// Looks up keys that are about to be written, as [`get_many`](Self::get_many). Also passes the
+    /// place of the key to `found`, if the index has places.
     #[inline]
     pub(crate) fn locate_many<'g>(
         &'g self,
@@ -137,7 +141,7 @@ impl StoreIndex {
         }
     }
 
-    /// As [`get`](Self::get), beginning at the key's place if it is known.
+    /// Returns a row as [`get`](Self::get), starting at the key's place if it is known.
     ///
     /// # Safety
     /// As for [`compute_at`](Self::compute_at).
@@ -149,16 +153,17 @@ impl StoreIndex {
         guard: &'g impl Guard,
     ) -> Option<RowRef<'g>> {
         match (self, place) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             (Self::Masstree(index), Some(place)) => unsafe { index.get_at(key, place, guard) },
             _ => self.get(key, guard),
         }
     }
 
-    /// As [`compute`](Self::compute), beginning at the key's place if it is known.
+    /// Changes a key as [`compute`](Self::compute), starting at the key's place if it is known.
     ///
     /// # Safety
-    /// The place is what [`locate_many`](Self::locate_many) told of an equal key, under a guard that has been held, and not refreshed, since.
+    /// [`locate_many`](Self::locate_many) returned the place for an equal key, under a guard that
+    /// has been held since and was not refreshed.
     #[inline]
     pub(crate) unsafe fn compute_at<'g>(
         &'g self,
@@ -171,7 +176,7 @@ impl StoreIndex {
             (Self::Masstree(index), Some(place)) => {
                 #[cfg(test)]
                 self.plant(key)?;
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { index.compute_at(key, place, change, guard) }
             }
             _ => self.compute(key, change, guard),
@@ -189,7 +194,7 @@ impl StoreIndex {
         each!(self, index => index.insert(key, row, guard))
     }
 
-    /// Refuses a write to this key, if a test wants it.
+    /// Refuses a write to this key if a test wants it.
     #[cfg(test)]
     fn plant(&self, key: &[u8]) -> Result<(), IndexError> {
         planted::refuse(|| self.get(key, &self.collector().enter()).is_none())
@@ -208,13 +213,13 @@ impl StoreIndex {
         each!(self, index => OrderedIndex::<Row>::memory(index))
     }
 
-    /// As [`OrderedIndex::taken`].
-    pub(crate) fn taken(&self) -> usize {
+    /// As [`OrderedIndex::allocated_bytes`].
+    pub(crate) fn allocated_bytes(&self) -> usize {
         each!(self, index => OrderedIndex::<Row>::allocated_bytes(index))
     }
 
-    /// Shows `each` the rows within `bounds`, in order, until it breaks; takes a fresh guard every
-    /// [`KEYS_PER_GUARD`] keys.
+    /// Calls `each` with the rows within `bounds`, in order, until it breaks. Takes a fresh guard
+    /// every [`KEYS_PER_GUARD`] keys.
     pub(crate) fn scan(
         &self,
         bounds: KeyBounds<'_>,
@@ -230,7 +235,8 @@ impl StoreIndex {
     }
 }
 
-/// An index has given up a row of so many bytes: it counts by its size. The guard is of the index's collector.
+/// Counts a row of this many bytes that an index has removed, by its size. The guard belongs to the
+/// collector of the index.
 #[inline]
 pub(crate) fn weigh_retired(bytes: usize, guard: &impl Guard) {
     if bytes >= BYTES_EACH {
@@ -238,32 +244,33 @@ pub(crate) fn weigh_retired(bytes: usize, guard: &impl Guard) {
     }
 }
 
-/// Has what this thread has taken out retired now: it is free as soon as no guard is left that may see it.
+/// Retires everything that this thread has removed. It is freed as soon as no guard is left that
+/// may see it.
 pub(crate) fn retire_all(collector: &Collector) {
     let guard = collector.enter();
-    // A batch has to have one for each guard there is.
+    // A batch must have one item for each guard that exists.
     retire_nothing(RETIRED_TOGETHER, &guard);
     guard.flush();
 }
 
-/// Adds to what is retired together: so many, but not more than a batch has.
+/// Adds `count` empty items to the retired batch, but not more than a batch holds.
 #[cold]
 fn retire_nothing(count: usize, guard: &impl Guard) {
     unsafe fn reclaim(_: *mut (), _: &GracePeriod) {}
     for _ in 0..count.min(RETIRED_TOGETHER) {
-        // SAFETY: any pointer will do, since it is never followed.
+        // SAFETY: any pointer is valid here, because it is never followed.
         unsafe { guard.defer_retire(std::ptr::null_mut(), reclaim) };
     }
 }
 
-/// What a scan sees: the rows as they come, or as they were at one moment.
+/// The rows that a scan sees: the present rows, or the rows of one moment.
 pub(crate) enum IndexView<'i> {
     Now(&'i StoreIndex),
     Moment(skip_list::SkipListSnapshot<'i, Row>),
 }
 
 impl IndexView<'_> {
-    /// As [`Index::scan`].
+    /// As [`StoreIndex::scan`].
     pub(crate) fn scan(
         &self,
         bounds: KeyBounds<'_>,
@@ -277,7 +284,7 @@ impl IndexView<'_> {
     }
 }
 
-/// As [`Index::scan`], of one moment.
+/// As [`StoreIndex::scan`], for one moment.
 pub(crate) fn scan_moment(
     snapshot: &skip_list::SkipListSnapshot<'_, Row>,
     bounds: KeyBounds<'_>,
@@ -289,7 +296,8 @@ pub(crate) fn scan_moment(
     });
 }
 
-/// Runs `chunk` from where it ended to the far end of `bounds`, each time with a fresh guard.
+/// Calls `chunk` repeatedly, each time with a fresh guard and from the end of the previous chunk,
+/// until the far end of `bounds`.
 fn scan_chunks(
     collector: &Collector,
     bounds: KeyBounds<'_>,
@@ -303,11 +311,11 @@ fn scan_chunks(
     }
 }
 
-/// Keys that a scan passes under one guard: few enough that memory keeps coming back, enough that the
-/// descent to resume costs nothing beside them.
+/// The number of keys that a scan passes under one guard: small enough that memory is reclaimed
+/// meanwhile, large enough that the descent to resume costs nothing in comparison.
 const KEYS_PER_GUARD: usize = 1024;
 
-/// Scans up to [`KEYS_PER_GUARD`] keys; returns the last one if the scan has to go on after it.
+/// Scans up to [`KEYS_PER_GUARD`] keys. Returns the last key if the scan must continue after it.
 fn scan_chunk<'g>(
     mut cursor: impl Cursor<'g, Row>,
     near: Bound<&[u8]>,
@@ -328,8 +336,8 @@ fn scan_chunk<'g>(
     last
 }
 
-/// An index without a place for one more key, for tests: of the calling thread's next writes, to any index, one is refused, or all
-/// that would add a key.
+/// Simulates a full index in tests: refuses one of the calling thread's next writes, to any index,
+/// or all writes that would add a key.
 #[cfg(test)]
 pub(crate) mod planted {
     use std::cell::Cell;
@@ -341,18 +349,18 @@ pub(crate) mod planted {
         static FULL: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets so many writes pass and refuses the next one; with `None` all pass.
+    /// Lets this many writes pass and refuses the next one. With `None` all writes pass.
     pub(crate) fn refuse_after(writes: Option<usize>) {
         WRITES.set(writes);
     }
 
-    /// Whether a write is still to be refused.
+    /// Returns whether a write is still to be refused.
     pub(crate) fn is_waiting() -> bool {
         WRITES.get().is_some()
     }
 
-    /// Runs `writes` over full indexes beside other writers, which take each place that becomes free: a new key is refused, also
-    /// after a removal. Writes to keys that are there, and removals, need no place.
+    /// Runs `writes` on full indexes with concurrent writers that take every freed place: a new key
+    /// is refused, also after a removal. Writes to present keys, and removals, need no place.
     pub(crate) fn while_full<R>(writes: impl FnOnce() -> R) -> R {
         FULL.set(true);
         let done = writes();

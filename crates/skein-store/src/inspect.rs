@@ -1,9 +1,9 @@
-//! Looking at a data folder without opening it: what is there, and what is damaged. Changes nothing.
+//! Checks a data folder without opening it: lists its contents and its damage. It changes nothing.
 
 use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
-use skein_log::{LogRecoveryReport as LogReport, Recovered};
+use skein_log::{LogRecoveryReport, Recovered};
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
 use crate::data_folder::absolute;
@@ -17,41 +17,43 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CheckpointFound {
-    /// Its folder.
+    /// The folder of the checkpoint.
     pub folder: PathBuf,
     /// The epoch in which it began.
     pub begin_epoch: u64,
-    /// The epoch in which it ended; `None` if it was not finished, and so does not count.
+    /// The epoch in which it ended; `None` if it was not finished and so does not count.
     pub end_epoch: Option<u64>,
-    /// Rows, by its manifest.
+    /// The number of rows, by its manifest.
     pub rows: u64,
-    /// Bytes, by its manifest.
+    /// The number of bytes, by its manifest.
     pub bytes: u64,
 }
 
-/// What a data folder holds.
+/// The contents of a data folder.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoreInspection {
     /// The store's id, in hexadecimal.
     pub store_id: String,
-    /// Where its logs lie.
+    /// The folders of its logs.
     pub log_folders: Vec<PathBuf>,
     /// Its checkpoints, newest first.
     pub checkpoints: Vec<CheckpointFound>,
-    /// What opening the logs would find and keep; `None` if they are damaged, or a log folder is missing.
-    pub logs: Option<LogReport>,
-    /// Records that opening would replay.
+    /// The recovered part of the logs; `None` if they are damaged, or a log folder is missing.
+    pub logs: Option<LogRecoveryReport>,
+    /// The number of records that opening would replay.
     pub log_records: u64,
-    /// What is damaged or missing; nothing, if the store would open.
+    /// Damaged or missing files; empty if the store would open.
     pub damage: Vec<Error>,
 }
 
-/// Reads all of a data folder, checks every checksum, and says what is there. Nobody may write to it meanwhile. Whether its
-/// log folders were named when it was opened makes no difference: the data folder knows them.
+/// Reads a whole data folder, verifies every checksum, and returns its contents. No process may
+/// write to the folder meanwhile. The data folder knows its log folders, so they need not be named
+/// here.
 ///
 /// # Errors
-/// There is no store in the folder, or a file cannot be read. Damage is not an error here, it is in the answer.
+/// There is no store in the folder, or a file cannot be read. Damage is not an error here; it is
+/// part of the answer.
 pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<StoreInspection> {
     let path = &absolute(path.as_ref())?;
     let identity = Identity::read(storage, path)?.ok_or_else(|| {
@@ -72,14 +74,15 @@ pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<StoreIns
     let newest = checkpoints(storage, path, &identity, &mut found)?;
     match log_folders::missing(storage, &identity) {
         Ok(missing) if missing.is_empty() => logs(storage, newest.as_ref(), &mut found),
-        // What the others hold is no damage, and not all there is.
+        // The other folders are not damaged, but they are not complete either, so they are not
+        // checked.
         Ok(missing) => found.damage.extend(missing.into_iter().map(|(_, error)| error)),
         Err(error) => found.damage.push(error),
     }
     Ok(found)
 }
 
-/// Looks at the checkpoints; returns the newest one that counts, if it could be read.
+/// Checks the checkpoints. Returns the newest one that counts, if it could be read.
 fn checkpoints(
     storage: &dyn Storage,
     path: &Path,
@@ -94,14 +97,15 @@ fn checkpoints(
             rows: 0,
             bytes: 0,
         };
-        // One that does not hold is in the answer below, as opening finds it.
+        // If it is damaged, `CheckpointManifest::newest` below reports it in the same way as
+        // opening does.
         if let Ok(Some(manifest)) = CheckpointManifest::read(storage, &folder) {
             (checkpoint.rows, checkpoint.bytes) = (manifest.rows(), manifest.bytes());
             checkpoint.end_epoch = Some(manifest.end);
         }
         found.checkpoints.push(checkpoint);
     }
-    match CheckpointManifest::newest(storage, path, (identity.id, identity.checkpoint)) {
+    match CheckpointManifest::newest(storage, path, identity.id, identity.checkpoint) {
         Ok(Some((manifest, folder))) => {
             found.damage.extend(load::verify(storage, &manifest, &folder).err());
             Ok(Some(manifest))
@@ -114,7 +118,6 @@ fn checkpoints(
     }
 }
 
-/// Looks at the logs.
 fn logs(storage: &dyn Storage, newest: Option<&CheckpointManifest>, found: &mut StoreInspection) {
     let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(CheckpointManifest::epochs));
     let replayed = replayed.and_then(|recovered| {

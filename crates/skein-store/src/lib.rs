@@ -1,14 +1,33 @@
-//! The durable store: rows with versions, kept in an ordered index, made durable by logs and checkpoints.
+//! The durable store: versioned rows in an ordered index in memory, made durable by logs and
+//! checkpoints.
+//!
+//! ```text
+//!   Store    simple methods, any thread ────┐
+//!   Session  one per worker, borrowed rows ─┴─► index ──► rows
+//!               │ records                        │
+//!               ▼                                ▼
+//!            skein-log (segments, epochs)     checkpoint       recovery reads both
+//! ```
 //!
 //! Two layers share one store:
 //!
 //! - [`Store`]: simple methods through `&self`, from any thread, with owned answers. At
 //!   [`Durability::Sync`] a write returns when it is durable.
-//! - [`Session`]: for servers. One per worker thread, with a log of its own; answers are borrowed rows,
-//!   lookups come in batches whose memory reads overlap, several writes share one log append, and the
+//! - [`Session`]: for servers, one per worker thread, with its own log. It returns borrowed rows,
+//!   its batched lookups overlap their memory reads, several writes share one log append, and the
 //!   caller decides when to wait for a [`Ticket`].
 //!
-//! A [`Snapshot`] shows all keys as they were at one moment, where the index has snapshots.
+//! A [`Snapshot`] shows all keys as they were at one moment. Only some indexes support snapshots.
+//!
+//! # Where to start
+//!
+//! 1. `store`: opening, closing and the simple methods. `session`: all writes.
+//! 2. `row`: the bytes of a row. `collection`: sorted sets and large hashes. `expiry`: keys with a
+//!    time.
+//! 3. `record`, `checkpoint`, `recovery`: the way to disk and back.
+//! 4. `memory`: the limit and the eviction. `snapshot`, `stripes`: several keys at one moment.
+//!
+//! Design: `docs/design/store.md`, `docs/design/data-model.md`. Bytes on disk: `docs/format.md`.
 
 mod batch;
 mod checkpoint;

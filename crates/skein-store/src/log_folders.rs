@@ -1,8 +1,9 @@
-//! Which log folders a store has: what the identity knows, what the options name, what is there.
+//! Finds the log folders of a store, from the identity, the options and the folders on disk.
 //!
-//! `docs/format.md`, "Identity", numbers the rules that are cited here. What they guard against: a folder that is not
-//! mounted, is looked for in the wrong place, or is mixed up with another looks like an empty one, and what was acknowledged
-//! would be gone without a word.
+//! `docs/format.md`, "Identity", numbers the rules that are cited here. They guard against a silent
+//! loss: a log folder that is not mounted, not at its place, or mixed up with another one looks
+//! like an empty folder, and without these rules acknowledged writes would be lost without an
+//! error.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::data_folder::absolute;
 use crate::identity::{Identity, LogFolder, StoreId};
 use crate::{Error, Result, StoreOptions};
 
-/// What was found out; nothing but rosters of new folders was written.
+/// The log folders to use. So far only segment manifests of new folders were written.
 #[derive(Debug)]
 pub(crate) struct ResolvedLogFolders {
     pub(crate) identity: Identity,
@@ -21,7 +22,7 @@ pub(crate) struct ResolvedLogFolders {
     pub(crate) given_up: Vec<LogFolder>,
 }
 
-/// Settles in which folders the logs of the store in `data` lie.
+/// Determines the log folders of the store in `data`.
 pub(crate) fn resolve(
     storage: &dyn Storage,
     data: &Path,
@@ -56,14 +57,14 @@ pub(crate) fn resolve(
         if needed {
             kept.push(folder);
         } else {
-            tracing::info!(folder = %folder.path.display(), "the log folder is empty, and not needed any more");
+            tracing::info!(folder = %folder.path.display(), "the log folder is empty and no longer needed");
         }
     }
     identity.log_folders = kept;
     Ok(ResolvedLogFolders { identity, given_up })
 }
 
-/// The folders that the options name, as absolute paths.
+/// Returns the folders that the options name, as absolute paths.
 fn named(options: &StoreOptions) -> Result<Vec<PathBuf>> {
     let mut named = Vec::new();
     for path in &options.log_folders {
@@ -76,8 +77,8 @@ fn named(options: &StoreOptions) -> Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// Looks whose folder a named one is. A known one may have a new path (rule 4); others are refused unless they are free
-/// (rules 3 and 6).
+/// Checks to whom a named folder belongs. A known folder may have a new path (rule 4). Others are
+/// rejected unless they are free (rules 3 and 6).
 fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], path: &Path) -> Result<()> {
     let Some(roster) = roster_of(storage, identity.id, path)? else { return Ok(()) };
     let Some(folder) = identity.log_folders.iter_mut().find(|folder| folder.id == roster.folder) else {
@@ -85,8 +86,8 @@ fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], 
             return Ok(());
         }
         return Err(bad_option(format!(
-            "{} holds logs of this store from before it was given up, and they do not fit any more; name another \
-             folder, or empty this one",
+            "{} holds outdated logs of this store, from before it was given up; name another folder, or \
+             empty this one",
             path.display()
         )));
     };
@@ -100,7 +101,7 @@ fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], 
         }
         if is_there(storage, folder, identity.id)? && !storage_same(storage, &folder.path, path)? {
             return Err(bad_option(format!(
-                "{} is a copy of the log folder {other}; name that one, or remove the one that is not up to date",
+                "{} is a copy of the log folder {other}; name that one, or remove the outdated one",
                 path.display()
             )));
         }
@@ -109,7 +110,8 @@ fn recognize(storage: &dyn Storage, identity: &mut Identity, named: &[PathBuf], 
     Ok(())
 }
 
-/// Looks for all folders of the identity (rule 1); returns those that are missing and given up (rule 7).
+/// Looks for all folders of the identity (rule 1). Returns those that are missing and given up
+/// (rule 7).
 fn given_up(storage: &dyn Storage, identity: &Identity, options: &StoreOptions) -> Result<Vec<LogFolder>> {
     let wanted = options.give_up_log_folders.iter().map(|path| absolute(path));
     let wanted = wanted.collect::<Result<Vec<PathBuf>>>()?;
@@ -119,7 +121,7 @@ fn given_up(storage: &dyn Storage, identity: &Identity, options: &StoreOptions) 
         .iter()
         .find(|path| identity.log_folders.iter().any(|folder| folder.path == **path && !is_missing(folder)))
     {
-        let why = format!("{} is there, so nothing has to be given up", path.display());
+        let why = format!("{} is present, so it cannot be given up", path.display());
         return Err(Error::BadOption { name: "give_up_log_folders", why });
     }
     let (given_up, mut lost): (Vec<_>, Vec<_>) =
@@ -130,7 +132,7 @@ fn given_up(storage: &dyn Storage, identity: &Identity, options: &StoreOptions) 
     }
 }
 
-/// The folders of the identity that are not there, each with the error that says so.
+/// Returns the folders of the identity that are missing, each with its error.
 pub(crate) fn missing(storage: &dyn Storage, identity: &Identity) -> Result<Vec<(LogFolder, Error)>> {
     let mut missing = Vec::new();
     for folder in &identity.log_folders {
@@ -141,12 +143,12 @@ pub(crate) fn missing(storage: &dyn Storage, identity: &Identity) -> Result<Vec<
     Ok(missing)
 }
 
-/// Whether a folder is where the identity says.
+/// Returns whether a folder is at the path in the identity.
 fn is_there(storage: &dyn Storage, folder: &LogFolder, id: StoreId) -> Result<bool> {
     Ok(roster_of(storage, id, &folder.path)?.is_some_and(|roster| roster.folder == folder.id))
 }
 
-/// The roster in a folder, if it is of this store.
+/// Returns the segment manifest in a folder. Errors if it belongs to another store.
 fn roster_of(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<Option<SegmentManifest>> {
     match SegmentManifest::read(storage, path)? {
         Some(roster) if roster.database != id.0 => Err(Error::Foreign {
@@ -158,7 +160,7 @@ fn roster_of(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<Option<S
     }
 }
 
-/// Enters a folder that is new to the store, or empty.
+/// Adds a folder that is new to the store, or empty.
 fn enter(storage: &dyn Storage, id: StoreId, path: &Path) -> Result<LogFolder> {
     let roster = match roster_of(storage, id, path)? {
         Some(roster) => roster,

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The options with which a store is opened.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,28 +15,32 @@ use crate::{Error, Eviction, ExpiryClock, Result};
 
 pub use skein_log::Durability;
 
-/// Which index holds the rows.
+/// The index that holds the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum IndexKind {
     /// A trie of B+-trees: any keys, in order.
     #[default]
     Masstree,
-    /// A list of leaves under a hashed trie: any keys, in order; quick scans, and lookups that do not mind long keys.
+    /// A list of leaves under a hashed trie: any keys, in order. Scans are fast, and long keys do
+    /// not slow lookups.
     Wormhole,
-    /// A trie in a cuckoo hash table: any keys, in order; quick lookups of single keys, above all short ones.
+    /// A trie in a cuckoo hash table: any keys, in order. Lookups of single keys are fast, most of
+    /// all for short keys.
     CuckooTrie,
-    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: quick lookups of these, in little memory.
+    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: fast lookups in
+    /// little memory.
     Mlp,
-    /// Linked nodes under towers: any keys, in order; snapshots, and scans that read ahead.
+    /// Linked nodes under towers: any keys, in order. It supports snapshots, and its scans read
+    /// ahead.
     SkipList,
 }
 
 impl IndexKind {
-    /// All of them, the default first.
+    /// All kinds, the default first.
     pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
 
-    /// The name by which it is chosen.
+    /// Returns the name of the index, as in the options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Masstree => "masstree",
@@ -47,7 +51,8 @@ impl IndexKind {
         }
     }
 
-    /// The longest key that it takes, in bytes; a lower limit of the store's own goes before it.
+    /// Returns the longest key of this index, in bytes. A lower limit of the store takes
+    /// precedence.
     ///
     /// ```
     /// use skein_store::IndexKind;
@@ -60,7 +65,7 @@ impl IndexKind {
         }
     }
 
-    /// Whether it has snapshots.
+    /// Returns whether the index supports snapshots.
     ///
     /// ```
     /// use skein_store::IndexKind;
@@ -70,7 +75,7 @@ impl IndexKind {
         self == Self::SkipList
     }
 
-    /// The names of those that have snapshots, for who asked another one for them.
+    /// Returns the names of the indexes that support snapshots, for an error message.
     pub(crate) fn with_snapshots() -> String {
         let names: Vec<_> =
             Self::ALL.into_iter().filter(|kind| kind.has_snapshots()).map(Self::name).collect();
@@ -86,7 +91,7 @@ impl std::str::FromStr for IndexKind {
             let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
             Error::BadOption {
                 name: "index",
-                why: format!("there is no index named {name:?}; those known are {known}"),
+                why: format!("there is no index named {name:?}; use one of {known}"),
             }
         })
     }
@@ -98,29 +103,32 @@ impl std::fmt::Display for IndexKind {
     }
 }
 
-/// The longest key that a store can be told to take, in bytes: what the index takes.
+/// The longest key that an option can allow, in bytes: the limit of the index.
 pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
 
-/// The longest value that a store can be told to take: 512 MiB less one byte.
+/// The longest value that an option can allow: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 
-/// The most snapshots that a store can be told to allow at a time. The index has one more, for checkpoints.
+/// The largest number of snapshots that an option can allow. The index has one more, for
+/// checkpoints.
 pub const SNAPSHOTS_MAX: usize = skip_list::SNAPSHOTS_MAX - 1;
 
-/// Bounds on what a store takes in.
+/// The limits of a store.
 #[derive(Debug, Clone)]
 pub struct StoreLimits {
-    /// The longest key in bytes that is written; at least 1, at most (and by default) [`KEY_BYTES_MAX`]. Longer keys that
-    /// are there already can be read and removed.
+    /// The longest key of a write in bytes; at least 1, at most (and by default) [`KEY_BYTES_MAX`].
+    /// Longer keys that are already present can be read and removed.
     pub key_bytes: usize,
-    /// The longest value in bytes, all columns of a row and their names together; at most (and by default)
-    /// [`VALUE_BYTES_MAX`].
+    /// The longest value in bytes, or all columns of a row with their names; at most (and by
+    /// default) [`VALUE_BYTES_MAX`].
     pub value_bytes: usize,
-    /// Live memory (index, rows, buffers of the logs) past which keys are evicted, or writes that add are refused; `None`, the default, for no budget.
+    /// The limit for live memory (index, rows, buffers of the logs). At the limit keys are evicted,
+    /// or writes that add memory are rejected. `None`, the default, for no limit.
     pub memory_bytes: Option<usize>,
-    /// Which keys go then; none by default.
+    /// The keys to evict at the limit; by default none are evicted.
     pub eviction: Eviction,
-    /// Snapshots at a time, 1 to [`SNAPSHOTS_MAX`]; 64 by default. Each keeps what is replaced or removed while it lives.
+    /// The largest number of live snapshots, 1 to [`SNAPSHOTS_MAX`]; 64 by default. While a
+    /// snapshot lives, the rows that it shows stay in memory.
     pub snapshots: usize,
 }
 
@@ -136,12 +144,14 @@ impl Default for StoreLimits {
     }
 }
 
-/// The checkpoint that closing writes.
+/// The checkpoint that is written when a store is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseCheckpoint {
-    /// Bytes in the logs that no checkpoint covers, at which one is written; 64 MiB by default.
+    /// The checkpoint is written if at least this many bytes of logs are not covered by a
+    /// checkpoint; 64 MiB by default.
     pub log_bytes: u64,
-    /// How long it may take; 5 s by default. Then it is given up, and the next opening replays the logs.
+    /// The time limit; 5 s by default. After it the checkpoint is abandoned, and the next opening
+    /// replays the logs.
     pub within: Duration,
 }
 
@@ -151,55 +161,62 @@ impl Default for CloseCheckpoint {
     }
 }
 
-/// How a store is opened; `StoreOptions::default()` serves most users.
+/// The options with which a store is opened; `StoreOptions::default()` suits most users.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// What an acknowledged write promises; `Buffered` by default. May differ from one run to the next.
+    /// The guarantee for an acknowledged write; `Buffered` by default. It may differ between runs.
     pub durability: Durability,
-    /// The index; `masstree` by default. Not part of what is on disk, so it may differ between runs.
+    /// The index; `masstree` by default. It does not affect the disk format, so it may differ
+    /// between runs.
     pub index: IndexKind,
-    /// Logs, one per worker; by default one per core, at most 1,024. Sessions take them in turn.
+    /// The number of logs, one per worker; by default one per core, at most 1,024. New sessions
+    /// take them in rotation.
     pub logs: usize,
-    /// Folders for new log segments, in turn, so that they may lie on several devices. None, the default, for those of
-    /// the last run, and at first the folder `log` in the data folder. A relative path is taken from the current folder of
-    /// the process, and remembered in full.
+    /// Folders for new log segments, used in rotation, so that they may be on several devices. If
+    /// empty (the default), the folders of the last run are used; the first run uses the folder
+    /// `log` in the data folder. A relative path starts at the current folder of the process and is
+    /// stored as an absolute path.
     ///
-    /// The store remembers its log folders: all are read, named here or not, and one that is missing is an error. A
-    /// folder that was moved is named here at its new place. To remove one, open without it (but with others), write a
-    /// checkpoint, and open once more: then it is not needed.
+    /// The store remembers its log folders. It reads all of them, named here or not, and a missing
+    /// one is an error. After moving a folder, name it here at its new place. To remove a folder:
+    /// open without it (but with others), write a checkpoint, and open again.
     pub log_folders: Vec<PathBuf>,
-    /// Log folders that are lost for good; none by default. If one that the store remembers is missing and named here, the store
-    /// goes back to its newest checkpoint: what all logs hold since then is dropped, because without that folder's part it
-    /// has holes. If none is missing nothing is done.
+    /// Log folders that are lost for good; empty by default. If a remembered folder is missing and
+    /// named here, the store returns to its newest checkpoint: later records of all logs are
+    /// dropped, because without the lost folder they have gaps. If no folder is missing, nothing
+    /// happens.
     pub give_up_log_folders: Vec<PathBuf>,
-    /// Size of a log segment; 64 MiB by default.
+    /// The size of a log segment; 64 MiB by default.
     pub segment_bytes: u64,
-    /// A checkpoint starts when the logs have grown by this much since the last one; 1 GiB by default,
-    /// `None` for never.
+    /// A checkpoint starts when the logs have grown by this many bytes since the last one; 1 GiB by
+    /// default, `None` for never.
     pub checkpoint_log_bytes: Option<u64>,
-    /// A checkpoint starts this long after the last one, if anything was written; 1 hour by default, `None`
-    /// for never.
+    /// A checkpoint starts this long after the last one if anything was written; 1 hour by default,
+    /// `None` for never.
     pub checkpoint_interval: Option<Duration>,
-    /// When closing writes a checkpoint, so that the next opening has little to replay; `None` for never. At `Durability::None` it always does.
+    /// The checkpoint that closing writes, so that the next opening has little to replay; `None`
+    /// for never. At `Durability::None` closing always writes one.
     pub close_checkpoint: Option<CloseCheckpoint>,
-    /// Threads that recover; by default one per core, at most 1,024.
+    /// The number of threads that recover; by default one per core, at most 1,024.
     pub recovery_threads: usize,
-    /// Threads that write a checkpoint while requests run; by default one per two cores, at most 1,024.
+    /// The number of threads that write a checkpoint while requests run; by default one per two
+    /// cores, at most 1,024.
     pub checkpoint_threads: usize,
-    /// How long opening waits for a data folder, or a log folder, that another process has in use; 5 s by default. A process that was killed
-    /// holds its folders until the system has taken its memory apart. What this process has open itself is not waited for.
+    /// How long opening waits for a data folder or log folder that another process uses; 5 s by
+    /// default. A killed process holds its folders until the system has freed its memory. Opening
+    /// does not wait for folders that this process itself uses.
     pub lock_wait: Duration,
-    /// The file system; tests put one in its place that fails.
+    /// The file system. Tests replace it by one that fails.
     pub storage: Arc<dyn Storage>,
-    /// Bounds on what the store takes in.
+    /// The limits of the store.
     pub limits: StoreLimits,
-    /// Where the time comes from, by which keys expire.
+    /// The clock by which keys expire.
     pub clock: ExpiryClock,
-    /// How often a thread looks for keys that have expired, and removes them; 100 ms by default. It works for a quarter of this time at
-    /// most, or half of it when that is not enough. `None` for never: they are hidden all the same, and take memory until they are written to or removed.
+    /// How often a thread removes expired keys; 100 ms by default. The thread works for at most a
+    /// quarter of this time, or half of it when it falls behind. `None` for never: expired keys are
+    /// hidden all the same, and use memory until they are overwritten or removed.
     pub expiry_interval: Option<Duration>,
-    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
-    /// looks.
+    /// Shows the progress of opening and can cancel it; unused by default.
     pub progress: Arc<OpenProgress>,
 }
 
@@ -229,10 +246,10 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Says what cannot work; [`Store::open`](crate::Store::open) asks before it touches anything.
+    /// Checks the options; [`Store::open`](crate::Store::open) does this before it touches a file.
     ///
     /// # Errors
-    /// An option out of range.
+    /// An option is out of range.
     pub fn check(&self) -> Result<()> {
         let bad = |name, why: String| Err(Error::BadOption { name, why });
         if !(1..=KEY_BYTES_MAX).contains(&self.limits.key_bytes) {
@@ -263,11 +280,11 @@ impl StoreOptions {
         if self.expiry_interval.is_some_and(|interval| interval.is_zero()) {
             return bad("expiry_interval", "0; name a time, or None for never".into());
         }
-        // Where the logs will lie makes no difference to the rest.
+        // The path of the logs does not affect the other checks.
         Ok(self.log_options(vec![PathBuf::new()]).check()?)
     }
 
-    /// How the logs are opened, in these folders.
+    /// Returns the options for opening the logs in these folders.
     pub(crate) fn log_options(&self, folders: Vec<PathBuf>) -> LogOptions {
         LogOptions {
             logs: self.logs,

@@ -1,8 +1,10 @@
-//! The payload of a log record: one write to one key. `docs/format.md`, "Log payloads", draws the bytes.
+//! The payload of a log record: one write to one key. `docs/format.md`, "Log payloads", draws the
+//! bytes.
 //!
-//! A record says what the key holds afterwards, so it may be replayed in any order by versions; only `Merge`,
-//! used for rows whose columns lie in blocks, and `Expiry`, for large rows of which nothing else changed, say what changed, and stand on the version
-//! just before their own.
+//! Most records have the complete contents of the key after the write. So they may be replayed in
+//! any order: the greatest version wins. Two kinds have only a change and need the version just
+//! before their own: `Merge`, for rows whose columns are in blocks, and `Expiry`, for a new time of
+//! a large row.
 
 use crate::collection;
 use crate::row::table::{self, Column, ColumnTable};
@@ -16,31 +18,33 @@ const EXPIRY: u8 = 5;
 const SORTED_SET: u8 = 6;
 const HASH: u8 = 7;
 
-/// In the byte of the kind: the key is one of the members' index, a collection's id and a member. So it is in log records and in the rows of checkpoints.
+/// A bit of the kind: the key belongs to the member index (a collection's id, then a member). Used
+/// in log records and in the rows of checkpoints.
 pub(crate) const MEMBER: u8 = 0x40;
 
-/// In the byte of the kind: 8 bytes follow the key that say when it expires. So it is in log records, in the rows of checkpoints and of the disk engine.
+/// A bit of the kind: 8 bytes after the key hold the time of expiry. Used in log records, and in
+/// the rows of checkpoints and of the disk engine.
 pub(crate) const EXPIRES: u8 = 0x80;
 
 /// Kind, key length, version.
 const HEAD: usize = 1 + 2 + 8;
 
-/// Why a record with [`MEMBER`] is refused whose key has no room for an id.
-pub(crate) const NO_MEMBER: &str = "the record's key is not one of a member";
+/// The reason why a record with [`MEMBER`] is rejected if its key is too short for an id.
+pub(crate) const NO_MEMBER: &str = "the record's key is too short for a member";
 
-/// Whether a key may be one of the members' index: a collection's id, and a member.
+/// Returns whether a key may belong to the member index: a collection's id, and a member.
 pub(crate) fn is_member_key(key: &[u8]) -> bool {
     key.len() >= size_of::<u64>()
 }
 
-/// What a write did to its key.
+/// The effect of a write on its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RecordEffect<'a> {
     /// The key holds this value.
     Value(&'a [u8]),
-    /// The key holds the columns of these tables, joined.
+    /// The key holds the columns of these tables, concatenated.
     Columns(&'a [u8]),
-    /// The key is gone.
+    /// The key is absent.
     Remove,
     /// The key holds the collection with this id.
     Collection(collection::CollectionKind, u64),
@@ -48,7 +52,7 @@ pub(crate) enum RecordEffect<'a> {
     Delta(RowDelta<'a>),
 }
 
-/// A change of the version just before, as it lies in a record.
+/// A change of the version just before, encoded as in a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowDelta<'a> {
     /// Some columns were set and some removed.
@@ -57,14 +61,14 @@ pub(crate) enum RowDelta<'a> {
     Expiry(Option<u64>),
 }
 
-/// A write to one key, as read back from a log.
+/// A write to one key, as read from a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreRecord<'a> {
-    /// Whether the key is one of the members' index.
+    /// Whether the key belongs to the member index.
     pub(crate) member: bool,
     pub(crate) key: &'a [u8],
     pub(crate) version: u64,
-    /// When a key that holds a value or columns expires.
+    /// The time of expiry of a value or of columns.
     pub(crate) expires: Option<u64>,
     pub(crate) effect: RecordEffect<'a>,
 }
@@ -77,7 +81,7 @@ fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64, expires: Option<u
     put_expiry(out, expires);
 }
 
-/// The byte of a kind, with or without a time of expiry.
+/// Returns the byte of a kind, with or without [`EXPIRES`].
 pub(crate) fn flagged(kind: u8, expires: Option<u64>) -> u8 {
     if expires.is_some() { kind | EXPIRES } else { kind }
 }
@@ -88,23 +92,23 @@ pub(crate) fn put_kind(out: &mut Vec<u8>, kind: u8, expires: Option<u64>) {
     put_expiry(out, expires);
 }
 
-/// Appends a time of expiry, if there is one.
+/// Appends the time of expiry, if there is one.
 pub(crate) fn put_expiry(out: &mut Vec<u8>, expires: Option<u64>) {
     if let Some(expires) = expires {
         out.extend_from_slice(&expires.to_le_bytes());
     }
 }
 
-/// Where the version lies.
+/// The bytes of the version.
 const VERSION: std::ops::Range<usize> = 3..11;
 
-/// Puts the version into an encoded record.
+/// Sets the version of an encoded record.
 #[inline]
 pub(crate) fn set_version(record: &mut [u8], version: u64) {
     record[VERSION].copy_from_slice(&version.to_le_bytes());
 }
 
-/// Appends the record of `key` holding `row`, whole.
+/// Appends the record with all contents of `row` at `key`.
 pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if let Some(value) = row.value() {
         write_value(out, key, row.version(), value, row.expires_at());
@@ -128,7 +132,7 @@ pub(crate) fn write_tables(out: &mut Vec<u8>, row: RowRef<'_>) {
     }
 }
 
-/// Appends the record of a value set.
+/// Appends the record of a put of a value.
 #[inline]
 pub(crate) fn write_value(out: &mut Vec<u8>, key: &[u8], version: u64, value: &[u8], expires: Option<u64>) {
     head(out, VALUE, key, version, expires);
@@ -146,12 +150,12 @@ pub(crate) fn write_member(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends the record of a member that is removed.
+/// Appends the record of the removal of a member.
 pub(crate) fn write_remove_member(out: &mut Vec<u8>, key: &[u8]) {
     head(out, REMOVE | MEMBER, key, 0, None);
 }
 
-/// Appends the record of columns set and removed.
+/// Appends the record of columns that were set and removed.
 pub(crate) fn write_merge(out: &mut Vec<u8>, key: &[u8], version: u64, set: &[Column<'_>], remove: &[&[u8]]) {
     head(out, MERGE, key, version, None);
     out.extend_from_slice(&(set.len() as u32).to_le_bytes());
@@ -167,7 +171,8 @@ pub(crate) fn write_merge(out: &mut Vec<u8>, key: &[u8], version: u64, set: &[Co
     }
 }
 
-/// Appends the record of `row`, which differs from the one before in its time of expiry alone: that if the row is large, else all of it.
+/// Appends the record of `row`, which differs from the row before only in its time of expiry. The
+/// record has only the time if the row is large, else the whole row.
 pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if row.is_large() || row.content_len() > TABLE_BYTES_MAX {
         head(out, EXPIRY, key, row.version(), row.expires_at());
@@ -176,14 +181,15 @@ pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     }
 }
 
-/// More bytes than any record of a put of these columns takes. The longest is that of the whole row, each column in a
-/// table of its own; what the row had before fits one small table then (else the record is a merge).
+/// Returns an upper bound for the record of a put of these columns. The longest record is that of
+/// the whole row, with each column in its own table. The former columns then fit one small table
+/// (otherwise the record is a merge).
 pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
     let tables = columns.len() * table::size_of(1, 0) + table::content_len(columns);
     HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
 }
 
-/// Takes bytes off the front of a slice.
+/// Reads values from the front of a slice.
 pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
@@ -209,15 +215,15 @@ impl<'a> ByteReader<'a> {
         Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
     }
 
-    /// The time of expiry of what has this byte of a kind; `None` if it should be there and is not.
-    #[expect(clippy::option_option, reason = "there may be none, and it may be cut short")]
+    /// Reads the time of expiry that follows this kind. Returns `None` if it is cut short.
+    #[expect(clippy::option_option, reason = "the time may be absent, and it may be cut short")]
     pub(crate) fn expiry(&mut self, kind: u8) -> Option<Option<u64>> {
         if kind & EXPIRES == 0 { Some(None) } else { self.u64().map(Some) }
     }
 }
 
 impl<'a> StoreRecord<'a> {
-    /// Reads a payload; `None` if it is not one, whatever it is.
+    /// Parses a payload. Returns `None` for any bytes that are not a payload.
     #[inline]
     pub(crate) fn parse(payload: &'a [u8]) -> Option<Self> {
         let mut reader = ByteReader(payload);
@@ -243,12 +249,12 @@ impl<'a> StoreRecord<'a> {
     }
 }
 
-/// The id of a collection, which is all of a body.
+/// Returns the id of a collection, which is the whole body.
 pub(crate) fn id_of(body: &[u8]) -> Option<u64> {
     body.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Makes a row from tables as they lie on disk; `None` if they are not well-formed.
+/// Makes a row from tables as they are on disk. Returns `None` if they are not well-formed.
 pub(crate) fn row_of_tables(rows: &RowAllocator, mut tables: &[u8], expires: Option<u64>) -> Option<Row> {
     let mut columns: Vec<Column<'_>> = Vec::new();
     while !tables.is_empty() {
@@ -262,7 +268,8 @@ pub(crate) fn row_of_tables(rows: &RowAllocator, mut tables: &[u8], expires: Opt
     Row::from_sorted(rows, &columns, expires)
 }
 
-/// The columns set and the names removed by a merge; `None` if the bytes are not one.
+/// Returns the columns that a merge sets and the names that it removes, or `None` if the bytes are
+/// not a merge.
 fn merge_parts(bytes: &[u8]) -> Option<(Vec<Column<'_>>, Vec<&[u8]>)> {
     let mut reader = ByteReader(bytes);
     let count = reader.u32()?;
@@ -280,7 +287,8 @@ fn merge_parts(bytes: &[u8]) -> Option<(Vec<Column<'_>>, Vec<&[u8]>)> {
 }
 
 impl<'a> RowDelta<'a> {
-    /// The row that the change makes of `base`; `None` if it makes none of that one, or the bytes are no merge that leaves a column.
+    /// Applies the change to `base`. Returns `None` if it does not fit `base`, if the bytes are not
+    /// a merge, or if no column is left.
     pub(crate) fn onto(self, rows: &RowAllocator, base: RowRef<'_>) -> Option<Row> {
         match self {
             Self::Merge(bytes) if base.has_columns() => {
@@ -292,7 +300,7 @@ impl<'a> RowDelta<'a> {
         }
     }
 
-    /// The change as bytes, to be kept for later: as in a record, without the head.
+    /// Encodes the change for later, as in a record but without the head.
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let (kind, expires, body) = match self {
             Self::Merge(body) => (MERGE, None, body),
@@ -304,7 +312,7 @@ impl<'a> RowDelta<'a> {
         out
     }
 
-    /// The change that [`to_vec`](Self::to_vec) kept; `None` if it is none.
+    /// Decodes a change that [`to_vec`](Self::to_vec) encoded. Returns `None` for other bytes.
     pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = ByteReader(bytes);
         let kind = reader.u8()?;
@@ -318,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back() {
+    fn records_are_parsed_as_written() {
         let rows = RowAllocator::new();
         let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
         row.set_version(5);
@@ -341,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn members_hold_a_score_or_what_a_column_does() {
+    fn members_hold_a_score_or_a_column_value() {
         for value in [&b""[..], b"12345678", &[7; 3000]] {
             let mut out = Vec::new();
             write_member(&mut out, b"\0\0\0\0\0\0\0\x01name", value);
@@ -352,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_expiry_come_back() {
+    fn expiry_times_are_parsed_as_written() {
         let rows = RowAllocator::new();
         let small = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         let large = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
@@ -380,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_record_is_refused() {
+    fn bytes_that_are_no_record_are_refused() {
         let mut out = Vec::new();
         write_value(&mut out, b"key", 1, b"value", None);
         for len in 0..HEAD + 3 {
@@ -402,7 +410,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The bound holds for rows that become large and for those that are.
+        /// The bound holds for rows that become large and for rows that are large.
         #[test]
         fn records_of_columns_have_a_bound(
             old in 0usize..120,
@@ -425,9 +433,10 @@ mod tests {
             proptest::prop_assert!(out.len() <= bound, "{} bytes", out.len());
         }
 
-        /// Whatever a payload is, reading it gives a record or none, and making its row gives a row or none.
+        /// Any payload is parsed as a record or rejected, and the row of a record is made or
+        /// rejected.
         #[test]
-        fn garbage_makes_no_harm(kind in 0u8..9, expires: bool, key_len in 0u16..8, body: Vec<u8>) {
+        fn garbage_does_no_harm(kind in 0u8..9, expires: bool, key_len in 0u16..8, body: Vec<u8>) {
             let mut payload = vec![if expires { kind | EXPIRES } else { kind }];
             payload.extend_from_slice(&key_len.to_le_bytes());
             payload.extend_from_slice(&7u64.to_le_bytes());

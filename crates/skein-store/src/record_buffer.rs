@@ -1,36 +1,37 @@
-//! The records of a scope of writes, gathered before they go to the log in one append.
+//! The buffer of a writer's log records, which are appended to the log at once.
 //!
-//! A record is encoded before its key's latch is taken, with version 0; [`Records::commit`] puts the
-//! version in that the write took, or [`Records::cancel`] forgets the record.
+//! A writer encodes a record before it takes the key's latch, with version 0. Then
+//! [`RecordBuffer::commit`] fills in the version that the write took, or [`RecordBuffer::cancel`]
+//! discards the record.
 
 use std::cell::Cell;
 
 use crate::record;
 
-/// Room kept from one scope to the next; a scope that needed more gives it back.
+/// The largest capacity that a thread keeps for its next writer; a larger buffer is freed.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Encoded records, in the order of the writes.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuffer {
     bytes: Vec<u8>,
-    /// Where each record that counts begins and ends, and its epoch. What lies between is of a caller's closure that
-    /// panicked while it wrote.
+    /// Start, end and epoch of each committed record. Bytes in between belong to a closure of the
+    /// caller that panicked while it wrote.
     committed: Vec<(usize, usize, u64)>,
 }
 
 thread_local! {
-    /// One per thread, taken for the time of a scope, so that a small write allocates nothing.
+    /// One per thread, taken by each writer, so that a small write allocates nothing.
     static KEPT: Cell<Option<RecordBuffer>> = const { Cell::new(None) };
 }
 
 impl RecordBuffer {
-    /// The calling thread's, empty.
+    /// Takes the calling thread's buffer, empty.
     pub(crate) fn take() -> Self {
         KEPT.take().unwrap_or_default()
     }
 
-    /// Gives the room back to the calling thread.
+    /// Gives the memory back to the calling thread.
     pub(crate) fn keep(mut self) {
         if self.bytes.capacity() <= KEPT_BYTES {
             self.clear();
@@ -47,7 +48,7 @@ impl RecordBuffer {
         self.bytes.len()
     }
 
-    /// Begins a record: `write` appends its payload. Returns where it starts.
+    /// Begins a record: `write` appends its payload. Returns the start of the record.
     #[inline]
     pub(crate) fn begin(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.bytes.len();
@@ -55,30 +56,30 @@ impl RecordBuffer {
         start
     }
 
-    /// The record counts: it has this version and this epoch.
+    /// Commits the record with this version and this epoch.
     #[inline]
     pub(crate) fn commit(&mut self, start: usize, version: u64, epoch: u64) {
         record::set_version(&mut self.bytes[start..], version);
         self.committed.push((start, self.bytes.len(), epoch));
     }
 
-    /// Where the records end now, for [`take_back`](Self::take_back).
+    /// Returns the present end of the records, for [`take_back`](Self::take_back).
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.bytes.len(), self.committed.len())
     }
 
-    /// Forgets all records since the mark, those that counted, too.
+    /// Discards all records since the mark, including committed ones.
     pub(crate) fn take_back(&mut self, (bytes, committed): (usize, usize)) {
         self.bytes.truncate(bytes);
         self.committed.truncate(committed);
     }
 
-    /// The record is forgotten.
+    /// Discards the record.
     pub(crate) fn cancel(&mut self, start: usize) {
         self.bytes.truncate(start);
     }
 
-    /// The records, in order, with their epochs.
+    /// Returns the committed records in order, with their epochs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.committed.iter().map(|(start, end, epoch)| (*epoch, &self.bytes[*start..*end]))
     }
@@ -93,11 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_committed_goes_to_the_log() {
+    fn only_committed_records_are_returned() {
         let mut records = RecordBuffer::default();
         let first = records.begin(|out| record::write_remove(out, b"a", 0));
         records.commit(first, 1, 5);
-        // A closure that panicked, and was caught.
+        // A closure that panicked and was caught.
         records.begin(|out| out.extend_from_slice(b"half a record"));
         let cancelled = records.begin(|out| record::write_remove(out, b"b", 0));
         records.cancel(cancelled);

@@ -1,22 +1,26 @@
-//! Snapshots of a store: all keys as they were at one moment, while writers go on.
+//! Snapshots of a store: all keys as they were at one moment, while writers continue.
 //!
 //! ```text
-//!   put a   ──┤a├─────────────────────────────────────────►
-//!   apply   ─────────┤c        d├─────────────────────────►      a group is before the moment or after it, whole
-//!   moment  ───────────────────────┤t├────────────────────►      waits for groups under way, and they for it
-//!   put a   ────────────────────────────┤a├───────────────►      what a held at t is kept as long as the snapshot lives
+//!   put a   ──┤a├──────────────────────────────►
+//!   apply   ─────────┤c        d├──────────────►   a whole group is before or after the moment
+//!   moment  ───────────────────────┤t├─────────►   waits for running groups, and they wait for it
+//!   put a   ────────────────────────────┤a├────►   the value of a at t is kept for the snapshot
 //! ```
 //!
-//! The index has the moments: what is written before one is in it, and nothing of what is written after it (`skein_index::skip_list`). A group
-//! of writes (`apply`, MSET) takes a moment for each key, so it says that it is under way, and no snapshot is taken meanwhile. Single
-//! writes say nothing.
+//! The index provides the moments: a moment contains every earlier write and no later one
+//! (`skein_index::skip_list`). A group of writes (`apply`, MSET) has one moment per key. So a group
+//! holds a lock while it writes, and no snapshot is taken meanwhile. Single writes take no lock.
+//!
+//! Design: `docs/design/store.md`.
 //!
 //! # Invariants
-//! 1. No moment is taken while a group writes: `groups` is held shared by each group from before its first write until after its last, and alone
-//!    while a moment is taken. Who holds it shared waits for no epoch and no stripe, so nobody waits long.
-//! 2. Rows never change once they are published (`row`), and the index retires none that a live snapshot sees: a row's version is part of it, so
-//!    it is the moment's too.
-//! 3. At most `limit` snapshots are live besides the one of the checkpoint that is being written.
+//! 1. No moment is taken while a group writes: each group holds `groups` shared from before its
+//!    first write until after its last, and a snapshot holds `groups` exclusively while it takes a
+//!    moment. A holder of the shared lock waits for no epoch and no stripe, so no thread waits
+//!    long.
+//! 2. A published row never changes (`row`), and the index retires no row that a live snapshot
+//!    sees. The version is part of the row, so a snapshot shows the version of its moment, too.
+//! 3. At most `limit` snapshots are live, besides the one of a running checkpoint.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -32,56 +36,57 @@ use crate::session::active_writes;
 use crate::store::{KeyEntry, StoreCore, gather};
 use crate::{Error, Result, ScanDirection, Store};
 
-/// What a store keeps for its snapshots; there is one where the index has snapshots.
+/// The snapshots of a store. Present only if the index supports snapshots.
 #[derive(Debug)]
 pub(crate) struct StoreSnapshots {
     list: Arc<SkipList<Row>>,
     /// See invariant 1.
     groups: RwLock<()>,
-    /// Live snapshots, without the checkpoint's.
+    /// The number of live snapshots, without the one of a checkpoint.
     live: AtomicUsize,
     limit: usize,
 }
 
 impl StoreSnapshots {
-    /// Those of `index`, if it has any.
+    /// Returns the registry for `index`, or `None` if the index has no snapshots.
     pub(crate) fn of(index: &StoreIndex, limit: usize) -> Option<Self> {
         let StoreIndex::SkipList(list) = index else { return None };
         Some(Self { list: list.clone(), groups: RwLock::new(()), live: AtomicUsize::new(0), limit })
     }
 
-    /// Keeps moments from being taken, for the time of a group's writes.
+    /// Prevents new snapshots until the guard is dropped, for the writes of a group.
     pub(crate) fn group(&self) -> RwLockReadGuard<'_, ()> {
         shared(&self.groups)
     }
 
-    /// The moment of a checkpoint, of which there is one at a time.
+    /// Takes the moment of a checkpoint. There is at most one at a time.
     pub(crate) fn for_checkpoint(&self) -> Result<IndexView<'_>> {
         let _no_groups = alone(&self.groups);
         Ok(IndexView::Moment(self.list.snapshot()?))
     }
 
-    /// How many are live, and how old the oldest is; the checkpoint's is counted.
+    /// Returns the number of live snapshots and the age of the oldest, including that of a
+    /// checkpoint.
     pub(crate) fn numbers(&self) -> skip_list::SkipListSnapshots {
         self.list.snapshots()
     }
 
-    /// Room for one more, unless the limit is reached.
+    /// Counts one more snapshot. Errors at the limit.
     fn admit(&self) -> Result<()> {
-        // Relaxed: a count, ordered with nothing.
+        // Relaxed: a count; it orders nothing.
         let more = |live| (live < self.limit).then_some(live + 1);
         let admitted = self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         admitted.map(drop).map_err(|live| Error::TooManySnapshots { live, limit: self.limit })
     }
 
-    fn leave(&self) {
+    fn release_slot(&self) {
         // Relaxed: as in `admit`.
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl StoreCore {
-    /// What is kept for snapshots, or why there are none.
+    /// Returns the snapshots. Errors if the index has none.
     fn snapshots(&self) -> Result<&StoreSnapshots> {
         self.snapshots.as_ref().ok_or(Error::NoSnapshots { index: self.options.index })
     }
@@ -89,37 +94,44 @@ impl StoreCore {
 
 /// All keys of a [`Store`] as they were at one moment; see [`Store::snapshot`].
 ///
-/// That goes for what expires, too: a key that was there at the moment is there in the snapshot, also after its time. It does not go for what lies elsewhere than in the
-/// key's row, sorted sets and [many columns](crate::Session::spread_columns): they are shown as they are when they are read, empty if they are gone.
+/// Expiry is judged by that moment, too: a key that was present then stays in the snapshot after
+/// its time. The members of sorted sets and [spread columns](crate::Session::spread_columns) are
+/// not part of the row, so a snapshot shows them as they are when they are read; they are empty if
+/// they were removed.
 ///
-/// It is a handle of the store, as a [`Session`](crate::Session) is, and may be used by many threads. What is replaced or removed while it
-/// lives stays in memory until it is dropped (each key once per snapshot at most): drop it soon.
+/// A snapshot is a handle of the store, as a [`Session`](crate::Session) is, and many threads may
+/// use it. While it lives, every replaced or removed row that it shows stays in memory (at most one
+/// per key and snapshot), so drop it soon.
 pub struct Snapshot {
-    /// Dropped before its place is given up and before the store.
+    /// Dropped before its slot is released and before the store.
     moment: skip_list::SkipListSnapshot<'static, Row>,
-    /// The time at which it was taken, by which keys expire.
+    /// The time of the snapshot, by which keys expire.
     taken: u64,
     place: SnapshotSlot,
 }
 
-/// One of so many that may be live.
+/// One of the limited number of live snapshots.
 struct SnapshotSlot(Store);
 
 impl Drop for SnapshotSlot {
     fn drop(&mut self) {
-        if let Some(snapshots) = &self.0.inner().snapshots {
-            snapshots.leave();
+        if let Some(snapshots) = &self.0.core().snapshots {
+            snapshots.release_slot();
         }
     }
 }
 
 impl Store {
-    /// Takes a snapshot: every write that returned before this call is in it, and none that is called after it. A batch
-    /// ([`apply`](Self::apply), MSET) is in it whole or not at all; several writes of one [`Session::write`](crate::Session::write), a
-    /// [`remove_range`](Self::remove_range) and the like are not one write, and may be in it in part, in their order. Like a read, it may show what
-    /// is not durable yet.
+    /// Takes a snapshot. It contains every write that returned before this call, and no write that
+    /// is called after it.
     ///
-    /// It waits for batches that are being written. Only the index `skip-list` has snapshots.
+    /// A batch ([`apply`](Self::apply), MSET) is in the snapshot whole or not at all. Several
+    /// writes of one [`Session::write`](crate::Session::write), or of a
+    /// [`remove_range`](Self::remove_range), are separate writes: the first of them may be in the
+    /// snapshot without the rest. Like a read, a snapshot may show writes that are not durable yet.
+    ///
+    /// The call waits for batches that are being written. Only the index `skip-list` supports
+    /// snapshots.
     ///
     /// ```
     /// # use skein_store::*;
@@ -130,7 +142,8 @@ impl Store {
     /// let before = store.snapshot()?;
     /// store.put(b"goose", b"bean")?;
     /// store.put(b"swan", b"mute")?;
-    /// let entries = before.range((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded), Direction::Forward, 10);
+    /// let all = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
+    /// let entries = before.range(all, ScanDirection::Forward, 10);
     /// assert_eq!(entries.len(), 1);
     /// assert_eq!(entries[0].value.as_deref(), Some(&b"grey"[..]));
     /// assert_eq!(store.stats().snapshots, 1);
@@ -138,10 +151,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `NoSnapshots` where the index has none, `TooManySnapshots` where as many are live as may be.
+    /// `NoSnapshots` if the index has none, `TooManySnapshots` at the limit of live snapshots.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let snapshots = self.inner().snapshots()?;
-        active_writes::check_group(self.inner(), "`snapshot`")?;
+        let snapshots = self.core().snapshots()?;
+        active_writes::check_group(self.core(), "`snapshot`")?;
         snapshots.admit()?;
         let place = SnapshotSlot(self.clone());
         let _no_groups = alone(&snapshots.groups);
@@ -151,23 +164,23 @@ impl Store {
 }
 
 impl Snapshot {
-    /// The time of the moment.
     fn time(&self) -> OperationTime<'_> {
-        self.place.0.inner().time(Some(self.taken))
+        self.place.0.core().time(Some(self.taken))
     }
 
-    /// Shows `look` the row that `key` had, in place.
+    /// Calls `look` with the row that `key` had, without copying it.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         let guard = self.moment.collector().enter();
         look(self.time().live(self.moment.get(key, &guard)))
     }
 
-    /// All that `key` held, with its version then.
+    /// Returns the contents and the version that `key` had.
     pub fn get_entry(&self, key: &[u8]) -> Option<KeyEntry> {
         self.get_with(key, |row| row.map(|row| KeyEntry::new(key, row)))
     }
 
-    /// Shows `each` the rows that were within `bounds`, in order, until it breaks. A row is borrowed for the call only.
+    /// Calls `each` with the rows that were within `bounds`, in order, until it breaks. A row is
+    /// borrowed for the call only.
     ///
     /// ```
     /// # use skein_store::*;
@@ -179,9 +192,9 @@ impl Snapshot {
     /// store.put(b"goose", b"grey")?;
     /// store.put(b"swan", b"mute")?;
     /// let snapshot = store.snapshot()?;
-    /// // The scan goes on as if nothing was written meanwhile.
+    /// // The scan continues as if nothing was written meanwhile.
     /// let mut seen = Vec::new();
-    /// snapshot.scan((Unbounded, Unbounded), Direction::Backward, |key, _| {
+    /// snapshot.scan((Unbounded, Unbounded), ScanDirection::Backward, |key, _| {
     ///     seen.push(key.to_vec());
     ///     store.remove(b"goose").expect("the store is open");
     ///     ControlFlow::Continue(())
@@ -195,17 +208,18 @@ impl Snapshot {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        let inner = self.place.0.inner();
-        scan_moment(&self.moment, bounds, direction, inner.live(self.time(), each));
+        let core = self.place.0.core();
+        scan_moment(&self.moment, bounds, direction, core.live(self.time(), each));
     }
 
-    /// The rows that were within `bounds`, at most `limit`, in order.
+    /// Returns the rows that were within `bounds`, at most `limit`, in order.
     pub fn range(&self, bounds: KeyBounds<'_>, direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
         gather(limit, |each| self.scan(bounds, direction, each))
     }
 
-    /// Ends the snapshot; what was kept for it is let go step by step, for who must not be held up. A drop does it at once, which takes some
-    /// hundred nanoseconds for each write that replaced or removed what the snapshot shows.
+    /// Ends the snapshot and frees its rows step by step, for callers that must not be delayed. A
+    /// drop frees them all at once; it takes some hundred nanoseconds for each row that was kept
+    /// for the snapshot.
     ///
     /// ```
     /// # use skein_store::*;
@@ -223,7 +237,7 @@ impl Snapshot {
         SnapshotRelease { rest: moment.release(), _store: place.0.clone() }
     }
 
-    /// The store that it is of.
+    /// Returns the store of this snapshot.
     pub fn store(&self) -> &Store {
         &self.place.0
     }
@@ -235,16 +249,17 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// What was kept for a [`Snapshot`] that has ended; see [`Snapshot::release`]. When it is dropped, the rest is let go at once.
+/// The rows of a [`Snapshot`] that has ended; see [`Snapshot::release`]. A drop frees the rest at
+/// once.
 #[derive(Debug)]
 pub struct SnapshotRelease {
-    /// Dropped before the store, in whose memory the rows lie.
+    /// Dropped before the store, whose memory holds the rows.
     rest: skip_list::SkipListRelease<'static, Row>,
     _store: Store,
 }
 
 impl SnapshotRelease {
-    /// Lets go up to `most` rows; whether there are more.
+    /// Frees up to `most` rows. Returns whether there are more.
     pub fn step(&mut self, most: usize) -> bool {
         self.rest.step(most)
     }

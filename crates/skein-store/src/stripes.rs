@@ -1,49 +1,55 @@
-//! What is kept per stripe of keys: latches for writes to several keys, and the floors of versions.
+//! Per-stripe data of keys: latches for writes to several keys, and version floors.
 //!
-//! A multi-key write latches the stripes of its keys, in order, for as long as it changes the index; a
-//! multi-key read looks at the stripes' words before and after and reads again if one moved:
+//! A multi-key write latches the stripes of its keys, in order, while it changes the index. A
+//! multi-key read compares the words of the stripes before and after, and reads again if one
+//! changed:
 //!
 //! ```text
 //!   MSET a b     lock(a) lock(b)   put a   put b   unlock(a) unlock(b)      word: 6 → 7 → 8
 //!   MGET a b     words 6, 6 ────── get a, get b ────── words 8, 8: again
 //! ```
 //!
-//! Single-key reads and writes touch no latch: a single-key write that falls between the two puts is ordered
-//! before the MSET or after it, key by key.
+//! Single-key reads and writes use no latch. A single-key write between the two puts of an MSET is
+//! ordered before or after the MSET, key by key.
+//!
+//! A version floor is the greatest version that a removal in the stripe took. A key that is
+//! inserted again starts above it, so versions of a key never fall.
+//!
+//! Design: `docs/design/store.md`.
 //!
 //! # Invariants
-//! 1. A latch's word is odd while a multi-key write (or a reader that lost patience) holds it, even else; it
-//!    grows by one at each turn.
-//! 2. Latches are taken in rising order of stripes, each once, so there is no deadlock.
+//! 1. The word of a latch is odd while a multi-key write (or a reader that has failed `TRIES`
+//!    times) holds it, else even. It grows by one when the latch is taken and when it is released.
+//! 2. Latches are taken in ascending order of stripes, each once, so there is no deadlock.
 
 use skein_sync::atomic::{AtomicU64, Ordering, fence};
 use skein_sync::spin::Backoff;
 
-/// Latches. Of n writes under way with k keys each two meet with a chance of about (n k)^2 / 2 / LATCHES: 64 workers
-/// with 4 keys each meet now and then, two with 64 keys in one case of four. Not padded: two that share a cache line
-/// only slow each other, and 128 KiB stay in the nearer caches.
+/// The number of latches. If n writes run with k keys each, two of them collide with a probability
+/// of about (n k)^2 / 2 / LATCHES: 64 workers with 4 keys each collide now and then, two with 64
+/// keys each in one of four cases. The words are not padded: two latches in one cache line only
+/// slow each other, and 128 KiB stay in the nearer caches.
 const LATCHES: usize = if cfg!(skein_loom) { 2 } else { 1 << 14 };
 
-/// Floors. A shared one only makes versions jump further.
+/// The number of version floors. Sharing a floor only makes versions jump further.
 const FLOORS: usize = if cfg!(skein_loom) { 1 } else { 4096 };
 
-/// Tries of a multi-key read before it takes the latches.
+/// The number of optimistic attempts of a multi-key read before it takes the latches.
 const TRIES: usize = if cfg!(skein_loom) { 1 } else { 8 };
 
-/// The latches and floors of a store.
 #[derive(Debug)]
 pub(crate) struct Stripes {
     latches: Box<[AtomicU64]>,
     floors: Box<[AtomicU64]>,
 }
 
-/// A hash of the key, for stripes only: it never reaches the disk.
+/// Hashes a key for stripes only: the hash is never written to disk.
 #[inline]
 fn hash(key: &[u8]) -> usize {
     crc32c::crc32c(key) as usize
 }
 
-/// Latches that are held; dropping it lets them go.
+/// Held latches; dropping them releases them.
 pub(crate) struct LatchedStripes<'s> {
     stripes: &'s Stripes,
     held: Vec<u16>,
@@ -61,15 +67,17 @@ impl Stripes {
         &self.floors[hash(key) % FLOORS]
     }
 
-    /// The version for a key that is absent. REQUIRES: called under the key's latch in the index, as
-    /// [`raise_floor`](Self::raise_floor) is, which orders the two; hence Relaxed here and there.
+    /// Returns the version for an absent key. REQUIRES: called under the key's latch in the index,
+    /// like [`raise_floor`](Self::raise_floor). The latch orders the two, so both use Relaxed.
     pub(crate) fn first_version(&self, key: &[u8]) -> u64 {
         self.floor(key) + 1
     }
 
-    /// The greatest version that a removal of `key`, or of another one of its stripe, took. A key that comes has a greater one, so its removal raises this.
+    /// Returns the version floor: the greatest version that a removal of `key`, or of another key
+    /// of its stripe, took. An inserted key has a greater version, so its removal raises the floor.
     pub(crate) fn floor(&self, key: &[u8]) -> u64 {
-        // Relaxed: who has seen a key come or go has acquired what its writer did before.
+        // Relaxed: a thread that has seen a key inserted or removed has acquired the earlier writes
+        // of that writer.
         self.floor_of(key).load(Ordering::Relaxed)
     }
 
@@ -78,13 +86,14 @@ impl Stripes {
         self.floor_of(key).fetch_max(version, Ordering::Relaxed);
     }
 
-    /// The greatest floor, for a checkpoint.
+    /// Returns the greatest version floor, for a checkpoint.
     pub(crate) fn greatest_floor(&self) -> u64 {
-        // Relaxed: a removal that this misses is in the log, at or past the epoch where the checkpoint begins.
+        // Relaxed: a removal that this misses is in the log, in or after the epoch in which the
+        // checkpoint begins.
         self.floors.iter().map(|floor| floor.load(Ordering::Relaxed)).max().unwrap_or(0)
     }
 
-    /// Raises all floors, after a checkpoint was loaded.
+    /// Raises all version floors, after a checkpoint was loaded.
     pub(crate) fn raise_all(&self, version: u64) {
         for floor in &self.floors {
             floor.fetch_max(version, Ordering::Relaxed);
@@ -98,7 +107,6 @@ impl Stripes {
         stripes
     }
 
-    /// Latches the stripes of `keys`.
     pub(crate) fn lock<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> LatchedStripes<'_> {
         self.lock_stripes(Self::stripes_of(keys))
     }
@@ -123,7 +131,8 @@ impl Stripes {
         LatchedStripes { stripes: self, held: stripes }
     }
 
-    /// Runs `read` until no multi-key write went through the stripes of `keys` meanwhile; gives the last answer.
+    /// Runs `read` until no multi-key write changed the stripes of `keys` meanwhile. Returns the
+    /// last answer.
     pub(crate) fn consistent<'k, R>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
@@ -134,13 +143,15 @@ impl Stripes {
         let mut backoff = Backoff::new();
         for _ in 0..TRIES {
             for (word, &stripe) in before.iter_mut().zip(&stripes) {
-                // Acquire: pairs with the Release in `drop`, so that a write we find finished is seen whole.
+                // Acquire: pairs with the Release in `drop`, so that a finished write is seen
+                // whole.
                 *word = self.latches[stripe as usize].load(Ordering::Acquire);
             }
             if before.iter().all(|word| word.is_multiple_of(2)) {
                 let answer = read();
-                // Acquire fence: the words are read again after the rows. A row that a multi-key write put was read
-                // with Acquire from the writer's Release, which came after it made the word odd.
+                // Acquire fence: the words are read again after the rows. The row of a multi-key
+                // write was read with Acquire. It pairs with the Release of the writer, and the
+                // writer had made the word odd before it.
                 fence(Ordering::Acquire);
                 let same = |(word, &stripe): (&u64, &u16)| {
                     self.latches[stripe as usize].load(Ordering::Relaxed) == *word
@@ -213,7 +224,7 @@ mod models {
 
     use super::*;
 
-    /// Two keys that lie in different stripes of the model's two.
+    /// Returns two keys in different stripes of the model's two.
     fn keys() -> [&'static [u8]; 2] {
         let all: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
         let of = |key: &[u8]| Stripes::stripes_of(std::iter::once(key));
@@ -221,7 +232,7 @@ mod models {
         [all[0], other]
     }
 
-    /// The rows of an index: put with Release under a latch of their own, read with Acquire.
+    /// The rows of an index: written with Release under their own latch, read with Acquire.
     type Cells = [AtomicU64; 2];
 
     fn write(stripes: &Stripes, cells: &Cells, value: u64) {

@@ -1,4 +1,5 @@
-//! The count of memory against what the allocators really hold: the arenas by their spans, and this program's global allocator, which counts.
+//! Compares the count of memory with the memory that the allocators hold: the arenas by their
+//! spans, and this program's global allocator, which counts.
 
 mod common;
 
@@ -10,21 +11,21 @@ use std::time::{Duration, Instant};
 use common::options;
 use skein_store::{Durability, IndexKind, Store, StoreLimits, StoreOptions};
 
-/// The system's allocator, with a counter.
+/// The system's allocator with a counter.
 struct CountingSystemAllocator;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// With what the system's allocator adds to a block.
+/// Returns the size of a block, including the overhead of the system's allocator.
 fn size(layout: Layout) -> usize {
     (layout.size() + 8).next_multiple_of(16).max(32)
 }
 
-// SAFETY: everything is passed on; counting touches no block.
+// SAFETY: all calls are passed on; counting touches no block.
 unsafe impl GlobalAlloc for CountingSystemAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(size(layout), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on, here and below.
+        // SAFETY: the caller's guarantee is passed on, here and below.
         unsafe { System.alloc(layout) }
     }
 
@@ -38,18 +39,18 @@ unsafe impl GlobalAlloc for CountingSystemAllocator {
 #[global_allocator]
 static ALLOCATOR: CountingSystemAllocator = CountingSystemAllocator;
 
-/// Bytes of a span, in which objects of one size lie.
+/// Bytes of a span, which holds objects of one size.
 const SPAN: usize = 64 << 10;
 
-/// Counters are the program's, so its tests take turns.
+/// The counters belong to the process, so its tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What is counted, and what is held: beyond what an empty store has.
+/// A store, with the counted and the held bytes of an empty store to subtract.
 struct MemoryScale {
     store: Store,
     counted: usize,
     held: usize,
-    /// Rows are no objects of the arenas.
+    /// The rows are too large for the arenas.
     large: bool,
     _folder: tempfile::TempDir,
 }
@@ -69,12 +70,12 @@ impl MemoryScale {
     fn look(&self) -> (usize, usize) {
         let memory = self.store.stats().memory;
         assert!(memory.total() <= memory.held + 4096, "{memory:?}");
-        // The orders and the logs' buffers are the global allocator's, and so are large rows.
+        // Score indexes, log buffers and large rows are in the global allocator.
         let spans = if self.large { 0 } else { memory.held - memory.orders - memory.buffers };
         (memory.total() - self.counted, spans + LIVE.load(Ordering::Relaxed) - self.held)
     }
 
-    /// Waits until what was removed has gone: on the way there any count is passed.
+    /// Waits until removed memory is freed: on the way there the count takes any value.
     fn settles(&self) {
         let begin = Instant::now();
         let mut steady = (self.look().0, 0);
@@ -85,8 +86,9 @@ impl MemoryScale {
         }
     }
 
-    /// What is counted is what lives, to within 5 %; after a while, since readers that see what has gone go, too.
-    fn agrees(&self, what: &str, (least, slack): (usize, usize), lives: impl Fn() -> usize) {
+    /// Checks that counted and live bytes agree within 5 %. This may take a while, until the
+    /// readers of removed memory have finished.
+    fn agrees(&self, what: &str, least: usize, slack: usize, lives: impl Fn() -> usize) {
         let begin = Instant::now();
         loop {
             let (counted, lives) = (self.look().0, lives());
@@ -103,9 +105,11 @@ impl MemoryScale {
     }
 }
 
-/// Fills a store, takes two thirds of its keys away, and fills it again. In each state what is counted is what lives, to within 5 %: where nothing was removed that is
-/// what the allocators hold; after a removal they hold spans that are not full any more, and what lives is what they hold for a store that never had the rest, but for
-/// the last span of each of some sizes, which is not full yet.
+/// Fills a store, removes two thirds of its keys, and fills it again. In each state the counted
+/// bytes must match the live bytes within 5 %. Without removals, the live bytes are the bytes that
+/// the allocators hold. After a removal the allocators hold partly empty spans. Then the live bytes
+/// are those of a store that never had the removed keys, except for one partly filled span for each
+/// size.
 fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_store::Session, u32, &[u8])) {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let key = |i: u32| format!("{what}:{i:08}").into_bytes();
@@ -114,7 +118,8 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
         (from..keys).for_each(|i| fill(session, i, &key(i)));
     };
     let removed = keys / 3 * 2;
-    // What the thread keeps for its next writes is not the store's: it is there before anything is looked at.
+    // The memory that the thread keeps for its next writes does not belong to the store, so it is
+    // allocated first.
     fill(&mut MemoryScale::new(index, false).store.session(), 0, &key(0));
     let rest = MemoryScale::new(index, what == "large");
     filled(&mut rest.store.session(), removed);
@@ -123,20 +128,21 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
     let scale = MemoryScale::new(index, what == "large");
     let mut session = scale.store.session();
     filled(&mut session, 0);
-    scale.agrees(what, (5 << 20, 0), || scale.look().1);
+    scale.agrees(what, 5 << 20, 0, || scale.look().1);
     for i in 0..removed {
         session.write(|writer| writer.remove(&key(i))).unwrap().0.unwrap();
     }
     scale.settles();
-    let what_is_left = format!("a third of {what}");
+    let third = format!("a third of {what}");
     if index == IndexKind::default() {
-        scale.agrees(&what_is_left, (1 << 20, 4 * SPAN), || lives);
+        scale.agrees(&third, 1 << 20, 4 * SPAN, || lives);
     } else {
-        // Tables that have grown stay so, and with more sizes there are more such spans.
-        scale.agrees(&what_is_left, (1 << 20, lives / 8), || scale.look().1);
+        // Tables do not shrink after they have grown, and with more sizes there are more partly
+        // filled spans.
+        scale.agrees(&third, 1 << 20, lives / 8, || scale.look().1);
     }
     (0..removed).for_each(|i| fill(&mut session, i, &key(i)));
-    scale.agrees(&format!("all of {what} again"), (5 << 20, 0), || scale.look().1);
+    scale.agrees(&format!("all of {what} again"), 5 << 20, 0, || scale.look().1);
 }
 
 #[test]

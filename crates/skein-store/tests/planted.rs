@@ -1,7 +1,7 @@
-//! The mistakes that can be planted in the log are noticed by the checks that `power.rs` and `inspect.rs` rest on:
-//! an acknowledged write is there after a power cut, and a changed byte is damage.
+//! Plants bugs in the log and shows that the checks of `power_failures.rs` and `inspect.rs` find
+//! them: that an acknowledged write survives a power cut, and that a changed byte is damage.
 //!
-//! One test, because a planted mistake is there for the whole process.
+//! One test, because a planted bug affects the whole process.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn open(disk: &SimStorage) -> Result<Store, Error> {
     Store::open("/data", StoreOptions { storage: disk.share(), ..options(Durability::Sync) })
 }
 
-/// Whether some power cut, at any operation, loses a write that was acknowledged.
+/// Returns whether some power cut, at any operation, loses an acknowledged write.
 fn loses_acknowledged_writes() -> bool {
     (1..120).any(|at| {
         let disk = SimStorage::new();
@@ -37,7 +37,8 @@ fn loses_acknowledged_writes() -> bool {
     })
 }
 
-/// Whether a byte of a value, changed on a disk at rest, comes back as if it had been written.
+/// Returns whether a changed byte of a value, on a disk at rest, is returned as if it had been
+/// written.
 fn gives_back_damage() -> bool {
     let disk = SimStorage::new();
     let store = open(&disk).unwrap();
@@ -58,7 +59,8 @@ fn gives_back_damage() -> bool {
 fn planted_mistakes_are_noticed() {
     assert!(!loses_acknowledged_writes() && !gives_back_damage());
     planted_bugs::set(PlantedBug::EarlyAcknowledgement, true);
-    // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
+    // The scheduler decides whether a waiter returns before the failing write: not every round
+    // shows it.
     assert!((0..50).any(|_| loses_acknowledged_writes()));
     planted_bugs::set(PlantedBug::EarlyAcknowledgement, false);
     planted_bugs::set(PlantedBug::SkippedCrc, true);

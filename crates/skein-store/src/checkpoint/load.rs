@@ -1,6 +1,7 @@
-//! Loading a checkpoint into an empty index with several threads.
+//! Loads a checkpoint into an empty index with several threads.
 //!
-//! A part is a sorted run, so its inserts walk along the borders of the index: each finds its nodes in the cache.
+//! The rows of a part are sorted, so consecutive inserts reach neighbouring leaves and find their
+//! nodes in the cache.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -22,38 +23,41 @@ use crate::{Error, Result};
 /// Rows that are loaded under one guard.
 const ROWS_PER_GUARD: usize = 1024;
 
-/// Loads all parts.
 pub(crate) fn load(
-    inner: &StoreCore,
-    (manifest, path): (&CheckpointManifest, &Path),
+    core: &StoreCore,
+    manifest: &CheckpointManifest,
+    path: &Path,
     threads: usize,
 ) -> Result<()> {
-    let (folder, index, members) = (&inner.folder, &inner.index, &inner.members);
+    let (folder, index, members) = (&core.folder, &core.index, &core.members);
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
     threads::share(threads.min(manifest.parts.len()), |_| {
         loop {
-            // Relaxed: a ticket; what the threads did is handed over by the end of the scope.
+            // Relaxed: a ticket; the join of the threads publishes their work.
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
             let (mut guard, mut members_guard) = (index.collector().enter(), members.enter());
-            let mut progress = PartProgress { all: &inner.options.progress, info, loaded: 0 };
+            let mut progress = PartProgress { all: &core.options.progress, info, loaded: 0 };
             let result =
-                part::read(&*folder.storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+                part::read(&*folder.storage, &file, manifest.id, manifest.begin, number, *info, |row| {
                     if progress.count() {
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
-                        // The reason is not shown: below, the cancelled opening is the error.
-                        progress.tell(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
+                        // This message is not shown: the error is the cancelled opening below.
+                        progress.report(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
                     }
                     let made = row.row(members).ok_or(NO_ROW)?;
                     let (index, guard) =
                         if row.member { (&members.index, &members_guard) } else { (index, &guard) };
-                    index.insert(row.key, made, guard).map(drop).map_err(|refused| index.why(refused))
+                    index
+                        .insert(row.key, made, guard)
+                        .map(drop)
+                        .map_err(|refused| index.refusal_reason(refused))
                 });
             let rest = progress.loaded % ROWS_PER_GUARD;
-            if progress.tell(rest).is_none() {
+            if progress.report(rest).is_none() {
                 lock(&failed).get_or_insert(Error::Cancelled);
             }
             if let Err(error) = result {
@@ -66,7 +70,6 @@ pub(crate) fn load(
     into_inner(failed).map_or(Ok(()), Err)
 }
 
-/// How far a part has been loaded.
 struct PartProgress<'p> {
     all: &'p OpenProgress,
     info: &'p PartInfo,
@@ -74,22 +77,22 @@ struct PartProgress<'p> {
 }
 
 impl PartProgress<'_> {
-    /// Counts a row; whether it is time to tell.
+    /// Counts a row. Returns whether to report progress.
     fn count(&mut self) -> bool {
         self.loaded += 1;
         self.loaded.is_multiple_of(ROWS_PER_GUARD)
     }
 
-    /// Tells that so many more rows were loaded, which count as their part of the bytes. `None` if
-    /// loading is to end.
-    fn tell(&self, rows: usize) -> Option<()> {
+    /// Reports that `rows` more rows were loaded, with their share of the bytes. Returns `None` if
+    /// the opening was cancelled.
+    fn report(&self, rows: usize) -> Option<()> {
         let rows = rows as u64;
         let bytes = u128::from(self.info.bytes) * u128::from(rows) / u128::from(self.info.rows.max(1));
         self.all.advance(bytes as u64, rows).then_some(())
     }
 }
 
-/// Reads all parts and checks them, keeping nothing; for `skein check`.
+/// Reads and checks all parts without keeping them, for `skein check`.
 pub(crate) fn verify(
     storage: &dyn skein_log::storage::Storage,
     manifest: &CheckpointManifest,
@@ -98,7 +101,7 @@ pub(crate) fn verify(
     let members = MemberIndex::new(IndexKind::default(), &StoreLimits::default(), RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
-        part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+        part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {
             row.row(&members).map(drop).ok_or_else(|| NO_ROW.into())
         })?;
     }

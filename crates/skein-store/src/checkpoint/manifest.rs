@@ -1,4 +1,5 @@
-//! The manifest: what a checkpoint consists of, and that it is whole.
+//! The manifest: the list of a checkpoint's parts. Its presence shows that the checkpoint is
+//! complete.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +11,23 @@ use crate::identity::StoreId;
 use crate::record::ByteReader;
 use crate::{Error, Result};
 
-/// The file's name.
 pub(crate) const NAME: &str = "manifest";
 
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
 
-/// One part file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartInfo {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
 }
 
-/// A whole checkpoint.
+/// A complete checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckpointManifest {
     pub(crate) id: StoreId,
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// No removal up to `begin` took a greater version.
+    /// The version floor: no removal up to `begin` took a greater version.
     pub(crate) floor: u64,
     pub(crate) unix_s: u64,
     pub(crate) parts: Vec<PartInfo>,
@@ -47,7 +46,7 @@ impl CheckpointManifest {
         self.parts.iter().map(|part| part.bytes).sum()
     }
 
-    /// Writes the manifest into the checkpoint's folder; from then on the checkpoint counts.
+    /// Writes the manifest into the checkpoint's folder. From then on the checkpoint counts.
     pub(super) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {
         let mut body = self.id.0.to_vec();
         for word in [self.begin, self.end, self.floor, self.unix_s] {
@@ -60,7 +59,8 @@ impl CheckpointManifest {
         Ok(small_file::replace(storage, &folder.join(NAME), KIND, &body)?)
     }
 
-    /// Reads the manifest in a checkpoint's folder; `None` if there is none, so the checkpoint does not count.
+    /// Reads the manifest in a checkpoint's folder. Returns `None` if there is no manifest, so that
+    /// the checkpoint does not count.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
@@ -78,17 +78,18 @@ impl CheckpointManifest {
         parse().map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
     }
 
-    /// The newest checkpoint that counts, with its folder. The store `id` has one that began at `least` or later, if that
-    /// is not 0.
+    /// Returns the newest checkpoint that counts, with its folder. If `least` is not 0, errors
+    /// unless there is one of store `id` that began at `least` or later.
     pub(crate) fn newest(
         storage: &dyn Storage,
         path: &Path,
-        (id, least): (StoreId, u64),
+        id: StoreId,
+        least: u64,
     ) -> Result<Option<(Self, PathBuf)>> {
         for (begin, folder) in super::folders(storage, path)? {
             if let Some(manifest) = Self::read(storage, &folder)? {
                 if manifest.id != id || manifest.begin != begin {
-                    let what = "it is of another store or of another checkpoint";
+                    let what = "it belongs to another store or checkpoint";
                     return Err(Error::damaged(&folder.join(NAME), 16, what));
                 }
                 if manifest.begin < least {
@@ -100,7 +101,7 @@ impl CheckpointManifest {
         if least == 0 {
             return Ok(None);
         }
-        let what = "the checkpoint is missing, and the store had it or a newer one";
+        let what = "this checkpoint, or a newer one, is missing";
         Err(Error::damaged(&path.join(super::folder_name(least)).join(NAME), 0, what))
     }
 }

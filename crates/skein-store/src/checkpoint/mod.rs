@@ -1,4 +1,5 @@
-//! Checkpoints: all rows, written while requests run, so that old log segments may go (section 5).
+//! Checkpoints: all rows, written while requests run, so that old log segments can be removed
+//! (section 5).
 //!
 //! ```text
 //!   DIR/checkpoint-<begin epoch, 16 hex digits>/
@@ -6,19 +7,29 @@
 //!       manifest         renamed into place last; without it the checkpoint does not count
 //! ```
 //!
-//! 1. An epoch is closed and made durable; what comes after it begins epoch B.
-//! 2. Threads scan ranges of keys and write parts. Rows change meanwhile. Where the index has snapshots the threads scan one, which is taken
-//!    here and dropped when the parts are written: the parts are one moment of epoch B or later. Elsewhere they are no picture of one moment.
-//! 3. The present epoch N is closed and made durable, hence every row that a part may hold.
+//! 1. An epoch is closed and made durable. The next epoch is B, the begin epoch.
+//! 2. Threads scan ranges of keys and write parts, while rows change. If the index supports
+//!    snapshots, the threads scan a snapshot that is taken here and dropped after the last part:
+//!    then the parts show one moment of epoch B or later. With other indexes they do not show one
+//!    moment.
+//! 3. The present epoch N is closed and made durable. So every row in the parts is durable in the
+//!    log.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
-//! 5. Older checkpoints and the segments that end before B are removed.
+//! 5. Older checkpoints, and segments that end before B, are removed.
 //!
-//! While the log's disk is full no epoch becomes durable, so 1 and 3 would wait for the room that 5 makes. Then writes are refused anyhow, and
-//! the checkpoint is written at a standstill (`skein_log::Standstill`): B is the present epoch, and the end is the one before it.
+//! While the log's disk is full no epoch becomes durable, so steps 1 and 3 would wait for the space
+//! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
+//! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it.
 //!
-//! At durability `None` there is no log to replay. A checkpoint taken while writes run then holds, of a snapshot, all keys as they were at its
-//! moment, with batches whole; without one, every key as it was at some moment of the checkpoint. The one that a clean close writes is
-//! exact.
+//! At durability `None` there is no log to replay. A checkpoint that is taken from a snapshot while
+//! writes run then holds all keys as they were at its moment, with whole batches. Without a
+//! snapshot it holds each key as it was at some moment of the checkpoint. The checkpoint of a clean
+//! close is exact.
+//!
+//! # Files
+//!
+//! `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace` slows
+//! it, `manifest` has the list of parts. Design: `docs/design/store.md`.
 
 pub(crate) mod load;
 pub(crate) mod manifest;
@@ -33,24 +44,24 @@ use skein_log::storage::Storage;
 
 use crate::{Error, Result};
 
-/// How the folders of checkpoints are named.
+/// The prefix of checkpoint folders.
 const PREFIX: &str = "checkpoint-";
 
-/// What a checkpoint wrote.
+/// The result of a checkpoint.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CheckpointReport {
     /// The epoch from which on the log is needed.
     pub begin_epoch: u64,
-    /// The last epoch of which the checkpoint may hold something.
+    /// The last epoch whose writes the checkpoint may contain.
     pub end_epoch: u64,
     /// Rows written.
     pub rows: u64,
     /// Bytes written.
     pub bytes: u64,
-    /// Log segments that it let go.
+    /// Log segments that the checkpoint removed.
     pub segments_removed: usize,
-    /// How long it took.
+    /// The time that the checkpoint took.
     pub took: std::time::Duration,
 }
 
@@ -62,7 +73,8 @@ fn part_name(part: usize) -> String {
     format!("part-{part:04}")
 }
 
-/// The folders of checkpoints in a data folder, whole or not: begin epoch and path, newest first.
+/// Returns the checkpoint folders in a data folder, complete or not: begin epoch and path, newest
+/// first.
 pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let entries = storage.list(path).map_err(|error| Error::io("list", path, &error))?;
     let mut found: Vec<(u64, PathBuf)> = entries
@@ -77,7 +89,7 @@ pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, Pa
     Ok(found)
 }
 
-/// Removes all checkpoints but the one that begins at `keep`, whole or not.
+/// Removes all checkpoints, complete or not, except the one that begins at `keep`.
 pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: Option<u64>) -> Result<()> {
     for (begin, folder) in folders(storage, path)? {
         if Some(begin) != keep {
@@ -87,7 +99,8 @@ pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: Option<u64
     Ok(())
 }
 
-/// Removes a checkpoint, the manifest first, so that it stops counting before it stops being whole.
+/// Removes a checkpoint, the manifest first, so that it does not count any more before its parts
+/// are removed.
 fn remove(storage: &dyn Storage, folder: &Path) -> Result<()> {
     let io = |doing, path: &Path| {
         let path = path.to_owned();

@@ -1,17 +1,17 @@
-//! The pace of a checkpoint's threads: while others write, work is followed by rest.
+//! The pace of a checkpoint's threads: while other threads write, the checkpoint threads pause.
 //!
-//! The paper's store kept 72 % of its put rate during a checkpoint (section 5). A checkpoint thread streams all rows through
-//! the caches and the memory bus, and takes a core where there are few; one that works without a pause left a putting
-//! thread 0.72 to 0.77 of its rate on two cores, one that rests half as long as it worked 0.79 to 0.84
-//! (`docs/benchmarks/`). Nobody gains from a rest while nobody writes, so there is none then.
+//! The store of the paper kept 72 % of its put rate during a checkpoint (section 5). A checkpoint
+//! thread streams all rows through the caches and the memory bus. With few cores it also takes one
+//! of them. With checkpoint threads that never paused, a writing thread on two cores kept 0.72 to
+//! 0.77 of its rate; with pauses of half the working time it kept 0.79 to 0.84
+//! (`docs/benchmarks.md`). If no thread writes, a pause helps nobody, so the threads do not pause.
 
 use std::time::Instant;
 
-/// Rows between two looks at the clock: some hundred microseconds of work, far above what a sleep overshoots by, far below
-/// what anyone who waits for the core would notice.
+/// Rows between two reads of the clock: some hundred microseconds of work. This is far above the
+/// inaccuracy of a sleep, and far below a delay that a thread waiting for the core would notice.
 const ROWS: u32 = 512;
 
-/// One thread's pace.
 pub(super) struct CheckpointPace {
     since: Instant,
     rows: u32,
@@ -22,9 +22,10 @@ impl CheckpointPace {
         Self { since: Instant::now(), rows: 0 }
     }
 
-    /// To be called at each row; after so many of them it rests for half of the time worked if `others_write`, and says true: it is time to look at the clock.
+    /// Counts a row; call it for each. After every `ROWS` rows it pauses for half of the working
+    /// time if `others_write`, and returns true: time to check the clock.
     #[inline]
-    pub(super) fn row(&mut self, others_write: impl FnOnce() -> bool) -> bool {
+    pub(super) fn count_row(&mut self, others_write: impl FnOnce() -> bool) -> bool {
         self.rows += 1;
         if self.rows < ROWS {
             return false;

@@ -1,12 +1,14 @@
-//! Part files: the rows of one range of keys, in blocks that each carry a checksum.
+//! Part files: the rows of one range of keys, in blocks with a checksum each.
 //!
 //! ```text
-//!   head   magic "SKEINCKP" │ format u32 │ part u32 │ store id, 16 │ begin epoch u64 │ CRC-32C of all that u32
+//!   head   magic "SKEINCKP" │ format u32 │ part u32 │ store id, 16 │ begin epoch u64
+//!          │ CRC-32C of all that u32
 //!   block  payload length u32 │ rows u32 │ CRC-32C of length, rows and payload u32 │ payload
-//!   row    kind u8 │ key length u16 │ body length u32 │ version u64 │ key │ expires at u64, if the kind says so │ body
+//!   row    kind u8 │ key length u16 │ body length u32 │ version u64 │ key
+//!          │ expires at u64, if the kind says so │ body
 //! ```
 //!
-//! The manifest says how long a part is and how many rows it has, so a part needs no end mark.
+//! The manifest has the length and the number of rows of a part, so a part needs no end mark.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +27,7 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD: usize = 8 + 4 + 4 + 16 + 8 + 4;
 const BLOCK_HEAD: usize = 12;
 
-/// A block is written once its payload is past this.
+/// A block is written when its payload is larger than this.
 const BLOCK_BYTES: usize = 256 << 10;
 
 const VALUE: u8 = 1;
@@ -45,11 +47,10 @@ fn head(id: StoreId, begin: u64, part: usize) -> [u8; HEAD] {
     bytes
 }
 
-/// Writes one part file.
 pub(super) struct PartWriter {
     path: PathBuf,
     file: Box<dyn StorageFile>,
-    /// The block being filled, its head included.
+    /// The block that is being filled, including its head.
     block: Vec<u8>,
     block_rows: u32,
     written: PartInfo,
@@ -69,7 +70,7 @@ impl PartWriter {
         Ok(Self { path, file, block: vec![0; BLOCK_HEAD], block_rows: 0, written })
     }
 
-    /// Writes a row, of the members' index or of the main one.
+    /// Appends a row of the main index or, if `member`, of the member index.
     pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
         let kind = match row.collection().map(Collection::kind) {
@@ -115,7 +116,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Writes the rest and makes the part durable.
+    /// Writes the last block and makes the part durable.
     pub(super) fn finish(mut self) -> Result<PartInfo> {
         self.write_block()?;
         self.file.sync_data().map_err(|error| Error::io("sync", &self.path, &error))?;
@@ -127,10 +128,10 @@ fn block_crc(counts: &[u8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(counts), payload)
 }
 
-/// A row as it lies in a part.
+/// A row, encoded as in a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartRow<'a> {
-    /// Whether it is one of the members' index.
+    /// Whether it belongs to the member index.
     pub(crate) member: bool,
     pub(crate) key: &'a [u8],
     pub(crate) version: u64,
@@ -140,7 +141,7 @@ pub(crate) struct PartRow<'a> {
 }
 
 impl PartRow<'_> {
-    /// Makes the row; `None` if it is not one.
+    /// Makes the row. Returns `None` if the bytes are not a row.
     #[inline]
     pub(crate) fn row(&self, members: &Arc<MemberIndex>) -> Option<Row> {
         let rows = &members.rows;
@@ -173,14 +174,17 @@ impl PartRow<'_> {
     }
 }
 
-/// What a row of a part is that no store has written.
-pub(crate) const NO_ROW: &str = "a block holds what is not a row";
+/// The error for bytes that no store has written as a row.
+pub(crate) const NO_ROW: &str = "a block holds bytes that are not a row";
 
-/// Reads a part, block by block, and shows its rows to `each`, which says why it cannot take one.
+/// Reads a part block by block and calls `each` with its rows. `each` returns the reason if it
+/// rejects a row.
 pub(crate) fn read(
     storage: &dyn Storage,
     path: &Path,
-    (id, begin, part): (StoreId, u64, usize),
+    id: StoreId,
+    begin: u64,
+    part: usize,
     info: PartInfo,
     mut each: impl FnMut(&PartRow<'_>) -> std::result::Result<(), String>,
 ) -> Result<()> {
@@ -194,7 +198,7 @@ pub(crate) fn read(
         let what = format!("it has {len} bytes, and the manifest says {}", info.bytes);
         return Err(Error::damaged(path, len.min(info.bytes), what));
     }
-    // One read takes a block and the next one's head.
+    // One read covers a block and the head of the next one.
     let mut buffer = vec![0; HEAD + BLOCK_HEAD];
     let (mut offset, mut rows) = (HEAD as u64, 0);
     let got = file.read_at(&mut buffer, 0).map_err(io)?;
@@ -242,6 +246,6 @@ fn check_head(path: &Path, found: &[u8], expected: [u8; HEAD]) -> Result<()> {
     if found == expected {
         Ok(())
     } else {
-        Err(Error::damaged(path, 0, "its head is not that of this checkpoint"))
+        Err(Error::damaged(path, 0, "its head belongs to another checkpoint or part"))
     }
 }

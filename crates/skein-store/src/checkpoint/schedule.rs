@@ -1,4 +1,4 @@
-//! The background thread that starts checkpoints: by log size, by time, on request.
+//! The background thread that starts checkpoints: by log size, by time, or on request.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -9,19 +9,17 @@ use skein_sync::locks::{lock, wait_timeout};
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// How often the log's size and the time are looked at.
+/// The interval at which the thread checks log size and time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// After a failed checkpoint (a full disk, say) the next try waits this long.
+/// The delay before the next attempt after a failed checkpoint, for example on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What the thread is told.
 #[derive(Debug, Default)]
 struct SchedulerSignal {
     stop: bool,
 }
 
-/// The thread's handle.
 #[derive(Debug)]
 pub(crate) struct CheckpointScheduler {
     shared: Arc<(Mutex<SchedulerSignal>, Condvar)>,
@@ -29,50 +27,50 @@ pub(crate) struct CheckpointScheduler {
 }
 
 impl CheckpointScheduler {
-    /// Starts the thread. It keeps `inner` alive until it is stopped.
-    pub(crate) fn start(inner: Arc<StoreCore>) -> Result<Self> {
+    /// Starts the thread. It keeps the store's memory alive until it is stopped.
+    pub(crate) fn start(core: Arc<StoreCore>) -> Result<Self> {
         let shared = Arc::new((Mutex::new(SchedulerSignal::default()), Condvar::new()));
         let orders = shared.clone();
         let thread = std::thread::Builder::new()
             .name("skein-checkpoint".into())
-            .spawn(move || run(&inner, &orders))
-            .map_err(|error| Error::io("start a thread for", &inner_path(), &error))?;
+            .spawn(move || run(&core, &orders))
+            .map_err(|error| Error::io("start a thread for", &checkpoints_path(), &error))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Asks for a checkpoint; false if one was asked for already and has not begun.
-    pub(crate) fn request(&self, inner: &StoreCore) -> bool {
+    /// Requests a checkpoint. Returns false if one was requested and has not begun.
+    pub(crate) fn request(&self, core: &StoreCore) -> bool {
         let (orders, wake) = &*self.shared;
-        // The thread looks under this lock, and then waits.
+        // The thread checks the request under this lock before it waits.
         let held = lock(orders);
-        let is_first = inner.want_checkpoint();
+        let is_first = core.request_checkpoint();
         drop(held);
         wake.notify_all();
         is_first
     }
 
-    /// Ends the thread; waits for a checkpoint that it is writing.
+    /// Stops the thread, after the checkpoint that it is writing.
     pub(crate) fn stop(&self) {
         let (orders, wake) = &*self.shared;
         lock(orders).stop = true;
         wake.notify_all();
         let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
-            // Only a panic in the thread makes this an error; it has been reported by then.
+            // Only a panic in the thread is an error here, and it has been reported already.
             let _ = thread.join();
         }
     }
 }
 
-fn inner_path() -> std::path::PathBuf {
+fn checkpoints_path() -> std::path::PathBuf {
     "the checkpoints".into()
 }
 
-fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
+fn run(core: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
     let mut not_before = Instant::now();
     loop {
         let mut held = lock(orders);
-        if !held.stop && !inner.checkpoint_is_wanted() {
+        if !held.stop && !core.checkpoint_is_requested() {
             held = wait_timeout(wake, held, LOOK_INTERVAL);
         }
         if held.stop {
@@ -80,12 +78,13 @@ fn run(inner: &StoreCore, (orders, wake): &(Mutex<SchedulerSignal>, Condvar)) {
         }
         drop(held);
         let may_be_due = Instant::now() >= not_before;
-        if (inner.checkpoint_is_wanted() || (may_be_due && inner.checkpoint_is_due()))
-            && let Some(written) = inner.checkpoint_if_wanted(inner.options.checkpoint_threads, may_be_due)
+        if (core.checkpoint_is_requested() || (may_be_due && core.checkpoint_is_due()))
+            && let Some(written) = core.checkpoint_if_requested(core.options.checkpoint_threads, may_be_due)
         {
             match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
-                // The log's disk is full by now: the next one, at a standstill, may make room.
+                // The log's disk is full by now. The next checkpoint is written at a standstill and
+                // may free space.
                 Err(Error::Closed | Error::NoRoomOnDisk { .. }) => {}
                 Err(error) => {
                     tracing::error!("the checkpoint failed, the log is kept: {error}");

@@ -1,6 +1,8 @@
-//! Reading columns, wherever they lie: in the row of their key, or, if they are too many for one, in the members' index.
+//! Reads columns in both of their places: in the row of their key, or, if they are spread, in the
+//! member index.
 //!
-//! A reader of the latter holds the collection's lock shared, so that it sees each write whole, and a guard of the members' index, so that values can be borrowed.
+//! A reader of spread columns holds the collection's lock shared, so it sees each write whole. It
+//! also holds a guard of the member index, so that values can be borrowed.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::RwLockReadGuard;
@@ -13,7 +15,7 @@ use super::views::MembersView;
 use super::{Collection, ID};
 use crate::{RowRef, ScanDirection};
 
-/// The columns of a key, held still; see [`RowRef::read_columns`].
+/// The columns of a key, protected from changes; see [`RowRef::read_columns`].
 #[derive(Debug)]
 pub struct ColumnsReader<'g> {
     place: ColumnsPlace<'g>,
@@ -27,7 +29,7 @@ enum ColumnsPlace<'g> {
 
 struct LockedHash<'g> {
     collection: &'g Collection,
-    /// The row that stands for it.
+    /// The main row.
     row: RowRef<'g>,
     state: RwLockReadGuard<'g, CollectionState>,
     guard: LocalGuard<'g>,
@@ -44,7 +46,7 @@ impl<'g> ColumnsReader<'g> {
         Self { place: ColumnsPlace::Hash(LockedHash { collection, row, state, guard }) }
     }
 
-    /// How many columns. There are none if the key was given something else meanwhile.
+    /// Returns the number of columns. It is 0 if the key was replaced meanwhile.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.place {
@@ -53,18 +55,19 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no columns.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether they lie in the row of their key; then there are few, and all of them are there at once.
+    /// Returns whether the columns are in the row of their key. Then there are few, and reading
+    /// them is fast.
     pub fn in_row(&self) -> bool {
         matches!(self.place, ColumnsPlace::Row(_))
     }
 
-    /// The value of a column. Takes a lookup if they do not lie in a row.
+    /// Returns the value of a column. For spread columns this takes a lookup.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         match &self.place {
@@ -73,7 +76,8 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// Shows `each` the columns in the order of their names, those after `after` if that is given, until it breaks.
+    /// Calls `each` with the columns in the order of their names until it breaks; only those after
+    /// `after`, if given.
     ///
     /// ```
     /// # use skein_store::*;
@@ -81,7 +85,8 @@ impl<'g> ColumnsReader<'g> {
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// use std::ops::ControlFlow;
     ///
-    /// store.put_columns(b"flock", &[(b"leader", b"goose"), (b"place", b"lake"), (b"size", b"40")])?;
+    /// store.put_columns(b"flock", &[(b"leader", b"goose"), (b"place", b"lake")])?;
+    /// store.put_columns(b"flock", &[(b"size", b"40")])?;
     /// let mut names = Vec::new();
     /// store.session().get_with(b"flock", |row| {
     ///     let columns = row.and_then(|row| row.read_columns()).expect("it has columns");
@@ -104,7 +109,8 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// The columns as they are now, to read them in steps, beside writers; `None` if they lie in the row of their key. Takes O(1).
+    /// Takes a view of the columns as they are now, to read them in steps while writers continue.
+    /// Returns `None` if they are in the row of their key. Takes O(1).
     pub fn view(&self) -> Option<MembersView> {
         match &self.place {
             ColumnsPlace::Row(_) => None,
@@ -114,7 +120,7 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// All of them, by name.
+    /// Returns all columns, by name.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut columns = Vec::with_capacity(self.len());
         self.walk(None, |name, value| {
@@ -149,7 +155,8 @@ impl std::fmt::Debug for LockedHash<'_> {
 }
 
 impl Collection {
-    /// Shows `each` the members in the order of their bytes, those after `after` if that is given, until it breaks. The caller holds the lock.
+    /// Calls `each` with the members in the order of their bytes until it breaks; only those after
+    /// `after`, if given. The caller holds the lock.
     pub(super) fn walk_members(
         &self,
         after: Option<&[u8]>,

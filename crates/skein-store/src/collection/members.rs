@@ -1,4 +1,4 @@
-//! The members' index of a store, and the collections themselves.
+//! The member index of a store, and the collections themselves.
 
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
@@ -15,76 +15,75 @@ use crate::options::{IndexKind, KEY_BYTES_MAX, StoreLimits};
 use crate::row::{RowAllocator, RowRef};
 use crate::snapshot::StoreSnapshots;
 
-/// Bytes of a collection's id before each of its members.
+/// Bytes of the collection's id before each of its members.
 pub(crate) const ID: usize = size_of::<u64>();
 
-/// Bytes of a collection, its counts and what the allocator adds included.
+/// Bytes of a collection, including its reference counts and the allocator's overhead.
 const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).next_multiple_of(16);
 
 /// The members of all collections of a store.
 #[derive(Debug)]
 pub(crate) struct MemberIndex {
     pub(crate) index: StoreIndex,
-    /// For the moment of a checkpoint, where the index has moments.
+    /// For the moment of a checkpoint, if the index supports snapshots.
     pub(crate) snapshots: Option<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
     /// Greater than every id that was ever seen.
     next_id: AtomicU64,
-    /// Bytes of all orders and of the collections themselves.
-    bytes_beside: AtomicUsize,
-    /// Bytes that dead collections have left, about: on their way out, and still counted as nodes, keys, rows and orders.
+    /// Bytes of all score indexes and of the collections themselves.
+    collection_bytes: AtomicUsize,
+    /// Bytes of dead collections, about: they will be freed, and still count as nodes, keys, rows
+    /// and score indexes.
     dying: AtomicUsize,
-    pub(super) garbage: Mutex<SweepQueue>,
+    pub(super) sweep_queue: Mutex<SweepQueue>,
     pub(super) wake: Condvar,
 }
 
-/// What a collection is.
+/// The kind of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CollectionKind {
     SortedSet,
-    /// Columns that are too many for a row.
+    /// Spread columns: too many for a row.
     Hash,
 }
 
-/// A collection.
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(super) id: u64,
     kind: CollectionKind,
-    /// Whether there are views.
+    /// Whether the collection has views.
     pub(super) viewed: AtomicBool,
     pub(super) members: Arc<MemberIndex>,
     state: RwLock<CollectionState>,
     pub(super) views: Mutex<CollectionViews>,
 }
 
-/// What a collection's lock guards.
+/// The state that a collection's lock protects.
 #[derive(Debug)]
 pub(crate) struct CollectionState {
-    /// Of a sorted set; a hash has none.
-    pub(crate) order: ScoreIndex,
-    /// How many columns a hash has.
+    /// The score index of a sorted set; empty for a hash.
+    pub(crate) score_index: ScoreIndex,
+    /// The number of columns of a hash.
     pub(crate) columns: u64,
-    /// What its members weigh, with their rows: the sum of [`weight`].
+    /// The weight of its members with their rows: the sum of [`weight`].
     pub(crate) bytes: usize,
-    /// Main rows that stand for it: one, and another for a moment while its key gets another name.
+    /// The number of main rows that stand for it: one, and two for a moment during a rename.
     rows: u32,
     /// See invariant 2 of the module.
     pub(crate) dead: bool,
-    /// Its members are to go with it, all together.
+    /// Its members are to be removed with it, all together.
     pub(crate) cleared: bool,
-    /// Commands that have changed it since it is in memory.
+    /// The number of commands that have changed it since it was loaded into memory.
     pub(crate) changes: u64,
 }
 
 impl CollectionState {
-    /// How many members there are.
     pub(crate) fn len(&self) -> u64 {
-        self.order.len() + self.columns
+        self.score_index.len() + self.columns
     }
 }
 
-/// The key of a member: `id` and what it is called.
+/// Makes the key of a member in `buffer`: `id` and the name.
 #[inline]
 pub(crate) fn member_key<'k>(buffer: &'k mut Vec<u8>, id: u64, member: &[u8]) -> &'k [u8] {
     buffer.clear();
@@ -93,20 +92,21 @@ pub(crate) fn member_key<'k>(buffer: &'k mut Vec<u8>, id: u64, member: &[u8]) ->
     buffer
 }
 
-/// Bytes that a member takes outside the nodes of its index: its row, and what it is called.
+/// Returns the bytes that a member uses outside the nodes of its index: its name and its row.
 #[inline]
 pub(crate) fn weight(name: &[u8], row: RowRef<'_>) -> usize {
     name.len() + row.memory()
 }
 
-/// The score that a member's row holds.
+/// Returns the score in a member's row.
 #[inline]
 pub(crate) fn score_of(row: RowRef<'_>) -> f64 {
     row.value().and_then(|value| value.try_into().ok()).map_or(0.0, f64::from_le_bytes)
 }
 
 impl MemberIndex {
-    /// Of a store whose main index is of this kind. Where that takes short keys alone, the members' is the default.
+    /// Makes the member index for a store whose main index is of this kind. If that kind allows
+    /// only short keys, the member index is of the default kind.
     pub(crate) fn new(kind: IndexKind, limits: &StoreLimits, rows: RowAllocator) -> Arc<Self> {
         let kind = if kind.key_bytes_max() < KEY_BYTES_MAX { IndexKind::default() } else { kind };
         let index = StoreIndex::new(kind, limits);
@@ -115,9 +115,9 @@ impl MemberIndex {
             index,
             rows,
             next_id: AtomicU64::new(1),
-            bytes_beside: AtomicUsize::new(0),
+            collection_bytes: AtomicUsize::new(0),
             dying: AtomicUsize::new(0),
-            garbage: Mutex::default(),
+            sweep_queue: Mutex::default(),
             wake: Condvar::new(),
         })
     }
@@ -126,35 +126,36 @@ impl MemberIndex {
         self.index.collector().enter()
     }
 
-    /// Whether there ever was a collection.
+    /// Returns whether there ever was a collection.
     pub(crate) fn any(&self) -> bool {
-        // Relaxed: a hint; who has found a collection has acquired what its maker did before.
+        // Relaxed: a hint; a thread that has found a collection has acquired the earlier writes of
+        // its maker.
         self.next_id.load(Ordering::Relaxed) > 1
     }
 
-    /// Notes that an id is in use, and is not to be given out.
+    /// Notes that an id is in use, so that it is not given to a new collection.
     pub(crate) fn note(&self, id: u64) {
         self.next_id.fetch_max(id.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Notes the id in a member's key; false if it is none.
+    /// Notes the id in a member's key. Returns false if the key is too short.
     pub(crate) fn note_key(&self, key: &[u8]) -> bool {
         let id = key.first_chunk().map(|id| u64::from_be_bytes(*id));
         id.map(|id| self.note(id)).is_some()
     }
 
-    /// A new collection, which nobody knows yet.
+    /// Makes a new collection, without a main row yet.
     pub(crate) fn make(self: &Arc<Self>, kind: CollectionKind) -> Arc<Collection> {
-        // Relaxed: all that matters is that no two are the same.
+        // Relaxed: ids must only be distinct.
         self.collection(kind, self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The collection of this id, without its members; for recovery.
+    /// Makes the collection of this id, without its members, for recovery.
     pub(crate) fn collection(self: &Arc<Self>, kind: CollectionKind, id: u64) -> Arc<Collection> {
         self.note(id);
         self.account(0, COLLECTION);
         let state = CollectionState {
-            order: ScoreIndex::default(),
+            score_index: ScoreIndex::default(),
             columns: 0,
             bytes: 0,
             rows: 1,
@@ -172,25 +173,25 @@ impl MemberIndex {
         })
     }
 
-    /// Bytes of the collections and of their orders.
+    /// Returns the bytes of the collections and their score indexes.
     pub(crate) fn bytes(&self) -> usize {
-        // Less than nothing for a moment, where a part is taken before another is added.
-        usize::try_from(self.bytes_beside.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
+        // It may be negative for a moment, while a decrement is visible before its increment.
+        usize::try_from(self.collection_bytes.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
     }
 
-    /// An order has grown or shrunk.
+    /// Counts a change of the size of a score index or collection.
     pub(crate) fn account(&self, before: usize, after: usize) {
-        // Relaxed: a count. It wraps around and back where a part is taken before another is added.
-        self.bytes_beside.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        // Relaxed: a count. It may wrap below 0 and back, as in `bytes`.
+        self.collection_bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Bytes that dead collections have left, about.
+    /// Returns about how many bytes dead collections use.
     pub(crate) fn dying(&self) -> usize {
-        // Less than nothing for a moment, as in `bytes`.
+        // It may be negative for a moment, as in `bytes`.
         usize::try_from(self.dying.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
     }
 
-    /// What dead collections have left has become more or less.
+    /// Counts a change of the bytes of dead collections.
     pub(super) fn account_dying(&self, before: usize, after: usize) {
         // Relaxed: as in `account`.
         self.dying.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
@@ -208,11 +209,11 @@ impl Collection {
         self.id
     }
 
-    /// Bytes that it takes, about.
+    /// Returns about how many bytes the collection uses.
     pub(crate) fn memory(&self) -> usize {
         let state = shared(&self.state);
         let shares = usize::try_from(state.len()).unwrap_or(usize::MAX).saturating_mul(NODE_SHARE);
-        (COLLECTION + state.order.memory() + state.bytes).saturating_add(shares)
+        (COLLECTION + state.score_index.memory() + state.bytes).saturating_add(shares)
     }
 
     pub(crate) fn kind(&self) -> CollectionKind {
@@ -227,32 +228,34 @@ impl Collection {
         &self.state
     }
 
-    /// Another main row is to stand for it; false if it is dead.
+    /// Adds a main row that stands for the collection. Returns false if it is dead.
     pub(crate) fn add_main_row(&self) -> bool {
         let mut state = alone(&self.state);
         state.rows += u32::from(!state.dead);
         !state.dead
     }
 
-    /// A main row that stood for it is gone. If it was the last one, it shows nothing any more. How many bytes are on their way out, about.
-    pub(crate) fn bury(&self) -> usize {
+    /// Removes a main row that stood for the collection. If it was the last one, the collection
+    /// dies. Returns about how many bytes will be freed.
+    pub(crate) fn remove_main_row(&self) -> usize {
         let mut state = alone(&self.state);
         state.rows = state.rows.saturating_sub(1);
         if !state.dead && state.rows == 0 { self.mark_dead(&mut state) } else { 0 }
     }
 
-    /// As [`bury`](Self::bury), by who holds the lock.
+    /// Marks the collection as dead. The caller holds its lock. Returns about how many bytes will
+    /// be freed.
     pub(crate) fn mark_dead(&self, state: &mut CollectionState) -> usize {
         state.dead = true;
         state.changes += 1;
-        let left = std::mem::take(&mut state.columns) + state.order.len();
-        let (order, bytes) = (std::mem::take(&mut state.order), std::mem::take(&mut state.bytes));
+        let left = std::mem::take(&mut state.columns) + state.score_index.len();
+        let (score_index, bytes) = (std::mem::take(&mut state.score_index), std::mem::take(&mut state.bytes));
         if left == 0 {
-            self.members.account(order.memory(), 0);
+            self.members.account(score_index.memory(), 0);
             return 0;
         }
-        let dead = DeadCollection::new(&self.members, self.id, order, (left, bytes));
-        let Some(dead) = self.leave(dead) else { return 0 };
+        let dead = DeadCollection::new(&self.members, self.id, score_index, left, bytes);
+        let Some(dead) = self.keep_for_views(dead) else { return 0 };
         let bytes = dead.bytes();
         self.members.discard(dead);
         bytes

@@ -1,33 +1,51 @@
-//! Collections: what a key holds whose members are entries of an index of their own.
+//! Collections: sorted sets and large hashes. A key holds a collection, and the members of all
+//! collections are entries of an index of their own.
 //!
 //! ```text
-//!   main index       key ── row: kind other, code 1, 2 ──► Collection { id, kind, order, columns, dead }
-//!                                                            │
-//!   members' index   id, 8 bytes, greatest first │ member ── row: the score, 8 bytes, or the column's value    `members`
-//!   order            (score, member) in a counted B+-tree, under the collection's lock                         `order`
+//!   main index     key ── main row (kind other, code 1 or 2) ──► Collection: id, kind, state
+//!   member index   id, 8 bytes, big-endian │ member ── row: the score, or the column's value
+//!   score index    (score, member) in a counted B+-tree, part of the collection's state
 //! ```
 //!
-//! The members' index is the truth, and it alone is logged, beside the main row when a set is made or goes. The order is derived, and built again on
-//! recovery (`recover`). So adding a member costs the same in any set: a look at the members' index, and one way down the tree.
+//! The member index (`members`) is the truth. Only its entries are logged, and the main row when a
+//! collection begins or ends. The score index (`score_index`) is derived from it, and `recover`
+//! rebuilds it. So adding a member costs the same in any set: one lookup in the member index, and
+//! one descent in the tree.
 //!
-//! There are two kinds. A *sorted set* is read through `set`. A *hash* is a row of columns that has become too many for one row (`columns`): its members are the columns'
-//! names, which the members' index has in order, so it has no order of its own, only a count. What is said below of sets goes for both.
+//! There are two kinds. A *sorted set* is read through `sorted_set`. A *hash* is a row of columns
+//! that has too many for one row (`columns_reader`); its columns are called spread. Its members are
+//! the names of the columns. The member index has them in order, so a hash has no score index, only
+//! a count. The text below says set and means both.
 //!
-//! Long reads take views (`views`), which show one moment in many steps and hold up no writer between them.
+//! Long reads take views (`views`): a view shows one moment in many steps, and writers do not wait
+//! between the steps.
 //!
-//! # Life
-//! A set begins when its first members are in both orders and the main row is put (of a hash: in the place of the row that had its columns); before that nobody knows it. It ends when its last member goes
-//! (the command removes the main row) or when somebody else removes or replaces the main row. Then it is *dead*: it shows no members any more,
-//! who came to it looks its key up again, and what is left of its members is removed in slices, without records (`sweep`). Ids are never used again,
-//! so members without a main row are garbage (`garbage`) that recovery drops, too.
+//! # Life of a set
+//! 1. A set begins when its first members are in both indexes and the main row is put; the main row
+//!    of a hash replaces the row that had its columns. Before that no reader can find it.
+//! 2. It ends when its last member is removed (the same command removes the main row), or when
+//!    another command removes or replaces the main row.
+//! 3. Then it is *dead*: it shows no members. A thread that still holds it looks up its key again.
+//!    The rest of its members are removed in slices, without records (`sweep_queue`, `sweep`).
+//! 4. Ids are never reused. So members without a main row are garbage, and recovery drops them,
+//!    too.
+//!
+//! # Files
+//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views`, then
+//! `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//!
+//! Design: `docs/design/data-model.md`.
 //!
 //! # Invariants
-//! 1. Members and order of a set change only under its lock, held alone, and are the same whenever it is free. Readers hold it shared.
-//! 2. A set is marked dead, under its lock, only after the last main row that stood for it was replaced or removed. No member is added to a dead set.
-//! 3. Who holds a set's lock waits for no epoch, no stripe and no other set's lock.
-//! 4. The records of one command's members have one epoch, read once under the lock. It is not greater than that of the main row's record where the
-//!    set begins, and not less than where it ends; so a cut at an epoch's end leaves of a command all, or members without a main row, or a main row
-//!    without members, and recovery drops both of those.
+//! 1. Members and score index of a set change only under its lock, held exclusively, and they match
+//!    whenever it is free. Readers hold it shared.
+//! 2. A set is marked dead, under its lock, only after the last main row that stood for it was
+//!    replaced or removed. No member is added to a dead set.
+//! 3. A holder of a set's lock waits for no epoch, no stripe and no other set's lock.
+//! 4. The records of one command's members have one epoch, read once under the lock. It is not
+//!    greater than that of the main row's record if the set begins, and not less if it ends. So a
+//!    cut at the end of an epoch leaves a whole command, or members without a main row, or a main
+//!    row without members. Recovery drops the latter two.
 
 mod columns_reader;
 mod members;
@@ -47,6 +65,6 @@ pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};
 pub use views::{MembersView, ScoreRangeView};
 
-/// The longest member of a sorted set, and the longest name of a column of those that are too many for a row, in bytes: with the collection's id it has to fit the
-/// members' index.
+/// The longest member of a sorted set and the longest name of a spread column, in bytes: with the
+/// id of the collection it must fit the member index.
 pub const MEMBER_BYTES_MAX: usize = crate::options::KEY_BYTES_MAX - ID;

@@ -1,4 +1,5 @@
-//! Recovery of collections, when both indexes hold what checkpoint and logs say: the orders are built, and what a crash left half is dropped.
+//! Recovers collections after checkpoint and logs are in both indexes: builds the score indexes,
+//! and drops the partial collections that a crash left.
 
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
@@ -16,23 +17,24 @@ use crate::{Result, RowRef, ScanDirection};
 /// Collections by id.
 type CollectionsById = HashMap<u64, Arc<Collection>>;
 
-/// Builds all orders; leaves members without a collection to be swept, and removes main rows without members.
-pub(crate) fn rebuild(inner: &StoreCore, threads: usize) -> Result<()> {
-    let members = &inner.members;
+/// Builds all score indexes, queues members without a collection for the sweeper, and removes main
+/// rows without members.
+pub(crate) fn rebuild(core: &StoreCore, threads: usize) -> Result<()> {
+    let members = &core.members;
     if !members.any() {
         return Ok(());
     }
     let mut found = CollectionsById::new();
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
+    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
         found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
         ControlFlow::Continue(())
     });
     let cuts = id_cuts(members, ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| build_range(members, &found, bounds));
-    remove_empty(inner)
+    remove_empty(core)
 }
 
-/// Where to cut the members so that no collection is cut.
+/// Returns keys between which the members are divided, so that no collection is cut.
 fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
     let mut cuts = members.index.split_points(parts);
     for cut in &mut cuts {
@@ -42,17 +44,17 @@ fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
     cuts
 }
 
-/// Members of one collection, gathered.
+/// The members of one collection.
 #[derive(Default)]
 struct GatheredMembers<'f> {
     id: u64,
-    /// The collection that they are of; without one they are garbage.
+    /// Their collection. Members without a collection are garbage.
     of: Option<&'f Collection>,
     count: u64,
-    /// What they weigh.
+    /// The sum of their weights.
     weight: usize,
     bytes: Vec<u8>,
-    /// Score, and where its member begins and ends.
+    /// Score, start and end of each member.
     entries: Vec<(f64, usize, usize)>,
 }
 
@@ -71,24 +73,25 @@ impl<'f> GatheredMembers<'f> {
         }
     }
 
-    /// Gives the order, or the count, to its collection.
+    /// Stores the score index or the count in the collection.
     fn finish(mut self, members: &MemberIndex) {
         match self.of {
             _ if self.count == 0 => {}
-            None => members.discard_members(self.id, (self.count, self.weight)),
+            None => members.discard_members(self.id, self.count, self.weight),
             Some(hash) if hash.kind() == CollectionKind::Hash => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
             }
             Some(set) => {
-                // Members come in order, so that a stable sort leaves them so where scores are the same.
+                // Members are in the order of their bytes, so a stable sort keeps this order for
+                // equal scores.
                 self.entries.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
                 let entries =
                     self.entries.iter().map(|(score, start, end)| (*score, &self.bytes[*start..*end]));
-                let order = ScoreIndex::of(entries);
-                members.account(0, order.memory());
+                let score_index = ScoreIndex::of(entries);
+                members.account(0, score_index.memory());
                 let mut state = alone(set.state());
-                (state.order, state.bytes) = (order, self.weight);
+                (state.score_index, state.bytes) = (score_index, self.weight);
             }
         }
     }
@@ -109,24 +112,25 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
     gathered.finish(members);
 }
 
-/// Removes main rows whose collection has no members. There is no record of it: the next recovery finds the same, unless something newer is there.
-fn remove_empty(inner: &StoreCore) -> Result<()> {
+/// Removes main rows whose collection has no members. This writes no record: the next recovery
+/// finds the same, unless the key was written.
+fn remove_empty(core: &StoreCore) -> Result<()> {
     let empty = Mutex::new(Vec::new());
-    inner.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
+    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
         if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
             lock(&empty).push(key.to_vec());
         }
         ControlFlow::Continue(())
     });
-    let guard = inner.index.collector().enter();
+    let guard = core.index.collector().enter();
     for key in lock(&empty).iter() {
         let remove = |row: Option<RowRef<'_>>| {
             row.map_or(ComputeAction::Keep, |row| {
-                inner.stripes.raise_floor(key, row.version());
+                core.stripes.raise_floor(key, row.version());
                 ComputeAction::Remove
             })
         };
-        inner.index.compute(key, remove, &guard)?;
+        core.index.compute(key, remove, &guard)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! The thread that removes what dead collections have left.
+//! The sweeper thread, which removes the rest of dead collections.
 //!
-//! It writes no records: nobody can see those members, and what a crash leaves of them, recovery drops.
+//! It writes no records: no reader can see those members, and recovery drops those that a crash
+//! leaves.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -11,7 +12,6 @@ use super::MemberIndex;
 use super::sweep_queue::SweepEnd;
 use crate::{Error, Result};
 
-/// The thread's handle.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     members: Arc<MemberIndex>,
@@ -19,7 +19,6 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Starts the thread.
     pub(crate) fn start(members: Arc<MemberIndex>) -> Result<Self> {
         let worked_on = members.clone();
         let thread =
@@ -29,37 +28,37 @@ impl Sweeper {
         Ok(Self { members, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Ends the thread; what it has not come to stays until the next start.
+    /// Stops the thread. The rest of the queue stays until the next start.
     pub(crate) fn stop(&self) {
         self.members.end_sweeps();
         if let Some(thread) = lock(&self.thread).take() {
-            // Only a panic in the thread makes this an error; it has been reported by then.
+            // Only a panic in the thread is an error here, and it has been reported already.
             let _ = thread.join();
         }
     }
 }
 
 impl MemberIndex {
-    /// The thread is to end.
+    /// Tells the thread to end.
     pub(crate) fn end_sweeps(&self) {
-        lock(&self.garbage).stop = true;
+        lock(&self.sweep_queue).stop = true;
         self.wake.notify_all();
     }
 }
 
 fn run(members: &MemberIndex) {
     loop {
-        let mut garbage = lock(&members.garbage);
-        while garbage.dead.is_empty() && !garbage.stop {
-            garbage = wait(&members.wake, garbage);
+        let mut queue = lock(&members.sweep_queue);
+        while queue.dead.is_empty() && !queue.stop {
+            queue = wait(&members.wake, queue);
         }
-        if garbage.stop {
+        if queue.stop {
             return;
         }
-        drop(garbage);
+        drop(queue);
         if let Err(error) = members.sweep_slice(SweepEnd::First) {
-            tracing::debug!("what a collection left stays until the next start: {error}");
-            members.leave_first();
+            tracing::debug!("the rest of a collection stays until the next start: {error}");
+            members.abandon_first();
         }
     }
 }

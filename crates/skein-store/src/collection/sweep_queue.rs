@@ -1,14 +1,17 @@
-//! What dead collections have left: how much it is, and how it goes, a slice at a time.
+//! The sweep queue: the members and score indexes of dead collections, which are removed slice by
+//! slice.
 //!
 //! ```text
-//!   a collection dies ─┬────────────────────► list ─┬─► the thread: the first of it, slice by slice            `sweep`
-//!                      └─ kept for its views ──┘     └─► who asks for room beside it: some slices of the last one
+//!   a collection dies ─┬────────────────────► queue ─┬─► sweeper thread: slices of the first one
+//!                      └─ kept for its views ──┘     └─► requests for room: slices of the last
 //!
-//!   a slice: some members or, when they have gone, some runs of the order
+//!   a slice: some members or, if there are none left, some runs of the score index
 //! ```
 //!
-//! How much is left is known about, from what each member weighs, so that no keys are evicted for what is on its way out; and each asker for room removes as much as the
-//! limit is passed by, so that it holds however late the thread comes. What is kept for views is not on its way out before the last of them ends.
+//! The queue counts about how many bytes are left, from the weight of each member, so that no key
+//! is evicted for memory that is about to be freed. Each request for room removes as much as the
+//! excess over the limit, so the limit holds however late the thread runs. Memory that is kept for
+//! views does not count as about to be freed before the last view ends.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -21,61 +24,63 @@ use super::{ID, MemberIndex, ScoreIndex};
 use crate::memory::NODE_SHARE;
 use crate::{Result, ScanDirection};
 
-/// Members that are removed at a time, and bytes of their order that are given back at a time, at least.
+/// The number of members, and the least number of bytes of the score index, that one slice removes.
 const SLICE: usize = 256;
 const SLICE_BYTES: usize = 16 << 10;
 
-/// Bytes that a member takes in nodes, at most, as far as that is guessed.
+/// The largest estimate for the bytes that a member uses in nodes.
 const SHARE_MAX: usize = 256;
 
-/// What is left of a dead collection.
+/// The rest of a dead collection.
 #[derive(Debug)]
 pub(super) struct DeadCollection {
     id: u64,
-    order: ScoreIndex,
-    /// Bytes that its members take: what they weigh, and of nodes, about, for each of them `share`.
+    score_index: ScoreIndex,
+    /// Bytes that its members use: their weight, and `share` bytes of nodes for each, about.
     left: usize,
     share: usize,
 }
 
-/// What is left of all of them.
+/// The rest of all dead collections.
 #[derive(Debug, Default)]
 pub(super) struct SweepQueue {
-    /// By their ids, which are never used again.
+    /// By id; ids are never reused.
     pub(super) dead: BTreeMap<u64, DeadCollection>,
     pub(super) stop: bool,
 }
 
-/// Which dead collection is next.
+/// The end of the queue from which a dead collection is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SweepEnd {
-    /// For the thread.
+    /// For the sweeper thread.
     First,
-    /// For askers, so that they do not meet the thread where there are several.
+    /// For requests for room, so that they rarely meet the thread.
     Last,
 }
 
 impl DeadCollection {
-    /// What `count` members that weigh `bytes` leave, and their order.
+    /// Makes the rest of a collection: its score index, and `count` members with a weight of
+    /// `bytes`.
     pub(super) fn new(
         members: &MemberIndex,
         id: u64,
-        order: ScoreIndex,
-        (count, bytes): (u64, usize),
+        score_index: ScoreIndex,
+        count: u64,
+        bytes: usize,
     ) -> Self {
         let share = members.node_share();
         let nodes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(share);
-        Self { id, order, left: bytes.saturating_add(nodes), share }
+        Self { id, score_index, left: bytes.saturating_add(nodes), share }
     }
 
-    /// The order that it had.
-    pub(super) fn order(&self) -> &ScoreIndex {
-        &self.order
+    /// Returns the score index that the collection had.
+    pub(super) fn score_index(&self) -> &ScoreIndex {
+        &self.score_index
     }
 
-    /// Bytes that are left, about.
+    /// Returns about how many bytes are left.
     pub(super) fn bytes(&self) -> usize {
-        self.left.saturating_add(self.order.memory())
+        self.left.saturating_add(self.score_index.memory())
     }
 }
 
@@ -88,15 +93,16 @@ impl SweepQueue {
 }
 
 impl MemberIndex {
-    /// Bytes that a member takes in nodes, about. It is looked at only where memory has a limit.
+    /// Returns about how many bytes a member uses in nodes. It is measured only if memory has a
+    /// limit.
     fn node_share(&self) -> usize {
-        if !self.rows.ages().counts_left() {
+        if !self.rows.ages().counts_removed() {
             return NODE_SHARE;
         }
         (self.index.memory().nodes / self.index.len().max(1)).min(SHARE_MAX)
     }
 
-    /// Shows `each` the members of a collection, until it breaks.
+    /// Calls `each` with the members of a collection until it breaks.
     fn scan_first(&self, id: u64, each: impl FnMut(&[u8], crate::RowRef<'_>) -> ControlFlow<()>) {
         let start = id.to_be_bytes();
         let end = skein_index::successor(&start);
@@ -104,20 +110,22 @@ impl MemberIndex {
         self.index.scan((Bound::Included(&start[..]), end), ScanDirection::Forward, each);
     }
 
-    /// Leaves the members of a collection that nobody knows, so many of such a weight, to the thread that removes them.
-    pub(super) fn discard_members(&self, id: u64, left: (u64, usize)) {
-        self.discard(DeadCollection::new(self, id, ScoreIndex::default(), left));
+    /// Queues the members of a collection without a main row: `count` members with a weight of
+    /// `bytes`.
+    pub(super) fn discard_members(&self, id: u64, count: u64, bytes: usize) {
+        self.discard(DeadCollection::new(self, id, ScoreIndex::default(), count, bytes));
     }
 
-    /// Leaves what a dead collection had to the thread that removes it.
+    /// Queues the rest of a dead collection.
     pub(super) fn discard(&self, dead: DeadCollection) {
         self.account_dying(0, dead.bytes());
-        let twice = lock(&self.garbage).dead.insert(dead.id, dead);
+        let twice = lock(&self.sweep_queue).dead.insert(dead.id, dead);
         debug_assert!(twice.is_none(), "a collection dies once");
         self.wake.notify_one();
     }
 
-    /// Removes what dead collections have left, about as much as `bytes` or all, beside the thread that does; how many bytes that was.
+    /// Removes about `bytes` bytes of dead collections, or all of them, concurrently with the
+    /// thread. Returns how many bytes that was.
     pub(crate) fn sweep_some(&self, bytes: usize) -> usize {
         let mut swept = 0;
         while swept < bytes {
@@ -127,49 +135,52 @@ impl MemberIndex {
         swept
     }
 
-    /// Removes a slice of a dead collection; about how many bytes that took, `None` if there is none.
+    /// Removes a slice of a dead collection. Returns about how many bytes that was, or `None` if
+    /// there is no dead collection.
     pub(super) fn sweep_slice(&self, next: SweepEnd) -> Result<Option<usize>> {
-        let Some(id) = lock(&self.garbage).next(next) else { return Ok(None) };
+        let Some(id) = lock(&self.sweep_queue).next(next) else { return Ok(None) };
         Ok(Some(match self.remove_some(id)? {
             Some(bytes) => bytes,
             None => self.shed(id),
         }))
     }
 
-    /// Gives back some of the order of a dead collection whose members have gone, and the collection with the last of it; how many bytes that was, nothing if
-    /// another thread was faster.
+    /// Frees some of the score index of a dead collection without members, and removes the
+    /// collection from the queue with the last of it. Returns how many bytes that was; 0 if another
+    /// thread was faster.
     fn shed(&self, id: u64) -> usize {
-        let mut garbage = lock(&self.garbage);
-        let Some(dead) = garbage.dead.get_mut(&id) else { return 0 };
-        let (order, mut bytes) = (&mut dead.order, 0);
-        while bytes < SLICE_BYTES && order.memory() > 0 {
-            bytes += order.shed();
+        let mut queue = lock(&self.sweep_queue);
+        let Some(dead) = queue.dead.get_mut(&id) else { return 0 };
+        let (score_index, mut bytes) = (&mut dead.score_index, 0);
+        while bytes < SLICE_BYTES && score_index.memory() > 0 {
+            bytes += score_index.shed();
         }
-        let is_empty = order.memory() == 0;
+        let is_empty = score_index.memory() == 0;
         self.account(bytes, 0);
         self.account_dying(bytes, 0);
         if is_empty {
-            self.forget(&mut garbage, id);
+            self.forget(&mut queue, id);
         }
         bytes
     }
 
-    /// A dead collection is done with.
-    fn forget(&self, garbage: &mut SweepQueue, id: u64) {
-        if let Some(dead) = garbage.dead.remove(&id) {
+    /// Removes a dead collection from the queue.
+    fn forget(&self, queue: &mut SweepQueue, id: u64) {
+        if let Some(dead) = queue.dead.remove(&id) {
             self.account_dying(dead.bytes(), 0);
         }
     }
 
-    /// The first dead collection stays as it is until the next start.
-    pub(super) fn leave_first(&self) {
-        let mut garbage = lock(&self.garbage);
-        if let Some(id) = garbage.next(SweepEnd::First) {
-            self.forget(&mut garbage, id);
+    /// Abandons the first dead collection until the next start.
+    pub(super) fn abandon_first(&self) {
+        let mut queue = lock(&self.sweep_queue);
+        if let Some(id) = queue.next(SweepEnd::First) {
+            self.forget(&mut queue, id);
         }
     }
 
-    /// Removes the first members of a dead collection; how many bytes they took, about, but those that another thread was faster with. `None` if there are none left.
+    /// Removes the first members of a dead collection. Returns about how many bytes they used,
+    /// without those that another thread removed, or `None` if there are no members left.
     fn remove_some(&self, id: u64) -> Result<Option<usize>> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         self.scan_first(id, |key, _| {
@@ -187,20 +198,20 @@ impl MemberIndex {
                 |row| row.map_or(ComputeAction::Keep, |_| ComputeAction::Remove),
                 &guard,
             )?;
-            // Where another thread was faster, it accounts for it.
+            // If another thread was faster, that thread counts the member.
             if let Some(row) = removed.before.filter(|_| removed.changed) {
                 weighed += weight(key.get(ID..).unwrap_or_default(), row);
                 count += 1;
-                _ = self.rows.left(Some(row), &guard);
+                _ = self.rows.note_removed(Some(row), &guard);
             }
         }
         Ok(Some(self.removed(id, count, weighed)))
     }
 
-    /// So many members of a dead collection are gone, of such a weight; about how many bytes they took.
+    /// Counts removed members of a dead collection. Returns about how many bytes they used.
     fn removed(&self, id: u64, count: usize, weighed: usize) -> usize {
-        let mut garbage = lock(&self.garbage);
-        let Some(dead) = garbage.dead.get_mut(&id) else { return 0 };
+        let mut queue = lock(&self.sweep_queue);
+        let Some(dead) = queue.dead.get_mut(&id) else { return 0 };
         let bytes = dead.left.min(weighed + count * dead.share);
         dead.left -= bytes;
         self.account_dying(bytes, 0);
@@ -212,17 +223,18 @@ impl MemberIndex {
 mod tests {
     use crate::{Eviction, RowWriter as _, Store, StoreOptions};
 
-    /// Once, what a dead hash had left was told from its first members: with some large ones before many small ones it was hundreds of times what it was, and as long as it
-    /// was not swept, no limit held.
+    /// Once, the rest of a dead hash was estimated from its first members. With some large members
+    /// before many small ones the estimate was hundreds of times too high, and no limit held until
+    /// the hash was swept.
     #[test]
     fn remaining_bytes_of_a_dead_hash_match_its_members() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
-        let members = &store.inner().members;
+        let members = &store.core().members;
         members.end_sweeps();
         store.set_memory_limit(Some(1 << 30), Eviction::Lru);
         let held = || {
-            let memory = store.inner().memory();
+            let memory = store.core().memory();
             memory.total() - memory.unreclaimed - memory.buffers
         };
         let (large, small) = (vec![7; 60_000], b"7");
@@ -235,17 +247,20 @@ mod tests {
                 .0
                 .unwrap();
         };
-        // Half of the large ones become small.
+        // Half of the large values become small.
         (0..32).for_each(|at| put(&format!("a{at:02}"), &large));
         (0..10_000).for_each(|at| put(&format!("b{at}"), small));
         (16..32).for_each(|at| put(&format!("a{at:02}"), small));
         let before = held();
         store.remove(b"flock").unwrap();
         let dying = members.dying();
-        assert_eq!((members.sweep_some(0), members.dying()), (0, dying), "no more goes than is asked for");
+        assert_eq!((members.sweep_some(0), members.dying()), (0, dying), "it removes no more than requested");
         assert!(members.sweep_some(usize::MAX) > 0);
         let gone = before - held();
-        assert!(gone > 1 << 20 && dying.abs_diff(gone) < gone / 5, "{dying} bytes were dying, {gone} went");
+        assert!(
+            gone > 1 << 20 && dying.abs_diff(gone) < gone / 5,
+            "{dying} bytes were dying, {gone} were freed"
+        );
         assert_eq!(members.dying(), 0);
     }
 

@@ -1,17 +1,21 @@
-//! The keys that expire, by time: derived from the rows, in memory alone.
+//! The expiry index: keys that expire, ordered by time. It is derived from the rows and exists only
+//! in memory.
 //!
 //! ```text
-//!   key of an entry:   expires at, 8 bytes, greatest first │ the user's key         no value
+//!   key of an entry:   expires at, 8 bytes, big-endian │ the user's key         no value
 //! ```
 //!
-//! A writer that has replaced, made or removed a row that expires brings the order up to date afterwards, under a lock that is the
-//! key's (shared with others of its stripe): it reads what the row says *by then*, removes the entry of the row that it replaced, unless it is the present
-//! row's, and adds the present row's. Two writers of a key may come here in either order; the last one sees the last row.
+//! A writer that has replaced, inserted or removed an expiring row updates the index afterwards,
+//! under a lock for the stripe of the key. It reads the time of the row that is present *by then*.
+//! It removes the entry of the replaced row, unless that has the same time, and adds the entry of
+//! the present row. Two writers of a key may do this in either order: the last one sees the last
+//! row.
 //!
 //! # Invariants
-//! 1. An entry is added only while its lock is held and the key's row says that time. Whoever replaces that row takes the lock later, and removes the entry.
-//!    So when all writers are through, the entries are those of the rows.
-//! 2. Under a lock nobody waits for anything but the order's own latches.
+//! 1. An entry is added only while its lock is held and the key's row has that time. A writer that
+//!    replaces the row takes the lock later and removes the entry. So when all writers are done,
+//!    the entries match the rows.
+//! 2. A holder of the lock waits for nothing but the latches of this index.
 //! 3. `sums` has, for each stripe, the sum of the times of its entries.
 
 use std::ops::{Bound, ControlFlow};
@@ -24,31 +28,30 @@ use skein_sync::locks::lock;
 use crate::index::StoreIndex;
 use crate::row::RowRef;
 
-/// Bytes of the time.
 const TIME: usize = size_of::<u64>();
 
-/// The longest key that can expire: with its time it has to fit the order.
+/// The longest key that can expire: with its time it must fit this index.
 pub(crate) const KEY_BYTES_MAX: usize = crate::options::KEY_BYTES_MAX - TIME;
 
-/// Stripes of keys. Of some dozens of threads two seldom meet, and never for long.
+/// The number of stripes of keys. With some dozens of threads two seldom meet, and never for long.
 const STRIPES: usize = 64;
 
-/// Keys that expire, by time.
+/// The keys that expire, by time.
 #[derive(Debug)]
 pub(crate) struct ExpiryIndex {
-    /// Any kind of index does that takes long keys.
+    /// Any index that allows long keys would do.
     entries: Masstree<Inline<u8>>,
     sums: Box<[CachePadded<Mutex<u128>>]>,
 }
 
-/// What is known of the keys that expire and have not.
+/// Statistics of the keys that expire and have not expired yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExpiryStats {
     pub(crate) keys: usize,
     pub(crate) average_ttl_ms: u64,
 }
 
-/// The bounds of the entries whose time is before `end`.
+/// Returns the bounds of the entries whose time is before `end`.
 fn before(end: &[u8; TIME]) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Unbounded, Bound::Excluded(&end[..]))
 }
@@ -57,7 +60,7 @@ fn entry(at: u64, key: &[u8]) -> Vec<u8> {
     [&at.to_be_bytes()[..], key].concat()
 }
 
-/// Time and key of an entry.
+/// Splits an entry into time and key.
 fn parts(entry: &[u8]) -> (u64, &[u8]) {
     entry.split_first_chunk().map_or((0, entry), |(time, key)| (u64::from_be_bytes(*time), key))
 }
@@ -67,12 +70,13 @@ impl ExpiryIndex {
         Self { entries: Masstree::new(), sums: (0..STRIPES).map(|_| CachePadded::default()).collect() }
     }
 
-    /// Keys that expire some time, those included that have and are not removed yet.
+    /// Returns the number of keys that expire, including expired ones that are not removed yet.
     pub(crate) fn len(&self) -> usize {
         OrderedIndex::<Inline<u8>>::len(&self.entries)
     }
 
-    /// Keys that expire after `now`, and how far that is; exact while nobody writes.
+    /// Returns the number of keys that expire after `now`, and their average remaining time. Exact
+    /// while no thread writes.
     pub(crate) fn numbers(&self, now: u64) -> ExpiryStats {
         let (mut past, mut past_sum) = (0, 0);
         self.walk(now, |at, _| {
@@ -91,13 +95,13 @@ impl ExpiryIndex {
         OrderedIndex::<Inline<u8>>::memory(&self.entries)
     }
 
-    /// As [`OrderedIndex::taken`].
-    pub(crate) fn taken(&self) -> usize {
+    /// As [`OrderedIndex::allocated_bytes`].
+    pub(crate) fn allocated_bytes(&self) -> usize {
         OrderedIndex::<Inline<u8>>::allocated_bytes(&self.entries)
     }
 
-    /// Brings the order up to date with the row of `key`, after a row that expired at `replaced` (if it did) was replaced or removed, or one that expires
-    /// was put.
+    /// Updates the index to the present row of `key`, after a row that expired at `replaced` was
+    /// replaced or removed, or an expiring row was put.
     pub(crate) fn refresh(&self, index: &StoreIndex, key: &[u8], replaced: Option<u64>, guard: &impl Guard) {
         let mut sum = lock(self.sum_of(key));
         let present = index.get(key, guard).and_then(RowRef::expires_at);
@@ -118,19 +122,21 @@ impl ExpiryIndex {
         &self.sums[crc32c::crc32c(key) as usize % STRIPES]
     }
 
-    /// Adds an entry; whether it was not there.
+    /// Adds an entry. Returns whether it was absent.
     fn add(&self, at: u64, key: &[u8], own: &impl Guard) -> bool {
         match self.entries.insert_if_absent(&entry(at, key), Inline(0), own) {
             Ok(before) => before.is_none(),
-            // Keys that are too long do not expire; nothing else is refused. The key would be hidden all the same.
+            // Keys that are too long cannot expire, and nothing else is refused. An expired key
+            // would still be hidden.
             Err(refused) => {
-                tracing::error!("a key that expires has no place in the order by time: {refused}");
+                tracing::error!("the expiry index refused an expiring key: {refused}");
                 false
             }
         }
     }
 
-    /// Takes in times and keys of rows, and leaves none. REQUIRES: nobody writes meanwhile, as during a recovery.
+    /// Adds times and keys of rows and clears `found`. REQUIRES: no thread writes meanwhile, as
+    /// during a recovery.
     pub(crate) fn load(&self, found: &mut Vec<(u64, Vec<u8>)>) {
         found.sort_unstable();
         let own = self.entries.collector().enter();
@@ -141,7 +147,8 @@ impl ExpiryIndex {
         }
     }
 
-    /// Shows `each` time and key of the entries whose time is before `end`, in order, until it breaks.
+    /// Calls `each` with time and key of the entries whose time is before `end`, in order, until it
+    /// breaks.
     fn walk(&self, end: u64, mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>) {
         let own = self.entries.collector().enter();
         let (end, mut cursor) = (end.to_be_bytes(), self.entries.cursor(&own));
@@ -152,7 +159,8 @@ impl ExpiryIndex {
         });
     }
 
-    /// How many entries' times are before `end`: a walk over them, of which there are few unless the thread that removes cannot keep up.
+    /// Returns the number of entries whose time is before `end`, by visiting them. There are few
+    /// unless the expiry thread falls behind.
     pub(crate) fn count_before(&self, end: u64) -> usize {
         let mut count = 0;
         self.walk(end, |_, _| {
@@ -162,7 +170,7 @@ impl ExpiryIndex {
         count
     }
 
-    /// The first entries whose times are before `end`, at most `most`.
+    /// Returns the first entries whose time is before `end`, at most `most`.
     pub(crate) fn first_before(&self, end: u64, most: usize) -> Vec<(u64, Vec<u8>)> {
         let mut found = Vec::new();
         self.walk(end, |at, key| {

@@ -1,13 +1,20 @@
-//! Keys that expire: what time it is, which rows are over, in what order they will be, and who removes them.
+//! Expiry: the clock, the rows that have expired, the index of keys by time, and the thread that
+//! removes them.
 //!
 //! ```text
-//!   reader   row ── expires, and its time is past? ──► not there          `clock`: every way to a row looks
-//!   writer   row swapped in the index ──► order brought up to date        `order`: time ‖ key, for rows that expire
-//!   thread   order, first keys ── overdue? ──► removed, as by a client    `cycle`: some at a tick
+//!   reader   finds a row ── it expires, and its time is past? ──► absent       `clock`
+//!   writer   swaps the row in the index ──► updates the expiry index           `expiry_index`
+//!   thread   first keys of the expiry index ── overdue? ──► removes them       `expiry_thread`
 //! ```
 //!
-//! The row alone says when its key expires; log and checkpoint hold it with the row, as milliseconds since 1970. The order is derived, lies in
-//! memory and is built again on recovery. So nothing that is expired is shown, whatever the order and the thread are at.
+//! Only the row says when its key expires. Log and checkpoint store the time with the row, in
+//! milliseconds since 1970. The expiry index is derived from the rows, exists only in memory, and
+//! is rebuilt by recovery. So no reader sees an expired row, even if the index or the thread is
+//! behind.
+//!
+//! Read `clock` first, then `expiry_index`, then `expiry_thread`.
+//!
+//! Design: `docs/design/time.md`.
 
 mod clock;
 mod expiry_index;

@@ -15,7 +15,7 @@ use crate::{
 
 const START: u64 = 1_700_000_000_000;
 
-/// Nothing is removed by itself, and no checkpoint is written.
+/// Options without the expiry thread and without checkpoints.
 fn options(index: IndexKind, clock: &ExpiryClock) -> StoreOptions {
     StoreOptions {
         index,
@@ -34,21 +34,22 @@ fn open(path: &Path, clock: &ExpiryClock) -> Store {
     Store::open(path, options(IndexKind::default(), clock)).unwrap()
 }
 
-/// Walks the rows and the order, and compares them; nobody may write meanwhile. How many rows expire.
+/// Compares the expiry index with the rows; no thread may write meanwhile. Returns the number of
+/// rows that expire.
 fn check(store: &Store) -> usize {
-    let inner = store.inner();
+    let core = store.core();
     let mut rows = BTreeSet::new();
-    inner.index.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
+    core.index.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         rows.extend(row.expires_at().map(|at| (at, key.to_vec())));
         ControlFlow::Continue(())
     });
-    let listed = inner.order.first_before(u64::MAX, usize::MAX);
+    let listed = core.expiry_index.first_before(u64::MAX, usize::MAX);
     assert!(rows.iter().eq(listed.iter()), "rows: {rows:?}\norder: {listed:?}");
-    assert_eq!(inner.order.len(), rows.len());
+    assert_eq!(core.expiry_index.len(), rows.len());
     let now = store.options().clock.now();
     let ahead: Vec<u128> =
         rows.iter().filter(|(at, _)| *at >= now).map(|(at, _)| u128::from(at - now)).collect();
-    let numbers = inner.order.numbers(now);
+    let numbers = core.expiry_index.numbers(now);
     assert_eq!(numbers.keys, ahead.len());
     let average = ahead.iter().sum::<u128>().checked_div(ahead.len() as u128).unwrap_or(0);
     assert_eq!(u128::from(numbers.average_ttl_ms), average);
@@ -56,7 +57,7 @@ fn check(store: &Store) -> usize {
 }
 
 #[test]
-fn nobody_sees_what_has_expired() {
+fn no_reader_sees_expired_keys() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let store = Store::open(folder.path(), options(IndexKind::SkipList, &clock)).unwrap();
@@ -93,7 +94,7 @@ fn nobody_sees_what_has_expired() {
     };
     assert_eq!(present(&late), [false, true, false]);
     assert_eq!(present(&session), [true; 3], "its time is frozen");
-    assert!(before.get_entry(b"a").is_some(), "it is of a moment when the key was there");
+    assert!(before.get_entry(b"a").is_some(), "its moment is before the expiry");
     assert_eq!(before.range((Unbounded, Unbounded), ScanDirection::Forward, 9).len(), 3);
     assert!(store.snapshot().unwrap().get_entry(b"a").is_none());
     let (seen, _) = session.write(|writer| writer.get_with(b"a", |row| row.is_some())).unwrap();
@@ -101,8 +102,9 @@ fn nobody_sees_what_has_expired() {
     check(&store);
 }
 
-/// Suspected on reading: a store looks for expired rows only once one was made in its memory, and a closure may give it a row that was made elsewhere.
-/// Such a row stayed visible past its time. Now putting it counts as making it.
+/// Found by reading the code: a store checks rows for expiry only after an expiring row was made by
+/// its allocator, but a closure may return a row of another allocator. Such a row stayed visible
+/// past its time. Now putting it counts as making it.
 #[test]
 fn a_row_made_elsewhere_expires_too() {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), RowAllocator::new());
@@ -121,7 +123,7 @@ fn a_row_made_elsewhere_expires_too() {
 }
 
 #[test]
-fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
+fn a_write_treats_expired_keys_as_absent() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
@@ -140,18 +142,18 @@ fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
     assert_eq!(store.increment(b"inc", 1).unwrap(), 1);
     assert_eq!(store.expires_at(b"inc"), None, "the old time is not for the new key");
     expired(b"kind");
-    assert_eq!(store.put_columns(b"kind", &[(b"a", b"1")]).unwrap(), 1, "there is no value in the way");
+    assert_eq!(store.put_columns(b"kind", &[(b"a", b"1")]).unwrap(), 1, "the expired value does not count");
     expired(b"absent");
     assert!(store.put_if_absent(b"absent", b"x").unwrap());
     let version = expired(b"cas");
     assert_eq!(store.compare_and_swap(b"cas", version, b"x").unwrap(), Err(0));
     assert_eq!(store.compare_and_swap(b"cas", 0, b"x").unwrap(), Ok(version + 1));
     expired(b"gone");
-    assert!(!store.remove(b"gone").unwrap(), "it was not there");
+    assert!(!store.remove(b"gone").unwrap(), "it was absent");
     assert!(!store.expire(b"gone", START + 1).unwrap() && !store.persist(b"gone").unwrap());
     let version = expired(b"kept");
     assert!(!store.persist(b"kept").unwrap());
-    assert!(!store.expire(b"kept", START + 100).unwrap(), "what has expired does not come back");
+    assert!(!store.expire(b"kept", START + 100).unwrap(), "an expired key stays absent");
     assert_eq!(store.put(b"kept", b"").unwrap(), version + 1);
     expired(b"in a batch");
     let mut batch = Batch::new();
@@ -203,7 +205,7 @@ fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
 }
 
 #[test]
-fn what_is_overdue_is_removed_in_order_and_in_parts() {
+fn overdue_keys_are_removed_in_order_and_in_parts() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
@@ -211,21 +213,21 @@ fn what_is_overdue_is_removed_in_order_and_in_parts() {
         store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
     }
     clock.advance(Duration::from_millis(GRACE_MS + 5));
-    assert_eq!((store.len(), store.inner().index.len()), (0, 10));
-    assert_eq!(remove_overdue(store.inner(), 3).unwrap(), 3);
-    assert_eq!((store.len(), store.inner().index.len()), (0, 7));
-    assert_eq!(remove_overdue(store.inner(), 30).unwrap(), 2, "the others have still some milliseconds");
+    assert_eq!((store.len(), store.core().index.len()), (0, 10));
+    assert_eq!(remove_overdue(store.core(), 3).unwrap(), 3);
+    assert_eq!((store.len(), store.core().index.len()), (0, 7));
+    assert_eq!(remove_overdue(store.core(), 30).unwrap(), 2, "the others have still some milliseconds");
     clock.advance(Duration::from_millis(100));
-    assert_eq!(remove_overdue(store.inner(), 30).unwrap(), 5);
-    assert_eq!((store.inner().index.len(), store.stats().expired, check(&store)), (0, 10, 0));
+    assert_eq!(remove_overdue(store.core(), 30).unwrap(), 5);
+    assert_eq!((store.core().index.len(), store.stats().expired, check(&store)), (0, 10, 0));
     drop(store);
     let store = open(folder.path(), &clock);
-    assert_eq!((store.recovery().keys, store.inner().index.len()), (0, 0), "the removals are in the log");
+    assert_eq!((store.recovery().keys, store.core().index.len()), (0, 0), "the removals are in the log");
     assert!(store.put(&3u64.to_be_bytes(), b"").unwrap() >= 3, "and their versions are not used again");
 }
 
 #[test]
-fn the_thread_removes_what_is_overdue() {
+fn the_thread_removes_overdue_keys() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let interval = Some(Duration::from_millis(1));
@@ -240,20 +242,21 @@ fn the_thread_removes_what_is_overdue() {
             .unwrap();
     }
     clock.advance(Duration::from_millis(GRACE_MS + 1));
-    while store.inner().index.len() > 1000 {
+    while store.core().index.len() > 1000 {
         std::thread::sleep(Duration::from_millis(1));
     }
     clock.advance(Duration::from_millis(1));
-    while store.inner().index.len() > 0 {
+    while store.core().index.len() > 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     store.close().unwrap();
     assert_eq!(check(&store), 0);
 }
 
-/// Expiry lives through a restart, by the log and by a checkpoint; changes of the time alone do not log a large row.
+/// Expiry survives a restart, by the log and by a checkpoint. A change of only the time does not
+/// log a large row.
 #[test]
-fn times_come_back_after_a_restart() {
+fn expiry_times_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let large: Vec<u8> = vec![7; 100_000];
@@ -291,9 +294,10 @@ fn times_come_back_after_a_restart() {
     }
 }
 
-/// Whatever some threads and the one that removes do to a few keys, in the end the order is that of the rows.
+/// Several threads and removals of expired keys change a few keys. In the end the expiry index
+/// matches the rows.
 #[test]
-fn the_order_agrees_with_the_rows_in_the_end() {
+fn the_expiry_index_matches_the_rows_in_the_end() {
     for index in IndexKind::ALL {
         let folder = tempfile::tempdir().unwrap();
         let clock = ExpiryClock::manual(START);
@@ -315,7 +319,7 @@ fn the_order_agrees_with_the_rows_in_the_end() {
                             9 => drop(store.put(&key, b"1").unwrap()),
                             10 => drop(store.remove(&key).unwrap()),
                             11 => drop(store.increment(&key, 1).unwrap()),
-                            12 => drop(remove_overdue(store.inner(), 4).unwrap()),
+                            12 => drop(remove_overdue(store.core(), 4).unwrap()),
                             13 => clock.advance(Duration::from_millis(10)),
                             _ => assert!(store.len() <= 8),
                         }
@@ -325,18 +329,19 @@ fn the_order_agrees_with_the_rows_in_the_end() {
         });
         check(&store);
         clock.advance(Duration::from_secs(10));
-        remove_overdue(store.inner(), 100).unwrap();
-        assert_eq!((check(&store), store.len()), (0, store.inner().index.len()), "{index}");
+        remove_overdue(store.core(), 100).unwrap();
+        assert_eq!((check(&store), store.len()), (0, store.core().index.len()), "{index}");
     }
 }
 
-/// A key's value and time, as a plain map has them.
+/// The value and the expiry of each key.
 type ExpiryModel = BTreeMap<u8, (Vec<u8>, Option<u64>)>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Writes, passing time, removals, checkpoints and restarts: what is seen is what a plain map says, and versions rise.
+    /// Writes, passing time, removals, checkpoints and restarts: reads match a plain map, and
+    /// versions rise.
     #[test]
     fn expires_as_a_map_does(
         index in 0usize..IndexKind::ALL.len(),
@@ -376,7 +381,7 @@ proptest! {
                     store.put_until(&name, &long, at).unwrap();
                     model.insert(key, (long, Some(at)));
                 }
-                9 => drop(remove_overdue(store.inner(), 2).unwrap()),
+                9 => drop(remove_overdue(store.core(), 2).unwrap()),
                 10 => drop(store.checkpoint().unwrap()),
                 11 => {
                     drop(store);
@@ -400,10 +405,11 @@ proptest! {
     }
 }
 
-/// Incident: the time was what the system's clock said. Consequence: when that was set back, a key that had expired, and that clients had been told was gone, was there again
-/// until the clock came to its time once more. Fix: time goes on by the steady clock until the other one has caught up.
+/// Incident: the time was that of the system's clock. Consequence: when the clock was set back, an
+/// expired key that clients had seen as absent was visible again until the clock reached its time
+/// once more. Fix: time continues by the steady clock until the wall clock has caught up.
 #[test]
-fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
+fn an_expired_key_stays_absent_if_the_clock_is_set_back() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ExpiryClock::manual(START);
     let store = open(folder.path(), &clock);
@@ -424,8 +430,9 @@ fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
     assert_eq!(clock.now(), START + 1_000, "it has caught up");
 }
 
-/// Incident: what had expired was removed half a second later by the system's clock. Consequence: when that jumped forward, a key went under a transaction whose time was
-/// frozen before the jump, and for which the key was there. Fix: half a second by the steady clock.
+/// Incident: expired keys were removed half a second later by the system's clock. Consequence: when
+/// the clock jumped forward, a key was removed during a transaction whose time was frozen before
+/// the jump, so that the key was still present for it. Fix: half a second by the steady clock.
 #[test]
 fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -436,20 +443,20 @@ fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     session.freeze(Some(session.now()));
     clock.set(START + 3_600_000);
     let is_there = |session: &crate::Session| session.get_with(b"goose", |row| row.is_some());
-    assert!(store.get(b"goose").unwrap().is_none(), "its hour has gone by");
+    assert!(store.get(b"goose").unwrap().is_none(), "the hour is over");
     for _ in 0..2 {
-        assert_eq!(remove_overdue(store.inner(), 9).unwrap(), 0);
-        assert!(is_there(&session), "for this session it is still that time");
+        assert_eq!(remove_overdue(store.core(), 9).unwrap(), 0);
+        assert!(is_there(&session), "its time is frozen");
         clock.advance(Duration::from_millis(GRACE_MS - 1));
     }
     session.freeze(None);
     clock.advance(Duration::from_millis(1));
-    assert_eq!(remove_overdue(store.inner(), 9).unwrap(), 1);
+    assert_eq!(remove_overdue(store.core(), 9).unwrap(), 1);
     assert_eq!(check(&store), 0);
 }
 
 #[test]
-fn the_system_clock_is_what_the_time_is_if_nobody_sets_it() {
+fn the_time_is_the_system_clock_by_default() {
     let clock = ExpiryClock::system();
     let unix_ms = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
     let mut last = 0;

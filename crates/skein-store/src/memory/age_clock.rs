@@ -1,13 +1,16 @@
-//! When rows were used last, in a few bits of each: a clock that ticks by what is written, and its stamps.
+//! The last use of each row, in a few of its bits: a clock that advances with the bytes written,
+//! and the stamps that it gives to rows.
 //!
 //! ```text
 //!   a row's first word:   63        52 51                     0
-//!                         stamp        version                     stamp 0: not noted; LEFT: taken out of its index
+//!                         stamp        version      stamp 0: not noted; REMOVED: not in an index
 //! ```
 //!
-//! A read compares the stamp with the clock's and writes the row's word only if they differ, so a row that is in use is written once a tick, however often it
-//! is read; while the clock stands at 0 nothing is compared and nothing is written. A tick is a share of the memory that there may be, written anew:
-//! between its last use and its eviction a key sees some dozens of them, whatever the rate of the writes.
+//! A read compares the row's stamp with the clock's, and writes the row's word only if they differ.
+//! So a row in use is written once per tick, however often it is read. While the clock is at 0 a
+//! read neither compares nor writes. The clock ticks each time a fixed share of the memory limit
+//! was written. So a key sees some dozens of ticks between its last use and its eviction, at any
+//! rate of writes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -15,55 +18,56 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) const VERSION_BITS: u32 = 52;
 pub(crate) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
 
-/// The stamp of a row that its index does not lead to any more, and which waits to be freed.
-pub(crate) const LEFT: u64 = !VERSION_MASK;
+/// The stamp of a row that was removed from its index and waits to be freed.
+pub(crate) const REMOVED: u64 = !VERSION_MASK;
 
-/// How many stamps the clock has, 1 to this.
-const STAMPS: u64 = (LEFT >> VERSION_BITS) - 1;
+/// The clock has the stamps from 1 to this.
+const STAMPS: u64 = (REMOVED >> VERSION_BITS) - 1;
 
-/// Ticks for as many bytes as there may be.
+/// The number of ticks while as many bytes as the limit are written.
 const TICKS: usize = 64;
 
-/// The age of what is older than the clock can tell.
+/// The age of rows that are older than the clock can tell.
 pub(crate) const AGE_MAX: u16 = STAMPS as u16;
 
-/// The clock; one for all rows of a store. (Not the façade's atomics: the words of rows are memory of the arena's.)
+/// The clock of all rows of a store. (It uses the atomics of std, because the words of rows are in
+/// the memory of the arena.)
 #[derive(Debug, Default)]
 pub(crate) struct AgeClock {
-    /// The present stamp, in its place; 0 while use is not noted.
+    /// The present stamp, at its position in the word; 0 while use is not noted.
     now: AtomicU64,
     /// Bytes written since the last tick.
     written: AtomicUsize,
-    /// Whether rows that have left their index are counted as such.
-    counts_left: AtomicBool,
+    /// Whether rows are counted when they are removed from their index.
+    counts_removed: AtomicBool,
 }
 
 impl AgeClock {
-    /// The present stamp, in its place; 0 while use is not noted.
+    /// Returns the present stamp, at its position in the word; 0 while use is not noted.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        // Relaxed: a number, ordered with nothing, as all here.
+        // Relaxed: a number; as all here, it orders nothing.
         self.now.load(Ordering::Relaxed)
     }
 
-    /// Begins to note use, or ends it.
+    /// Starts or stops noting use.
     pub(crate) fn note_use(&self, on: bool) {
         if on != (self.now() != 0) {
             self.now.store(u64::from(on) << VERSION_BITS, Ordering::Relaxed);
         }
     }
 
-    /// Whether rows that leave their index are to be counted as such.
+    /// Returns whether rows are counted when they are removed from their index.
     #[inline]
-    pub(crate) fn counts_left(&self) -> bool {
-        self.counts_left.load(Ordering::Relaxed)
+    pub(crate) fn counts_removed(&self) -> bool {
+        self.counts_removed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_left(&self, on: bool) {
-        self.counts_left.store(on, Ordering::Relaxed);
+    pub(crate) fn count_removed(&self, on: bool) {
+        self.counts_removed.store(on, Ordering::Relaxed);
     }
 
-    /// So much was written, of `limit` that there may be.
+    /// Notes that `bytes` bytes were written, and ticks if they are a share of `limit`.
     pub(crate) fn written(&self, bytes: usize, limit: usize) {
         let now = self.now() >> VERSION_BITS;
         if now == 0 {
@@ -77,13 +81,14 @@ impl AgeClock {
         }
     }
 
-    /// Leaves the stamp `then`. Of two ticks at once one is lost, and so is one beside which the noting of use ended: it would begin again.
+    /// Advances from the stamp `then`. Of two concurrent ticks one is lost. A tick that is
+    /// concurrent with the end of noting is lost, too: otherwise it would start noting again.
     fn tick(&self, then: u64) {
         let (then, next) = (then << VERSION_BITS, (then % STAMPS + 1) << VERSION_BITS);
         _ = self.now.compare_exchange(then, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// How many ticks ago a stamp, in its place, was the present one.
+    /// Returns how many ticks ago a stamp, at its position in the word, was the present one.
     #[inline]
     pub(crate) fn age(&self, stamp: u64) -> u16 {
         let (now, then) = (self.now() >> VERSION_BITS, stamp >> VERSION_BITS);
@@ -99,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_ticks_by_what_is_written_and_goes_round() {
+    fn the_clock_ticks_by_bytes_written_and_wraps() {
         let ages = AgeClock::default();
         ages.written(1 << 30, 6400);
         assert_eq!((ages.now(), ages.age(0)), (0, AGE_MAX), "use is not noted");
@@ -112,7 +117,7 @@ mod tests {
         assert_eq!(ages.age(first), 1);
         for _ in 0..STAMPS - 2 {
             ages.written(101, 6400);
-            assert!(ages.now() != 0 && ages.now() != LEFT);
+            assert!(ages.now() != 0 && ages.now() != REMOVED);
         }
         assert_eq!(u64::from(ages.age(first)), STAMPS - 1);
         ages.written(101, 6400);
@@ -122,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_beside_its_end_does_not_begin_the_noting_of_use_again() {
+    fn a_tick_after_the_end_does_not_restart_noting() {
         let ages = AgeClock::default();
         ages.note_use(true);
         let then = ages.now() >> VERSION_BITS;

@@ -1,69 +1,73 @@
-//! What there may be and what there is, at one moment.
+//! Memory in use compared with the limit, at one moment.
 
 use super::{Eviction, MemoryBudget};
 use crate::Error;
 use crate::store::StoreCore;
 
-/// What there may be, and what there is.
+/// The limit and the memory in use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryBalance {
     pub(crate) limit: usize,
-    /// What keeps others out.
+    /// Bytes that count against new keys.
     pub(crate) used: usize,
-    /// What has gone, but may still be seen; 0 where that is not looked at, because there is room in any case.
+    /// Bytes that were removed but may still be seen by readers; 0 if they were not counted because
+    /// there is room in any case.
     pub(crate) waiting: usize,
-    /// What dead collections have left, and is removed bit by bit; likewise.
+    /// Bytes of dead collections, which are removed step by step; 0 if they were not counted.
     pub(crate) dying: usize,
-    /// Whether keys may go; then what has gone already is not to drive out others.
+    /// Whether keys may be evicted. If so, removed memory must not cause further evictions.
     pub(crate) evicts: bool,
 }
 
 impl MemoryBalance {
-    /// As much waits for readers as there may be; evictions would only make it more.
+    /// Returns whether more than the limit waits for readers. Then evictions would only add to it.
     pub(crate) fn is_stuck(self) -> bool {
         self.evicts && self.waiting > self.limit
     }
 
-    /// Whether writes that add are to be refused.
+    /// Returns whether writes that add memory must be rejected.
     pub(crate) fn is_used_up(self) -> bool {
         self.is_stuck() || self.left() == 0
     }
 
-    /// Bytes that may be added.
+    /// Returns the bytes that may be added.
     pub(crate) fn left(self) -> usize {
         self.limit.saturating_sub(self.used)
     }
 
-    /// What a write that adds is told when memory is used up.
+    /// Returns the error for a write that adds memory while memory is used up.
     pub(crate) fn refusal(self) -> Error {
-        let beside = if self.is_stuck() { self.waiting } else { 0 };
-        Error::OverBudget { used: self.used + beside, budget: self.limit }
+        let unreclaimed = if self.is_stuck() { self.waiting } else { 0 };
+        Error::OverBudget { used: self.used + unreclaimed, budget: self.limit }
     }
 
-    /// Bytes that the limit is passed by once `wanted` are added, with what dead collections have left.
+    /// Returns the excess over the limit after `wanted` bytes are added, including the rest of dead
+    /// collections.
     pub(crate) fn over(self, wanted: usize) -> usize {
         let dying = if self.evicts { self.dying } else { 0 };
         self.missing(wanted.saturating_add(dying))
     }
 
-    /// Bytes that have to go so that `wanted` may be added.
+    /// Returns the bytes that must be freed so that `wanted` bytes may be added.
     pub(crate) fn missing(self, wanted: usize) -> usize {
         self.used.saturating_add(wanted).saturating_sub(self.limit)
     }
 }
 
 impl StoreCore {
-    /// What there is, with `beside` bytes besides the store's, of `limit`. If there is much more room than for `wanted`, it takes a few reads, and what is told is the
-    /// spans that the allocators hold; what does not fit beside those may well fit within them, so then live bytes are counted.
-    pub(crate) fn balance(&self, wanted: usize, beside: usize, limit: usize) -> MemoryBalance {
-        let taken = self.memory_taken().saturating_add(beside);
+    /// Compares the memory in use, plus `caller_bytes`, with `limit`.
+    ///
+    /// If there is much more room than `wanted`, this takes a few reads and returns the spans that
+    /// the allocators hold. Otherwise it counts live bytes: `wanted` may fit within these spans.
+    pub(crate) fn balance(&self, wanted: usize, caller_bytes: usize, limit: usize) -> MemoryBalance {
+        let allocated = self.memory_allocated().saturating_add(caller_bytes);
         let evicts = self.budget.eviction() != Eviction::None;
-        if taken.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
-            return MemoryBalance { limit, used: taken, waiting: 0, dying: 0, evicts };
+        if allocated.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
+            return MemoryBalance { limit, used: allocated, waiting: 0, dying: 0, evicts };
         }
         let memory = self.memory();
-        // Logs bound their buffers themselves, and no key that goes makes them smaller.
-        let total = (memory.total() - memory.buffers).saturating_add(beside);
+        // Logs bound their buffers themselves, and an eviction does not shrink them.
+        let total = (memory.total() - memory.buffers).saturating_add(caller_bytes);
         let (waiting, dying) = (memory.unreclaimed, self.members.dying());
         let used = if evicts { (total - waiting).saturating_sub(dying) } else { total };
         MemoryBalance { limit, used, waiting, dying, evicts }

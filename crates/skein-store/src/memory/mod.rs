@@ -1,17 +1,25 @@
-//! How much memory a store has, how much it may have, and which keys go when it has no more.
+//! Memory: counts it, compares it with the limit, and selects the keys to evict.
 //!
 //! ```text
-//!   count    arenas of the indexes and of the rows, orders by score, buffers of the logs ──► MemoryUse, by part        here
-//!   limit    a write asks for room ─┬─ there is room ─────────────────────────► it is done
-//!                                   ├─ none, and no key may go ───────────────► refused before anything changes
-//!                                   └─ none, and keys may go ─┬─ Lru: a hand goes round the keys, and takes what was not used for long     `hand`, `ages`
-//!                                                             └─ Ttl: the first of the order by time
+//!   count   arenas of indexes and rows, score indexes, log buffers ──► MemoryUse, by part
+//!   limit   a write asks for room ─┬─ there is room ──────────────► it runs
+//!                                  ├─ no room, no eviction ───────► rejected before any change
+//!                                  └─ no room, eviction ─┬─ Lru: the clock hand finds keys unused
+//!                                                        │       for long (`clock_hand`)
+//!                                                        └─ Ttl: first keys of the expiry index
 //! ```
 //!
-//! The count is of live bytes, as the allocators have rounded them. It takes a look at some hundred counters; so a write looks first at what is never less, the
-//! spans that the arenas have taken, which is a few reads. What was replaced or removed and waits for its readers counts, too, but no other keys go for it.
+//! The count is of live bytes, including the allocators' rounding. It reads some hundred counters.
+//! So a write first reads an upper bound, the spans that the arenas have taken, which is a few
+//! reads. Replaced and removed memory that waits for readers counts, too, but no key is evicted for
+//! it.
 //!
-//! An eviction is a removal as a client's: with a version, a record in the log, and an end in the order by time. So a key that went does not come back after a crash.
+//! An eviction is a removal like that of a client: it has a version, a record in the log, and
+//! updates the expiry index. So an evicted key does not reappear after a crash.
+//!
+//! Read `balance` next, then `age_clock` and `clock_hand`. `session/eviction.rs` evicts.
+//!
+//! Design: `docs/design/memory.md`.
 
 pub(crate) mod age_clock;
 mod balance;
@@ -28,24 +36,24 @@ use crate::options::StoreLimits;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// Which keys go when there is no more memory.
+/// The keys to evict at the memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Eviction {
-    /// None: writes that add are refused.
+    /// No keys: writes that add memory are rejected.
     #[default]
     None,
-    /// Those that were not used for long: about the least recently used of all.
+    /// Keys that were not used for long: about the least recently used of all.
     Lru,
-    /// Of those that expire, the ones that do so first.
+    /// Of the keys that expire, the ones that expire first.
     Ttl,
 }
 
 impl Eviction {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::None, Self::Lru, Self::Ttl];
 
-    /// Its name, which is Redis's.
+    /// Returns the name, which is that of Redis.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "noeviction",
@@ -63,7 +71,7 @@ impl std::str::FromStr for Eviction {
             let known = Self::ALL.map(|one| format!("{:?}", one.name())).join(", ");
             Error::BadOption {
                 name: "eviction",
-                why: format!("there is none named {name:?}; those known are {known}"),
+                why: format!("there is no policy named {name:?}; use one of {known}"),
             }
         })
     }
@@ -75,56 +83,58 @@ impl std::fmt::Display for Eviction {
     }
 }
 
-/// Live bytes of a store, by part; the allocators' rounding is included.
+/// Live bytes of a store, by part, including the allocators' rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
     /// Nodes of the indexes.
     pub nodes: usize,
-    /// Sorted sets and hashes of many columns: the orders of their members, and what is known of each.
+    /// Sorted sets and hashes of spread columns: score indexes and a header for each.
     pub orders: usize,
     /// Bytes of keys and members outside the nodes.
     pub keys: usize,
-    /// Rows: values, columns, and what surrounds them.
+    /// Rows: values and columns, with their headers.
     pub rows: usize,
     /// Buffers of the logs.
     pub buffers: usize,
-    /// Replaced or removed, but maybe still seen by a reader. (Rows are told apart only where memory has a limit.)
+    /// Replaced or removed memory that a reader may still see. Rows are counted here only if memory
+    /// has a limit.
     pub unreclaimed: usize,
-    /// What the allocators hold for all this, in whole spans of 64 KiB: never less than the sum of the rest.
+    /// Bytes that the allocators hold for the parts above, in whole spans of 64 KiB: never less
+    /// than their sum.
     pub held: usize,
-    /// Address space taken from the system for it, in whole regions of 2 MiB: never less than that.
+    /// Address space taken from the system, in whole regions of 2 MiB: never less than `held`.
     pub reserved: usize,
-    /// The most live bytes that there were when they were counted, since the store was opened.
+    /// The greatest number of live bytes that was ever counted since the store was opened.
     pub peak: usize,
 }
 
 impl MemoryUse {
-    /// All live bytes.
+    /// Returns all live bytes.
     pub fn total(&self) -> usize {
         self.nodes + self.orders + self.keys + self.rows + self.buffers + self.unreclaimed
     }
 }
 
-/// Bytes that a key takes in nodes, about.
+/// Bytes that a key uses in nodes, about.
 pub(crate) const NODE_SHARE: usize = 48;
 
-/// What a write may add to a key without a look at the limit, if it was admitted by what it brought.
+/// The number of bytes that a write may add to a key without another check, if the caller made room
+/// for the bytes of its request.
 const GROWTH_MIN: usize = 64 << 10;
 
-/// No limit. A limit of 0 bytes is one of 1: neither lets anything in.
+/// No limit. A limit of 0 bytes is stored as 1: neither allows any write.
 const UNLIMITED: usize = 0;
 
-/// How much there may be.
+/// The memory limit of a store and the state of its evictions.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     limit: AtomicUsize,
     eviction: AtomicU8,
-    /// The most that was ever counted.
+    /// The greatest number of live bytes that was ever counted.
     peak: AtomicUsize,
-    /// Keys that were evicted.
     pub(crate) evicted: AtomicU64,
-    /// One for each log: sessions of different logs do not meet.
+    /// One clock hand per log, so that sessions of different logs do not meet.
     pub(crate) hands: Box<[Mutex<ClockHand>]>,
 }
 
@@ -139,10 +149,10 @@ impl MemoryBudget {
         }
     }
 
-    /// The limit in bytes, if there is one.
+    /// Returns the limit in bytes, if there is one.
     #[inline]
     pub(crate) fn limit(&self) -> Option<usize> {
-        // Relaxed: seen soon; ordered with nothing.
+        // Relaxed: seen soon; it orders nothing.
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != UNLIMITED)
     }
 
@@ -152,14 +162,14 @@ impl MemoryBudget {
         Eviction::ALL.get(at).copied().unwrap_or_default()
     }
 
-    /// What is left free when keys are evicted, so that not every write has to.
+    /// Returns the bytes that an eviction frees in addition, so that not every write must evict.
     pub(crate) fn margin(limit: usize) -> usize {
         (limit / 64).min(4 << 20)
     }
 }
 
 impl StoreCore {
-    /// Sets the limit and what goes beyond it.
+    /// Sets the limit and the keys to evict at the limit.
     pub(crate) fn set_limit(&self, limit: Option<usize>, eviction: Eviction) {
         let ages = self.rows.ages();
         let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(0);
@@ -167,29 +177,30 @@ impl StoreCore {
         let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
         self.budget.limit.store(bytes, Ordering::Relaxed);
         ages.note_use(limit.is_some() && eviction == Eviction::Lru);
-        ages.count_left(limit.is_some());
+        ages.count_removed(limit.is_some());
     }
 
-    /// The limits that the options give.
     pub(crate) fn set_limits(&self, limits: &StoreLimits) {
         self.set_limit(limits.memory_bytes, limits.eviction);
     }
 
-    /// Live bytes by part. Looks at some hundred counters, and takes the lock of each log for a moment.
+    /// Counts live bytes by part. Reads some hundred counters, and takes the lock of each log
+    /// briefly.
     pub(crate) fn memory(&self) -> MemoryUse {
-        let (index, order, members) = (self.index.memory(), self.order.memory(), self.members.index.memory());
-        let (rows, left) = self.rows.live_and_left();
+        let (index, expiry, members) =
+            (self.index.memory(), self.expiry_index.memory(), self.members.index.memory());
+        let (rows, removed) = self.rows.live_and_removed();
         let (collections, buffers) = (self.members.bytes(), self.log.buffer_bytes());
         let mut memory = MemoryUse {
-            nodes: index.nodes + order.nodes + members.nodes,
+            nodes: index.nodes + expiry.nodes + members.nodes,
             orders: collections,
-            keys: index.keys + order.keys + members.keys,
+            keys: index.keys + expiry.keys + members.keys,
             rows,
             buffers,
-            unreclaimed: index.unreclaimed + order.unreclaimed + members.unreclaimed + left,
-            held: self.memory_taken() + buffers,
+            unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed,
+            held: self.memory_allocated() + buffers,
             reserved: index.reserved
-                + order.reserved
+                + expiry.reserved
                 + members.reserved
                 + self.rows.reserved()
                 + collections
@@ -201,23 +212,25 @@ impl StoreCore {
         memory
     }
 
-    /// Live bytes that count toward the limit: all but the buffers of the logs, which bound them themselves.
+    /// Returns the live bytes that count toward the limit: all but the buffers of the logs, which
+    /// have their own bound.
     fn memory_used(&self) -> usize {
         let memory = self.memory();
         memory.total() - memory.buffers
     }
 
-    /// Never less than [`memory_used`](Self::memory_used), and nearly as much where few keys were removed. A few reads.
-    pub(crate) fn memory_taken(&self) -> usize {
-        self.index.taken()
-            + self.order.taken()
-            + self.members.index.taken()
-            + self.rows.taken()
+    /// Returns an upper bound of [`memory_used`](Self::memory_used), with a few reads. It is nearly
+    /// equal if few keys were removed.
+    pub(crate) fn memory_allocated(&self) -> usize {
+        self.index.allocated_bytes()
+            + self.expiry_index.allocated_bytes()
+            + self.members.index.allocated_bytes()
+            + self.rows.allocated_bytes()
             + self.members.bytes()
     }
 
-    /// The refusal of a write that adds much at once to a key that has `before` bytes, where no key may go for it; for writers that were admitted by what was
-    /// sent to them.
+    /// Rejects a write that adds much at once to a key with `before` bytes, if no key may be
+    /// evicted for it. For writers whose caller made room only for the bytes of the request.
     #[inline]
     pub(crate) fn admit_growth(&self, before: usize, after: usize) -> Result<()> {
         let growth = after.saturating_sub(before);
@@ -245,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back() {
+    fn names_parse_back() {
         for one in Eviction::ALL {
             assert_eq!(one.name().parse::<Eviction>().ok(), Some(one));
         }

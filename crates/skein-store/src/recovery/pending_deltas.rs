@@ -1,11 +1,12 @@
-//! Changes (changes, and times of expiry) that came before what they stand on.
+//! Pending changes: records with only a change (of columns or of the time of expiry) that were
+//! replayed before their base.
 //!
-//! A change of version v can be applied when its key has version v - 1. If it comes earlier it waits here, and
-//! whoever brings the key to v - 1 applies it.
+//! A change of version v can be applied when its key has version v - 1, its base. If the change is
+//! replayed earlier, it waits here, and the thread that puts version v - 1 applies it.
 //!
-//! The two must not miss each other. The one with the change adds it, then looks at the key again; the one with
-//! the row puts it, then looks whether changes wait. With a `SeqCst` fence between the write and the look on
-//! both sides, one of them sees the other.
+//! The two threads must not miss each other. The thread with the change adds it, then looks up the
+//! key again. The thread with the row puts it, then looks for pending changes. Both have a `SeqCst`
+//! fence between the write and the read, so at least one of them sees the other's write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -16,7 +17,7 @@ use skein_sync::locks::lock;
 /// Changes by key and version.
 type DeltasByKey = HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>;
 
-/// Changes that wait.
+/// The changes that wait for their base.
 #[derive(Default)]
 pub(super) struct PendingDeltas {
     waiting: Mutex<DeltasByKey>,
@@ -24,7 +25,7 @@ pub(super) struct PendingDeltas {
 }
 
 impl PendingDeltas {
-    /// Lets a change wait. The caller looks at the key again afterwards.
+    /// Adds a change. Afterwards the caller must look up the key again.
     pub(super) fn add(&self, key: &[u8], version: u64, change: Vec<u8>) {
         let mut waiting = lock(&self.waiting);
         waiting.entry(key.to_vec()).or_default().insert(version, change);
@@ -34,7 +35,7 @@ impl PendingDeltas {
         fence(Ordering::SeqCst);
     }
 
-    /// Takes the change that stands on `version` of `key`, if it waits; forgets older ones.
+    /// Takes the change that is based on `version` of `key`, if there is one, and drops older ones.
     pub(super) fn take(&self, key: &[u8], version: u64) -> Option<Vec<u8>> {
         // SeqCst: pairs with the fence in `add`; the row was put before this.
         fence(Ordering::SeqCst);
@@ -54,7 +55,7 @@ impl PendingDeltas {
         taken
     }
 
-    /// What still waits.
+    /// Takes the key and the greatest version of all changes that still wait.
     pub(super) fn drain(&self) -> Vec<(Vec<u8>, u64)> {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting
@@ -72,11 +73,12 @@ mod models {
 
     use super::*;
 
-    /// The one with the row and the one with the merge: one of them sees the other, and never both take the merge.
+    /// Of the thread with the row and the thread with the merge, at least one sees the other, and
+    /// never both apply the merge.
     #[test]
     fn a_merge_and_its_base_do_not_miss_each_other() {
         loom::model(|| {
-            // A key's version in the index: put with Release, read with Acquire.
+            // The version of a key in the index: written with Release, read with Acquire.
             let shared = Arc::new((PendingDeltas::default(), AtomicUsize::new(0)));
             let base = shared.clone();
             let base = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Ranges of keys, shared out among threads.
+//! Divides the keys into ranges for several threads.
 
 use std::ops::Bound;
 
@@ -7,20 +7,21 @@ use skein_sync::threads;
 
 use crate::index::KeyBounds;
 
-/// More than one, so that a slow range does not keep the other threads waiting.
+/// More than one, so that a slow range does not delay the other threads.
 const RANGES_PER_THREAD: usize = 8;
 
-/// Into how many ranges the keys are to be cut for so many threads.
+/// Returns the number of ranges for this many threads.
 pub(crate) fn parts(threads: usize) -> usize {
     threads * RANGES_PER_THREAD
 }
 
-/// Runs `work` once for each of the ranges between `cuts`, which ascend, on up to so many threads.
+/// Calls `work` once for each of the ranges between the ascending `cuts`, on up to `threads`
+/// threads.
 pub(crate) fn share(threads: usize, cuts: &[Vec<u8>], work: impl Fn(KeyBounds<'_>) + Sync) {
     let next = AtomicUsize::new(0);
     threads::share(threads.min(cuts.len() + 1), |_| {
         loop {
-            // Relaxed: a ticket; what the threads did is handed over by the end of the scope.
+            // Relaxed: a ticket; the join of the threads publishes their work.
             let range = next.fetch_add(1, Ordering::Relaxed);
             if range > cuts.len() {
                 return;

@@ -1,7 +1,8 @@
-//! Replay: records from the logs, in any order, on several threads.
+//! Replay: applies records from the logs, in any order, on several threads.
 //!
-//! Records are gathered into batches. A batch first looks up all its keys at once, with overlapping reads, so that
-//! the index's nodes and the rows are in the cache when the records are applied one by one.
+//! Records are collected in batches. A batch first looks up all its keys at once, with overlapping
+//! reads. So the nodes of the index and the rows are in the cache when the records are applied one
+//! by one.
 
 use std::sync::Mutex;
 
@@ -15,18 +16,17 @@ use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_table
 use crate::row::{Row, RowRef};
 use crate::store::StoreCore;
 
-/// Records in a batch.
 const BATCH: usize = 64;
 
 /// Bytes of a record in the log besides its payload.
 const RECORD_OVERHEAD: usize = 16;
 
-/// A batch is applied early when its payloads are past this.
+/// A batch is applied early when its payloads are larger than this.
 const BATCH_BYTES: usize = 256 << 10;
 
-const CANCELLED: &str = "opening is to end";
+const CANCELLED: &str = "opening was cancelled";
 
-const NO_BASE: &str = "the record changes columns where there are none, or the time of a key that is gone";
+const NO_BASE: &str = "the record changes columns where there are none, or the time of an absent key";
 
 /// A record that cannot be applied.
 #[derive(Debug)]
@@ -36,31 +36,32 @@ pub(super) struct RefusedRecord {
     pub(super) why: String,
 }
 
-/// The state of a replay.
 pub(super) struct Replay<'s> {
-    inner: &'s StoreCore,
+    core: &'s StoreCore,
     threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,
     pending: PendingDeltas,
-    /// The first record that was refused; a batch finds it later than it was taken.
+    /// The first record that was refused. It is found when its batch is applied, later than it was
+    /// read.
     refused: Mutex<Option<RefusedRecord>>,
 }
 
-/// One thread's records that wait, and the keys it has put tombstones at.
+/// The records of one thread that are not applied yet, and the keys at which the thread put
+/// tombstones.
 #[derive(Default)]
 struct ReplayBatch {
     payloads: Vec<u8>,
     ends: Vec<usize>,
-    /// Whether each is one of the members' index.
+    /// Each with whether it belongs to the member index.
     tombstones: Vec<(bool, Vec<u8>)>,
 }
 
 impl<'s> Replay<'s> {
-    pub(super) fn new(inner: &'s StoreCore, threads: usize) -> Self {
+    pub(super) fn new(core: &'s StoreCore, threads: usize) -> Self {
         let threads = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { inner, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
+        Self { core, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
     }
 
-    /// Takes a record that `thread` read.
+    /// Adds a record that `thread` has read to the thread's batch. Applies the batch if it is full.
     pub(super) fn take(&self, thread: usize, payload: &[u8]) -> Result<(), String> {
         if StoreRecord::parse(payload).is_none() {
             return Err("the record is whole but not one that this program writes".into());
@@ -72,27 +73,27 @@ impl<'s> Replay<'s> {
         if batch.ends.len() == BATCH || end > BATCH_BYTES { self.apply(&mut batch) } else { Ok(()) }
     }
 
-    /// Applies what waits in a batch.
+    /// Applies the records of a batch.
     fn apply(&self, batch: &mut ReplayBatch) -> Result<(), String> {
-        let guard = self.inner.index.collector().enter();
+        let guard = self.core.index.collector().enter();
         let mut start = 0;
         let records: Vec<StoreRecord<'_>> = batch
             .ends
             .iter()
             .filter_map(|end| StoreRecord::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
             .collect();
-        let members = self.inner.members.enter();
+        let members = self.core.members.enter();
         let (ours, theirs): (Vec<_>, Vec<_>) = records.iter().partition(|record| !record.member);
-        fetch(&self.inner.index, &ours, &guard);
-        fetch(&self.inner.members.index, &theirs, &members);
+        fetch(&self.core.index, &ours, &guard);
+        fetch(&self.core.members.index, &theirs, &members);
         for record in &records {
-            self.apply_one(record, &mut batch.tombstones, (&guard, &members)).inspect_err(|why| {
+            self.apply_one(record, &mut batch.tombstones, &guard, &members).inspect_err(|why| {
                 self.refuse(record.key, record.version, why);
             })?;
         }
         let (bytes, count) = (batch.payloads.len(), records.len());
         let bytes = bytes + count * RECORD_OVERHEAD;
-        let goes_on = self.inner.options.progress.advance(bytes as u64, count as u64);
+        let goes_on = self.core.options.progress.advance(bytes as u64, count as u64);
         batch.payloads.clear();
         batch.ends.clear();
         if goes_on { Ok(()) } else { Err(CANCELLED.into()) }
@@ -107,9 +108,10 @@ impl<'s> Replay<'s> {
         &self,
         record: &StoreRecord<'_>,
         tombstones: &mut Vec<(bool, Vec<u8>)>,
-        (guard, members): (&impl Guard, &impl Guard),
+        guard: &impl Guard,
+        members: &impl Guard,
     ) -> Result<(), String> {
-        let rows = &self.inner.rows;
+        let rows = &self.core.rows;
         let row = match record.effect {
             RecordEffect::Value(value) => {
                 rows.value_until(&[value], record.expires).map_err(|error| error.to_string())?
@@ -117,22 +119,22 @@ impl<'s> Replay<'s> {
             RecordEffect::Columns(tables) => row_of_tables(rows, tables, record.expires)
                 .ok_or("the record's columns are not well-formed")?,
             RecordEffect::Remove => {
-                self.inner.stripes.raise_floor(record.key, record.version);
+                self.core.stripes.raise_floor(record.key, record.version);
                 Row::tombstone(rows, record.version)
             }
             RecordEffect::Collection(kind, id) => {
-                Row::of_collection(rows, self.inner.members.collection(kind, id), record.expires)
+                Row::of_collection(rows, self.core.members.collection(kind, id), record.expires)
             }
             RecordEffect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
         };
         let is_tombstone = row.as_ref().is_tombstone();
         let put = if record.member {
-            if !self.inner.members.note_key(record.key) {
+            if !self.core.members.note_key(record.key) {
                 return Err(NO_MEMBER.into());
             }
-            Self::put_if_newer(&self.inner.members.index, record.key, record.version, row, members)?
+            Self::put_if_newer(&self.core.members.index, record.key, record.version, row, members)?
         } else {
-            Self::put_if_newer(&self.inner.index, record.key, record.version, row, guard)?
+            Self::put_if_newer(&self.core.index, record.key, record.version, row, guard)?
         };
         if put && is_tombstone {
             tombstones.push((record.member, record.key.to_vec()));
@@ -140,7 +142,7 @@ impl<'s> Replay<'s> {
         if put && !record.member { self.apply_pending(record.key, record.version, guard) } else { Ok(()) }
     }
 
-    /// Puts a row unless the key has a version at least as great; returns whether it did.
+    /// Puts a row unless the key has this version or a greater one. Returns whether it was put.
     fn put_if_newer(
         index: &StoreIndex,
         key: &[u8],
@@ -159,10 +161,11 @@ impl<'s> Replay<'s> {
             },
             guard,
         );
-        put.map(|put| put.changed).map_err(|refused| index.why(refused))
+        put.map(|put| put.changed).map_err(|refused| index.refusal_reason(refused))
     }
 
-    /// Applies a change, or lets it wait for the version just before it.
+    /// Applies a change if its base, the version just before, is present. Otherwise keeps it until
+    /// the base is replayed.
     fn change(
         &self,
         key: &[u8],
@@ -172,12 +175,12 @@ impl<'s> Replay<'s> {
     ) -> Result<(), String> {
         let mut waits = false;
         loop {
-            let seen = self.inner.index.get(key, guard);
+            let seen = self.core.index.get(key, guard);
             match seen {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
-                    let row = delta.onto(&self.inner.rows, base).ok_or(NO_BASE)?;
-                    if Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
+                    let row = delta.onto(&self.core.rows, base).ok_or(NO_BASE)?;
+                    if Self::put_if_newer(&self.core.index, key, version, row, guard)? {
                         return self.apply_pending(key, version, guard);
                     }
                 }
@@ -194,44 +197,44 @@ impl<'s> Replay<'s> {
     fn apply_pending(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
         while let Some(delta) = self.pending.take(key, version) {
             version += 1;
-            let Some(base) = self.inner.index.get(key, guard).filter(|base| base.version() + 1 == version)
+            let Some(base) = self.core.index.get(key, guard).filter(|base| base.version() + 1 == version)
             else {
-                // A newer row came: what it waits for, its own bringer applies.
+                // The key has a newer row by now. The thread that put it applies the changes that
+                // wait for it.
                 return Ok(());
             };
-            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
+            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.core.rows, base));
             let row = row.ok_or(NO_BASE).inspect_err(|why| {
-                // Not the record at hand, which brought the row.
+                // The refused record is the change that waited, not the record that put the row.
                 self.refuse(key, version, why);
             })?;
-            if !Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
+            if !Self::put_if_newer(&self.core.index, key, version, row, guard)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// The record that was refused, if one was.
+    /// Returns the refused record, if there is one.
     pub(super) fn refused(self) -> Option<RefusedRecord> {
         into_inner(self.refused)
     }
 
-    /// Applies what waits, and clears the tombstones away.
+    /// Applies the rest of all batches and removes the tombstones.
     pub(super) fn finish(&self) -> Result<(), String> {
         for batch in &self.threads {
             self.apply(&mut lock(batch))?;
         }
-        let index = &self.inner.index;
+        let index = &self.core.index;
         let mut guard = index.collector().enter();
         for (key, version) in self.pending.drain() {
             if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
-                let why = "the record changes a part of its key, and what it changes is neither in the logs nor in \
-                           a checkpoint";
+                let why = "the record is a change, and its base is neither in the logs nor in a checkpoint";
                 self.refuse(&key, version, why);
                 return Err(why.into());
             }
         }
-        let mut members = self.inner.members.enter();
+        let mut members = self.core.members.enter();
         for batch in &self.threads {
             let tombstones = std::mem::take(&mut lock(batch).tombstones);
             for chunk in tombstones.chunks(BATCH) {
@@ -241,7 +244,7 @@ impl<'s> Replay<'s> {
                         _ => ComputeAction::Keep,
                     };
                     let removed = if *member {
-                        self.inner.members.index.compute(key, remove, &members).map(drop)
+                        self.core.members.index.compute(key, remove, &members).map(drop)
                     } else {
                         index.compute(key, remove, &guard).map(drop)
                     };
@@ -255,7 +258,8 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// Looks the records' keys up, for the cache only. The versions are read, because that is the line that the records need.
+/// Looks up the keys of the records, only to fill the cache. It reads the versions, because
+/// applying the records reads the same cache line.
 fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
     index.get_many(&keys, guard, |_, row| {

@@ -1,9 +1,10 @@
-//! Where rows and column blocks get their memory.
+//! The allocator of rows and column blocks.
 //!
-//! Everything that touches an allocator is here: sizes in, pointers out. The size is never stored; it
-//! follows from the header of what was allocated.
+//! Only this file calls the arena. The size of an allocation is not stored; it follows from the
+//! header of the row or block.
 //!
-//! Whether a row was ever made that expires is known here, so that a store without such rows need not look at each.
+//! The allocator also knows whether it ever made a row that expires, so a store without such rows
+//! need not check each row.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,32 +20,32 @@ use crate::memory::age_clock::AgeClock;
 use crate::options::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 
-/// Where the rows of one store are made: its memory.
+/// Makes the rows of one store, in the memory of the store.
 #[derive(Debug, Clone, Default)]
 pub struct RowAllocator {
     arena: Arena,
-    /// Set before the first row that expires can be seen, and never lowered.
+    /// Set before the first expiring row becomes visible, and never cleared.
     expiring: Arc<AtomicBool>,
     ages: Arc<AgeClock>,
 }
 
 impl RowAllocator {
-    /// Memory with no rows yet.
+    /// Returns an allocator without rows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A row with one value: the parts, one after the other.
+    /// Makes a row with one value, the concatenated parts.
     ///
     /// # Errors
-    /// They are longer than any store takes.
+    /// The value is longer than any store allows.
     #[inline]
     pub fn value(&self, parts: &[&[u8]]) -> Result<Row> {
         self.value_until(parts, None)
     }
 
-    /// As [`value`](Self::value), of a row that expires at `expires` (milliseconds since 1970), if that is given. With
-    /// [`RowRef::expires_at`] of the row before, it expires when that did.
+    /// Makes a row as [`value`](Self::value) that expires at `expires` (milliseconds since 1970),
+    /// if given. To keep the time of the former row, pass its [`RowRef::expires_at`].
     ///
     /// # Errors
     /// As for `value`.
@@ -54,25 +55,28 @@ impl RowAllocator {
         Ok(Row::value(self, parts, expires))
     }
 
-    /// A row that holds what `row` does and expires at `expires`, or never. Columns in shared blocks are shared once more. If `row` stands for a
-    /// sorted set, or for columns that are too many for a row, the new one can be put to the same key only.
+    /// Makes a row with the contents of `row` that expires at `expires`, or never. It shares the
+    /// column blocks. If `row` stands for a sorted set or for spread columns, the new row can be
+    /// put only to the same key.
     pub fn until(&self, row: RowRef<'_>, expires: Option<u64>) -> Row {
         Row::until(self, row, expires)
     }
 
-    /// A row of columns, given in any order; of a name that comes twice, the last counts. `None` if there is none.
+    /// Makes a row of columns, given in any order. Of equal names the last counts. Returns `None`
+    /// without columns.
     ///
     /// # Errors
-    /// They are longer than any store takes.
+    /// The columns are longer than any store allows.
     pub fn columns(&self, columns: &[Column<'_>]) -> Result<Option<Row>> {
         self.merged(None, columns, &[])
     }
 
-    /// `current` with some columns set and some removed (a name in both is set); the others carry over.
-    /// `None` if no column is left. A row with a value carries no column over. The new row expires when `current` does.
+    /// Makes a row of `current` with some columns set and some removed; a name in both is set. The
+    /// other columns of `current` are kept; a value is not. Returns `None` if no column is left.
+    /// The new row expires when `current` does.
     ///
     /// # Errors
-    /// What is set is longer than any store takes.
+    /// The columns to set are longer than any store allows.
     pub fn merged(
         &self,
         current: Option<RowRef<'_>>,
@@ -83,92 +87,97 @@ impl RowAllocator {
         Ok(Row::merged(self, current, set, remove))
     }
 
-    /// Whether any row that expires was made here, also one that is gone.
+    /// Returns whether an expiring row was ever made or put here.
     #[inline]
     pub(crate) fn any_expiring(&self) -> bool {
-        // Relaxed: who has found such a row in an index has acquired what its maker did before.
+        // Relaxed: a thread that has found such a row in an index has acquired the earlier writes
+        // of its maker.
         self.expiring.load(Ordering::Relaxed)
     }
 
-    /// A row that expires is being made, or put.
+    /// Notes that an expiring row is being made or put.
     #[inline]
     pub(crate) fn note_expiring(&self) {
-        // Relaxed: as above; read before it is written, so that the line stays shared.
+        // Relaxed: as above. Read before it is written, so that the cache line stays shared.
         if !self.any_expiring() {
             self.expiring.store(true, Ordering::Relaxed);
         }
     }
 
-    /// When rows are used.
+    /// Returns the clock of the rows' ages.
     #[inline]
     pub(crate) fn ages(&self) -> &AgeClock {
         &self.ages
     }
 
-    /// An index has just given up this row, under `guard`, which is still held. It is counted as one that waits to be freed, if that is wanted, and does so the less
-    /// the larger it is. Its bytes, about.
+    /// Notes that an index has just removed this row, under `guard`, which is still held. If
+    /// wanted, counts the row as waiting to be freed. The larger the row, the sooner it is retired.
+    /// Returns about how many bytes it uses.
     #[inline]
-    pub(crate) fn left(&self, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
+    pub(crate) fn note_removed(&self, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
         let Some(row) = row else { return 0 };
-        if self.ages.counts_left() {
-            row.leave();
+        if self.ages.counts_removed() {
+            row.mark_removed();
         }
         let bytes = row.bytes();
         weigh_retired(bytes, guard);
         bytes
     }
 
-    /// Bytes of all rows, those that wait to be freed included.
+    /// Returns the bytes of all rows, including those that wait to be freed.
     pub fn memory(&self) -> usize {
-        let [_, _, live, left] = self.arena.live_by_part();
-        live + left
+        let [_, _, live, removed] = self.arena.live_by_part();
+        live + removed
     }
 
-    /// Bytes of rows, and of rows that are counted as waiting to be freed, with what is lost between them.
-    pub(crate) fn live_and_left(&self) -> (usize, usize) {
-        let [_, _, live, left] = self.arena.shares_by_part();
-        (live, left)
+    /// Returns the bytes of rows, and of rows that are counted as waiting to be freed, each with a
+    /// share of the unused bytes between them.
+    pub(crate) fn live_and_removed(&self) -> (usize, usize) {
+        let [_, _, live, removed] = self.arena.shares_by_part();
+        (live, removed)
     }
 
-    /// About as [`memory`](Self::memory), in whole spans, but cheap enough to ask before every write.
+    /// Returns about the same as [`memory`](Self::memory), in whole spans. It is cheap enough to
+    /// call before every write.
     #[inline]
-    pub(crate) fn taken(&self) -> usize {
+    pub(crate) fn allocated_bytes(&self) -> usize {
         self.arena.taken()
     }
 
-    /// Address space that the rows hold from the system.
+    /// Returns the address space that the rows hold from the system.
     pub(crate) fn reserved(&self) -> usize {
         self.arena.reserved()
     }
 
-    /// Takes `size` bytes (not 0), aligned to 8.
+    /// Allocates `size` bytes (not 0), aligned to 8.
     #[inline]
     pub(super) fn take(&self, size: usize) -> NonNull<u8> {
         self.arena.alloc(size, MemoryPart::Rows)
     }
 }
 
-/// Bytes that an allocation of `size` bytes takes, rounding included.
+/// Returns the bytes that an allocation of `size` bytes uses, including the rounding.
 #[inline]
 pub(super) fn footprint(size: usize) -> usize {
     Arena::rounded(size)
 }
 
-/// Gives memory back.
+/// Frees memory.
 ///
 /// # Safety
-/// `pointer` came from [`Rows::take`] of the same size, is counted as `part`, and is not used again.
+/// `pointer` came from [`RowAllocator::take`] with the same size, is counted as `part`, and is not
+/// used again.
 #[inline]
 pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize, part: MemoryPart) {
-    // SAFETY: the caller vouches for pointer, size and part.
+    // SAFETY: the caller guarantees pointer, size and part.
     unsafe { Arena::free(pointer, size, part) };
 }
 
 /// Counts memory as waiting to be freed.
 ///
 /// # Safety
-/// `pointer` came from [`Rows::take`] of the same size, is live and is counted as a row.
-pub(super) unsafe fn recount_left(pointer: NonNull<u8>, size: usize) {
-    // SAFETY: the caller vouches for all of it.
+/// `pointer` came from [`RowAllocator::take`] with the same size, is live and is counted as a row.
+pub(super) unsafe fn count_as_removed(pointer: NonNull<u8>, size: usize) {
+    // SAFETY: guaranteed by the caller.
     unsafe { Arena::recount(pointer, size, MemoryPart::Rows, MemoryPart::Retired) };
 }

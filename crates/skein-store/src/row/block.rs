@@ -1,4 +1,5 @@
-//! Column blocks: runs of a large row's columns, shared by the row's successive versions (section 4.7).
+//! Column blocks: parts of a large row's columns that successive versions of the row share (section
+//! 4.7).
 //!
 //! ```text
 //!   row v7 ──► [ A ][ B ][ C ]           a put to a column in B writes one new block
@@ -6,8 +7,9 @@
 //! ```
 //!
 //! # Invariants
-//! 1. A block's bytes never change once [`Block::new`] returned.
-//! 2. `refs` counts the `Block` handles; the handle that takes it to 0 frees the memory, and no other.
+//! 1. A block's bytes never change once [`ColumnBlock::new`] returned.
+//! 2. `refs` counts the `ColumnBlock` handles; only the handle that decrements it to 0 frees the
+//!    memory.
 
 use std::ptr::NonNull;
 
@@ -17,7 +19,7 @@ use skein_sync::atomic::{AtomicU32, Ordering, fence};
 use super::alloc::{self, RowAllocator};
 use super::table::{self, Column, ColumnTable};
 
-/// What stands before a block's table.
+/// The header before a block's table.
 #[repr(C)]
 struct BlockHeader {
     refs: AtomicU32,
@@ -26,7 +28,7 @@ struct BlockHeader {
 
 const HEAD: usize = size_of::<BlockHeader>();
 
-/// Handles of a block at most: a count that wraps would free memory in use.
+/// The largest number of handles of a block: a count that wraps would free memory in use.
 const REFS_MOST: u32 = u32::MAX / 2;
 
 /// One reference to a block.
@@ -40,10 +42,11 @@ unsafe impl Send for ColumnBlock {}
 unsafe impl Sync for ColumnBlock {}
 
 impl ColumnBlock {
-    /// A block of these columns, strictly ascending by name.
+    /// Makes a block of these columns, which must be strictly ascending by name.
     pub(super) fn new(rows: &RowAllocator, columns: &[Column<'_>]) -> Self {
         let len = table::size(columns);
-        // A block is either a single column, as long as a value at most (or, from disk, as a record), or small.
+        // A block is small or has a single column. A column is at most as long as a value, or, from
+        // disk, as a record.
         assert!(u32::try_from(len).is_ok(), "column blocks are bounded by the store's limits");
         let head = rows.take(HEAD + len).cast::<BlockHeader>();
         // SAFETY: the memory is fresh, large enough for the head and `len` bytes, and aligned to 8.
@@ -62,7 +65,6 @@ impl ColumnBlock {
         unsafe { self.0.as_ref() }
     }
 
-    /// The columns.
     pub(super) fn table(&self) -> ColumnTable<'_> {
         let len = self.head().len as usize;
         // SAFETY: `len` bytes follow the head, initialized and immutable (invariant 1).
@@ -71,7 +73,7 @@ impl ColumnBlock {
         })
     }
 
-    /// Bytes that the block takes in memory.
+    /// Returns the bytes that the block uses in memory.
     pub(super) fn footprint(&self) -> usize {
         alloc::footprint(HEAD + self.head().len as usize)
     }
@@ -79,14 +81,17 @@ impl ColumnBlock {
 
 impl Clone for ColumnBlock {
     /// # Panics
-    /// If there are 2^31 handles. Each is in a row version of its own that is kept, so they have filled tens of GiB.
+    /// If there are 2^31 handles. Each is in its own retained row version, so they have filled tens
+    /// of GiB.
     fn clone(&self) -> Self {
         let refs = &self.head().refs;
-        // Relaxed: whoever clones holds a handle, so the count is above 0 and nobody frees meanwhile.
+        // Relaxed: the caller holds a handle, so the count is above 0 and no thread frees the block
+        // meanwhile.
         if refs.fetch_add(1, Ordering::Relaxed) >= REFS_MOST {
-            // The count could not wrap: half of its range is left for threads that are just here.
+            // The count cannot wrap: half of its range is left for threads between the two
+            // operations.
             refs.fetch_sub(1, Ordering::Relaxed);
-            panic!("a column block has {REFS_MOST} handles, the most there can be");
+            panic!("a column block has {REFS_MOST} handles, which is the limit");
         }
         Self(self.0)
     }
@@ -97,9 +102,10 @@ impl Drop for ColumnBlock {
         let size = HEAD + self.head().len as usize;
         // Release: pairs with the Acquire fence below, in the thread that frees.
         if self.head().refs.fetch_sub(1, Ordering::Release) == 1 {
-            // Acquire: pairs with the Release above, so that all reads through other handles are over.
+            // Acquire: pairs with the Release above, so that all reads through other handles are
+            // finished.
             fence(Ordering::Acquire);
-            // SAFETY: this was the last handle (invariant 2), and `size` is what `new` took.
+            // SAFETY: this was the last handle (invariant 2), and `new` took `size` bytes.
             unsafe { alloc::give_back(self.0.cast(), size, MemoryPart::Rows) };
         }
     }
@@ -109,9 +115,9 @@ impl Drop for ColumnBlock {
 mod tests {
     use super::*;
 
-    /// Incident: handles were counted in 32 bits without a check. Consequence: with as many row versions kept, beside
-    /// a snapshot say, the count would have wrapped, and the memory of a block in use been freed. Fix: there are 2^31
-    /// at most.
+    /// Incident: handles were counted in 32 bits without a check. Consequence: with enough retained
+    /// row versions, for example by a snapshot, the count would have wrapped and a block in use
+    /// would have been freed. Fix: a block has at most 2^31 handles.
     #[test]
     fn the_count_of_handles_never_wraps() {
         let rows = RowAllocator::new();

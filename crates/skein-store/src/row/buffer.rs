@@ -1,4 +1,4 @@
-//! Rows as bytes, for an engine that keeps them elsewhere: see "Rows" in `docs/format.md`.
+//! Rows as bytes, for an engine that stores them elsewhere: see "Rows" in `docs/format.md`.
 //!
 //! ```text
 //!   kind u8 │ the value                               kind 1
@@ -6,8 +6,9 @@
 //!   kind u8 + 0x80 │ expires at u64 │ value or table  of a row that expires
 //! ```
 //!
-//! A [`RowBuffer`] holds such a row as rows lie in memory, so that whoever looks at rows need not know where they come from. It is used for one
-//! row after the other, and takes no memory for any of them once it is large enough (up to 1 MiB, beyond which it is let go).
+//! A [`RowBuffer`] holds such a row in the layout of rows in memory, so that readers of rows are
+//! the same for all engines. One buffer is used for many rows in turn. Once it is large enough it
+//! allocates nothing more; memory above 1 MiB is freed.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -20,15 +21,15 @@ use crate::record::{self, ByteReader, EXPIRES};
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
 
-/// Memory that a buffer keeps for the next row, at most: 1 MiB.
+/// The largest capacity that a buffer keeps for the next row: 1 MiB.
 const KEEP_WORDS: usize = 1 << 17;
 
-/// A row that was read from elsewhere.
+/// A row that was decoded from bytes.
 ///
 /// ```
-/// use skein_store::{RowBuffer, Rows};
+/// use skein_store::{RowAllocator, RowBuffer};
 ///
-/// let row = Rows::new().value(&[b"grey"])?;
+/// let row = RowAllocator::new().value(&[b"grey"])?;
 /// let mut bytes = Vec::new();
 /// row.as_ref().encode(&mut bytes);
 /// let mut buffer = RowBuffer::default();
@@ -39,12 +40,12 @@ const KEEP_WORDS: usize = 1 << 17;
 /// ```
 #[derive(Debug, Default)]
 pub struct RowBuffer {
-    /// Version, tag, body, as the module above draws them.
+    /// Version, tag and body, as drawn in `row`.
     words: Vec<u64>,
 }
 
 impl RowBuffer {
-    /// The row of these bytes, with a version; `None` if they are not a row.
+    /// Decodes a row and gives it this version. Returns `None` if the bytes are not a row.
     pub fn read(&mut self, version: u64, bytes: &[u8]) -> Option<RowRef<'_>> {
         let mut reader = ByteReader(bytes);
         let byte = reader.u8()?;
@@ -61,7 +62,7 @@ impl RowBuffer {
             return None;
         }
         self.fill(version, kind, body, expires);
-        // Through `&mut`, because a row's first word is read as an atomic.
+        // Through `&mut`, because the first word of a row is read as an atomic.
         Some(RowRef { start: NonNull::from(&mut self.words[..]).cast(), row: PhantomData })
     }
 
@@ -119,7 +120,7 @@ impl WordPacker<'_> {
 }
 
 impl RowRef<'_> {
-    /// Appends the row's bytes, which [`RowBuffer::read`] takes.
+    /// Appends the row as bytes for [`RowBuffer::read`].
     pub fn encode(self, out: &mut Vec<u8>) {
         if let Some(value) = self.value() {
             return encode_value(value, self.expires_at(), out);
@@ -132,7 +133,8 @@ impl RowRef<'_> {
     }
 }
 
-/// Appends the bytes of a row with one value, which expires at that time (milliseconds since 1970), if one is given.
+/// Appends the bytes of a row with one value that expires at `expires` (milliseconds since 1970),
+/// if given.
 pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
     out.reserve(1 + size_of::<u64>() + value.len());
     record::put_kind(out, VALUE, expires);
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_all_lengths_come_back() {
+    fn values_of_all_lengths_are_decoded() {
         let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for len in (0..40).rev().chain([0, 7, 100_000]) {
             let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_back_and_can_be_merged_into() {
+    fn decoded_columns_can_be_merged_into() {
         let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
         for count in [1, 2, 5, 500] {
             let names: Vec<[u8; 2]> = (0..count).map(u16::to_be_bytes).collect();

@@ -1,4 +1,4 @@
-//! The columns that lie in a row itself: in one table, or in blocks of them.
+//! Reads the columns in a row itself: in one table, or in blocks.
 //!
 //! The invariants are those of `row`.
 
@@ -20,7 +20,8 @@ impl<'g> RowRef<'g> {
     }
 
     pub(super) fn blocks(self) -> &'g [ColumnBlock] {
-        // SAFETY: the body ends with that many owned pointers, aligned to 8, which never change (invariant 3).
+        // SAFETY: the body ends with this number of owned pointers, aligned to 8, which never
+        // change (invariant 3).
         unsafe {
             std::slice::from_raw_parts(
                 self.start.add(BLOCKS).cast::<ColumnBlock>().as_ptr(),
@@ -29,7 +30,7 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// How many tables the columns lie in; 0 if the row has a value.
+    /// Returns the number of tables of columns; 0 if the row has a value.
     pub(crate) fn table_count(self) -> usize {
         match self.kind() {
             RowKind::Table => 1,
@@ -38,7 +39,7 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Table `i`; the tables together hold the columns in the order of their names.
+    /// Returns table `i`. All tables together hold the columns in the order of their names.
     pub(crate) fn table(self, i: usize) -> ColumnTable<'g> {
         match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()),
@@ -46,7 +47,7 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// One column of the row itself; `None` if there is none of that name, or the row has none.
+    /// Returns one column of the row itself, or `None` if the row has no such column.
     pub fn column(self, name: &[u8]) -> Option<&'g [u8]> {
         let table = match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()),
@@ -59,16 +60,17 @@ impl<'g> RowRef<'g> {
         table.find(name).ok().map(|i| table.column(i).1)
     }
 
-    /// All columns of the row itself, in the order of their names.
+    /// Returns all columns of the row itself, in the order of their names.
     pub fn columns(self) -> ColumnIter<'g> {
         ColumnIter { row: self, table: 0, next: 0, left: self.column_count() }
     }
 
-    /// How many columns the row itself has.
+    /// Returns the number of columns in the row itself.
     pub fn column_count(self) -> usize {
         match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()).count(),
-            // SAFETY: the body of this kind starts with the count, at a multiple of 4 (invariant 3).
+            // SAFETY: the body of this kind starts with the count, at a multiple of 4 (invariant
+            // 3).
             RowKind::Blocks => unsafe { self.start.add(BLOCKS_COUNT).cast::<u32>().read() as usize },
             RowKind::Value | RowKind::Other => 0,
         }

@@ -1,7 +1,9 @@
-//! Making rows of columns: from scratch, and from a row with some columns set and some removed.
+//! Makes rows of columns: new rows, and rows from a former row with some columns set and some
+//! removed.
 //!
-//! The columns of the old row are walked table by table. A block in which nothing changes is shared with the
-//! new row; runs of changed columns are packed into new blocks. A row that fits one table again becomes one.
+//! A merge visits the former columns table by table. The new row shares a block in which nothing
+//! changes; runs of changed columns are packed into new blocks. If the columns fit one table again,
+//! the row becomes one table.
 
 use std::ptr::NonNull;
 
@@ -11,10 +13,10 @@ use super::{
     BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Row, RowAllocator, RowKind, RowRef, TABLE_BYTES_MAX,
 };
 
-/// Aim for the size of a block's table; a single longer column has a block of its own.
+/// The target size of a block's table. A single longer column has its own block.
 const BLOCK_BYTES: usize = 1 << 10;
 
-/// Blocks below this size are repacked with a neighbour when something next to them changes.
+/// A smaller block is repacked with a neighbour when something next to it changes.
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {
@@ -35,7 +37,7 @@ impl Row {
         packer.finish()
     }
 
-    /// A row of columns that are strictly ascending by name; `None` if there is none.
+    /// Makes a row of columns that are strictly ascending by name. Returns `None` without columns.
     pub(crate) fn from_sorted(
         rows: &RowAllocator,
         columns: &[Column<'_>],
@@ -50,7 +52,7 @@ impl Row {
     fn from_table(rows: &RowAllocator, columns: &[Column<'_>], expires: Option<u64>) -> Self {
         let size = table::size(columns);
         let row = Self::with_body(rows, RowKind::Table, size, expires);
-        // SAFETY: the body is fresh, `size` bytes long and owned by this row alone.
+        // SAFETY: the body is fresh, `size` bytes long and owned only by this row.
         let body = unsafe {
             let body = row.start.add(BODY).as_ptr();
             body.write_bytes(0, size);
@@ -65,8 +67,8 @@ impl Row {
         let row = Self::with_body(rows, RowKind::Blocks, len, expires);
         let count: usize = blocks.iter().map(|block| block.table().count()).sum();
         let footprint: usize = blocks.iter().map(ColumnBlock::footprint).sum();
-        // SAFETY: the offsets are within the fresh body and aligned for what is written there; every block's
-        // handle moves into the row (invariant 3 of the module above).
+        // SAFETY: the offsets are within the fresh body and aligned for the values written there;
+        // the handle of every block moves into the row (invariant 3 of `row`).
         unsafe {
             row.start.add(BLOCKS_COUNT).cast::<u32>().write(count as u32);
             row.start.add(BLOCKS_FOOTPRINT).cast::<u64>().write(footprint as u64);
@@ -80,11 +82,12 @@ impl Row {
     }
 }
 
-/// The columns by name; of equal names the last.
+/// Sorts the columns by name. Of equal names the last is kept.
 fn sorted<'a>(columns: &[Column<'a>]) -> Vec<Column<'a>> {
     let mut sorted = columns.to_vec();
     if !sorted.is_sorted_by(|a, b| a.0 < b.0) {
-        // A stable sort, so that the last of equal names is the last of its run; keeping it means looking backwards.
+        // The sort is stable, so the last of equal names stays last among them. `dedup` keeps the
+        // first, hence the two reversals.
         sorted.sort_by_key(|column| column.0);
         sorted.reverse();
         sorted.dedup_by_key(|column| column.0);
@@ -93,7 +96,7 @@ fn sorted<'a>(columns: &[Column<'a>]) -> Vec<Column<'a>> {
     sorted
 }
 
-/// Walks the tables of `row` and hands changed runs and untouched blocks to `packer`, in order.
+/// Visits the tables of `row` and passes changed runs and unchanged blocks to `packer`, in order.
 fn merge_into<'a>(packer: &mut BlockPacker<'a>, row: RowRef<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
     let tables = row.table_count();
     for i in 0..tables {
@@ -116,14 +119,14 @@ fn merge_into<'a>(packer: &mut BlockPacker<'a>, row: RowRef<'a>, mut set: &[Colu
     }
 }
 
-/// Whether a sorted list of names has one of this table's columns.
+/// Returns whether a sorted list of names contains a column of this table.
 fn removes_any(table: ColumnTable<'_>, remove: &[&[u8]]) -> bool {
     let first = remove.partition_point(|name| *name < table.name(0));
     let last = table.name(table.count() - 1);
     remove[first..].iter().take_while(|name| **name <= last).any(|name| table.find(name).is_ok())
 }
 
-/// Appends a table's columns, changed, to `run`.
+/// Appends the columns of a table to `run`, with the changes.
 fn merge_table<'a>(
     run: &mut Vec<Column<'a>>,
     table: ColumnTable<'a>,
@@ -142,13 +145,12 @@ fn merge_table<'a>(
     run.extend_from_slice(set);
 }
 
-/// Gathers columns in order and packs them.
+/// Collects columns in order and packs them into blocks.
 struct BlockPacker<'a> {
     rows: &'a RowAllocator,
-    /// When the row that is made expires.
     expires: Option<u64>,
     done: Vec<ColumnBlock>,
-    /// Columns after all of `done`, not yet packed.
+    /// The columns after `done` that are not packed yet.
     run: Vec<Column<'a>>,
 }
 
@@ -157,8 +159,8 @@ impl<'a> BlockPacker<'a> {
         Self { rows, expires, done: Vec::new(), run: Vec::new() }
     }
 
-    /// Whether an untouched block may be shared: not if it or what waits before it is so small that they
-    /// should become one.
+    /// Returns whether an unchanged block may be shared. If the block or the columns before it are
+    /// small, they should become one block instead.
     fn takes_whole(&self, table: ColumnTable<'_>) -> bool {
         table.bytes().len() >= BLOCK_BYTES_MIN
             && (self.run.is_empty() || table::size(&self.run) >= BLOCK_BYTES_MIN)
@@ -169,14 +171,14 @@ impl<'a> BlockPacker<'a> {
         self.done.push(block);
     }
 
-    /// Packs what waits, if it is more than a table may have.
+    /// Packs the collected columns if they exceed the size of a table.
     fn flush_if_over(&mut self, size_max: usize) {
         if table::size(&self.run) > size_max {
             self.pack();
         }
     }
 
-    /// Packs what waits into blocks of about equal size.
+    /// Packs the collected columns into blocks of about equal size.
     fn pack(&mut self) {
         let parts = table::size(&self.run).div_ceil(BLOCK_BYTES);
         let aim = table::size(&self.run).div_ceil(parts.max(1));

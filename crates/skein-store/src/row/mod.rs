@@ -1,37 +1,47 @@
-//! Rows: a version and either one value or columns; immutable once published, one allocation, a thin pointer.
+//! Rows: a version and either one value or columns. A row is immutable once published, and is one
+//! allocation behind a thin pointer.
 //!
 //! ```text
 //!   0         8        12
 //!   version │ tag    │ body                                │ expires at
 //!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
 //!    (52      body length, 29 bits                           the tag says so
-//!    bits, and a stamp of when it was used: see `memory::ages`)
+//!    bits, and the stamp of the last use: see `memory::age_clock`)
 //!
 //!   value      the bytes
-//!   table      columns in one run of bytes (see `table`)
+//!   table      columns in one sequence of bytes (see `table`)
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
-//!   other      what the length field, a code then, says; the body has the length of that
-//!              code 0: a tombstone, without a body; only between the start and the end of a recovery
+//!   other      the length field is a code, which gives the contents and the length of the body
+//!              code 0: a tombstone, without a body; exists only during a recovery
 //!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
-//!              code 2: columns that are too many for a row; likewise
+//!              code 2: spread columns; the body is a pointer to them, 8 bytes
 //! ```
 //!
-//! A row that expires is not there any more from that time on: whoever looks (`time`) does not see it. Its successors
-//! keep its time, unless they are made with another one.
+//! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
+//! The successors of a row keep its time unless they are made with another one.
 //!
-//! A put makes a new row and carries over the columns that it does not set (section 4.7); readers therefore
-//! see all columns of a put or none. Rows over [`TABLE_BYTES_MAX`] keep their columns in shared blocks, so that a
-//! small put copies pointers and not bytes.
+//! A put makes a new row and copies the columns that it does not set (section 4.7). So readers see
+//! all columns of a put or none. Rows over [`TABLE_BYTES_MAX`] keep their columns in shared blocks,
+//! so that a small put copies pointers and not bytes.
+//!
+//! # Files
+//!
+//! `alloc` makes and frees rows. `table` and `block` are the two forms of columns, `merge` makes
+//! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
+//! has rows that stand for a collection.
 //!
 //! # Invariants
-//! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry never change.
-//! 2. The version is written only through `&mut Row`, hence before the row is published. The stamp above it may change at any time, so their word is read and
-//!    written as an atomic.
-//! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset aligned to 8.
+//! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry
+//!    never change.
+//! 2. The version is written only through `&mut Row`, hence before the row is published. The stamp
+//!    above it may change at any time, so the word of both is read and written as an atomic.
+//! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset
+//!    aligned to 8.
 //! 4. If the tag says that the row expires, 8 bytes of time follow the body, at any alignment.
-//! 5. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or one in a
-//!    [`RowBuffer`] that is borrowed.
-//! 6. The body of codes 1 and 2 is a pointer that owns one reference to a collection, at any alignment.
+//! 5. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or
+//!    one in a [`RowBuffer`] that is borrowed.
+//! 6. The body of codes 1 and 2 is a pointer that owns one reference to a collection, at any
+//!    alignment.
 
 mod alloc;
 mod block;
@@ -53,14 +63,15 @@ pub use buffer::{RowBuffer, encode_value};
 pub use columns::ColumnIter;
 
 use crate::memory::NODE_SHARE;
-use crate::memory::age_clock::{LEFT, VERSION_MASK};
+use crate::memory::age_clock::{REMOVED, VERSION_MASK};
 use crate::options::VALUE_BYTES_MAX;
 
 const VERSION: usize = 0;
 const TAG: usize = 8;
 const BODY: usize = 12;
 
-/// In the body of kind `blocks`: how many columns (u32), bytes that the blocks take (u64), their pointers.
+/// Offsets in the body of kind `blocks`: the number of columns (u32), the bytes of all blocks
+/// (u64), and the pointers to them.
 const BLOCKS_COUNT: usize = BODY;
 const BLOCKS_FOOTPRINT: usize = BODY + 4;
 const BLOCKS: usize = BODY + 12;
@@ -69,20 +80,18 @@ const KIND_SHIFT: u32 = 30;
 const EXPIRES: u32 = 1 << 29;
 const LEN_MASK: u32 = EXPIRES - 1;
 
-/// The longest body. A value may be as long; the pointers to the blocks of a row take less.
+/// The longest body. A value may have this length; the pointers to the blocks of a row are shorter.
 pub(crate) const BODY_LEN_MAX: usize = LEN_MASK as usize;
 const _: () = assert!(VALUE_BYTES_MAX <= BODY_LEN_MAX);
 
-/// Bytes of the time of expiry.
 const EXPIRY: usize = size_of::<u64>();
 
-/// The code of a tombstone.
 const TOMBSTONE: u32 = 0;
 
-/// Tables over this size are cut into shared blocks.
+/// Larger tables are cut into shared blocks.
 pub(crate) const TABLE_BYTES_MAX: usize = 1 << 10;
 
-/// What a row holds.
+/// The form of a row's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum RowKind {
@@ -92,39 +101,41 @@ enum RowKind {
     Other = 3,
 }
 
-/// The tag of a row.
 fn tag_of(kind: RowKind, len: usize, expires: Option<u64>) -> u32 {
     (kind as u32) << KIND_SHIFT | if expires.is_some() { EXPIRES } else { 0 } | len as u32
 }
 
-/// An owned row that nobody else can see yet.
+/// An owned row that is not published yet.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Row {
     start: NonNull<u8>,
 }
 
-// SAFETY: a row is plain bytes and blocks that are themselves `Send` and `Sync`; it is only changed through `&mut` (invariant 2).
+// SAFETY: a row consists of plain bytes, and of blocks and collections that are themselves `Send`
+// and `Sync`; it changes only through `&mut` (invariant 2).
 unsafe impl Send for Row {}
 // SAFETY: as above.
 unsafe impl Sync for Row {}
 
-/// A row in the store, as long as the guard (or the closure that was given it) lasts.
+/// A row in the store. It is valid as long as its guard, or the closure that received it.
 #[derive(Clone, Copy)]
 pub struct RowRef<'g> {
     start: NonNull<u8>,
     row: PhantomData<&'g Row>,
 }
 
-/// A row that its finder knows to stay in memory: who looks at it says why. See [`RowRef::pin`].
+/// A row without its lifetime, for a holder that knows why the row stays in memory. See
+/// [`RowRef::pin`].
 #[derive(Debug)]
 pub(crate) struct PinnedRow(NonNull<u8>);
 
 impl PinnedRow {
-    /// Looks at the row.
+    /// Returns the row.
     ///
     /// # Safety
-    /// The guard under which [`RowRef::pin`] was called is still held, and was not refreshed; so it is while the answer lives.
+    /// The guard under which [`RowRef::pin`] was called is still held and was not refreshed, and
+    /// this remains true for `'g`.
     pub(crate) unsafe fn row<'g>(&self) -> RowRef<'g> {
         RowRef { start: self.0, row: PhantomData }
     }
@@ -136,13 +147,16 @@ unsafe impl Send for RowRef<'_> {}
 unsafe impl Sync for RowRef<'_> {}
 
 impl Row {
-    /// Memory for a row of version 0 with `len` bytes of body, not yet written, and a time of expiry.
+    /// Allocates a row of version 0 with `len` bytes of unwritten body, and writes its time of
+    /// expiry.
     fn with_body(rows: &RowAllocator, kind: RowKind, len: usize, expires: Option<u64>) -> Self {
-        // Values are checked by `Rows::value`, tables are small, and what blocks hold is bounded by `Rows::merged`.
+        // `RowAllocator::value` checks values, tables are small, and `RowAllocator::merged` bounds
+        // blocks.
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
         let body = if kind == RowKind::Other { collection::body_len(len as u32) } else { len };
         let start = rows.take(BODY + body + expires.map_or(0, |_| EXPIRY));
-        // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; what expires has its time after the body.
+        // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; the allocation
+        // has room for the time of expiry after the body.
         unsafe {
             start.add(VERSION).cast::<u64>().write(rows.ages().now());
             start.add(TAG).cast::<u32>().write(tag_of(kind, len, expires));
@@ -154,31 +168,31 @@ impl Row {
         Self { start }
     }
 
-    /// A row with one value: the parts, one after the other, which are not too long.
+    /// Makes a row with one value, the concatenated parts. The caller has checked the length.
     fn value(rows: &RowAllocator, parts: &[&[u8]], expires: Option<u64>) -> Self {
         Self::of_bytes(rows, RowKind::Value, parts, expires)
     }
 
-    /// A row whose body is the parts, one after the other.
+    /// Makes a row whose body is the concatenated parts.
     fn of_bytes(rows: &RowAllocator, kind: RowKind, parts: &[&[u8]], expires: Option<u64>) -> Self {
         let row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
         let mut at = BODY;
         for part in parts {
-            // SAFETY: the body is as long as all parts together, and fresh, so it overlaps none of them.
+            // SAFETY: the body is as long as all parts together, and fresh, so it overlaps no part.
             unsafe { row.start.add(at).copy_from_nonoverlapping(NonNull::from(*part).cast(), part.len()) };
             at += part.len();
         }
         row
     }
 
-    /// The mark of a removed key, for the time of a recovery.
+    /// Makes the mark of a removed key, during a recovery.
     pub(crate) fn tombstone(rows: &RowAllocator, version: u64) -> Self {
         let mut row = Self::with_body(rows, RowKind::Other, TOMBSTONE as usize, None);
         row.set_version(version);
         row
     }
 
-    /// A row that holds what `row` does, and expires at another time; of version 0.
+    /// Makes a row of version 0 with the contents of `row` and another time of expiry.
     fn until(rows: &RowAllocator, row: RowRef<'_>, expires: Option<u64>) -> Self {
         match row.kind() {
             RowKind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
@@ -190,7 +204,7 @@ impl Row {
         }
     }
 
-    /// Sets the version; the row is still private (invariant 2).
+    /// Sets the version. The row is still private (invariant 2).
     #[inline]
     pub(crate) fn set_version(&mut self, version: u64) {
         // SAFETY: the row owns its memory, which starts with the version, aligned to 8.
@@ -198,7 +212,7 @@ impl Row {
         *word = (*word & !VERSION_MASK) | (version & VERSION_MASK);
     }
 
-    /// Looks at the row.
+    /// Borrows the row.
     #[inline]
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef { start: self.start, row: PhantomData }
@@ -210,19 +224,21 @@ impl Drop for Row {
         let row = self.as_ref();
         if row.kind() == RowKind::Blocks {
             for i in 0..row.block_count() {
-                // SAFETY: the pointer owns a reference (invariant 3), given up here, once.
+                // SAFETY: the pointer owns a reference (invariant 3), which is given up here, once.
                 drop(unsafe { row.block_at(i).read() });
             }
         }
-        let (size, part) = (row.size(), if row.has_left() { MemoryPart::Retired } else { MemoryPart::Rows });
+        let (size, part) =
+            (row.size(), if row.is_marked_removed() { MemoryPart::Retired } else { MemoryPart::Rows });
         self.drop_collection();
-        // SAFETY: `size` is what `with_body` took (invariant 1), and `leave` has counted it as that part.
+        // SAFETY: `with_body` took `size` bytes (invariant 1), and `mark_removed` has counted them
+        // as `part`.
         unsafe { alloc::give_back(self.start, size, part) };
     }
 }
 
-// SAFETY: the word is the address of the row's allocation, which the row owned; `borrow` makes a `RowRef`
-// that the caller keeps within the allocation's life; rows are `Send` and `Sync`.
+// SAFETY: the word is the address of the row's allocation, which the row owned. The caller keeps
+// the `RowRef` that `borrow` makes within the life of the allocation. Rows are `Send` and `Sync`.
 unsafe impl Slot for Row {
     type Ref<'g> = RowRef<'g>;
     const OWNS: bool = true;
@@ -236,14 +252,14 @@ unsafe impl Slot for Row {
 
     #[inline(always)]
     unsafe fn from_word(word: u64) -> Self {
-        // SAFETY: the word came from `into_word`, hence from a pointer that is not null.
+        // SAFETY: `into_word` made the word from a pointer that is not null.
         let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
         Self { start }
     }
 
     #[inline(always)]
     unsafe fn borrow<'g>(word: u64) -> RowRef<'g> {
-        // SAFETY: as in `from_word`; the caller vouches for `'g`.
+        // SAFETY: as in `from_word`; the caller guarantees `'g`.
         let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
         RowRef { start, row: PhantomData }
     }
@@ -256,7 +272,8 @@ unsafe impl Slot for Row {
 }
 
 impl<'g> RowRef<'g> {
-    /// The row without its lifetime, for who holds the guard for longer than the compiler can see.
+    /// Returns the row without its lifetime, for callers that hold the guard longer than the
+    /// compiler can see.
     pub(crate) fn pin(self) -> PinnedRow {
         PinnedRow(self.start)
     }
@@ -276,7 +293,7 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Bytes of the body.
+    /// Returns the number of bytes of the body.
     fn len(self) -> usize {
         match self.kind() {
             RowKind::Other => collection::body_len(self.tag() & LEN_MASK),
@@ -284,34 +301,36 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Bytes of the allocation.
+    /// Returns the number of bytes of the allocation.
     fn size(self) -> usize {
         BODY + self.len() + if self.expires() { EXPIRY } else { 0 }
     }
 
-    /// Whether the row expires some time.
     #[inline]
     fn expires(self) -> bool {
         self.tag() & EXPIRES != 0
     }
 
-    /// When the row expires, in milliseconds since 1970; `None` if it does not.
+    /// Returns the time at which the row expires, in milliseconds since 1970, or `None` if it does
+    /// not.
     ///
     /// ```
-    /// use skein_store::Rows;
+    /// use skein_store::RowAllocator;
     ///
-    /// let rows = Rows::new();
+    /// let rows = RowAllocator::new();
     /// assert_eq!(rows.value(&[b"grey"])?.as_ref().expires_at(), None);
     /// assert_eq!(rows.value_until(&[b"grey"], Some(7_000))?.as_ref().expires_at(), Some(7_000));
     /// # Ok::<(), skein_store::Error>(())
     /// ```
     #[inline]
     pub fn expires_at(self) -> Option<u64> {
-        // SAFETY: the time follows the body if the tag says so (invariant 4), and the row lives for `'g` (invariant 5).
+        // SAFETY: the time follows the body if the tag says so (invariant 4), and the row lives for
+        // `'g` (invariant 5).
         self.expires().then(|| unsafe { self.start.add(BODY + self.len()).cast::<u64>().read_unaligned() })
     }
 
-    /// Whether the row has expired at `now` (milliseconds since 1970), and so is not there any more. It is there throughout its last millisecond.
+    /// Returns whether the row has expired at `now` (milliseconds since 1970). It is still present
+    /// during its last millisecond.
     #[inline]
     pub fn has_expired(self, now: u64) -> bool {
         self.expires_at().is_some_and(|at| at < now)
@@ -319,32 +338,34 @@ impl<'g> RowRef<'g> {
 
     #[inline]
     fn body(self) -> &'g [u8] {
-        // SAFETY: `len` bytes of body follow the tag, and nobody writes them once the row can be seen
+        // SAFETY: `len` bytes of body follow the tag, and they never change once the row is visible
         // (invariants 1 and 5).
         unsafe { std::slice::from_raw_parts(self.start.add(BODY).as_ptr(), self.len()) }
     }
 
-    /// The version: every write to a key makes it greater, also across a removal.
+    /// Returns the version. Every write to a key increases it, also across a removal.
     #[inline]
     pub fn version(self) -> u64 {
-        // Relaxed: the version was written before the row could be seen (invariant 2).
+        // Relaxed: the version was written before the row became visible (invariant 2).
         self.word().load(Ordering::Relaxed) & VERSION_MASK
     }
 
-    /// The word of the stamp and the version.
+    /// Returns the word of stamp and version.
     #[inline]
     fn word(self) -> &'g AtomicU64 {
-        // SAFETY: the row lives for `'g` (invariant 5), its first word is aligned to 8, and since it can be seen it is used as an atomic (2).
+        // SAFETY: the row lives for `'g` (invariant 5), and its first word is aligned to 8. Since
+        // the row became visible, the word is used only as an atomic (invariant 2).
         unsafe { self.start.add(VERSION).cast::<AtomicU64>().as_ref() }
     }
 
-    /// When the row was used last: a stamp of the clock, in its place.
+    /// Returns the stamp of the row's last use, at its position in the word.
     #[inline]
     pub(crate) fn stamp(self) -> u64 {
         self.word().load(Ordering::Relaxed) & !VERSION_MASK
     }
 
-    /// Notes that the row is used at `now`, if that is not 0; writes only if it has another stamp.
+    /// Notes that the row is used at `now`, if `now` is not 0. Writes only if the row has another
+    /// stamp.
     #[inline]
     pub(crate) fn touch(self, now: u64) {
         if now != 0 && self.stamp() != now {
@@ -355,8 +376,9 @@ impl<'g> RowRef<'g> {
     #[cold]
     fn stamp_anew(self, now: u64) {
         let word = self.word().load(Ordering::Relaxed);
-        if word & !VERSION_MASK != LEFT {
-            // Relaxed: a hint. If it is another word by now, somebody else has used the row, or it has left.
+        if word & !VERSION_MASK != REMOVED {
+            // Relaxed: a hint. If the word has changed, another thread has used the row, or the row
+            // was removed.
             let _ = self.word().compare_exchange(
                 word,
                 now | (word & VERSION_MASK),
@@ -366,28 +388,31 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Whether [`leave`](Self::leave) was called.
-    fn has_left(self) -> bool {
-        self.stamp() == LEFT
+    /// Returns whether [`mark_removed`](Self::mark_removed) was called.
+    fn is_marked_removed(self) -> bool {
+        self.stamp() == REMOVED
     }
 
-    /// Counts the row as one that waits to be freed. For who has just taken it out of an index, and holds a guard from before.
+    /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
+    /// holds a guard from before.
     #[cold]
-    pub(crate) fn leave(self) {
-        // Relaxed: the counters are statistics; who frees the row has synchronized with the end of the guard.
-        if self.word().fetch_or(LEFT, Ordering::Relaxed) & LEFT != LEFT {
-            // SAFETY: the guard keeps the row (invariant 5); it was counted as a row until now.
-            unsafe { alloc::recount_left(self.start, self.size()) };
+    pub(crate) fn mark_removed(self) {
+        // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
+        // the end of the guard.
+        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
+            // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
+            unsafe { alloc::count_as_removed(self.start, self.size()) };
         }
     }
 
-    /// The value; `None` if the row has columns.
+    /// Returns the value, or `None` if the row has columns.
     #[inline]
     pub fn value(self) -> Option<&'g [u8]> {
         (self.kind() == RowKind::Value).then(|| self.body())
     }
 
-    /// Whether the row itself has columns. Those that are too many for a row lie elsewhere: [`read_columns`](Self::read_columns) knows both.
+    /// Returns whether the row itself has columns. [`read_columns`](Self::read_columns) also finds
+    /// spread columns.
     pub fn has_columns(self) -> bool {
         matches!(self.kind(), RowKind::Table | RowKind::Blocks)
     }
@@ -396,18 +421,18 @@ impl<'g> RowRef<'g> {
         self.kind() == RowKind::Other && self.tag() & LEN_MASK == TOMBSTONE
     }
 
-    /// Whether the columns lie in shared blocks.
+    /// Returns whether the columns are in shared blocks.
     pub(crate) fn is_large(self) -> bool {
         self.kind() == RowKind::Blocks
     }
 
-    /// Whether both are the same row, not only equal ones.
+    /// Returns whether both are the same row, not only equal ones.
     #[inline]
     pub(crate) fn is(self, other: RowRef<'_>) -> bool {
         self.start == other.start
     }
 
-    /// What the row holds, for messages.
+    /// Returns a description of the contents, for messages.
     pub(crate) fn holds(self) -> &'static str {
         match self.kind() {
             RowKind::Table | RowKind::Blocks => "columns",
@@ -417,7 +442,7 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Bytes of content: the value, or all columns and their names.
+    /// Returns the bytes of the contents: of the value, or of all columns and their names.
     pub fn content_len(self) -> usize {
         match self.kind() {
             RowKind::Value => self.len(),
@@ -428,27 +453,28 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Bytes that a key with this row takes in memory, about: with its share of the index and with all members or columns that lie elsewhere. The disk engine's rows take them
-    /// while they are looked at.
+    /// Returns about how many bytes a key with this row uses in memory, including its share of the
+    /// index and all members or spread columns. A row of the disk engine uses them only while it is
+    /// read.
     pub fn usage(self, key: &[u8]) -> usize {
-        let beside = self.shared_collection().map_or(0, |collection| collection.memory());
-        key.len() + NODE_SHARE + self.memory() + beside
+        let members = self.shared_collection().map_or(0, |collection| collection.memory());
+        key.len() + NODE_SHARE + self.memory() + members
     }
 
-    /// Bytes that the row takes in memory, the allocator's rounding and its blocks included (a block that
-    /// several versions share counts for each).
+    /// Returns the bytes that the row uses in memory, including its blocks and the allocator's
+    /// rounding. A block that several versions share counts for each of them.
     #[inline]
     pub fn memory(self) -> usize {
         alloc::footprint(self.size()) + self.blocks_bytes()
     }
 
-    /// About as [`memory`](Self::memory), without the rounding.
+    /// Returns about the same as [`memory`](Self::memory), without the rounding.
     #[inline]
     pub(crate) fn bytes(self) -> usize {
         self.size() + self.blocks_bytes()
     }
 
-    /// Bytes of the blocks, rounding included.
+    /// Returns the bytes of the blocks, including the rounding.
     #[inline]
     fn blocks_bytes(self) -> usize {
         match self.kind() {

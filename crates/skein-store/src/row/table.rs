@@ -1,13 +1,12 @@
-//! A table of columns in one run of bytes, the same in memory and on disk.
+//! A table of columns in one sequence of bytes, the same in memory and on disk.
 //!
 //! ```text
 //!   count u32 │ (name end u32, value end u32) × count │ names, joined │ values, joined
 //! ```
 //!
-//! Little-endian; ends count from the start of the names and of the values. Names are strictly ascending, so
-//! a column is found by binary search.
+//! Numbers are little-endian. Ends are offsets from the start of the names and of the values. Names
+//! are strictly ascending, so a binary search finds a column.
 
-/// Bytes of the count.
 const COUNT: usize = 4;
 /// Bytes of one pair of ends.
 const ENDS: usize = 8;
@@ -15,34 +14,35 @@ const ENDS: usize = 8;
 /// A name and a value.
 pub(crate) type Column<'a> = (&'a [u8], &'a [u8]);
 
-/// A well-formed table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnTable<'a> {
     bytes: &'a [u8],
     count: usize,
 }
 
-/// The number at `at`. REQUIRES: it is there; [`Table::parse`] has looked, and [`Table::trusted`] relies on the writer.
+/// Returns the number at `at`. REQUIRES: it is within `bytes`; [`ColumnTable::parse`] has checked
+/// this, and [`ColumnTable::trusted`] relies on the writer.
 fn u32_at(bytes: &[u8], at: usize) -> usize {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word) as usize
 }
 
-/// Bytes that a table of `count` columns takes, whose names and values together have `content` bytes.
+/// Returns the bytes of a table of `count` columns whose names and values together have `content`
+/// bytes.
 pub(crate) const fn size_of(count: usize, content: usize) -> usize {
     COUNT + ENDS * count + content
 }
 
 impl<'a> ColumnTable<'a> {
-    /// A table that [`write()`] wrote into this process's memory, without checks.
+    /// Wraps a table that [`write()`] wrote into this process's memory, without checks.
     #[inline]
     pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
         Self { bytes, count: u32_at(bytes, 0) }
     }
 
-    /// Takes a table off the front of `bytes` (from disk: anything may be in there). `None` if it is not a
-    /// well-formed one.
+    /// Parses a table at the front of `bytes`, which are from disk and may hold anything. Also
+    /// returns the bytes after it. Returns `None` if the table is not well-formed.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let count = bytes.get(..COUNT).map(|_| u32_at(bytes, 0))?;
         let heads = COUNT + count.checked_mul(ENDS)?;
@@ -66,18 +66,16 @@ impl<'a> ColumnTable<'a> {
         (1..count).all(|i| table.name(i - 1) < table.name(i)).then_some((table, &bytes[len..]))
     }
 
-    /// How many columns.
     #[inline]
     pub(crate) fn count(self) -> usize {
         self.count
     }
 
-    /// Bytes of names and values.
+    /// Returns the bytes of names and values.
     pub(crate) fn content_len(self) -> usize {
         self.bytes.len() - size_of(self.count, 0)
     }
 
-    /// The table's own bytes.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -87,26 +85,24 @@ impl<'a> ColumnTable<'a> {
         (u32_at(self.bytes, at), u32_at(self.bytes, at + 4))
     }
 
-    /// Where column `i` starts, within the names and within the values.
+    /// Returns the start of column `i` within the names and within the values.
     fn starts(self, i: usize) -> (usize, usize) {
         if i == 0 { (0, 0) } else { self.ends(i - 1) }
     }
 
-    /// The name of column `i`.
     #[inline]
     pub(crate) fn name(self, i: usize) -> &'a [u8] {
         let names = COUNT + ENDS * self.count;
         &self.bytes[names + self.starts(i).0..names + self.ends(i).0]
     }
 
-    /// Column `i`.
     #[inline]
     pub(crate) fn column(self, i: usize) -> Column<'a> {
         let values = COUNT + ENDS * self.count + self.ends(self.count - 1).0;
         (self.name(i), &self.bytes[values + self.starts(i).1..values + self.ends(i).1])
     }
 
-    /// The position of `name`, or where it would be.
+    /// Returns the position of `name`, or in `Err` the position at which it would be inserted.
     pub(crate) fn find(self, name: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -120,13 +116,13 @@ impl<'a> ColumnTable<'a> {
         Err(low)
     }
 
-    /// All columns, in the order of their names.
+    /// Returns all columns, in the order of their names.
     pub(crate) fn columns(self) -> impl Iterator<Item = Column<'a>> {
         (0..self.count).map(move |i| self.column(i))
     }
 }
 
-/// Writes a table of `columns` (strictly ascending by name) to the front of `out`, which has exactly its size.
+/// Writes a table of `columns` (strictly ascending by name) to `out`, which has exactly its size.
 pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
     let names_len: usize = columns.iter().map(|(name, _)| name.len()).sum();
     let (heads, content) = out.split_at_mut(size_of(columns.len(), 0));
@@ -143,12 +139,12 @@ pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
     }
 }
 
-/// Bytes of the names and values of these columns.
+/// Returns the bytes of the names and values of these columns.
 pub(crate) fn content_len(columns: &[Column<'_>]) -> usize {
     columns.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// Bytes of the table of these columns.
+/// Returns the bytes of the table of these columns.
 pub(crate) fn size(columns: &[Column<'_>]) -> usize {
     size_of(columns.len(), content_len(columns))
 }
@@ -179,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_table() {
+    fn refuses_bytes_that_are_no_table() {
         let good = table(&[(b"a", b"1"), (b"b", b"2")]);
         for len in 0..good.len() {
             assert!(ColumnTable::parse(&good[..len]).is_none(), "a table cut to {len} bytes");

@@ -36,7 +36,7 @@ fn of_equal_names_the_last_counts() {
 }
 
 #[test]
-fn rows_say_when_they_expire_and_hand_it_on() {
+fn successors_of_a_row_keep_its_expiry() {
     let rows = RowAllocator::new();
     assert!(!rows.any_expiring());
     let blocks: Vec<Vec<u8>> = (0..300u16).map(|i| i.to_be_bytes().to_vec()).collect();
@@ -99,7 +99,8 @@ fn a_small_put_to_a_large_row_shares_the_other_blocks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any run of merges gives what the same changes give in a `BTreeMap`, small rows, large ones and the way between.
+    /// Any sequence of merges has the result of the same changes to a `BTreeMap`: for small rows,
+    /// large rows, and rows that change between the two.
     #[test]
     fn merges_as_a_map_does(steps in prop::collection::vec((
         prop::collection::vec((0u16..400, 0usize..300), 0..60),

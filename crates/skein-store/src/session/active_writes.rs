@@ -1,8 +1,13 @@
-//! Which stores the calling thread is writing to: who waits there for an epoch to end would wait for itself.
+//! The stores to which the calling thread is writing. A thread that waits for an epoch while it
+//! writes would wait for itself.
 //!
-//! A writer is inside an epoch, which cannot close before the writer leaves. So within it nothing of the store may wait for durability, and
-//! no second writer may enter: it may have to wait for room in a buffer, which is made by closing the epoch. That was only written down, and who
-//! did it hung for ever; so each thread keeps a list, and the call is refused.
+//! A writer is inside an epoch, and the epoch cannot close before the writer leaves. So within a
+//! write the thread must not wait for durability of the store. It must not enter a second writer
+//! either: that writer may have to wait for space in a log buffer, and only the end of an epoch
+//! makes space.
+//!
+//! Once, this rule was only documented, and a caller that broke it hung for ever. Now each thread
+//! keeps a list of its writes, and such a call returns an error.
 
 use std::cell::RefCell;
 
@@ -11,23 +16,23 @@ use crate::{Error, Result};
 
 thread_local! { static INSIDE: RefCell<Vec<ActiveStore>> = const { RefCell::new(Vec::new()) } }
 
-/// A store that the thread writes to, by its address.
+/// A store to which the thread writes, by its address.
 #[derive(Debug)]
 struct ActiveStore {
     store: usize,
-    /// It is one group: no snapshot is taken before its end.
-    whole: bool,
+    /// The writes are one group: no snapshot can be taken before its end.
+    is_group: bool,
 }
 
-fn address(inner: &StoreCore) -> usize {
-    std::ptr::from_ref(inner).addr()
+fn address(core: &StoreCore) -> usize {
+    std::ptr::from_ref(core).addr()
 }
 
-fn find<R>(inner: &StoreCore, look: impl FnOnce(Option<&mut ActiveStore>) -> R) -> R {
-    INSIDE.with_borrow_mut(|places| look(places.iter_mut().find(|place| place.store == address(inner))))
+fn find<R>(core: &StoreCore, look: impl FnOnce(Option<&mut ActiveStore>) -> R) -> R {
+    INSIDE.with_borrow_mut(|places| look(places.iter_mut().find(|place| place.store == address(core))))
 }
 
-/// That the calling thread writes to a store. Not `Send`, as a writer is not.
+/// Marks that the calling thread writes to a store, until dropped. Not `Send`, like a writer.
 #[derive(Debug)]
 pub(crate) struct ActiveWrite {
     store: usize,
@@ -35,38 +40,39 @@ pub(crate) struct ActiveWrite {
 }
 
 impl ActiveWrite {
-    /// Notes that the calling thread begins to write.
+    /// Marks that the calling thread begins to write.
     ///
     /// # Errors
-    /// It is writing to this store already.
-    pub(super) fn enter(inner: &StoreCore) -> Result<Self> {
-        check(inner, "another write")?;
-        let store = address(inner);
-        INSIDE.with_borrow_mut(|places| places.push(ActiveStore { store, whole: false }));
+    /// The thread is already writing to this store.
+    pub(super) fn enter(core: &StoreCore) -> Result<Self> {
+        check(core, "another write")?;
+        let store = address(core);
+        INSIDE.with_borrow_mut(|places| places.push(ActiveStore { store, is_group: false }));
         Ok(Self { store, not_send: std::marker::PhantomData })
     }
 
-    /// Notes that its writes are one group.
-    pub(super) fn is_whole(inner: &StoreCore) {
-        find(inner, |place| place.into_iter().for_each(|place| place.whole = true));
+    /// Marks that the writes of the thread are one group.
+    pub(super) fn mark_group(core: &StoreCore) {
+        find(core, |place| place.into_iter().for_each(|place| place.is_group = true));
     }
 }
 
 impl Drop for ActiveWrite {
     fn drop(&mut self) {
-        // Not there any more while the thread ends.
+        // The list may be gone while the thread ends.
         let _ = INSIDE.try_with(|places| places.borrow_mut().retain(|place| place.store != self.store));
     }
 }
 
-/// Refuses what would wait for the calling thread's own writes.
-pub(crate) fn check(inner: &StoreCore, doing: &'static str) -> Result<()> {
-    find(inner, |place| place.map_or(Ok(()), |_| Err(Error::InsideWrite { doing })))
+/// Errors if the calling thread is writing to this store, so that `doing` would wait for itself.
+pub(crate) fn check(core: &StoreCore, doing: &'static str) -> Result<()> {
+    find(core, |place| place.map_or(Ok(()), |_| Err(Error::InsideWrite { doing })))
 }
 
-/// Refuses what would wait for the calling thread's own group of writes.
-pub(crate) fn check_group(inner: &StoreCore, doing: &'static str) -> Result<()> {
-    find(inner, |place| {
-        place.filter(|place| place.whole).map_or(Ok(()), |_| Err(Error::InsideWrite { doing }))
+/// Errors if the calling thread has an open group in this store, so that `doing` would wait for
+/// itself.
+pub(crate) fn check_group(core: &StoreCore, doing: &'static str) -> Result<()> {
+    find(core, |place| {
+        place.filter(|place| place.is_group).map_or(Ok(()), |_| Err(Error::InsideWrite { doing }))
     })
 }

@@ -1,7 +1,13 @@
-//! Room for writes: what there is, and what evictions make.
+//! Makes room for writes: compares the memory in use with the limit, and evicts keys.
 //!
-//! Whoever writes for others (a server) asks for room before the writes, and tells the writers that they need not ask again ([`Session::admit_all`]); all others are
-//! asked by their writer, each time it enters an epoch. A key goes at a time, each as one removal, so what an asker waits for is bounded by what it asks for.
+//! A caller that writes on behalf of others, such as a server, calls [`Session::make_room`] before
+//! the writes. It also calls [`Session::admit_all`], so that its writers do not check the limit
+//! again. All other writers check the limit themselves, each time they enter an epoch.
+//!
+//! Keys are evicted one by one, each as one removal. So the time that a caller waits is bounded by
+//! the number of bytes that it asks for.
+//!
+//! Design: `docs/design/memory.md`.
 
 use std::time::Duration;
 
@@ -16,63 +22,71 @@ use crate::row::RowRef;
 use crate::store::StoreCore;
 use crate::{Result, Ticket};
 
-/// Rounds of evictions for the writes of an entry, each of so many keys at most.
+/// The largest number of eviction rounds when a writer enters an epoch. Each round evicts up to
+/// `KEYS_PER_ENTRY` keys.
 const EVICTIONS_PER_ENTRY: usize = 4;
 
-/// Keys that one entry into the epoch evicts at most.
+/// The largest number of keys that are evicted within one entry into the epoch.
 const KEYS_PER_ENTRY: usize = 128;
 
-/// Entries for one request for room, at least; and bytes asked for that allow one more.
+/// The largest number of entries into the epoch for a small request, and the number of requested
+/// bytes that allow one more entry.
 const ENTRIES: usize = 4;
 const BYTES_PER_EVICTION: usize = 4 << 10;
 
-/// Bytes of dead collections that are removed for one request for room, at most: so many for each that is asked for, and some more. It matters only where memory is far
-/// beyond its limit, which was lowered: else no more is removed than the limit is passed by.
+/// The largest number of bytes of dead collections that are removed for one request: a multiple of
+/// the requested bytes, and a constant. The bound matters only after the limit was lowered far
+/// below the memory in use. Otherwise a request removes no more than the excess over the limit.
 const SWEPT_FOR_EACH: usize = 8;
 const SWEPT_BESIDE: usize = 64 << 10;
 
-/// Looks at what there is between removals for one request: what a member takes is known about.
+/// The largest number of sweeps for one request. More than one may be needed, because the size of a
+/// member is only estimated.
 const SWEEPS: usize = 4;
 
-/// What waits for readers is let wait if it is less than this part of the limit.
+/// A request waits for readers if more than the limit divided by this number waits for them, or if
+/// there is not enough room otherwise.
 const WAITING_PART: usize = 2;
 
-/// How long one waits for readers, in microseconds and in turn: once if more than that waits for them, and until the last if it is more than the limit.
+/// The pauses while a request waits for readers, in microseconds. Only the first is used if more
+/// than the share above waits for readers; all are used if more than the limit waits for them.
 const PAUSES: [u64; 9] = [250, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 
 /// When a session may wait for readers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum ReaderWaits {
-    /// For each request.
+    /// At each request.
     #[default]
     Each,
-    /// Once in this turn.
+    /// Once more in this turn.
     Once,
     /// No more in this turn.
     Spent,
-    /// It has waited in vain, and does not before it was seen that less waits.
+    /// The last wait did not help. The session does not wait again until less memory waits for
+    /// readers.
     Vain,
 }
 
-/// What a session knows of the room that there is.
+/// The room that a session knows of.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct RoomEstimate {
     waits: ReaderWaits,
-    /// Of which limit it was.
+    /// The limit for which it was computed.
     limit: Option<usize>,
-    /// Bytes that may be written before the next look.
+    /// Bytes that may be written before the next check.
     left: usize,
 }
 
 impl Session {
-    /// Leaves it to the caller that there is room for what is written through this session: writes that add are not refused any more (but where one adds much
-    /// at once, and no key may be evicted).
+    /// Leaves the memory limit to the caller: writes of this session that add memory are no longer
+    /// rejected. The exception is a write that adds much at once while no key may be evicted.
     pub fn admit_all(&mut self) {
         self.admits = true;
     }
 
-    /// A turn of a worker begins: [`make_room`](Self::make_room) waits for readers once in it at most, and no more once that was in vain, until they have let go.
-    /// Who never says so waits for each request.
+    /// Begins a turn of a worker: within it [`make_room`](Self::make_room) waits for readers at
+    /// most once. If that wait does not help, later turns do not wait either until the readers have
+    /// released memory. A session that never calls this waits at each request.
     #[inline]
     pub fn begin_turn(&mut self) {
         if self.room.waits != ReaderWaits::Vain {
@@ -80,15 +94,18 @@ impl Session {
         }
     }
 
-    /// The limit that memory has, in bytes.
+    /// Returns the memory limit in bytes.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
-        self.inner().budget.limit()
+        self.core().budget.limit()
     }
 
-    /// Asks for room for writes that add about `bytes`, where the caller has `beside` bytes besides the store's that count toward the limit. Evicts keys if there is
-    /// none, and the store may; but none where that cannot be enough, since `bytes` and `beside` are more than there may be. The answer is how many bytes can be
-    /// added: at least `bytes` if there is room for all of it.
+    /// Makes room for writes that add about `bytes`, and returns the number of bytes that may be
+    /// added: at least `bytes` if there is room for all of them. `caller_bytes` is memory of the
+    /// caller that counts toward the limit.
+    ///
+    /// If there is not enough room and the store may evict, it evicts keys. It evicts nothing if
+    /// `bytes` and `caller_bytes` together exceed the limit, because evictions could not help.
     ///
     /// ```
     /// # use skein_store::*;
@@ -104,69 +121,70 @@ impl Session {
     /// assert_eq!(session.make_room(100, 0)?.0, 0);
     /// store.set_memory_limit(Some(limit), Eviction::Lru);
     /// assert!(session.make_room(limit + 1, 0)?.0 <= limit);
-    /// assert_eq!(store.len(), 30, "so much there will never be, so all geese stay");
+    /// assert_eq!(store.len(), 30, "over the limit, so nothing is evicted");
     /// assert!(session.make_room(100, 0)?.0 >= 100);
-    /// assert!(store.len() < 20, "some have gone for it");
+    /// assert!(store.len() < 20, "some keys were evicted");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Closed or stopped.
+    /// The store is closed or writes are stopped.
     #[inline]
-    pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
-        let Some(limit) = self.inner().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
+    pub fn make_room(&mut self, bytes: usize, caller_bytes: usize) -> Result<(usize, Ticket)> {
+        let Some(limit) = self.core().budget.limit() else { return Ok((usize::MAX, Ticket::default())) };
         if self.room.limit == Some(limit) && bytes <= self.room.left {
             self.room.left -= bytes;
             return Ok((bytes, Ticket::default()));
         }
-        self.find_room(bytes, beside, limit)
+        self.find_room(bytes, caller_bytes, limit)
     }
 
     #[cold]
-    fn find_room(&mut self, bytes: usize, beside: usize, limit: usize) -> Result<(usize, Ticket)> {
-        let inner = self.inner();
-        let lanes = inner.budget.hands.len();
-        let chunk = MemoryBudget::margin(limit) / lanes;
-        let look = || inner.balance(bytes, beside, limit);
+    fn find_room(&mut self, bytes: usize, caller_bytes: usize, limit: usize) -> Result<(usize, Ticket)> {
+        let core = self.core();
+        let log_shards = core.budget.hands.len();
+        let chunk = MemoryBudget::margin(limit) / log_shards;
+        let look = || core.balance(bytes, caller_bytes, limit);
         let (mut ticket, mut balance, mut waits) = (Ticket::default(), look(), self.room.waits);
         if balance.waiting > limit / WAITING_PART || balance.waiting > 0 && balance.left() < bytes {
-            (balance, waits) = wait_for_readers(inner, balance, look, waits);
+            (balance, waits) = wait_for_readers(core, balance, look, waits);
         } else if waits == ReaderWaits::Vain {
             waits = ReaderWaits::Once;
         }
         let mut least = 0;
-        let may_fit = bytes.saturating_add(beside) <= limit;
+        let may_fit = bytes.saturating_add(caller_bytes) <= limit;
         if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
             let freed;
-            (freed, ticket) = evict_for(inner, self.lane, bytes, &mut balance, look)?;
-            // It is over the limit for another reason, and on its way down.
+            (freed, ticket) = evict_for(core, self.log_shard, bytes, &mut balance, look)?;
+            // Memory exceeds the limit for another reason and is already shrinking.
             least = if freed >= bytes { bytes } else { 0 };
             if balance.is_stuck() {
-                (balance, waits) = wait_for_readers(inner, balance, look, waits);
+                (balance, waits) = wait_for_readers(core, balance, look, waits);
             }
         }
         if may_fit {
-            sweep_for(inner, bytes, &mut balance, look);
+            sweep_for(core, bytes, &mut balance, look);
         }
         let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
-        // Others may be told the same.
-        let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * lanes)).min(chunk);
-        inner.rows.ages().written(bytes.saturating_add(share), limit);
+        // Other sessions may receive the same answer, so the share is a fraction of the room.
+        let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * log_shards)).min(chunk);
+        core.rows.ages().written(bytes.saturating_add(share), limit);
         self.room = RoomEstimate { waits, limit: Some(limit), left: share };
         Ok((left, ticket))
     }
 }
 
-/// Has what this thread has taken out freed as soon as may be, and waits for readers, but not for long, if much waits for them and it may wait.
+/// Frees the removed memory of this thread as soon as possible. If much memory waits for readers
+/// and the session may wait, waits for them, but not for long.
 #[cold]
 fn wait_for_readers(
-    inner: &StoreCore,
+    core: &StoreCore,
     mut balance: MemoryBalance,
     look: impl Fn() -> MemoryBalance,
     waits: ReaderWaits,
 ) -> (MemoryBalance, ReaderWaits) {
-    retire_all(inner.index.collector());
-    retire_all(inner.members.index.collector());
+    retire_all(core.index.collector());
+    retire_all(core.members.index.collector());
     if matches!(waits, ReaderWaits::Spent | ReaderWaits::Vain) {
         balance = look();
         return (balance, if balance.is_stuck() { waits } else { ReaderWaits::Spent });
@@ -189,25 +207,26 @@ fn wait_for_readers(
     (balance, waits)
 }
 
-/// Removes what dead collections have left, until `bytes` fit beside what is still there of it, or so much was done as is due for them. So the limit holds though
-/// nobody is driven out for what is on its way out, however late the thread comes that removes it.
-fn sweep_for(inner: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
+/// Removes members of dead collections until `bytes` fit beside the rest, or the due share of the
+/// work is done. So the limit holds although no key is evicted for memory that is about to be
+/// freed, however late the sweeper thread runs.
+fn sweep_for(core: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: impl Fn() -> MemoryBalance) {
     let mut due = bytes.saturating_mul(SWEPT_FOR_EACH).saturating_add(SWEPT_BESIDE);
     for _ in 0..SWEEPS {
         let wanted = balance.over(bytes).min(due);
         if balance.dying == 0 || wanted == 0 {
             break;
         }
-        let swept = inner.members.sweep_some(wanted);
+        let swept = core.members.sweep_some(wanted);
         due = due.saturating_sub(swept);
         *balance = look();
     }
 }
 
-/// Evicts until there is room for `bytes` and some more, or so much was done as is due for them.
+/// Evicts until there is room for `bytes` and a margin, or the due share of the work is done.
 fn evict_for(
-    inner: &StoreCore,
-    lane: usize,
+    core: &StoreCore,
+    log_shard: usize,
     bytes: usize,
     balance: &mut MemoryBalance,
     look: impl Fn() -> MemoryBalance,
@@ -215,7 +234,7 @@ fn evict_for(
     let wanted = bytes.saturating_add(MemoryBudget::margin(balance.limit));
     let (mut ticket, mut total) = (Ticket::default(), 0);
     for _ in 0..ENTRIES + bytes / BYTES_PER_EVICTION {
-        let mut writer = Writer::enter_unasked(inner, lane)?;
+        let mut writer = Writer::enter_unasked(core, log_shard)?;
         let freed = writer.evict(balance.missing(wanted));
         ticket = ticket.max(writer.finish()?);
         *balance = look();
@@ -228,20 +247,21 @@ fn evict_for(
 }
 
 impl Writer<'_> {
-    /// Asks whether memory is used up, from now on every so many writes; where keys may go, some do.
+    /// Checks whether memory is used up, now and each time the writer enters the epoch again. If
+    /// keys may be evicted, evicts some.
     pub(super) fn look_at_budget(&mut self) {
-        self.asks = true;
+        self.checks_limit = true;
         self.over_budget = None;
-        let Some(limit) = self.inner.budget.limit() else { return };
-        let mut balance = self.inner.balance(0, 0, limit);
+        let Some(limit) = self.core.budget.limit() else { return };
+        let mut balance = self.core.balance(0, 0, limit);
         let since = if self.writes == 0 { 0 } else { BYTES_PER_ENTRY };
-        sweep_for(self.inner, since, &mut balance, || self.inner.balance(0, 0, limit));
+        sweep_for(self.core, since, &mut balance, || self.core.balance(0, 0, limit));
         if !balance.is_used_up() {
             return;
         }
         self.over_budget = Some(balance.refusal());
-        // Where what has gone already fills the limit, evictions would only make it more.
-        if self.whole || balance.is_stuck() || self.inner.budget.eviction() == Eviction::None {
+        // If removed but unreclaimed memory alone fills the limit, evictions would only add to it.
+        if self.is_group || balance.is_stuck() || self.core.budget.eviction() == Eviction::None {
             return;
         }
         let (mut wanted, mut freed) = (balance.missing(MemoryBudget::margin(balance.limit)), 0);
@@ -254,27 +274,28 @@ impl Writer<'_> {
             }
         }
         if freed > 0 {
-            // What has gone is there as long as somebody may see it.
+            // Evicted memory counts as long as a reader may see it, so the writes are allowed.
             self.over_budget = None;
         }
     }
 
-    /// Evicts keys that take about `wanted` bytes, but not many; about how many bytes they took. What goes wrong is said by the write that follows.
+    /// Evicts keys that use about `wanted` bytes, but a bounded number of them. Returns about how
+    /// many bytes they used. The write that follows reports errors.
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
-        match self.inner.budget.eviction() {
+        match self.core.budget.eviction() {
             Eviction::None => 0,
             Eviction::Lru => self.evict_old(wanted),
             Eviction::Ttl => self.evict_first(wanted),
         }
     }
 
-    /// Of keys that were not used for long.
+    /// Evicts keys that were not used for long.
     fn evict_old(&mut self, wanted: usize) -> usize {
-        let inner = self.inner;
-        let mut hand = lock(&inner.budget.hands[self.lane % inner.budget.hands.len()]);
+        let core = self.core;
+        let mut hand = lock(&core.budget.hands[self.log_shard % core.budget.hands.len()]);
         let (mut freed, mut left, mut found) = (0, KEYS_PER_ENTRY, Vec::new());
         while freed < wanted && left > 0 {
-            hand.find(inner, &mut found);
+            hand.find(core, &mut found);
             if found.is_empty() {
                 break;
             }
@@ -289,10 +310,10 @@ impl Writer<'_> {
         freed
     }
 
-    /// Of keys that expire first.
+    /// Evicts the keys that expire first.
     fn evict_first(&mut self, wanted: usize) -> usize {
         let mut freed = 0;
-        for (at, key) in self.inner.order.first_before(u64::MAX, KEYS_PER_ENTRY) {
+        for (at, key) in self.core.expiry_index.first_before(u64::MAX, KEYS_PER_ENTRY) {
             if freed >= wanted {
                 break;
             }
@@ -301,7 +322,7 @@ impl Writer<'_> {
         freed
     }
 
-    /// Evicts a key if `wanted` says so of its row; about how many bytes it took.
+    /// Evicts a key if `wanted` accepts its row. Returns about how many bytes it used.
     fn evict_if(&mut self, key: &[u8], wanted: impl Fn(RowRef<'_>) -> bool) -> usize {
         let mut bytes = 0;
         let removed = self.remove_if(key, |row| {
@@ -310,8 +331,8 @@ impl Writer<'_> {
         });
         let Ok(Some(removal)) = removed else { return 0 };
         // Relaxed: a count.
-        self.inner.budget.evicted.fetch_add(1, Ordering::Relaxed);
-        bytes + removal.bury()
+        self.core.budget.evicted.fetch_add(1, Ordering::Relaxed);
+        bytes + removal.release_collection()
     }
 }
 
@@ -320,7 +341,8 @@ mod tests {
     use super::*;
     use crate::{Store, StoreOptions};
 
-    /// Once, each request waited up to 64 ms for a long reader, and with it all clients of its worker.
+    /// Once, each request waited up to 64 ms for a long reader, and so delayed all clients of its
+    /// worker.
     #[test]
     fn a_turn_waits_for_readers_at_most_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -330,7 +352,7 @@ mod tests {
         session.admit_all();
         session.begin_turn();
         assert!(session.make_room(100, 0).unwrap().0 >= 100 && session.room.waits == ReaderWaits::Once);
-        let reader = store.inner().index.collector().enter();
+        let reader = store.core().index.collector().enter();
         for _ in 0..12 {
             session.write(|writer| writer.put(b"goose", &vec![7; 100_000])).unwrap().0.unwrap();
         }
@@ -339,15 +361,15 @@ mod tests {
         session.begin_turn();
         assert_eq!((session.make_room(more, 0).unwrap().0, session.room.waits), (0, ReaderWaits::Vain));
         drop(reader);
-        // It has been seen that they have let go, and the next turn may wait again.
+        // The session has seen that the reader has finished, so the next turn may wait again.
         assert!(session.make_room(more, 0).unwrap().0 >= more);
         assert!(matches!(session.room.waits, ReaderWaits::Once | ReaderWaits::Spent));
         session.begin_turn();
         assert_eq!(session.room.waits, ReaderWaits::Once);
     }
-    /// Bytes that keep others out, with what dead collections have left.
+    /// Returns the bytes that count toward the limit, with the rest of dead collections.
     fn held(store: &Store) -> usize {
-        let memory = store.inner().memory();
+        let memory = store.core().memory();
         memory.total() - memory.unreclaimed - memory.buffers
     }
 
@@ -360,16 +382,17 @@ mod tests {
         put.unwrap().0.unwrap();
     }
 
-    /// Once, what dead sets had left passed the limit by as much as the thread that removes it was late: who asked for room stopped at the first of them that had no
-    /// members any more, and only the thread gave back orders. Here it never comes.
+    /// Once, the rest of dead sets exceeded the limit when the sweeper thread was late: a request
+    /// for room stopped at the first dead set without members, and only the thread freed score
+    /// indexes. In this test the thread never runs.
     #[test]
-    fn the_limit_holds_though_nobody_sweeps_but_who_asks_for_room() {
+    fn the_limit_holds_without_the_sweeper_thread() {
         let (limit, room) = (4 << 20, 250_000);
         for index in crate::IndexKind::ALL {
             let folder = tempfile::tempdir().unwrap();
             let store =
                 Store::open(folder.path(), StoreOptions { index, ..StoreOptions::default() }).unwrap();
-            store.inner().members.end_sweeps();
+            store.core().members.end_sweeps();
             store.set_memory_limit(Some(limit), Eviction::Lru);
             let mut session = store.session();
             session.admit_all();
@@ -378,20 +401,22 @@ mod tests {
                 put_set(&mut session, key, 2_000);
                 assert!(held(&store) < limit + room / 4, "{index}, {key}: {:?}", store.stats());
             }
-            // Small writes sweep no more than they need, and drive nobody out for what is still to be swept.
-            let (dying, evicted) = (store.inner().members.dying(), store.stats().evicted);
+            // Small writes sweep no more than they need, and evict no key for memory that is still
+            // to be swept.
+            let (dying, evicted) = (store.core().members.dying(), store.stats().evicted);
             assert!(evicted > 20 && store.stats().keys >= 5, "{index}: {:?}", store.stats());
             for _ in 0..20 {
                 assert!(session.make_room(100, 0).unwrap().0 >= 100);
             }
-            assert!(store.inner().members.dying() + (300 << 10) > dying, "{index}");
+            assert!(store.core().members.dying() + (300 << 10) > dying, "{index}");
             assert!(dying == 0 || store.stats().evicted == evicted, "{index}");
         }
     }
 
-    /// Once, what a long reader kept of a set that had gone was taken for what is on its way out, and memory passed the limit by it.
+    /// Once, memory that a long reader kept of a removed set counted as about to be freed, and
+    /// memory exceeded the limit by it.
     #[test]
-    fn what_is_kept_for_a_view_keeps_others_out() {
+    fn memory_kept_for_a_view_counts_as_used() {
         let (limit, room) = (4 << 20, 250_000);
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
@@ -403,7 +428,7 @@ mod tests {
             row?.sorted_set()?.read().view(0, 10_000, crate::ScanDirection::Forward)
         });
         store.remove(&0_u32.to_be_bytes()).unwrap();
-        assert_eq!(store.inner().members.dying(), 0);
+        assert_eq!(store.core().members.dying(), 0);
         for key in 1..60 {
             assert!(session.make_room(room, 0).unwrap().0 >= room, "{:?}", store.stats());
             put_set(&mut session, key, 2_000);

@@ -1,4 +1,5 @@
-//! What the keys of a group will hold, computed before anything is written, so that a group is refused whole.
+//! The contents that the keys of a group will have, computed before its first write, so that a
+//! group is rejected as a whole.
 
 use std::collections::HashMap;
 
@@ -9,14 +10,15 @@ use crate::row::RowRef;
 use crate::row::table::Column;
 use crate::{Error, Result};
 
-/// What a key holds after some writes of a group.
+/// The contents of a key after some writes of a group.
 #[derive(Default)]
 struct ExpectedContents<'a> {
-    /// The row before the group, as far as its columns are still there. Columns that lie elsewhere count as new: they are of no row's length.
+    /// The row before the group, while some of its columns remain. Spread columns count as new,
+    /// because they are not part of a row's length.
     stored: Option<RowRef<'a>>,
     /// Columns that the group has put: name, and bytes of the value.
     put: HashMap<&'a [u8], usize>,
-    /// Bytes of content; `None` if the key is absent.
+    /// Bytes of the contents; `None` if the key is absent.
     len: Option<usize>,
     is_value: bool,
 }
@@ -50,9 +52,10 @@ impl<'a> ExpectedContents<'a> {
 }
 
 impl Writer<'_> {
-    /// Refuses a group whole: over a limit, over the budget, columns for a key that holds a value then.
+    /// Rejects a whole group: over a size limit, over the memory limit, or columns for a key that
+    /// will hold a value.
     pub(super) fn check_group_limits(&self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<()> {
-        // A group of plain puts within the budget needs no look at what is there.
+        // Within the memory limit, a group of plain puts does not depend on the present rows.
         let plain =
             self.over_budget.is_none() && !writes.iter().any(|(_, op)| matches!(op, GroupOp::PutColumns(_)));
         if plain {
@@ -63,7 +66,7 @@ impl Writer<'_> {
         }
         let mut expected: HashMap<&[u8], ExpectedContents<'_>> = HashMap::new();
         for (key, op) in writes {
-            let stored = || ExpectedContents::of(self.time().live(self.inner.index.get(key, &self.guard)));
+            let stored = || ExpectedContents::of(self.time().live(self.core.index.get(key, &self.guard)));
             let held = expected.entry(key).or_insert_with(stored);
             let before = held.len;
             match op {

@@ -1,16 +1,24 @@
-//! Several keys in one write: all or nothing, on disk and for readers of several keys.
+//! Groups: several keys in one write, all or nothing, on disk and for readers of several keys.
 //!
-//! On disk: the group holds the epoch still, so all its records have one epoch, and epochs survive a
-//! crash whole or not at all. For readers: the stripes of the keys are latched while the index changes (see
-//! `stripes`). No snapshot is taken meanwhile (see `snapshot`).
+//! On disk: the group keeps the epoch from moving, so all its records have one epoch, and an epoch
+//! survives a crash whole or not at all. For readers: the stripes of the keys are latched while the
+//! index changes (see `stripes`). No snapshot is taken meanwhile (see `snapshot`).
 //!
-//! A group whose writes are not known beforehand is a scope (`scope`).
+//! If the writes of a group are not known in advance, it is an open batch (`open_batch`).
 //!
-//! What can be known to refuse a write is asked before the first one is done (`expected`). The rest is undone (`journal`): an index
-//! that has no place for one more key says so only when the key is put. A single-key write latches no stripe, and may come between.
-//! It may turn columns into a value just before a put of columns reaches that key. The put is then skipped, which is what would
-//! have been left of it had it come just before that write; the two ran at once, so either order is right. Or it may have made the
-//! row longer: then the put goes through, and the row is over its limit by what the two added at once.
+//! Design: `docs/design/store.md`.
+//!
+//! # Refusals
+//! Most reasons to refuse a group are checked before its first write (`expected_contents`). Two are
+//! not, and then the group is undone (`undo_journal`): an index without space for one more key
+//! refuses it only when the key is put, and a single-key write latches no stripe, so it may run
+//! between two writes of the group:
+//!
+//! - It may turn columns into a value just before the group puts columns to this key. The group
+//!   skips that put. The result is the same as if the put had run just before the single-key write.
+//!   The two ran concurrently, so either order is correct.
+//! - It may make the row longer. The put succeeds, and the row exceeds its limit by the bytes that
+//!   the two writes added concurrently.
 
 use std::collections::HashMap;
 
@@ -35,20 +43,23 @@ pub(super) enum GroupOp<'a> {
 }
 
 impl Session {
-    /// Sets several keys together: all or nothing, on disk, for [`get_many_atomic`](Self::get_many_atomic) and for
-    /// snapshots. MSET.
+    /// Sets several keys together: all or nothing, on disk, for
+    /// [`get_many_atomic`](Self::get_many_atomic) and for snapshots. MSET.
     ///
     /// # Errors
-    /// Limits, budget, closed, stopped; nothing was done then.
+    /// A size limit or the memory limit; the store is closed, or writes are stopped. Nothing was
+    /// written then.
     pub fn put_all(&mut self, pairs: &[Column<'_>]) -> Result<Ticket> {
         self.group(&puts(pairs))
     }
 
-    /// Does all writes of a batch together, or none; in their order, so of two to one key the last counts.
+    /// Applies all writes of a batch, in their order, or none. Of two writes to one key the last
+    /// counts.
     ///
     /// # Errors
-    /// Limits (a row's, after all writes before it, too), budget, columns put to a value, closed, stopped; nothing was
-    /// done then.
+    /// A size limit (of a row after all earlier writes of the batch, too), the memory limit,
+    /// columns put to a value; the store is closed, or writes are stopped. Nothing was written
+    /// then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
         let writes: Vec<(&[u8], GroupOp<'_>)> = batch
@@ -68,7 +79,7 @@ impl Session {
     }
 
     fn group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<Ticket> {
-        let inner = self.inner();
+        let core = self.core();
         let mut writer = self.enter()?;
         for (key, op) in writes {
             match op {
@@ -77,15 +88,16 @@ impl Session {
                 GroupOp::Put(_, expires) => StoreCore::check_expiry(key, *expires)?,
             }
         }
-        // Before the latches, so that they are held the shorter.
+        // Before the latches, so that the latches are held for a shorter time.
         writer.prefetch_group(writes);
-        // The group comes before the latches, because it may have to wait for an epoch to close; and what closes
-        // it waits for groups. The records may follow the group, as long as the operation lasts.
+        // The group must begin before the latches are taken: it may have to wait for an epoch to
+        // close, and the committer waits for groups. The records may follow the end of the group,
+        // as long as the operation lasts.
         let done = {
             let _group = writer.operation.as_ref().map(LogOperation::group);
-            let _held = inner.stripes.lock(writes.iter().map(|(key, _)| *key));
-            // Last, so that who takes a snapshot waits for writes alone.
-            let _whole = inner.snapshots.as_ref().map(StoreSnapshots::group);
+            let _held = core.stripes.lock(writes.iter().map(|(key, _)| *key));
+            // Last, so that a thread that takes a snapshot waits only for writes.
+            let _whole = core.snapshots.as_ref().map(StoreSnapshots::group);
             writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;
@@ -97,7 +109,7 @@ fn puts<'a>(pairs: &[Column<'a>]) -> Vec<(&'a [u8], GroupOp<'a>)> {
     pairs.iter().map(|(key, value)| (*key, GroupOp::Put(value, None))).collect()
 }
 
-/// The columns of a batch's write, borrowed.
+/// Returns the columns of a batch's write, borrowed.
 fn columns_of(write: &BatchWrite) -> Vec<Column<'_>> {
     match write {
         BatchWrite::PutColumns(columns) => {
@@ -108,7 +120,7 @@ fn columns_of(write: &BatchWrite) -> Vec<Column<'_>> {
 }
 
 impl Writer<'_> {
-    /// Sets several keys together within a scope: all of them, or none if one is refused.
+    /// Sets several keys together within an open batch: all of them, or none if one is rejected.
     pub(super) fn put_group(&mut self, pairs: &[Column<'_>]) -> Result<()> {
         let writes = puts(pairs);
         self.check_group_limits(&writes)?;
@@ -116,21 +128,21 @@ impl Writer<'_> {
         self.write_group(&writes)
     }
 
-    /// Looks up the keys of the next writes, for the cache.
+    /// Looks up the keys of the next writes, to fill the cache.
     fn prefetch_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) {
-        let ahead: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
-        if ahead.len() > 1 {
-            self.prefetch(&ahead);
+        let next_keys: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
+        if next_keys.len() > 1 {
+            self.prefetch(&next_keys);
         }
     }
 
-    /// Does the writes of a group that was admitted and whose stripes are latched; all, or none.
+    /// Applies the writes of a group that was checked and whose stripes are latched: all, or none.
     fn write_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<()> {
         self.journal = Some(UndoJournal::default());
         let done = self.write_steps(writes, &steps(writes));
         let journal = self.journal.take().unwrap_or_default();
         match done {
-            Ok(()) => journal.settle(),
+            Ok(()) => journal.commit(),
             Err(_) => self.undo(journal, |at| writes[at].0),
         }
         done
@@ -139,8 +151,8 @@ impl Writer<'_> {
     fn write_steps(&mut self, writes: &[(&[u8], GroupOp<'_>)], steps: &[GroupStep]) -> Result<()> {
         for (number, some) in steps.chunks(KEYS_PER_PREFETCH).enumerate() {
             if number > 0 {
-                let ahead: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
-                self.prefetch(&ahead);
+                let next_keys: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
+                self.prefetch(&next_keys);
             }
             for step in some {
                 let (key, op) = &writes[step.write];
@@ -168,25 +180,27 @@ impl Writer<'_> {
     }
 }
 
-/// One write of a group.
+/// One write of a group that must be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GroupStep {
     /// Its position in the group.
     write: usize,
-    /// Columns of a key that a removal before them has made absent.
+    /// The write puts columns to a key that an earlier write of the group has removed.
     anew: bool,
 }
 
-/// What comes later for a key.
+/// The later writes to a key.
 enum LaterWrite {
     /// A put of a value, or a removal.
     Whole,
-    /// Puts of columns, of which the first one has this place among the steps, counted from the last.
+    /// Puts of columns. The first of them is at this position among the steps, counted from the
+    /// end.
     Columns { first: usize },
 }
 
-/// The writes that count, in the order in which they are done: what a later one of the same key makes vain is left out, and removals come
-/// last. So a group needs no more places in the index on its way than before it or after it, and undoing it finds them.
+/// Returns the writes that must be done, in order. A write that a later write to its key makes
+/// irrelevant is left out, and removals are last. So the group never needs more space in the index
+/// than before or after it, and undoing the group finds this space.
 fn steps(writes: &[(&[u8], GroupOp<'_>)]) -> Vec<GroupStep> {
     let all = 0..writes.len();
     if writes.iter().all(|(_, op)| matches!(op, GroupOp::Put(..))) {

@@ -1,13 +1,18 @@
-//! Writes to columns, wherever they lie: in the row of their key, or, if they are too many for one, each by itself in the members' index.
+//! Writes to columns, in both of their places: in the row of their key, or, if they are too many
+//! for a row, each as its own entry of the member index.
 //!
 //! ```text
-//!   put_columns ─► update_recorded ─┬─ a row of few columns, or none ──────► the row is replaced
-//!                                   ├─ the new row has too many ───────────► its columns become members, and a row that stands for them takes its place
-//!                                   └─ the row stands for many columns ────► some members are put or removed; the row stays
+//!   put_columns ─► update_recorded ─┬─ row with few columns, or absent ─► replace the row
+//!                                   ├─ new row has too many columns ────► spread: columns become
+//!                                   │                                     members, and a main row
+//!                                   │                                     replaces the row
+//!                                   └─ row stands for spread columns ───► put or remove members;
+//!                                                                         the row stays
 //! ```
 //!
-//! Many columns begin all at once, with the row that had them or would have, under a new collection's lock (`collection`, invariant 4): so on disk there is the old row, or the
-//! new one with all its columns. They do not become few again.
+//! All columns of a row are spread at once, under the lock of a new collection (`collection`,
+//! invariant 4). So the disk has either the old row, or the new row with all its columns. Spread
+//! columns are never moved back into a row.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -22,14 +27,16 @@ use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
-/// Columns of a row, at most, where writes spread those that are more; see [`Session::spread_columns`](crate::Session::spread_columns).
+/// The largest number of columns that a row keeps if writes spread columns; see
+/// [`Session::spread_columns`](crate::Session::spread_columns).
 pub const ROW_COLUMNS_MAX: usize = 64;
 
-/// Why a write to columns is not done to a row.
+/// The reason why a write to columns was not applied to a row.
 enum ColumnsElsewhere<E> {
-    /// The row, of this version, stands for them.
+    /// The row, with this version, stands for spread columns.
     Hash(Arc<Collection>, u64),
-    /// They would be too many: the row that they would make of the one of that version.
+    /// The new row would have too many columns: the new row, and the version of the row it is based
+    /// on.
     Spread(Row, Option<u64>),
     Failed(E),
 }
@@ -41,7 +48,8 @@ impl<E: From<Error>> From<Error> for ColumnsElsewhere<E> {
 }
 
 impl Writer<'_> {
-    /// Whether a row is to be replaced by one that stands for its columns. While the budget is used up rows stay as they are, since that takes memory.
+    /// Returns a function that tells whether to spread a row. While memory is used up no row is
+    /// spread, because spreading takes memory.
     fn spreads(&self) -> impl Fn(RowRef<'_>) -> bool + use<> {
         let may = self.spread && (self.is_admitted() || self.over_budget.is_none());
         move |row| {
@@ -50,8 +58,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Changes columns: `in_row` makes another row of the present one, `elsewhere` changes those that lie elsewhere. Either may be called again if another writer gets in
-    /// between.
+    /// Changes columns: `in_row` makes a new row from the present one, `elsewhere` changes spread
+    /// columns. Either may be called again if another writer changes the key meanwhile.
     fn change_columns<E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -76,7 +84,7 @@ impl Writer<'_> {
                     change => Ok(change),
                 }
             });
-            // Without an answer the collection died, or the row changed, meanwhile.
+            // Without an answer, the collection died or the row changed meanwhile.
             let done = match updated {
                 Ok(updated) => Some(updated),
                 Err(ColumnsElsewhere::Failed(error)) => return Err(error),
@@ -93,7 +101,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Puts a row that stands for the columns of `row`, if the key still has version `base`.
+    /// Spreads the columns of `row` and puts a main row for them, if the key still has version
+    /// `base`.
     fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<RowUpdate>> {
         let row = row.as_ref();
         let made = self.make_collection(key, CollectionKind::Hash, base, row.expires_at(), |members| {
@@ -103,7 +112,7 @@ impl Writer<'_> {
         Ok(made.map(|((), version)| RowUpdate { existed: base.is_some(), changed: true, version }))
     }
 
-    /// As [`put_columns`](super::RowWriter::put_columns), of columns that were checked.
+    /// Puts checked columns, as [`put_columns`](super::RowWriter::put_columns).
     pub(super) fn put_checked_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
         let new = Cell::new(0);
         self.change_columns(
@@ -140,9 +149,9 @@ impl Writer<'_> {
         }
         for column in columns.chunks(1) {
             check_columns(key, column)?;
-            self.inner.check_sizes(key, table::content_len(column))?;
+            self.core.check_sizes(key, table::content_len(column))?;
         }
-        self.turn()?;
+        self.begin_write()?;
         self.replace_by_collection(key, CollectionKind::Hash, expires, |members| {
             let mut hash = HashWriter { members };
             hash.admit(columns)?;
@@ -180,7 +189,7 @@ impl Writer<'_> {
         column: &[u8],
         decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        let (inner, decide) = (self.inner, RefCell::new(decide));
+        let (core, decide) = (self.core, RefCell::new(decide));
         self.change_columns(
             key,
             |current, rows, recorder| {
@@ -191,7 +200,7 @@ impl Writer<'_> {
                 let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
                 let set = [(column, &value[..])];
                 check_columns(key, &set)?;
-                inner.check_sizes(key, table::content_len(&set))?;
+                core.check_sizes(key, table::content_len(&set))?;
                 hash.admit(&set)?;
                 hash.put(column, &value)?;
                 Ok(true)
@@ -200,13 +209,13 @@ impl Writer<'_> {
     }
 }
 
-/// Columns that lie in the members' index, held alone.
+/// A hash with spread columns, while its lock is held exclusively.
 struct HashWriter<'w> {
     members: MemberWriter<'w>,
 }
 
 impl HashWriter<'_> {
-    /// Refuses columns of which one cannot be put, before the first one is.
+    /// Checks all columns before the first one is put. Errors if one of them cannot be put.
     fn admit(&mut self, columns: &[Column<'_>]) -> Result<()> {
         for (name, value) in columns {
             check_name(name)?;
@@ -220,7 +229,7 @@ impl HashWriter<'_> {
         Ok(())
     }
 
-    /// Puts a column; whether its name is new.
+    /// Puts a column. Returns whether its name is new.
     fn put(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
         self.members.note_value(name);
         let seen = self.members.look(name).map(RowRef::version);
@@ -229,7 +238,7 @@ impl HashWriter<'_> {
         Ok(seen.is_none())
     }
 
-    /// Removes a column; whether it was there.
+    /// Removes a column. Returns whether it was present.
     fn remove(&mut self, name: &[u8]) -> bool {
         self.members.note_value(name);
         let Some(seen) = self.members.look(name).map(RowRef::version) else { return false };
@@ -239,7 +248,7 @@ impl HashWriter<'_> {
     }
 }
 
-/// Refuses a name that the members' index does not take.
+/// Rejects a name that the member index cannot hold.
 pub(super) fn check_name(name: &[u8]) -> Result<()> {
     let (len, limit) = (name.len(), MEMBER_BYTES_MAX);
     if len > limit { Err(Error::ColumnNameTooLong { len, limit }) } else { Ok(()) }

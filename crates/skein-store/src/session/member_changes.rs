@@ -1,7 +1,8 @@
-//! What a change of a collection's members replaced, so that it is undone if one of its writes is refused.
+//! The changes of a collection's members: their former contents, so that a change with a refused
+//! write can be undone.
 //!
-//! It is undone by writes like others, of greater versions, which are recorded: a checkpoint may have seen the members meanwhile,
-//! and recovery takes the greatest version.
+//! An undo consists of ordinary writes with greater versions, and it is recorded: a checkpoint may
+//! have seen the members meanwhile, and recovery takes the greatest version.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use crate::collection::{Collection, CollectionKind, CollectionState, score_of};
 use crate::row::{PinnedRow, RowRef};
 use crate::{Error, Result};
 
-/// The members that were written, in the order of the writes; `B` is what a member held.
+/// The members that were written, in the order of the writes; `B` is the former contents of a
+/// member.
 #[derive(Debug)]
 pub(super) struct MemberChanges<B> {
-    /// What the members are called, one after the other.
+    /// The names of the members, concatenated.
     names: Vec<u8>,
     entries: Vec<MemberChange<B>>,
 }
@@ -24,7 +26,7 @@ pub(super) struct MemberChanges<B> {
 #[derive(Debug)]
 struct MemberChange<B> {
     name: Range<usize>,
-    /// `None` if the member was not there.
+    /// `None` if the member was absent.
     before: Option<B>,
     /// The version that the write took.
     version: u64,
@@ -50,7 +52,7 @@ impl<B> MemberChanges<B> {
 }
 
 impl MemberChanges<Vec<u8>> {
-    /// Adds what was changed later.
+    /// Appends later changes.
     pub(super) fn append(&mut self, later: &Self) {
         for entry in &later.entries {
             self.note(later.name(entry), entry.before.clone(), entry.version);
@@ -63,14 +65,14 @@ impl MemberChanges<Vec<u8>> {
 }
 
 impl MemberChanges<PinnedRow> {
-    /// The same, for later than the rows are in memory.
+    /// Copies the former contents, so that they outlive the guard.
     ///
     /// # Safety
     /// The guard under which the rows were replaced is still held, and was not refreshed.
     pub(super) unsafe fn into_owned(self) -> MemberChanges<Vec<u8>> {
         let own = |entry: MemberChange<PinnedRow>| MemberChange {
             name: entry.name,
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             before: entry.before.map(|row| unsafe { row.row() }.value().unwrap_or_default().to_vec()),
             version: entry.version,
         };
@@ -95,8 +97,9 @@ impl Writer<'_> {
         });
     }
 
-    /// Undoes what a group changed in the collection that it found at `key`, as far as that is still as the group left it. Others may
-    /// have removed all that was there before: then the key goes with the last member, as it always does.
+    /// Undoes the changes of a group in the collection that it found at `key`, for members that are
+    /// still as the group left them. Other writers may have removed all former members: then the
+    /// key is removed with its last member, as usual.
     pub(super) fn undo_members(
         &mut self,
         key: &[u8],
@@ -116,16 +119,16 @@ impl Writer<'_> {
             Ok::<_, Error>(())
         });
         if let Err(error) = undone {
-            tracing::error!(key = %key.escape_ascii(), "a key without members stays: {error}");
+            tracing::error!(key = %key.escape_ascii(), "a key without members could not be removed: {error}");
         }
     }
 }
 
 impl MemberWriter<'_> {
-    /// Lets a member hold what it held before; `None` if it was not there.
+    /// Restores the former contents of a member; `None` if it was absent.
     fn put_back(&mut self, name: &[u8], before: Option<&[u8]>) {
         if let Err(error) = self.try_put_back(name, before) {
-            tracing::error!(member = %name.escape_ascii(), "a write of a refused command stays: {error}");
+            tracing::error!(member = %name.escape_ascii(), "a write of a refused command could not be undone: {error}");
         }
     }
 
@@ -147,10 +150,10 @@ impl MemberWriter<'_> {
         match kind {
             CollectionKind::SortedSet => {
                 if let Some(score) = now {
-                    state.order.remove(score, name);
+                    state.score_index.remove(score, name);
                 }
                 if let Some(score) = old {
-                    state.order.insert(score, name);
+                    state.score_index.insert(score, name);
                 }
             }
             CollectionKind::Hash => {

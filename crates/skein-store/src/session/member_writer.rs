@@ -1,9 +1,10 @@
-//! What writes to collections of any kind share: who holds a collection's lock changes its members, and its main row where it begins or ends.
+//! Writes to the members of a collection of any kind. The holder of a collection's lock changes its
+//! members, and its main row when the collection begins or ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, LocalGuard};
+use skein_index::{ComputeAction, LocalGuard};
 use skein_sync::locks::alone;
 
 use super::Writer;
@@ -17,12 +18,13 @@ use crate::row::{PinnedRow, Row, RowRef};
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// Members that are looked up ahead of their writes, at most: as many as stay in the cache until then.
+/// The largest number of members that are looked up before their writes: they stay in the cache
+/// until then.
 const EXPECTED_MAX: usize = 512;
 
 impl Writer<'_> {
-    /// Runs `change` on a collection whose lock is held. Also returns what it wrote, if that may have to be undone: after an
-    /// error, and in a group.
+    /// Calls `change` with a collection whose lock is held. Also returns the changes that may have
+    /// to be undone: after an error, and within a group.
     pub(super) fn run_change<R, E: From<Error>>(
         &mut self,
         collection: &Collection,
@@ -30,10 +32,10 @@ impl Writer<'_> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
-        let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
+        let (index_bytes, changes, epoch) = (state.score_index.memory(), state.changes, self.core.epoch());
         let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
         let mut members = MemberWriter {
-            inner: self.inner,
+            core: self.core,
             collection,
             guard: &guard,
             state,
@@ -50,7 +52,7 @@ impl Writer<'_> {
             Ok(answer)
         });
         members.keep_leaving();
-        collection.members().account(order_bytes, state.order.memory());
+        collection.members().account(index_bytes, state.score_index.memory());
         if state.changes != changes {
             self.note_epoch(epoch);
         }
@@ -60,8 +62,9 @@ impl Writer<'_> {
         (answer, changed)
     }
 
-    /// Changes a collection that was found at `key`, and removes the key with its last member; `None` if it is dead. After an error of
-    /// `change` the collection is as it was.
+    /// Changes the collection that was found at `key`, and removes the key with its last member.
+    /// Returns `None` if the collection is dead. After an error of `change` the collection is
+    /// unchanged.
     pub(super) fn change_collection<R, E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -79,7 +82,8 @@ impl Writer<'_> {
             _ => {}
         }
         if state.len() == 0 || std::mem::take(&mut state.cleared) {
-            // If the row is another one by now, whoever put that finds the collection dead.
+            // If the key has another row by now, the writer of that row will find the collection
+            // dead.
             self.remove_if(key, |row| {
                 row.collection().is_some_and(|other| std::ptr::eq(other, Arc::as_ptr(collection)))
             })?;
@@ -88,8 +92,10 @@ impl Writer<'_> {
         answer.map(Some)
     }
 
-    /// Replaces whatever `key` holds by a collection of what `change` puts, until `expires`; removes the key if that is nothing. It is
-    /// one write: the old row stays until the new collection is whole. `change` runs again if another writer gets in between.
+    /// Replaces the contents of `key` by a collection with the members that `change` puts, until
+    /// `expires`. If `change` puts no members, removes the key. It is one write: the old row stays
+    /// until the new collection is complete. `change` runs again if another writer changes the key
+    /// meanwhile.
     pub(super) fn replace_by_collection<R, E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -98,7 +104,7 @@ impl Writer<'_> {
         mut change: impl FnMut(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         loop {
-            let base = self.time().live(self.inner.index.get(key, &self.guard)).map(RowRef::version);
+            let base = self.time().live(self.core.index.get(key, &self.guard)).map(RowRef::version);
             let Some((answer, version)) = self.make_collection(key, kind, base, expires, &mut change)? else {
                 continue;
             };
@@ -109,8 +115,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a collection of what `change` puts, and the key's row stand for it until `expires`, if the key still has version `base` (`None`: is still absent). The answer
-    /// has the row's version (0 if there was nothing to put), and is `None` if another writer got in between; nothing was done then.
+    /// Makes a collection with the members that `change` puts, and puts a main row for it until
+    /// `expires`, if the key still has version `base` (`None` if it must be absent).
+    ///
+    /// Returns the answer of `change` and the version of the main row (0 if there were no members
+    /// to put). Returns `None` if another writer changed the key meanwhile; then nothing was
+    /// written.
     pub(super) fn make_collection<R, E: From<Error>>(
         &mut self,
         key: &[u8],
@@ -120,8 +130,8 @@ impl Writer<'_> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E> {
         StoreCore::check_expiry(key, expires)?;
-        self.inner.check_sizes(key, 0)?;
-        let collection = self.inner.members.make(kind);
+        self.core.check_sizes(key, 0)?;
+        let collection = self.core.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
         let (answer, _) = self.run_change(&collection, &mut state, change);
@@ -132,9 +142,9 @@ impl Writer<'_> {
         };
         let refused = match published {
             Ok(Some((version, gone))) => {
-                // Before another collection is buried (invariant 3 of `collection`).
+                // Before another collection loses its main row (invariant 3 of `collection`).
                 drop(state);
-                self.gave_way(gone, version, false);
+                self.note_replaced(gone, version, false);
                 return answer.map(|answer| Some((answer, version)));
             }
             Ok(None) => None,
@@ -145,11 +155,13 @@ impl Writer<'_> {
         if let Some(error) = refused {
             return Err(error.into());
         }
-        // Nothing to put, or an error: that is the answer. Else somebody else has put something at the key.
+        // If there were no members, or `change` failed, that is the answer. Otherwise another
+        // writer has changed the key.
         if empty || answer.is_err() { answer.map(|answer| Some((answer, 0))) } else { Ok(None) }
     }
 
-    /// Puts the main row of a new collection, if the key still has version `base`. Returns the row's version, and what it replaced.
+    /// Puts the main row of a new collection if the key still has version `base`. Returns the
+    /// version of the row, and the replaced row.
     fn publish(
         &mut self,
         key: &[u8],
@@ -157,54 +169,56 @@ impl Writer<'_> {
         base: Option<u64>,
         expires: Option<u64>,
     ) -> Result<Option<(u64, ReplacedRow)>> {
-        let (inner, time) = (self.inner, self.time());
-        let seen = inner.index.get(key, &self.guard);
+        let (core, time) = (self.core, self.time());
+        let seen = core.index.get(key, &self.guard);
         if time.live(seen).map(RowRef::version) != base {
             return Ok(None);
         }
         let replaced_collection = seen.and_then(RowRef::shared_collection);
         let replaced = seen.and_then(RowRef::expires_at);
-        let row = Row::of_collection(&inner.rows, collection.clone(), expires);
+        let row = Row::of_collection(&core.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
         // SAFETY: no place is given.
-        let exchanged = unsafe { exchange(inner, key, None, seen, RowChange::Put(row), &self.guard) }?;
-        let Some(Exchanged { version, epoch, left }) = exchanged else {
+        let exchanged = unsafe { exchange(core, key, None, seen, RowChange::Put(row), &self.guard) }?;
+        let Some(Exchanged { version, epoch, removed_bytes }) = exchanged else {
             return Ok(None);
         };
         let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: replaced_collection };
-        self.left += left;
+        self.removed_bytes += removed_bytes;
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, expires);
+        self.update_expiry_index(key, replaced, expires);
         Ok(Some((version, gone)))
     }
 }
 
 /// The members of a collection whose lock is held, and their records.
 ///
-/// A member that the change removes keeps its place in the index until the change is whole. An index can refuse a new key, but no
-/// write to a key that it has. So undoing a refused change never needs a place that another writer may have taken meanwhile.
+/// If a change removes a member, the member keeps its place in the index until the change is
+/// complete. An index can refuse a new key, but no write to a key that it holds. So undoing a
+/// rejected change never needs a place that another writer may have taken meanwhile.
 pub(super) struct MemberWriter<'w> {
-    inner: &'w StoreCore,
+    core: &'w StoreCore,
     collection: &'w Collection,
     guard: &'w LocalGuard<'w>,
     pub(super) state: &'w mut CollectionState,
     records: &'w mut RecordBuffer,
     over_budget: Option<&'w Error>,
-    /// Of the member that was looked up last.
+    /// The key of the member that was looked up last.
     key: Vec<u8>,
     epoch: u64,
     changed: &'w mut MemberChanges<PinnedRow>,
-    /// Members that the change has removed, with their rows' versions. Their rows go at its end.
+    /// Members that the change has removed, with the versions of their rows. The rows are removed
+    /// at the end of the change.
     leaving: &'w mut BTreeMap<Vec<u8>, u64>,
-    /// There are views of the collection, for which what is changed is noted.
+    /// The collection has views, so former entries are noted for them.
     viewed: bool,
 }
 
 impl MemberWriter<'_> {
-    /// The same, for a shorter time.
+    /// Borrows the writer for a shorter time.
     fn reborrow(&mut self) -> MemberWriter<'_> {
         MemberWriter {
-            inner: self.inner,
+            core: self.core,
             collection: self.collection,
             guard: self.guard,
             state: self.state,
@@ -218,7 +232,7 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// The row of a member, which what is called next is about.
+    /// Looks up a member. The next call of `put`, `remove` or `take_out` applies to it.
     pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
         let key = member_key(&mut self.key, self.collection.id(), member);
         if self.leaving.contains_key(member) {
@@ -227,7 +241,7 @@ impl MemberWriter<'_> {
         self.collection.members().index.get(key, self.guard)
     }
 
-    /// Notes, for views, that a member's score is about to change; `None` for no member.
+    /// Notes, for views, that the score of a member is about to change; `None` if it is absent.
     #[inline]
     pub(super) fn note_score(&self, member: &[u8], was: Option<f64>, score: Option<f64>) {
         if self.viewed {
@@ -235,7 +249,7 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Notes, for views, that a member's value is about to change.
+    /// Notes, for views, that the value of a member is about to change.
     #[inline]
     pub(super) fn note_value(&mut self, name: &[u8]) {
         if self.viewed {
@@ -244,7 +258,7 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Looks members up, with overlapping reads and for the cache only.
+    /// Looks up members with overlapping reads, to fill the cache.
     pub(super) fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
         let id = self.collection.id().to_be_bytes();
         let keys: Vec<Vec<u8>> =
@@ -257,16 +271,16 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Refuses to add while the budget is used up.
+    /// Errors if memory is used up and a write would add to it.
     pub(super) fn admit_growth(&self) -> Result<()> {
         self.over_budget.map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Puts the member that was looked up last, whose row has version `seen` if it is there.
+    /// Puts the member that was looked up last. Its row has version `seen`, if it is present.
     pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
         let (members, key) = (self.collection.members(), &self.key[..]);
         let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
-        let version = seen.map_or_else(|| self.inner.stripes.first_version(key), |version| version + 1);
+        let version = seen.map_or_else(|| self.core.stripes.first_version(key), |version| version + 1);
         let mut row = members.rows.value(&[value])?;
         row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
@@ -275,7 +289,7 @@ impl MemberWriter<'_> {
             Ok(before) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
-                _ = members.rows.left(before, self.guard);
+                _ = members.rows.note_removed(before, self.guard);
                 self.leaving.remove(&key[ID..]);
                 self.done(start, version, before.map(RowRef::pin));
                 Ok(())
@@ -287,12 +301,13 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Removes the member that was looked up last, whose row has version `seen`. The row goes at the end of the change.
+    /// Removes the member that was looked up last, whose row has version `seen`. The row stays
+    /// until the end of the change.
     pub(super) fn remove(&mut self, seen: u64) {
         self.leaving.insert(self.key[ID..].to_vec(), seen);
     }
 
-    /// Takes the rows out of the members that the change has removed.
+    /// Removes the rows of the members that the change has removed.
     fn remove_leaving(&mut self) -> Result<()> {
         while let Some((member, seen)) = self.leaving.pop_first() {
             member_key(&mut self.key, self.collection.id(), &member);
@@ -304,30 +319,30 @@ impl MemberWriter<'_> {
         Ok(())
     }
 
-    /// The change was refused, so the members that it has removed are there as before.
+    /// Restores the members that a rejected change has removed.
     fn keep_leaving(&mut self) {
         for member in std::mem::take(self.leaving).into_keys() {
             match self.kind() {
                 CollectionKind::SortedSet => {
                     let Some(score) = self.look(&member).map(score_of) else { continue };
                     self.note_score(&member, None, Some(score));
-                    self.state.order.insert(score, &member);
+                    self.state.score_index.insert(score, &member);
                 }
                 CollectionKind::Hash => self.state.columns += 1,
             }
         }
     }
 
-    /// Takes out the row of the member that was looked up last, which has version `seen`.
+    /// Removes the row of the member that was looked up last, which has version `seen`.
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
-        match members.index.compute(key, |_| Verdict::Remove, self.guard) {
+        match members.index.compute(key, |_| ComputeAction::Remove, self.guard) {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);
-                _ = members.rows.left(removed.before, self.guard);
-                self.inner.stripes.raise_floor(key, version);
+                _ = members.rows.note_removed(removed.before, self.guard);
+                self.core.stripes.raise_floor(key, version);
                 self.done(start, version, removed.before.map(RowRef::pin));
                 Ok(())
             }

@@ -1,11 +1,22 @@
-//! A session: one worker's way into the store, without copies.
+//! A session: the access of one worker to the store, without copies.
 //!
 //! ```text
-//!   write(|w| …)   lane locked ─ epoch entered ─ [ put: row made ─ latch: version, epoch ─ record ]* ─ append ─ left
+//!   write(|w| …)   enter ─ [ put: make row ─ latch: version, epoch ─ record ]* ─ append ─ leave
 //! ```
 //!
-//! The epoch of a record is read under the latch of its key, so it never falls along a key's versions; the
-//! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
+//! The writer reads the epoch of a record under the latch of its key, so epochs never fall along a
+//! key's versions. The writer is inside its epoch from before the first write until the append, so
+//! no record belongs to a closed epoch.
+//!
+//! # Files
+//!
+//! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
+//! 2. `row_writer` has column writes, integers and comparisons for every engine. `whole_rows`
+//!    replaces and renames.
+//! 3. `hashes`, `sorted_sets` and `member_writer` write collections.
+//! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
+//!    `undo_journal` and `member_changes` undo it.
+//! 5. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
 
 pub(crate) mod active_writes;
 mod eviction;
@@ -35,17 +46,18 @@ use crate::index::KeyBounds;
 use crate::store::StoreCore;
 use crate::{Result, RowRef, ScanDirection, Store, Ticket};
 
-/// Keys of one batch that are looked up under one guard.
+/// The largest number of keys of one batch that are looked up under one guard.
 const LOOKUPS_PER_GUARD: usize = 4096;
 
-/// Keys that one scan of a range removal gathers before it removes them.
+/// The largest number of keys that one scan of a range removal collects before it removes them.
 const REMOVALS_PER_SCAN: usize = 512;
 
-/// One worker's way into the store. `Send`, not `Sync`: one thread at a time. It keeps the store's memory
-/// alive, and is cheap to hold idle. Writes after [`Store::close`] answer an error.
+/// The access of one worker to the store. It is `Send`, but not `Sync`: one thread uses it at a
+/// time. A session keeps the store's memory alive and costs little while idle. Writes after
+/// [`Store::close`] return an error.
 ///
 /// ```
-/// use skein_store::{Change, Error, RowWriter, Store, StoreOptions};
+/// use skein_store::{Error, RowChange, RowWriter, Store, StoreOptions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
@@ -57,7 +69,7 @@ const REMOVALS_PER_SCAN: usize = 512;
 ///     writer.put(b"flock", b"wild ")?;
 ///     writer.update::<Error>(b"flock", |row, rows| {
 ///         let old = row.and_then(|row| row.value()).unwrap_or_default();
-///         Ok(Change::Put(rows.value(&[old, b"geese"])?))
+///         Ok(RowChange::Put(rows.value(&[old, b"geese"])?))
 ///     })
 /// })?;
 /// assert_eq!(appended?.version, 2);
@@ -74,8 +86,8 @@ const REMOVALS_PER_SCAN: usize = 512;
 #[derive(Debug)]
 pub struct Session {
     store: Store,
-    lane: usize,
-    /// The time that the session takes for the present one.
+    log_shard: usize,
+    /// The time that replaces the present time for this session, if it is frozen.
     frozen: Option<u64>,
     /// See [`Session::spread_columns`].
     spread: bool,
@@ -86,29 +98,41 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(store: Store, lane: usize) -> Self {
+    pub(crate) fn new(store: Store, log_shard: usize) -> Self {
         let (admits, room) = (false, eviction::RoomEstimate::default());
-        Self { store, lane, frozen: None, spread: false, admits, room, not_sync: std::marker::PhantomData }
+        Self {
+            store,
+            log_shard,
+            frozen: None,
+            spread: false,
+            admits,
+            room,
+            not_sync: std::marker::PhantomData,
+        }
     }
 
-    fn inner(&self) -> &StoreCore {
-        self.store.inner()
+    fn core(&self) -> &StoreCore {
+        self.store.core()
     }
 
-    /// The time of this session.
     #[inline]
     fn time(&self) -> OperationTime<'_> {
-        self.inner().time(self.frozen)
+        self.core().time(self.frozen)
     }
 
-    /// The time by which keys expire for this session, in milliseconds since 1970: the present, unless it was frozen.
+    /// Returns the time by which keys expire for this session, in milliseconds since 1970. This is
+    /// the present time unless the session is frozen.
     #[inline]
     pub fn now(&self) -> u64 {
         self.time().now()
     }
 
-    /// Lets the session see one time, `unix_ms` (milliseconds since 1970), until this is called again: reads and writes agree on what has expired. With
-    /// `None` each sees the time as it goes. What has expired is removed only half a second later; so a time is not to be frozen for longer.
+    /// Freezes the session at the time `unix_ms` (milliseconds since 1970) until the next call:
+    /// reads and writes then agree on the expired keys. `None` ends the freeze, and every operation
+    /// reads the present time.
+    ///
+    /// The expiry thread removes an expired key only half a second later. So do not freeze a time
+    /// for longer than that.
     ///
     /// ```
     /// # use skein_store::*;
@@ -119,7 +143,7 @@ impl Session {
     /// session.freeze(Some(now));
     /// store.put_until(b"goose", b"grey", now)?;
     /// std::thread::sleep(std::time::Duration::from_millis(2));
-    /// assert!(session.get_with(b"goose", |row| row.is_some()), "for this session it is still that time");
+    /// assert!(session.get_with(b"goose", |row| row.is_some()), "its time is frozen");
     /// assert!(store.get(b"goose")?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -128,13 +152,20 @@ impl Session {
         self.frozen = unix_ms;
     }
 
-    /// Lets writes of this session spread columns that are too many for a row, or no longer (as it is at first): what would leave a row with more than
-    /// [`ROW_COLUMNS_MAX`] columns makes each of them an entry of its own, so that writes to some of them cost the same however many there are. That is for who has keys with
-    /// very many columns; where there are some hundred, a row reads faster. Columns that are spread stay so, for all sessions, and their row's version
-    /// changes no more.
+    /// Sets whether writes of this session spread rows with too many columns; initially they do
+    /// not.
     ///
-    /// All that reads and writes columns knows both, but [`RowRef::columns`] and its like, which show what lies in the row itself: see
-    /// [`RowRef::read_columns`]. Names are up to [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX) bytes: a row with a longer one is not spread, and where columns are, it is refused.
+    /// With `spread`, a write that would leave a row with more than [`ROW_COLUMNS_MAX`] columns
+    /// stores each column as its own entry. Then a write to some columns costs the same for any
+    /// number of columns. Use it for keys with very many columns; with some hundred columns a row
+    /// is faster to read. Spread columns stay spread, for all sessions, and the version of their
+    /// row no longer changes.
+    ///
+    /// All functions that read and write columns handle both forms. The exceptions are
+    /// [`RowRef::columns`] and similar functions, which show only the columns in the row itself;
+    /// see [`RowRef::read_columns`]. A spread name has at most
+    /// [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX) bytes: a row with a longer name is not spread,
+    /// and a spread hash rejects a longer name.
     ///
     /// ```
     /// # use skein_store::*;
@@ -143,7 +174,9 @@ impl Session {
     /// let mut session = store.session();
     /// session.spread_columns(true);
     /// let (written, _) = session.write(|writer| {
-    ///     (0..100u32).try_for_each(|goose| writer.put_columns(b"flock", &[(&goose.to_be_bytes(), b"grey")]).map(drop))
+    ///     (0..100u32).try_for_each(|goose| {
+    ///         writer.put_columns(b"flock", &[(&goose.to_be_bytes(), b"grey")]).map(drop)
+    ///     })
     /// })?;
     /// written?;
     /// session.get_with(b"flock", |row| {
@@ -157,59 +190,62 @@ impl Session {
         self.spread = spread;
     }
 
-    /// Enters the store to write.
     fn enter(&self) -> Result<Writer<'_>> {
         self.enter_at(self.frozen)
     }
 
-    /// The same at a time.
+    /// Enters the store to write at a frozen time.
     fn enter_at(&self, frozen: Option<u64>) -> Result<Writer<'_>> {
         let mut writer = if self.admits {
-            Writer::enter_unasked(self.inner(), self.lane)?
+            Writer::enter_unasked(self.core(), self.log_shard)?
         } else {
-            Writer::enter(self.inner(), self.lane, frozen)?
+            Writer::enter(self.core(), self.log_shard, frozen)?
         };
         (writer.frozen, writer.spread) = (frozen, self.spread);
         Ok(writer)
     }
 
-    /// Shows `look` the row of `key`, in place.
+    /// Calls `look` with the row of `key`, without copying it.
     #[inline]
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         let row = self.time().live(index.get(key, &guard));
-        self.inner().used(row);
+        self.core().used(row);
         look(row)
     }
 
-    /// A number that grows when a key that is absent comes and goes again: who looks twice and finds it absent knows whether it was there in between. Seldom it
-    /// grows though another key went: there are some thousand such numbers for all keys.
+    /// Returns a counter that grows when an absent key is inserted and removed again. A caller that
+    /// finds the key absent twice compares the two counters to learn whether the key existed in
+    /// between.
+    ///
+    /// Rarely the counter grows because another key was removed: all keys share some thousand
+    /// counters.
     ///
     /// ```
     /// # use skein_store::*;
     /// # let folder = tempfile::tempdir()?;
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// let session = store.session();
-    /// let before = session.departures(b"goose");
-    /// assert_eq!(session.departures(b"goose"), before);
+    /// let before = session.removal_count(b"goose");
+    /// assert_eq!(session.removal_count(b"goose"), before);
     /// store.put(b"goose", b"grey")?;
     /// store.remove(b"goose")?;
-    /// assert!(session.departures(b"goose") > before);
+    /// assert!(session.removal_count(b"goose") > before);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn removal_count(&self, key: &[u8]) -> u64 {
-        let inner = self.inner();
-        let guard = inner.index.collector().enter();
-        // What has expired is as good as gone, and its removal no departure.
-        let expired = inner.index.get(key, &guard).map_or(0, |row| row.version() + 1);
-        inner.stripes.floor(key).max(expired)
+        let core = self.core();
+        let guard = core.index.collector().enter();
+        // An expired key counts as removed, so its later removal must not change the counter.
+        let expired = core.index.get(key, &guard).map_or(0, |row| row.version() + 1);
+        core.stripes.floor(key).max(expired)
     }
 
-    /// Many lookups whose memory reads overlap; `found` is called once per key, with its position, in no
-    /// particular order. Each key is read at a moment of its own.
+    /// Looks up many keys with overlapping memory reads. Calls `found` once per key, with the key's
+    /// position, in no particular order. Each key is read at its own moment.
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let (index, time, used) = (&self.inner().index, self.time(), self.inner().rows.ages().now());
+        let (index, time, used) = (&self.core().index, self.time(), self.core().rows.ages().now());
         for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
             let guard = index.collector().enter();
             index.get_many(keys, &guard, |i, row| {
@@ -222,53 +258,58 @@ impl Session {
         }
     }
 
-    /// As [`get_many`](Self::get_many), but never sees half of a batch (`apply`, MSET): `found` is called when all
-    /// keys were read as of one moment with respect to batches, in the order of `keys`.
+    /// Looks up many keys as [`get_many`](Self::get_many) does, but never sees half of a batch
+    /// (`apply`, MSET). Calls `found` in the order of `keys`, after all keys were read at one
+    /// moment with respect to batches.
     pub fn get_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let inner = self.inner();
-        let guard = inner.index.collector().enter();
+        let core = self.core();
+        let guard = core.index.collector().enter();
         let mut rows = vec![None; keys.len()];
         if let [key] = keys {
-            let row = self.time().live(inner.index.get(key, &guard));
-            inner.used(row);
+            let row = self.time().live(core.index.get(key, &guard));
+            core.used(row);
             return found(0, row);
         }
-        // One time for all of them.
-        let time = if inner.rows.any_expiring() { self.time().fixed() } else { self.time() };
-        inner.stripes.consistent(keys.iter().copied(), || {
-            inner.index.get_many(keys, &guard, |i, row| rows[i] = row);
+        // All keys must be judged by the same time.
+        let time = if core.rows.any_expiring() { self.time().fixed() } else { self.time() };
+        core.stripes.consistent(keys.iter().copied(), || {
+            core.index.get_many(keys, &guard, |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            inner.used(row);
+            core.used(row);
             found(i, row);
         }
     }
 
-    /// Shows `each` the rows within `bounds`, in order, until it breaks. Long scans let memory go every so
-    /// many keys, so a row is borrowed for the call only. Not a snapshot: a key that is present all the time is
-    /// seen exactly once, one that comes or goes meanwhile maybe.
+    /// Calls `each` with the rows within `bounds`, in order, until it breaks.
+    ///
+    /// A row is borrowed for the call only, because a long scan releases its guard after some keys.
+    /// A scan is not a snapshot: it sees a key that is present throughout exactly once, and may or
+    /// may not see a key that is inserted or removed meanwhile.
     pub fn scan(
         &self,
         bounds: KeyBounds<'_>,
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.inner().scan(self.time(), bounds, direction, each);
+        self.core().scan(self.time(), bounds, direction, each);
     }
 
-    /// Runs several single-key writes with one entry into the epoch and one append to the log. Each write
-    /// is visible at once and on its own (for all-or-nothing use [`apply`](Self::apply)); a later error leaves
-    /// earlier writes done. The ticket covers everything that was written, also if `writes` returns an error of
-    /// its own.
+    /// Runs several single-key writes with one entry into the epoch and one append to the log.
     ///
-    /// The writer is inside an epoch, which cannot become durable before the scope ends. So within it the same thread writes by this writer
-    /// alone: another write to the store, `flush`, `checkpoint`, `close` and waiting for what is not durable answer
+    /// Each write is visible immediately and on its own; for all-or-nothing use
+    /// [`apply`](Self::apply). A later error leaves earlier writes in place. The ticket covers all
+    /// writes, also if `writes` returns an error of its own.
+    ///
+    /// The writer is inside an epoch, and this epoch cannot become durable before the closure ends.
+    /// So within the closure the thread must write only through this writer. Another write to the
+    /// store, `flush`, `checkpoint`, `close` and a wait for durability return
     /// [`InsideWrite`](crate::Error::InsideWrite). Reads work.
     ///
     /// # Errors
-    /// The store is closed or writes are stopped; then `writes` may have run, and what it wrote may not be
-    /// durable. No acknowledgement may be sent.
+    /// The store is closed or writes are stopped. Then `writes` may have run, and its writes may
+    /// not be durable: the caller must not acknowledge them.
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_>) -> R) -> Result<(R, Ticket)> {
         let mut writer = self.enter()?;
         let answer = writes(&mut writer);
@@ -276,18 +317,18 @@ impl Session {
         Ok((answer, ticket))
     }
 
-    /// Removes all keys within `bounds`; returns how many. Not atomic: others may see part of it, and a key that
-    /// comes meanwhile may stay.
+    /// Removes all keys within `bounds` and returns how many. The removal is not atomic: other
+    /// sessions may see part of it, and a key that is inserted meanwhile may stay.
     ///
     /// # Errors
-    /// Closed or stopped; part of the keys may be gone then.
+    /// The store is closed or writes are stopped; part of the keys may be removed then.
     pub fn remove_range(&mut self, bounds: KeyBounds<'_>) -> Result<(usize, Ticket)> {
         let (mut removed, mut ticket) = (0, Ticket::default());
         let mut start = bounds.0.map(<[u8]>::to_vec);
         loop {
             let mut keys = Vec::new();
             let from = start.as_ref().map(Vec::as_slice);
-            self.inner().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
+            self.core().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
                 keys.push(key.to_vec());
                 if keys.len() < REMOVALS_PER_SCAN {
                     ControlFlow::Continue(())
@@ -311,7 +352,7 @@ impl Session {
         }
     }
 
-    /// The store that this session belongs to: for waiting, statistics, checkpoints.
+    /// Returns the store of this session: for waiting, statistics and checkpoints.
     pub fn store(&self) -> &Store {
         &self.store
     }

@@ -1,17 +1,23 @@
-//! Reads and writes of one session that are one group, though nobody knows them beforehand.
+//! Open batches: reads and writes of one session that form one group, although the writes are not
+//! known in advance.
 //!
 //! ```text
-//!   begin    epoch entered ─ group begun: the epoch stands still ─ no snapshot is taken
-//!   ...      get, put, scan, put, update ...      each is visible at once, to this session and to all others
-//!   commit   records appended ─ snapshots may be taken ─ the epoch may move ─ left
+//!   begin    enter epoch ─ begin group: the epoch stands still ─ no snapshot is taken
+//!   ...      get, put, scan, put, update ...      each is visible at once, to all sessions
+//!   commit   append records ─ snapshots may be taken ─ the epoch may move ─ leave
 //! ```
 //!
+//! An open batch is not a transaction: it does not isolate, and it does not roll back.
+//!
 //! # Invariants
-//! 1. All records of a scope have one epoch, and epochs survive a crash whole or not at all: so on disk a scope is there whole or not at all, however its
-//!    records reached the log, and however it ended.
-//! 2. No snapshot is of a moment within a scope.
-//! 3. A scope latches no stripe, since it cannot know which it will need: other readers of several keys may see a part of it. Whoever wants isolation keeps
-//!    them away (the server does, with a gate). So it waits for nobody once it has begun, and nobody waits for it who holds what it needs.
+//! 1. All records of a batch have one epoch, and an epoch survives a crash whole or not at all. So
+//!    a batch is on disk whole or not at all, however its records reached the log and however it
+//!    ended.
+//! 2. No snapshot is taken within a batch.
+//! 3. A batch latches no stripe, because it cannot know which keys it will need. So readers of
+//!    several keys may see a part of it. A caller that needs isolation must exclude other sessions;
+//!    the server does this with a gate. So after it has begun, a batch waits for no other thread,
+//!    and no thread waits for the batch while it holds a resource that the batch needs.
 
 use std::ops::ControlFlow;
 use std::sync::RwLockReadGuard;
@@ -25,36 +31,44 @@ use crate::row::table::Column;
 use crate::snapshot::StoreSnapshots;
 use crate::{Result, RowRef, ScanDirection, Ticket};
 
-/// Reads and writes of one [`Session`] that are one group: on disk all of its writes are there or none, and so in snapshots. See [`Session::scope`].
+/// Reads and writes of one [`Session`] that form one group: all of its writes are on disk or none,
+/// and the same holds for snapshots. See [`Session::open_batch`].
 ///
-/// Dropped without [`commit`](Self::commit), it is the same group: what was written is not taken back.
+/// Dropping it without [`commit`](Self::commit) does not undo the writes; they still form one
+/// group.
 #[derive(Debug)]
 pub struct OpenBatch<'s> {
-    // In this order they are dropped: the records, which the writer appends then, may follow the end of the group.
+    // Fields are dropped in this order. The writer appends its records last: records may follow the
+    // end of the group.
     no_moment: Option<RwLockReadGuard<'s, ()>>,
     group: Option<OperationGroup<'s>>,
     writer: Writer<'s>,
 }
 
 impl Session {
-    /// Begins a scope, in which any reads and writes of this session are one group: on disk it is there whole or not at all, and no snapshot is taken in
-    /// between. Its reads see what it wrote. So do others: isolation is up to the caller, and nothing is undone if a write is refused half-way.
+    /// Begins a batch in which any reads and writes of this session form one group: on disk it is
+    /// whole or absent, and no snapshot is taken in between.
     ///
-    /// While it lasts nothing of the store becomes durable, no snapshot and no checkpoint begins: keep it short. What would wait for one of these, and
-    /// any other write to this store, answers [`InsideWrite`](crate::Error::InsideWrite) on the same thread.
+    /// The reads of the batch see its writes. Other sessions see them too: isolation is up to the
+    /// caller. If a write is rejected, earlier writes stay.
+    ///
+    /// Keep a batch short: while it is open, no write of the store becomes durable, and no snapshot
+    /// and no checkpoint begins. On the same thread, an operation that would wait for one of these
+    /// returns [`InsideWrite`](crate::Error::InsideWrite), and so does any other write to this
+    /// store.
     ///
     /// ```
     /// # use skein_store::*;
     /// # let folder = tempfile::tempdir()?;
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// let mut session = store.session();
-    /// let mut scope = session.scope()?;
-    /// let geese = scope.writer().increment(b"pond", 1)?;
-    /// if scope.get_with(b"lake", |row| row.is_none()) {
-    ///     scope.writer().put(b"lake", geese.to_string().as_bytes())?;
+    /// let mut batch = session.open_batch()?;
+    /// let geese = batch.writer().increment(b"pond", 1)?;
+    /// if batch.get_with(b"lake", |row| row.is_none()) {
+    ///     batch.writer().put(b"lake", geese.to_string().as_bytes())?;
     /// }
     /// // After a crash both keys are there or neither is.
-    /// let ticket = scope.commit()?;
+    /// let ticket = batch.commit()?;
     /// store.wait_durable(ticket)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -62,63 +76,64 @@ impl Session {
     /// # Errors
     /// The store is closed or writes are stopped.
     pub fn open_batch(&mut self) -> Result<OpenBatch<'_>> {
-        let inner = self.inner();
-        // One time for all of it, so that no key expires in between.
+        let core = self.core();
+        // One time for the whole batch, so that no key expires during it.
         let mut writer = self.enter_at(Some(self.now()))?;
-        writer.whole = true;
-        ActiveWrite::is_whole(inner);
+        writer.is_group = true;
+        ActiveWrite::mark_group(core);
         let group = writer.operation.as_ref().map(LogOperation::group);
-        // After the group, which may wait for an epoch to close.
-        let no_moment = inner.snapshots.as_ref().map(StoreSnapshots::group);
+        // After the group, because the group may wait for an epoch to close.
+        let no_moment = core.snapshots.as_ref().map(StoreSnapshots::group);
         Ok(OpenBatch { no_moment, group, writer })
     }
 }
 
 impl<'s> OpenBatch<'s> {
-    /// To write with.
+    /// Returns the writer of this batch.
     pub fn writer(&mut self) -> &mut Writer<'s> {
         &mut self.writer
     }
 
-    /// Shows `look` the row of `key`, in place.
+    /// Calls `look` with the row of `key`, without copying it.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         self.writer.get_with(key, look)
     }
 
-    /// Many lookups whose memory reads overlap; `found` is called in the order of `keys`, when all were read.
+    /// Looks up many keys with overlapping memory reads. Calls `found` in the order of `keys`,
+    /// after all keys were read.
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let time = self.writer.time();
         let mut rows = vec![None; keys.len()];
-        self.writer.inner.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
+        self.writer.core.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            self.writer.inner.used(row);
+            self.writer.core.used(row);
             found(i, row);
         }
     }
 
-    /// Shows `each` the rows within `bounds`, in order, until it breaks; as [`Session::scan`].
+    /// Calls `each` with the rows within `bounds`, in order, until it breaks; as [`Session::scan`].
     pub fn scan(
         &self,
         bounds: KeyBounds<'_>,
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.writer.inner.scan(self.writer.time(), bounds, direction, each);
+        self.writer.core.scan(self.writer.time(), bounds, direction, each);
     }
 
-    /// Sets several keys: all of them, or none if one is refused.
+    /// Sets several keys: all of them, or none if one is rejected.
     ///
     /// # Errors
-    /// Limits, budget; nothing was done then.
+    /// A size limit or the memory limit; nothing was written then.
     pub fn put_all(&mut self, pairs: &[Column<'_>]) -> Result<()> {
         self.writer.put_group(pairs)
     }
 
-    /// Ends the scope; the ticket covers all that it wrote.
+    /// Ends the batch. The ticket covers all of its writes.
     ///
     /// # Errors
-    /// Writes are stopped; what was written may not be durable, and no acknowledgement may be sent.
+    /// Writes are stopped. The writes may not be durable, so the caller must not acknowledge them.
     pub fn commit(self) -> Result<Ticket> {
         let Self { no_moment, group, writer } = self;
         drop((no_moment, group));

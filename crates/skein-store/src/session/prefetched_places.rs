@@ -1,25 +1,30 @@
-//! Keys that were looked up together, because they are about to be written, and where in the index they belong.
+//! The places in the index of keys that were looked up together because they are about to be
+//! written.
 //!
 //! ```text
-//!   look ahead   k0 k1 k2 ... ─► one batch of lookups ─► places p0 p1 p2 ...
+//!   prefetch     k0 k1 k2 ... ─► one batch of lookups ─► places p0 p1 p2 ...
 //!   write k0     the next key ─► p0: lock that node at once
-//!   write k2     not the next, but one after ─► p2
-//!   write k7     unknown ─► from the root
+//!   write k2     a later key  ─► p2
+//!   write k7     unknown      ─► search from the root
 //! ```
 //!
+//! Design: `docs/design/store.md`.
+//!
 //! # Invariants
-//! 1. A place is valid under the guard that it was found under, until that is refreshed. The writer holds one guard, and forgets all places
-//!    ([`Ahead::clear`]) whenever it refreshes it.
-//! 2. A place is of the main index, and given out for an equal key only: bytes are compared, not addresses, since a caller may reuse a buffer.
+//! 1. A place is valid under the guard under which it was found, until the guard is refreshed. The
+//!    writer holds one guard, and discards all places ([`PrefetchedPlaces::clear`]) whenever it
+//!    refreshes the guard.
+//! 2. A place belongs to the main index, and is returned only for an equal key: the bytes are
+//!    compared, not the addresses, because a caller may reuse a buffer.
 
 use std::cell::Cell;
 
 use crate::index::IndexPlace;
 
-/// Longer keys are looked up once more.
+/// The longest key with a place; longer keys are looked up again.
 const KEY_BYTES_MAX: usize = 48;
 
-/// Keys whose places are kept, and what is kept from one scope of writes to the next.
+/// The largest number of places, and the capacity that a thread keeps for its next writes.
 const KEYS_MAX: usize = 256;
 
 #[derive(Debug)]
@@ -29,26 +34,26 @@ struct PrefetchedPlace {
     place: IndexPlace,
 }
 
-/// The places of keys, in the order in which writes are to come.
+/// The places of keys, in the expected order of their writes.
 #[derive(Debug, Default)]
 pub(super) struct PrefetchedPlaces {
     entries: Vec<Option<PrefetchedPlace>>,
-    /// The first that no write has come for.
+    /// The first place that no write has used or passed.
     next: usize,
 }
 
 thread_local! {
-    /// One per thread, taken for the time of a scope, so that looking ahead allocates nothing.
+    /// One per thread, taken by each writer, so that a prefetch allocates nothing.
     static KEPT: Cell<Option<PrefetchedPlaces>> = const { Cell::new(None) };
 }
 
 impl PrefetchedPlaces {
-    /// The calling thread's, empty.
+    /// Takes the calling thread's places, empty.
     pub(super) fn take() -> Self {
         KEPT.take().unwrap_or_default()
     }
 
-    /// Gives the room back to the calling thread.
+    /// Gives the memory back to the calling thread.
     pub(super) fn keep(mut self) {
         self.clear();
         KEPT.set(Some(self));
@@ -59,13 +64,13 @@ impl PrefetchedPlaces {
         self.next = 0;
     }
 
-    /// Begins a batch of so many keys; those before are forgotten.
+    /// Begins a batch of this many keys and discards the places of the previous batch.
     pub(super) fn begin(&mut self, keys: usize) {
         self.clear();
         self.entries.resize_with(keys.min(KEYS_MAX), || None);
     }
 
-    /// Notes where the key at this position of the batch belongs.
+    /// Notes the place of the key at this position of the batch.
     #[inline]
     pub(super) fn note(&mut self, position: usize, key: &[u8], place: IndexPlace) {
         let len = key.len();
@@ -78,7 +83,8 @@ impl PrefetchedPlaces {
         }
     }
 
-    /// The place of a key that is to be written, if it is known. Those of keys before it in the batch are not needed any more.
+    /// Returns the place of a key that is about to be written, if it is known. Discards the places
+    /// of earlier keys of the batch.
     #[inline]
     pub(super) fn place_of(&mut self, key: &[u8]) -> Option<IndexPlace> {
         let rest = self.entries.get(self.next..)?;
@@ -102,26 +108,26 @@ mod tests {
         let guard = index.collector().enter();
         let long = [b'x'; KEY_BYTES_MAX + 1];
         let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];
-        let mut ahead = PrefetchedPlaces::default();
-        ahead.begin(keys.len());
-        index.locate_many(&keys, &guard, |at, _, place| ahead.note(at, keys[at], place.expect("a place")));
-        let found = |ahead: &mut PrefetchedPlaces, key: &[u8]| ahead.place_of(key).is_some();
-        assert!(found(&mut ahead, b"a"));
-        assert!(!found(&mut ahead, b"aa"), "a longer key is another one");
+        let mut places = PrefetchedPlaces::default();
+        places.begin(keys.len());
+        index.locate_many(&keys, &guard, |at, _, place| places.note(at, keys[at], place.expect("a place")));
+        let found = |places: &mut PrefetchedPlaces, key: &[u8]| places.place_of(key).is_some();
+        assert!(found(&mut places, b"a"));
+        assert!(!found(&mut places, b"aa"), "a longer key is different");
         // A request that wrote nothing leaves its key behind.
-        assert!(found(&mut ahead, b"a"));
-        assert!(!found(&mut ahead, b"b"), "writes of what comes later have passed it");
-        assert!(!found(&mut ahead, &long), "too long to be kept");
-        assert!(found(&mut ahead, b""));
-        assert!(found(&mut ahead, b"c"));
-        assert!(!found(&mut ahead, b"c"));
+        assert!(found(&mut places, b"a"));
+        assert!(!found(&mut places, b"b"), "later writes have passed it");
+        assert!(!found(&mut places, &long), "too long for a place");
+        assert!(found(&mut places, b""));
+        assert!(found(&mut places, b"c"));
+        assert!(!found(&mut places, b"c"));
 
-        ahead.begin(1);
-        assert!(!found(&mut ahead, b"c"), "a batch before is forgotten");
-        ahead.begin(KEYS_MAX + 1);
+        places.begin(1);
+        assert!(!found(&mut places, b"c"), "the previous batch is discarded");
+        places.begin(KEYS_MAX + 1);
         index.locate_many(&keys[..1], &guard, |_, _, place| {
-            ahead.note(KEYS_MAX, b"a", place.expect("a place"));
+            places.note(KEYS_MAX, b"a", place.expect("a place"));
         });
-        assert!(!found(&mut ahead, b"a"), "past what is kept");
+        assert!(!found(&mut places, b"a"), "more keys than places");
     }
 }

@@ -1,4 +1,5 @@
-//! Writes to columns, integers, and comparisons, all on one primitive, so that every engine that keeps rows has the same.
+//! Writes to columns, integers, and comparisons. All are built on one primitive, so every engine
+//! that stores rows offers the same writes.
 
 use super::whole_rows::{rename_row, replace_row};
 use super::writer::{RowChange, RowUpdate};
@@ -8,7 +9,8 @@ use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
-/// The current row if it has columns; an absent key is fine, a value is not.
+/// Returns the current row if it has columns, or `None` for an absent key. Errors if the key holds
+/// a value.
 fn columns_of(current: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>> {
     match current {
         Some(row) if !row.has_columns() => Err(Error::WrongKind { found: row.holds(), needed: "columns" }),
@@ -16,7 +18,7 @@ fn columns_of(current: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>> {
     }
 }
 
-/// The current value; an absent key is fine, columns are not.
+/// Returns the current value, or `None` for an absent key. Errors if the key holds columns.
 fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
     match current {
         None => Ok(None),
@@ -27,7 +29,7 @@ fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
     }
 }
 
-/// A decimal integer as Redis writes it: no sign but `-`, no leading zeros, no spaces.
+/// Parses a decimal integer as Redis writes it: no sign but `-`, no leading zeros, no spaces.
 fn integer(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let plain = match digits {
@@ -43,27 +45,28 @@ fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
     value.checked_add(by).ok_or(Error::Overflow { value, by })
 }
 
-/// Takes down what a write is in the log, for an engine whose log has such records.
+/// Records a write for the log, for an engine whose log has such records.
 #[derive(Debug)]
 pub struct Recorder<'r>(pub(super) Option<&'r mut Vec<u8>>);
 
 impl Recorder<'_> {
-    /// For an engine that logs rows whole, in its own way.
+    /// Returns a recorder for an engine that logs whole rows in its own way.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// A change that says all that the key holds then.
-    fn whole(&mut self, key: &[u8], change: &RowChange) {
+    /// Records a change with all contents of the key.
+    fn record_whole(&mut self, key: &[u8], change: &RowChange) {
         match (&mut self.0, change) {
             (Some(out), RowChange::Put(row)) => record::write_row(out, key, row.as_ref()),
             (Some(out), RowChange::Remove) => record::write_remove(out, key, 0),
-            // The engine takes a change of the time down, which it makes the row of.
+            // The engine records a change of the time itself, because it makes the row.
             (None, _) | (_, RowChange::Keep | RowChange::Expire(_)) => {}
         }
     }
 
-    /// The change with the row made, if it is one of the time alone; an engine asks before it does what was decided about `current`.
+    /// Turns a change of the time into a put of a new row, and returns all other changes as they
+    /// are. An engine must call this before it applies a decision about `current`.
     pub fn resolve_expiry(
         &mut self,
         key: &[u8],
@@ -82,7 +85,8 @@ impl Recorder<'_> {
     }
 }
 
-/// Makes the row of a merge and its record: the changes alone if they fall on a large row, else the whole row.
+/// Makes the row of a merge and its record. The record has only the changes if old and new row are
+/// large, else the whole row.
 fn merge(
     rows: &RowAllocator,
     recorder: &mut Recorder<'_>,
@@ -102,13 +106,13 @@ fn merge(
     Ok(Some(row))
 }
 
-/// Refuses columns that no row or no record can hold, whatever they are put to.
+/// Rejects columns that fit no row or no record.
 pub(super) fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
     Error::check_value_len(table::content_len(columns), VALUE_BYTES_MAX)?;
     Error::check_record_len(record::columns_len_max(key, columns))
 }
 
-/// What a put of columns that were checked makes of a row; and how many names are new.
+/// Makes the row after a put of checked columns. Returns the change and the number of new names.
 pub(super) fn decide_put(
     key: &[u8],
     columns: &[Column<'_>],
@@ -124,7 +128,7 @@ pub(super) fn decide_put(
     Ok((RowChange::Put(row), new))
 }
 
-/// What a removal of columns makes of a row; and how many were there.
+/// Makes the row after a removal of columns. Returns the change and the number of removed columns.
 pub(super) fn decide_removal(
     key: &[u8],
     names: &[&[u8]],
@@ -133,7 +137,7 @@ pub(super) fn decide_removal(
     recorder: &mut Recorder<'_>,
 ) -> Result<(RowChange, usize)> {
     let Some(old) = columns_of(current)? else { return Ok((RowChange::Keep, 0)) };
-    // Only what is there gets into the log's record, whose length is bounded.
+    // Absent names are left out, because the length of a log record is bounded.
     let names: Vec<&[u8]> = names.iter().copied().filter(|name| old.column(name).is_some()).collect();
     if names.is_empty() {
         return Ok((RowChange::Keep, 0));
@@ -143,11 +147,11 @@ pub(super) fn decide_removal(
     if let Some(row) = row {
         return Ok((RowChange::Put(row), gone));
     }
-    recorder.whole(key, &RowChange::Remove);
+    recorder.record_whole(key, &RowChange::Remove);
     Ok((RowChange::Remove, gone))
 }
 
-/// What an update of one column makes of a row.
+/// Makes the row after an update of one column.
 pub(super) fn decide_update<E: From<Error>>(
     key: &[u8],
     column: &[u8],
@@ -163,21 +167,22 @@ pub(super) fn decide_update<E: From<Error>>(
     Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(RowChange::Keep, RowChange::Put))
 }
 
-/// Read-modify-writes of rows. An engine gives the primitive, [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one.
+/// Read-modify-writes of rows. An engine implements the primitive
+/// [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one implementation.
 pub trait RowWriter {
-    /// Why a write was not done.
+    /// The error of a write that was not done.
     type Error: From<Error>;
 
-    /// Refuses a key, or what it is to hold, over its limit.
+    /// Rejects a key or contents over the limit.
     ///
     /// # Errors
     /// `KeyTooLong`, `ValueTooLong`.
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()>;
 
-    /// As [`update`](Self::update); the closure also records what it decided.
+    /// Updates a key as [`update`](Self::update) does; the closure must also record its decision.
     ///
     /// # Errors
-    /// The closure's; a limit, the budget, what the engine says.
+    /// Those of the closure; a limit, the memory limit, and the errors of the engine.
     fn update_recorded<E: From<Error> + From<Self::Error>>(
         &mut self,
         key: &[u8],
@@ -188,12 +193,15 @@ pub trait RowWriter {
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E>;
 
-    /// Atomic read-modify-write, on which set-if-absent, compare-and-swap, append and the like stand. The
-    /// closure sees the row, and where to make a new one (no latch is held; it may take its time), and decides;
-    /// if the row changed meanwhile it is called again. An error from it ends the update with nothing changed.
+    /// Atomically reads, modifies and writes one key: the base of set-if-absent, compare-and-swap,
+    /// append and similar writes.
+    ///
+    /// The closure sees the row and an allocator for a new row, and returns its decision. It holds
+    /// no latch, so it may take its time. If the row changes meanwhile, the closure is called
+    /// again. If the closure returns an error, nothing changes.
     ///
     /// # Errors
-    /// The closure's; a limit, the budget, what the engine says.
+    /// Those of the closure; a limit, the memory limit, and the errors of the engine.
     fn update<E: From<Error> + From<Self::Error>>(
         &mut self,
         key: &[u8],
@@ -201,13 +209,13 @@ pub trait RowWriter {
     ) -> std::result::Result<RowUpdate, E> {
         self.update_recorded(key, |current, rows, recorder| {
             let change = decide(current, rows)?;
-            recorder.whole(key, &change);
+            recorder.record_whole(key, &change);
             Ok(change)
         })
     }
 
-    /// Sets columns of a key, atomically; the other columns carry over. Returns how many names are new. With no
-    /// columns it does nothing.
+    /// Sets columns of a key atomically and keeps the other columns. Returns the number of new
+    /// names. Without columns it does nothing.
     ///
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
@@ -226,7 +234,8 @@ pub trait RowWriter {
         Ok(new)
     }
 
-    /// Removes columns of a key, atomically, and the key with the last one. Returns how many were there.
+    /// Removes columns of a key atomically, and the key with its last column. Returns the number of
+    /// removed columns.
     ///
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
@@ -240,8 +249,9 @@ pub trait RowWriter {
         Ok(gone)
     }
 
-    /// Makes a key hold these columns, whatever it held, until `expires` (milliseconds since 1970) or for ever. Without columns the key is removed. It is one write:
-    /// after an error the key holds what it held.
+    /// Replaces the contents of a key by these columns, until `expires` (milliseconds since 1970)
+    /// or for ever. Without columns the key is removed. It is one write: after an error the key is
+    /// unchanged.
     ///
     /// # Errors
     /// As for [`update`](Self::update), and `WriteTooLong`.
@@ -254,7 +264,8 @@ pub trait RowWriter {
         replace_row(self, key, columns, expires)
     }
 
-    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum. The key expires when it did before.
+    /// Adds to a decimal integer and returns the sum. An absent key counts as 0. The expiry of the
+    /// key does not change.
     ///
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind`, `NotAnInteger`, `Overflow`.
@@ -268,11 +279,12 @@ pub trait RowWriter {
         Ok(after)
     }
 
-    /// Sets one column to what `decide` makes of its present value, atomically; the others carry over. With `None` from it, or an error, nothing changes. It may be
-    /// called again if the row changed meanwhile.
+    /// Sets one column to the value that `decide` computes from the present value, atomically;
+    /// other columns are kept. If `decide` returns `None` or an error, nothing changes. `decide` is
+    /// called again if the row changes meanwhile.
     ///
     /// # Errors
-    /// The closure's; as for [`put_columns`](Self::put_columns).
+    /// Those of the closure; as for [`put_columns`](Self::put_columns).
     fn update_column<E: From<Error> + From<Self::Error>>(
         &mut self,
         key: &[u8],
@@ -284,7 +296,7 @@ pub trait RowWriter {
         })
     }
 
-    /// Adds to a decimal integer in a column; an absent one counts as 0. Returns the sum.
+    /// Adds to a decimal integer in a column and returns the sum. An absent column counts as 0.
     ///
     /// # Errors
     /// As for [`increment`](Self::increment).
@@ -302,7 +314,8 @@ pub trait RowWriter {
         Ok(after)
     }
 
-    /// Lets a key expire at a time (milliseconds since 1970; if that is past, it is not there any more), or with `None` never. Whether the key is there.
+    /// Lets a key expire at a time (milliseconds since 1970), or never with `None`. A key with a
+    /// past time is absent at once. Returns whether the key is present.
     ///
     /// # Errors
     /// As for [`update`](Self::update).
@@ -314,12 +327,13 @@ pub trait RowWriter {
         Ok(updated.existed)
     }
 
-    /// Gives what a key holds to another key, with its time of expiry, and removes the first one; not if the other is there and may not
-    /// be `replace`d. Whether it was done; `None` if there is no such key. A crash leaves all of it or nothing. Other writers of the two
-    /// keys are to be kept away.
+    /// Moves the contents of a key and its expiry to another key, and removes the first key. If the
+    /// other key is present, this needs `replace`. Returns whether the contents were moved, or
+    /// `None` if there is no such key. After a crash the rename is complete or absent. The caller
+    /// must exclude other writers of the two keys.
     ///
-    /// This is the way for a sorted set, and for columns that are too many for a row: a row that stands for them belongs to its key, and
-    /// [`update`](Self::update) puts it to no other one.
+    /// Use this for a sorted set, and for spread columns: their row belongs to its key, so
+    /// [`update`](Self::update) cannot put it to another key.
     ///
     /// # Errors
     /// As for [`update`](Self::update).
@@ -332,7 +346,7 @@ pub trait RowWriter {
         rename_row(self, from, to, replace)
     }
 
-    /// Sets a key to `value` if it is absent; `changed` says whether it was done.
+    /// Sets a key to `value` if it is absent; `changed` tells whether it was set.
     ///
     /// # Errors
     /// As for [`update`](Self::update).
@@ -342,8 +356,8 @@ pub trait RowWriter {
         })
     }
 
-    /// Sets a key to `value` if its version is `version` (0: if it is absent). Returns the new version, or in
-    /// `Err` the present one.
+    /// Sets a key to `value` if its version is `version` (0 if it must be absent). Returns the new
+    /// version, or `Err` with the present version.
     ///
     /// # Errors
     /// As for [`update`](Self::update).
@@ -360,8 +374,8 @@ pub trait RowWriter {
         Ok(if done.changed { Ok(done.version) } else { Err(done.version) })
     }
 
-    /// Sets a key to `value` if it holds the value `expected` (`None`: if it is absent). `changed` says whether it
-    /// was done.
+    /// Sets a key to `value` if it holds the value `expected` (`None` if it must be absent).
+    /// `changed` tells whether it was set.
     ///
     /// # Errors
     /// As for [`update`](Self::update), and `WrongKind` if the key holds columns.

@@ -1,4 +1,5 @@
-//! Writes to sorted sets: members and order change together, under the set's lock. See `collection` for what makes them safe.
+//! Writes to sorted sets: members and score index change together, under the lock of the set.
+//! `collection` explains why this is safe.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,18 +9,21 @@ use super::member_writer::MemberWriter;
 use crate::collection::{Collection, CollectionKind, MEMBER_BYTES_MAX, Member, score_of};
 use crate::{Error, Result, ScanDirection};
 
-/// What a write finds at its key.
+/// The contents that a write found at its key.
 enum FoundSet {
     Set(Arc<Collection>),
     Nothing,
 }
 
 impl Writer<'_> {
-    /// Changes the sorted set at `key`; `change` is given it, held still. An absent key is an empty set if `make` says so, and becomes a set when members
-    /// are put; otherwise the answer is `None`, and `change` is not called. A set without members is gone.
+    /// Calls `change` with the sorted set at `key` and holds its lock meanwhile. If the key is
+    /// absent and `make` is true, `change` is called with an empty set, and the key becomes a set
+    /// when `change` puts a member. If the key is absent and `make` is false, returns `None`
+    /// without calling `change`. A set that loses its last member is removed.
     ///
-    /// All of it is one write, for readers and on disk. After an error, of `change` or of a write in it, the set is as it was. It may be called
-    /// again if another writer gets in between, and must not write to anything else.
+    /// The change is one write, for readers and on disk. After an error the set is unchanged.
+    /// `change` is called again if another writer changes the key meanwhile. It must not write to
+    /// anything else.
     ///
     /// ```
     /// # use skein_store::*;
@@ -41,15 +45,16 @@ impl Writer<'_> {
     /// ```
     ///
     /// # Errors
-    /// That of `change`; a limit, the budget; `WrongKind` if the key holds something else.
+    /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
+    /// else.
     pub fn change_set<R, E: From<Error>>(
         &mut self,
         key: &[u8],
         make: bool,
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
-        self.turn()?;
-        self.inner.check_sizes(key, 0)?;
+        self.begin_write()?;
+        self.core.check_sizes(key, 0)?;
         loop {
             let done = match self.find_set(key)? {
                 FoundSet::Set(collection) => {
@@ -64,18 +69,20 @@ impl Writer<'_> {
                 }
                 FoundSet::Nothing => return Ok(None),
             };
-            // Without an answer the set died, or came to be, meanwhile.
+            // Without an answer, the set died or was created meanwhile.
             if done.is_some() {
                 return Ok(done);
             }
         }
     }
 
-    /// Makes `key` a sorted set of the members that `change` puts, whatever it held, until `expires` (milliseconds since 1970) or for ever. Without members the
-    /// key is removed. `change` is given an empty set.
+    /// Replaces the contents of `key` by a sorted set with the members that `change` puts, until
+    /// `expires` (milliseconds since 1970) or for ever. `change` starts with an empty set. If it
+    /// puts no members, the key is removed.
     ///
-    /// All of it is one write, for readers and on disk. After an error, of `change` or of a write in it, the key holds what it held. `change` may be called again
-    /// if another writer gets in between, and must not write to anything else.
+    /// The replacement is one write, for readers and on disk. After an error the key is unchanged.
+    /// `change` is called again if another writer changes the key meanwhile. It must not write to
+    /// anything else.
     ///
     /// ```
     /// # use skein_store::*;
@@ -86,27 +93,28 @@ impl Writer<'_> {
     ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
     /// })?;
     /// replaced?;
-    /// assert!(store.session().get_with(b"geese", |row| row.is_some_and(|row| row.sorted_set().is_some())));
+    /// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
+    /// assert!(store.session().get_with(b"geese", is_set));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// That of `change`; a limit, the budget.
+    /// Those of `change`; a size limit or the memory limit.
     pub fn replace_set<R, E: From<Error>>(
         &mut self,
         key: &[u8],
         expires: Option<u64>,
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.turn()?;
+        self.begin_write()?;
         self.replace_by_collection(key, CollectionKind::SortedSet, expires, |members| {
             change(&mut SetWriter { members })
         })
     }
 
     fn find_set(&self, key: &[u8]) -> Result<FoundSet> {
-        let found = self.time().live(self.inner.index.get(key, &self.guard));
-        self.inner.used(found);
+        let found = self.time().live(self.core.index.get(key, &self.guard));
+        self.core.used(found);
         match found {
             None => Ok(FoundSet::Nothing),
             Some(row) => {
@@ -125,29 +133,30 @@ pub struct SetWriter<'w> {
 }
 
 impl SetWriter<'_> {
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn len(&self) -> u64 {
-        self.members.state.order.len()
+        self.members.state.score_index.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The score of a member. Takes a lookup.
+    /// Returns the score of a member. This takes a lookup.
     pub fn score(&mut self, member: &[u8]) -> Option<f64> {
         self.members.look(member).map(score_of)
     }
 
-    /// Looks members up, with overlapping reads and for the cache only, because they are about to be put or removed. For one it is in vain.
+    /// Looks up members that are about to be put or removed, with overlapping reads, to fill the
+    /// cache. For a single member it does not help.
     pub fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
         self.members.expect(members);
     }
 
     /// As [`SetReader::rank_by`](crate::SetReader::rank_by).
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        self.members.state.order.rank_by(before)
+        self.members.state.score_index.rank_by(before)
     }
 
     /// As [`SetReader::walk`](crate::SetReader::walk).
@@ -157,10 +166,10 @@ impl SetWriter<'_> {
         direction: ScanDirection,
         each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) {
-        self.members.state.order.walk(rank, direction, each);
+        self.members.state.score_index.walk(rank, direction, each);
     }
 
-    /// Gives a member a score; returns the one it had.
+    /// Sets the score of a member and returns its previous score.
     ///
     /// # Errors
     /// As for [`update`](Self::update).
@@ -173,10 +182,13 @@ impl SetWriter<'_> {
         Ok(before)
     }
 
-    /// Gives a member the score that `decide` makes of the one it has, `None` if it is not there; with `None` from it, or the same score, nothing is changed.
+    /// Sets the score of a member to the result of `decide`, which receives the present score
+    /// (`None` if the member is absent). If `decide` returns `None` or the present score, nothing
+    /// changes.
     ///
     /// # Errors
-    /// That of `decide`; the member is over its limit, the score is not a number, memory is over the budget and the member is new.
+    /// Those of `decide`; the member is over its limit, the score is not a number, or memory is
+    /// used up and the member is new.
     pub fn update<E: From<Error>>(
         &mut self,
         member: &[u8],
@@ -185,7 +197,7 @@ impl SetWriter<'_> {
         check_member(member)?;
         self.clear_now()?;
         let (before, seen) = self.members.look(member).map(|row| (score_of(row), row.version())).unzip();
-        // There is one zero.
+        // Turns -0.0 into 0.0, so that there is one zero.
         let Some(score) = decide(before)?.map(|score| score + 0.0) else { return Ok(()) };
         if before == Some(score) {
             return Ok(());
@@ -198,21 +210,22 @@ impl SetWriter<'_> {
         }
         self.members.note_score(member, before, Some(score));
         self.members.put(seen, &score.to_le_bytes())?;
-        let order = &mut self.members.state.order;
+        let score_index = &mut self.members.state.score_index;
         if let Some(before) = before {
-            order.remove(before, member);
+            score_index.remove(before, member);
         }
-        order.insert(score, member);
+        score_index.insert(score, member);
         Ok(())
     }
 
-    /// Removes all members, which takes no longer than removing the key: they are given back in the background. They are still seen until the end of
-    /// the change; if something is put after it, they go at once, one by one.
+    /// Removes all members as fast as the removal of the key: a background thread frees them. They
+    /// stay visible until the end of the change. If the change puts a member afterwards, they are
+    /// removed at once, one by one.
     pub fn clear(&mut self) {
         self.members.state.cleared = !self.is_empty();
     }
 
-    /// The set goes on after all: what it was to lose with its end goes now.
+    /// Removes the members at once, because the change puts members after [`clear`](Self::clear).
     fn clear_now(&mut self) -> Result<()> {
         if std::mem::take(&mut self.members.state.cleared) {
             let mut members = Vec::new();
@@ -225,16 +238,16 @@ impl SetWriter<'_> {
         Ok(())
     }
 
-    /// Removes a member; returns the score it had.
+    /// Removes a member and returns its score.
     ///
     /// # Errors
-    /// What the index says.
+    /// Those of the index.
     pub fn remove(&mut self, member: &[u8]) -> Result<Option<f64>> {
         let found = self.members.look(member).map(|row| (score_of(row), row.version()));
         let Some((score, version)) = found else { return Ok(None) };
         self.members.note_score(member, Some(score), None);
         self.members.remove(version);
-        self.members.state.order.remove(score, member);
+        self.members.state.score_index.remove(score, member);
         Ok(Some(score))
     }
 }

@@ -1,25 +1,32 @@
-//! What the writes of a group replaced, so that a group of which one write is refused late is undone.
+//! The undo journal of a group: the rows that its writes replaced, so that the group can be undone
+//! if a later write is refused.
 //!
 //! ```text
-//!   write_group   put a: v5 ─► v6     put b: absent ─► v1     put c: refused (`IndexFull`, say)
-//!   undo          b, v1: removed, v2       a, v6: what v5 held is put again, as v7
+//!   write_group   put a: v5 ─► v6     put b: absent ─► v1     put c: refused (say, `IndexFull`)
+//!   undo          remove b: v2        put a as in v5: v7
 //! ```
 //!
-//! Most of what can refuse a write is known before the first one (`expected`). The rest is not: whether an index has a place for a
-//! key shows when the key is put, and other writers may spread a row or lengthen it meanwhile.
+//! Most refusals are known before the first write (`expected_contents`). Some are not: an index
+//! without space refuses a key only when it is put, and other writers may spread or lengthen a row
+//! meanwhile.
 //!
 //! # Invariants
-//! 1. The guard of the writer is held and not refreshed from the first entry of a journal to its end: [`Writer::turn`] does
-//!    nothing in a group. So every replaced row is still in memory, and [`PinnedRow::row`] may be called.
-//! 2. An undo is a write like others: of a greater version, and recorded, in the epoch that the group holds. So recovery finds
-//!    the group and its undo, or neither; and a record that stands on a version of the group's has that one before it.
-//! 3. Only what is still as the group left it is undone. A write of another session that came between stays: it saw the group's
-//!    write, as a reader of a single key may.
-//! 4. A collection whose row was replaced is buried when the group is done, not before: until then its row may be put back.
-//! 5. Keys that the group added are removed before others are put back, so that there is place for them.
-//! 6. An undo is never refused. An index can refuse a key that it does not have; it refuses no write to a key that it has, and no
-//!    removal (its tests of full tables show that). A group removes keys last, after all that can be refused. A change of a
-//!    collection removes members at its end, too (`MemberWriter`). So nothing that was removed has to be added again.
+//! 1. The guard of the writer is held and not refreshed while the journal is in use:
+//!    [`Writer::begin_write`] does nothing within a group. So every replaced row is still in
+//!    memory, and [`PinnedRow::row`] may be called.
+//! 2. An undo is an ordinary write: it has a greater version and a record, in the epoch that the
+//!    group holds. So recovery finds the group and its undo, or neither; and a record that is based
+//!    on a version of the group finds that version.
+//! 3. An undo changes only keys that are still as the group left them. A write of another session
+//!    in between stays: it saw the group's write, as any reader of a single key may.
+//! 4. If a row of a collection was replaced, the collection loses its main row only when the group
+//!    is done: until then the row may be put back.
+//! 5. Keys that the group added are removed before other keys are put back, so that there is space
+//!    for them.
+//! 6. An undo is never refused. An index can refuse a new key, but no write to a key that it holds
+//!    and no removal; its tests of full tables show this. A group removes keys last, after
+//!    everything that can be refused. A change of a collection removes members at its end, too
+//!    (`MemberWriter`). So no removed key ever has to be added again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -27,55 +34,56 @@ use std::sync::Arc;
 
 use super::Writer;
 use super::member_changes::MemberChanges;
-use super::writer::{Exchanged, RowChange, bury, exchange};
+use super::writer::{Exchanged, RowChange, exchange, release_collection};
 use crate::collection::Collection;
 use crate::record;
 use crate::row::{PinnedRow, RowRef};
 use crate::{Error, Result};
 
-/// What a write of a group put another row in the place of.
+/// The row that a write of a group replaced.
 #[derive(Debug)]
 pub(super) struct ReplacedRow {
-    /// The row; `None` if the key was absent.
+    /// The replaced row; `None` if the key was absent.
     pub(super) row: Option<PinnedRow>,
-    /// The collection that nothing stands for any more.
+    /// The collection that lost its main row.
     pub(super) collection: Option<Arc<Collection>>,
 }
 
-/// One write of a key.
+/// One write of a group to a key.
 #[derive(Debug)]
 struct JournalEntry {
-    /// The position of the key among the group's writes.
+    /// The position of the key among the writes of the group.
     write: usize,
     replaced: ReplacedRow,
     /// The version that the write took.
     version: u64,
-    /// Whether it was a removal.
+    /// Whether the write was a removal.
     removed: bool,
 }
 
 /// The writes of a group so far.
 #[derive(Debug, Default)]
 pub(super) struct UndoJournal {
-    /// The position of the present write among the group's.
+    /// The position of the present write in the group.
     pub(super) write: usize,
     rows: Vec<JournalEntry>,
-    /// With the position of the first write to the collection's key.
+    /// Changes of members, each with the position of the first write to the collection's key.
     members: Vec<(usize, Arc<Collection>, MemberChanges<Vec<u8>>)>,
 }
 
-/// Several writes of one thing that follow each other.
+/// Consecutive writes of the group to one key or member.
 #[derive(Debug)]
 pub(super) struct WriteRun<B> {
-    /// What the first one replaced.
+    /// The contents before the first of them.
     pub(super) before: B,
-    /// The version of the last one.
+    /// The version of the last of them.
     pub(super) version: u64,
-    /// Whether that was a removal.
+    /// Whether the last of them was a removal.
     removed: bool,
 }
 
-/// The writes of each thing. What another writer put between two of the group's is what is to be put back.
+/// The runs of writes by key or member. If another writer wrote between two writes of the group, a
+/// new run begins, and the undo restores the other writer's contents.
 #[derive(Debug)]
 pub(super) struct WriteRuns<K, B>(HashMap<K, WriteRun<B>>);
 
@@ -97,7 +105,7 @@ impl<K: Hash + Eq, B> WriteRuns<K, B> {
 }
 
 impl UndoJournal {
-    /// Notes what a write to a collection's members changed, also if it was refused half-way.
+    /// Notes the changes of a collection's members, also after a refused write.
     pub(super) fn changed_members(&mut self, collection: &Arc<Collection>, changed: MemberChanges<Vec<u8>>) {
         match self.members.iter_mut().find(|(_, other, _)| Arc::ptr_eq(other, collection)) {
             Some((.., earlier)) => earlier.append(&changed),
@@ -105,26 +113,27 @@ impl UndoJournal {
         }
     }
 
-    /// The group is done.
-    pub(super) fn settle(self) {
+    /// Ends the journal of a complete group and releases the replaced collections.
+    pub(super) fn commit(self) {
         for entry in self.rows {
-            bury(entry.replaced.collection);
+            release_collection(entry.replaced.collection);
         }
     }
 }
 
 impl Writer<'_> {
-    /// The row of a key gave way, for good unless the writer is in a group: then it may be put back.
-    pub(super) fn gave_way(&mut self, replaced: ReplacedRow, version: u64, removed: bool) {
+    /// Notes that the row of a key was replaced. Outside a group the row is released at once.
+    /// Within a group it may be put back.
+    pub(super) fn note_replaced(&mut self, replaced: ReplacedRow, version: u64, removed: bool) {
         match &mut self.journal {
             Some(journal) => {
                 journal.rows.push(JournalEntry { write: journal.write, replaced, version, removed });
             }
-            None => bury(replaced.collection),
+            None => release_collection(replaced.collection),
         }
     }
 
-    /// Undoes the writes of a group; `key_of` tells the key of the write at a position.
+    /// Undoes the writes of a group; `key_of` returns the key of the write at a position.
     pub(super) fn undo<'k>(&mut self, journal: UndoJournal, key_of: impl Fn(usize) -> &'k [u8]) {
         let UndoJournal { rows, members, .. } = journal;
         for (write, collection, changed) in &members {
@@ -143,24 +152,24 @@ impl Writer<'_> {
             match self.put_back(key, run) {
                 Ok(collection) => back.extend(collection),
                 Err(error) => {
-                    tracing::error!(key = %key.escape_ascii(), "a write of a refused batch stays: {error}");
+                    tracing::error!(key = %key.escape_ascii(), "a write of a refused batch could not be undone: {error}");
                 }
             }
         }
         collections.retain(|gone| !back.iter().any(|kept| Arc::ptr_eq(kept, gone)));
         for gone in collections {
-            bury(Some(gone));
+            release_collection(Some(gone));
         }
     }
 
-    /// Puts a row back, or removes a key that had none, if the key is still as the group left it. Returns the collection that the
-    /// row stands for.
+    /// Puts a row back, or removes a key that was absent, if the key is still as the group left it.
+    /// Returns the collection of the restored row.
     fn put_back(&mut self, key: &[u8], run: &WriteRun<Option<PinnedRow>>) -> Result<Option<Arc<Collection>>> {
-        let inner = self.inner;
+        let core = self.core;
         // SAFETY: the guard under which the row was replaced is still held (invariant 1).
         let before = run.before.as_ref().map(|row| unsafe { row.row() });
         loop {
-            let seen = inner.index.get(key, &self.guard);
+            let seen = core.index.get(key, &self.guard);
             let is_ours = match seen {
                 Some(row) => !run.removed && row.version() == run.version,
                 None => run.removed,
@@ -172,21 +181,21 @@ impl Writer<'_> {
                 (seen.and_then(RowRef::shared_collection), seen.and_then(RowRef::expires_at));
             let expires = before.and_then(RowRef::expires_at);
             let change =
-                before.map_or(RowChange::Remove, |row| RowChange::Put(inner.rows.until(row, expires)));
+                before.map_or(RowChange::Remove, |row| RowChange::Put(core.rows.until(row, expires)));
             let start = self.records.begin(|out| match before {
                 Some(row) => record::write_row(out, key, row),
                 None => record::write_remove(out, key, 0),
             });
             let exchanged = Error::check_record_len(self.records.bytes() - start).and_then(|()| {
                 // SAFETY: no place is given.
-                unsafe { exchange(inner, key, None, seen, change, &self.guard) }
+                unsafe { exchange(core, key, None, seen, change, &self.guard) }
             });
             match exchanged {
-                Ok(Some(Exchanged { version, epoch, left })) => {
-                    self.left += left;
+                Ok(Some(Exchanged { version, epoch, removed_bytes })) => {
+                    self.removed_bytes += removed_bytes;
                     self.recorded(start, version, epoch);
-                    self.settle(key, replaced, expires);
-                    bury(gone);
+                    self.update_expiry_index(key, replaced, expires);
+                    release_collection(gone);
                     return Ok(before.and_then(RowRef::shared_collection));
                 }
                 Ok(None) => self.records.cancel(start),

@@ -1,11 +1,11 @@
-//! Writes that replace all that a key holds, of any engine.
+//! Writes that replace all contents of a key, for every engine.
 
 use super::row_writer::{RowWriter, check_columns};
 use super::writer::RowChange;
 use crate::row::table::{self, Column};
 use crate::row::{RowAllocator, RowRef};
 
-/// See [`RowWriter::replace_columns`]; the columns lie in a row.
+/// Replaces the contents by columns in one row; see [`RowWriter::replace_columns`].
 pub(super) fn replace_row<W: RowWriter + ?Sized>(
     writer: &mut W,
     key: &[u8],
@@ -21,7 +21,7 @@ pub(super) fn replace_row<W: RowWriter + ?Sized>(
     Ok(())
 }
 
-/// See [`RowWriter::rename`].
+/// Renames a key; see [`RowWriter::rename`].
 pub(super) fn rename_row<W: RowWriter + ?Sized>(
     writer: &mut W,
     from: &[u8],

@@ -1,15 +1,19 @@
 //! Single-key writes within one entry into the epoch.
 //!
-//! A write prepares its row and its log record before it takes the key's latch (inside `compute`); under the
-//! latch it checks, for a read-modify-write, that the key's row is still the one it read (the same
-//! allocation: the guard keeps the old one alive, so its address is not used again), takes the version and
-//! the epoch, and hands the row over. If the row changed meanwhile it starts again (`update`).
+//! A write prepares its row and its log record before `compute` takes the key's latch. Under the
+//! latch:
+//!
+//! 1. A read-modify-write checks that the key still has the row that it read. It compares
+//!    addresses: the guard keeps the old row alive, so its address is not reused.
+//! 2. The write takes the version and the epoch, and stores the row.
+//!
+//! If the row changed meanwhile, the write starts again (`update`).
 
 mod update;
 
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, Guard as _, LocalGuard};
+use skein_index::{ComputeAction, Guard as _, LocalGuard};
 use skein_log::LogOperation;
 
 use crate::collection::Collection;
@@ -26,117 +30,121 @@ use super::undo_journal::{ReplacedRow, UndoJournal};
 
 pub(super) use update::{Exchanged, exchange};
 
-/// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
-/// holds back neither the commit nor the reclamation of memory.
+/// A long sequence of writes appends its records, leaves the epoch and enters again after this many
+/// writes. So it delays neither the commit nor the reclamation of memory.
 const WRITES_PER_ENTRY: u64 = 256;
 
-/// Bytes of records, or of rows that have left, after which it does.
+/// The writer also enters again after this many bytes of records or of removed rows.
 pub(super) const BYTES_PER_ENTRY: usize = 256 << 10;
 
-/// Keys that are looked up together ahead of their writes: enough that reads overlap, few enough that what they
-/// fetched is still in the nearest cache when it is needed.
+/// The largest number of keys that are looked up together before their writes. It is large enough
+/// for reads to overlap, and small enough for the fetched lines to stay in the nearest cache.
 pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
-/// What the closure of [`update`](super::RowWriter::update) decides.
+/// The decision of the closure of [`update`](super::RowWriter::update).
 #[derive(Debug)]
 pub enum RowChange {
-    /// Leave the key as it is.
+    /// Leave the key unchanged.
     Keep,
     /// Set the key to this row.
     Put(Row),
-    /// Leave what the key holds, and let it expire at this time (milliseconds since 1970), or never. Nothing, if it is absent.
+    /// Keep the contents, and let the key expire at this time (milliseconds since 1970), or never.
+    /// Does nothing if the key is absent.
     Expire(Option<u64>),
-    /// Remove the key, if it is there.
+    /// Remove the key, if present.
     Remove,
 }
 
-/// What [`update`](super::RowWriter::update) did.
+/// The result of [`update`](super::RowWriter::update).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowUpdate {
     /// Whether the key was present before.
     pub existed: bool,
     /// Whether anything was changed.
     pub changed: bool,
-    /// The version of the row now (of the one that was kept, or of the removal); 0 if there was and is none.
+    /// The version of the present row or of the removal; 0 if the key was and is absent.
     pub version: u64,
 }
 
-/// The scope of [`super::Session::write`].
+/// Writes to the store, for the duration of [`super::Session::write`].
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a choice of its own; together they are no state machine"
 )]
 pub struct Writer<'s> {
-    pub(super) inner: &'s StoreCore,
-    pub(super) lane: usize,
+    pub(super) core: &'s StoreCore,
+    pub(super) log_shard: usize,
     #[expect(dead_code, reason = "kept for its drop")]
-    inside: ActiveWrite,
+    active_write: ActiveWrite,
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
     pub(super) records: RecordBuffer,
-    /// Where keys that were looked up ahead belong.
-    ahead: PrefetchedPlaces,
-    /// Inside the epoch; `None` only while a long scope goes out and in again.
+    /// The places in the index of the keys that were looked up beforehand.
+    prefetched: PrefetchedPlaces,
+    /// The entry into the epoch. `None` only while a long sequence of writes leaves and enters
+    /// again.
     pub(super) operation: Option<LogOperation<'s>>,
     pub(super) guard: LocalGuard<'s>,
-    /// The last epoch of any write.
+    /// The latest epoch of any write.
     epoch: u64,
     pub(super) writes: u64,
-    /// Whether it looks at the budget by itself.
-    pub(super) asks: bool,
-    /// Whether the budget was used up when it was last looked at.
+    /// Whether the writer checks the memory limit itself.
+    pub(super) checks_limit: bool,
+    /// The error for writes that add memory, if memory was used up at the last check.
     pub(super) over_budget: Option<Error>,
-    /// What a group replaces, while its writes are done, which were admitted together.
+    /// The rows that a group has replaced, during the writes of a group that was checked as a
+    /// whole.
     pub(super) journal: Option<UndoJournal>,
-    /// All writes are one group (`scope`), so the epoch is not left between them.
-    pub(super) whole: bool,
-    /// A key is getting another name, to which its row may go with what it stands for.
+    /// All writes are one batch (`open_batch`), so the writer does not leave the epoch between
+    /// them.
+    pub(super) is_group: bool,
+    /// A rename is in progress: the row may move to the new key together with its collection.
     pub(super) renames: bool,
-    /// Columns that are too many for a row are spread; see [`super::Session::spread_columns`].
+    /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
     pub(super) spread: bool,
-    /// Bytes of rows that have left the index since the epoch was entered.
-    pub(super) left: usize,
-    /// The first failure of the log: nothing may be acknowledged then.
+    /// Bytes of rows that were removed from the index since the writer entered the epoch.
+    pub(super) removed_bytes: usize,
+    /// The first failure of the log. Then the writer must not return a ticket.
     failed: Option<Error>,
 }
 
 impl<'s> Writer<'s> {
-    pub(crate) fn enter(inner: &'s StoreCore, lane: usize, frozen: Option<u64>) -> Result<Self> {
-        let mut writer = Self::enter_unasked(inner, lane)?;
+    pub(crate) fn enter(core: &'s StoreCore, log_shard: usize, frozen: Option<u64>) -> Result<Self> {
+        let mut writer = Self::enter_unasked(core, log_shard)?;
         writer.frozen = frozen;
         writer.look_at_budget();
         Ok(writer)
     }
 
-    /// As [`enter`](Self::enter), and does not ask whether memory is used up.
-    pub(super) fn enter_unasked(inner: &'s StoreCore, lane: usize) -> Result<Self> {
-        let inside = ActiveWrite::enter(inner)?;
-        let operation = Some(inner.enter(lane)?);
-        let guard = inner.index.collector().enter();
+    /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
+    pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
+        let active_write = ActiveWrite::enter(core)?;
+        let operation = Some(core.enter(log_shard)?);
+        let guard = core.index.collector().enter();
         let records = RecordBuffer::take();
         Ok(Self {
-            inner,
-            lane,
-            inside,
+            core,
+            log_shard,
+            active_write,
             frozen: None,
             records,
-            ahead: PrefetchedPlaces::take(),
+            prefetched: PrefetchedPlaces::take(),
             operation,
             guard,
             epoch: 0,
             writes: 0,
             over_budget: None,
-            asks: false,
+            checks_limit: false,
             journal: None,
-            whole: false,
+            is_group: false,
             renames: false,
             spread: false,
-            left: 0,
+            removed_bytes: 0,
             failed: None,
         })
     }
 
-    /// Appends what was recorded and leaves the epoch.
+    /// Appends the records and leaves the epoch.
     pub(crate) fn finish(mut self) -> Result<Ticket> {
         self.append();
         match self.failed.take() {
@@ -145,14 +153,15 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Appends what was recorded to the log.
+    /// Appends the records to the log.
     pub(super) fn append(&mut self) {
         if let Some(operation) = &self.operation
             && !self.records.is_empty()
         {
-            // Who asks for room beforehand has told the clock of keys' ages then.
-            if let Some(limit) = self.inner.budget.limit().filter(|_| self.asks) {
-                self.inner.rows.ages().written(self.records.bytes(), limit);
+            // A session that asks for room beforehand has already advanced the clock of the keys'
+            // ages.
+            if let Some(limit) = self.core.budget.limit().filter(|_| self.checks_limit) {
+                self.core.rows.ages().written(self.records.bytes(), limit);
             }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {
@@ -162,44 +171,45 @@ impl<'s> Writer<'s> {
         self.records.clear();
     }
 
-    /// Whether the present write is of a group that was admitted as a whole.
+    /// Returns whether the present write belongs to a group that was checked as a whole.
     pub(super) fn is_admitted(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// Before a write: appends, leaves (unless all is one group) and enters again if enough was done since the last time.
-    pub(super) fn turn(&mut self) -> Result<()> {
-        // A group is of one epoch, and has none of its own.
+    /// Prepares for a write. If enough was written since the last time, appends the records, leaves
+    /// the epoch (unless all writes are one batch) and enters again.
+    pub(super) fn begin_write(&mut self) -> Result<()> {
+        // A group stays within one epoch, so its writes must not leave it.
         if self.is_admitted() {
             return Ok(());
         }
         self.writes += 1;
         if self.writes.is_multiple_of(WRITES_PER_ENTRY)
             || self.records.bytes() > BYTES_PER_ENTRY
-            || self.left > BYTES_PER_ENTRY
+            || self.removed_bytes > BYTES_PER_ENTRY
         {
             self.append();
-            self.left = 0;
-            if !self.whole {
+            self.removed_bytes = 0;
+            if !self.is_group {
                 self.operation = None;
             }
-            self.ahead.clear();
+            self.prefetched.clear();
             self.guard.refresh();
             self.enter_again()?;
-            // Within the epoch: what goes is recorded.
-            if self.asks {
+            // Inside the epoch, because evictions are recorded.
+            if self.checks_limit {
                 self.look_at_budget();
             }
         }
-        // It may have failed before.
+        // An earlier attempt to enter may have failed.
         self.enter_again()
     }
 
-    /// Enters the epoch, unless the writer is inside.
+    /// Enters the epoch unless the writer is inside.
     #[inline]
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
-            match self.inner.enter(self.lane) {
+            match self.core.enter(self.log_shard) {
                 Ok(operation) => self.operation = Some(operation),
                 Err(error) => {
                     self.failed.get_or_insert_with(|| error.clone());
@@ -210,15 +220,15 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Refuses what is over a limit, and what adds while the budget is used up: the key's contents go from `before` bytes
-    /// (`None`: it is absent) to `after`.
+    /// Rejects a write over a size limit, and a write that adds memory while memory is used up. The
+    /// contents of the key change from `before` bytes (`None` if absent) to `after` bytes.
     pub(super) fn admit(&self, key: &[u8], before: Option<usize>, after: usize) -> Result<()> {
         if self.is_admitted() {
             return Ok(());
         }
-        self.inner.check_sizes(key, after)?;
-        if !self.asks {
-            return self.inner.admit_growth(before.unwrap_or(0), after);
+        self.core.check_sizes(key, after)?;
+        if !self.checks_limit {
+            return self.core.admit_growth(before.unwrap_or(0), after);
         }
         match &self.over_budget {
             Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
@@ -226,91 +236,96 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
-    /// longer than records can be. The row may have been made elsewhere, so whether it expires is noted here, too.
+    /// Rejects a row that is to replace `seen`, as [`admit`](Self::admit) does, and a record that
+    /// is too long; the record begins at `start`. Another allocator may have made the row, so this
+    /// also notes whether the row expires.
     fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
         StoreCore::check_expiry(key, row.as_ref().expires_at())?;
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)?;
         if row.as_ref().expires_at().is_some() {
-            self.inner.rows.note_expiring();
+            self.core.rows.note_expiring();
         }
         Ok(())
     }
 
-    /// Notes a write that was done: its record, begun at `start`, counts.
+    /// Commits the record that begins at `start`, after its write was done.
     pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
         self.records.commit(start, version, epoch);
         self.note_epoch(epoch);
     }
 
-    /// Notes that something was written in this epoch.
+    /// Notes that the writer wrote something in this epoch.
     pub(super) fn note_epoch(&mut self, epoch: u64) {
-        // Epochs differ from key to key by at most one, and either order.
+        // Epochs of different keys differ by at most one, in either order.
         self.epoch = self.epoch.max(epoch);
-        self.inner.written();
+        self.core.written();
     }
 
-    /// Brings the order by time up to date, after a row that expired at `replaced` gave way to one that expires at `now`, or to none.
+    /// Updates the expiry index after a row that expired at `replaced` was replaced by a row that
+    /// expires at `now`, or was removed.
     #[inline]
-    pub(super) fn settle(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
+    pub(super) fn update_expiry_index(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
-            self.inner.order.refresh(&self.inner.index, key, replaced, &self.guard);
+            self.core.expiry_index.refresh(&self.core.index, key, replaced, &self.guard);
         }
     }
 
-    /// The time of the writes.
     #[inline]
     pub(super) fn time(&self) -> OperationTime<'s> {
-        self.inner.time(self.frozen)
+        self.core.time(self.frozen)
     }
 
-    /// The time by which keys expire for these writes, in milliseconds since 1970; see [`Session::now`](super::Session::now).
+    /// Returns the time by which keys expire for these writes, in milliseconds since 1970; see
+    /// [`Session::now`](super::Session::now).
     pub fn now(&self) -> u64 {
         self.time().now()
     }
 
-    /// Reads a key, from within the writes.
+    /// Reads a key between the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let row = self.time().live(self.inner.index.get(key, &self.guard));
-        self.inner.used(row);
+        let row = self.time().live(self.core.index.get(key, &self.guard));
+        self.core.used(row);
         look(row)
     }
 
-    /// Looks the keys up, with overlapping reads and for the cache only, because they are about to be written.
-    /// For some dozens of keys at a time this makes their writes about twice as fast; for one it is in vain.
+    /// Looks up keys that are about to be written, with overlapping reads, and discards the rows:
+    /// the lookups only fill the cache. For some dozens of keys this makes their writes about twice
+    /// as fast. For a single key it does not help.
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
-        let ahead = &mut self.ahead;
-        ahead.begin(keys.len());
-        self.inner.index.locate_many(keys, &self.guard, |at, row, place| {
-            // The version is what a write reads first.
+        let prefetched = &mut self.prefetched;
+        prefetched.begin(keys.len());
+        self.core.index.locate_many(keys, &self.guard, |at, row, place| {
+            // A write reads the version first.
             std::hint::black_box(row.map(RowRef::version));
             if let Some(place) = place {
-                ahead.note(at, keys[at], place);
+                prefetched.note(at, keys[at], place);
             }
         });
     }
 
-    /// Changes a key in the index, from where looking ahead has found it to belong. Whether it did, and what gave way.
+    /// Changes a key in the index, starting from its prefetched place if there is one. Returns
+    /// whether the key changed, and the replaced row.
     #[inline]
     fn compute(
         &mut self,
         key: &[u8],
-        change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
     ) -> Result<(bool, ReplacedRow)> {
-        let place = self.ahead.place_of(key);
-        // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
-        let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
+        let place = self.prefetched.place_of(key);
+        // SAFETY: the places belong to the main index and to equal keys, and were found under this
+        // guard (invariants 1 and 2 of `prefetched_places`).
+        let done = unsafe { self.core.index.compute_at(key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
-        self.left += self.inner.rows.left(before, &self.guard);
+        self.removed_bytes += self.core.rows.note_removed(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
 
-    /// Sets several keys, each on its own, in batches whose memory reads overlap.
+    /// Sets several keys, each on its own, in chunks whose memory reads overlap.
     ///
     /// # Errors
-    /// As for [`put`](Self::put); what comes before the pair that is refused was done.
+    /// As for [`put`](Self::put); the pairs before the rejected one were written.
     pub fn put_many(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         for chunk in pairs.chunks(KEYS_PER_PREFETCH) {
             let mut keys: [&[u8]; KEYS_PER_PREFETCH] = [&[]; KEYS_PER_PREFETCH];
@@ -325,41 +340,42 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Sets a key to a value, whatever it held. It does not expire.
+    /// Sets a key to a value that does not expire, whatever the key held.
     ///
     /// # Errors
-    /// Key or value over its limit, or memory over the budget.
+    /// Key or value is over its limit, or memory is used up.
     #[inline]
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<RowUpdate> {
-        self.turn()?;
+        self.begin_write()?;
         self.put_now(key, value, None)
     }
 
-    /// Sets a key to a value, whatever it held. It expires at `expires` (milliseconds since 1970).
+    /// Sets a key to a value, whatever the key held. The key expires at `expires` (milliseconds
+    /// since 1970).
     ///
     /// # Errors
-    /// As for [`put`](Self::put); the key has 8 bytes less.
+    /// As for [`put`](Self::put); the limit for the key is 8 bytes lower.
     #[inline]
     pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<RowUpdate> {
         StoreCore::check_expiry(key, Some(expires))?;
-        self.turn()?;
+        self.begin_write()?;
         self.put_now(key, value, Some(expires))
     }
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
-        // What is there matters, and is looked up, only over the budget.
-        let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
+        // The present row matters only while memory is used up, so only then it is looked up.
+        let looked = self.over_budget.is_some().then(|| self.core.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
-        let (inner, time) = (self.inner, self.time());
-        let mut row = inner.rows.value_until(&[value], expires)?;
+        let (core, time) = (self.core, self.time());
+        let mut row = core.rows.value_until(&[value], expires)?;
         let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
         let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
         let put = self.compute(key, |current| {
-            (version, epoch) = (inner.next_version(key, current), inner.epoch());
+            (version, epoch) = (core.next_version(key, current), core.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
             row.set_version(version);
-            Verdict::Put(row)
+            ComputeAction::Put(row)
         });
         let replaced_row = match put {
             Ok((_, replaced)) => replaced,
@@ -369,17 +385,17 @@ impl<'s> Writer<'s> {
             }
         };
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, expires);
-        self.gave_way(replaced_row, version, false);
+        self.update_expiry_index(key, replaced, expires);
+        self.note_replaced(replaced_row, version, false);
         Ok(RowUpdate { existed, changed: true, version })
     }
 
-    /// Removes a key; `existed` says whether it was there.
+    /// Removes a key; `existed` tells whether it was present.
     ///
     /// # Errors
     /// The key is over its limit.
     pub fn remove(&mut self, key: &[u8]) -> Result<RowUpdate> {
-        self.turn()?;
+        self.begin_write()?;
         self.remove_now(key)
     }
 
@@ -392,44 +408,46 @@ impl<'s> Writer<'s> {
         })?;
         let version = removal.as_ref().map_or(0, |removal| removal.version);
         if let Some(removal) = removal {
-            self.gave_way(removal.replaced, version, true);
+            self.note_replaced(removal.replaced, version, true);
         }
-        // What had expired goes, too, but was not there.
+        // An expired key is removed too, but did not exist.
         Ok(RowUpdate { existed, changed: existed, version })
     }
 
-    /// Removes a key of the order, by which it expires at `at`, if its row says a time before `end`; whether it did.
+    /// Removes a key that the expiry index lists at the time `at`, if its row expires before `end`.
+    /// Returns whether it was removed.
     pub(crate) fn remove_overdue(&mut self, key: &[u8], at: u64, end: u64) -> Result<bool> {
-        self.turn()?;
+        self.begin_write()?;
         let removed = self.remove_if(key, |row| row.has_expired(end))?;
         if removed.is_none() {
-            // A writer that has changed the row is about to do this; should it not, the entry would stand in the way.
-            self.settle(key, Some(at), None);
+            // A writer that has changed the row is about to update the expiry index. If it never
+            // does, the stale entry would block the search.
+            self.update_expiry_index(key, Some(at), None);
         }
         let done = removed.is_some();
-        removed.map(Removal::bury);
+        removed.map(Removal::release_collection);
         Ok(done)
     }
 
-    /// Removes a key if `wanted` says so of its row.
+    /// Removes a key if `wanted` accepts its row.
     pub(super) fn remove_if(
         &mut self,
         key: &[u8],
         wanted: impl FnOnce(RowRef<'_>) -> bool,
     ) -> Result<Option<Removal>> {
         StoreCore::check_key(key)?;
-        let inner = self.inner;
-        if key.len() > inner.options.index.key_bytes_max() {
-            // It cannot be there, and reads do not find it.
+        let core = self.core;
+        if key.len() > core.options.index.key_bytes_max() {
+            // The index cannot hold this key, so it is absent.
             return Ok(None);
         }
         let (mut version, mut epoch, mut replaced) = (0, 0, None);
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
         let removed = self.compute(key, |current| {
-            let Some(row) = current.filter(|row| wanted(*row)) else { return Verdict::Keep };
-            (version, epoch, replaced) = (row.version() + 1, inner.epoch(), row.expires_at());
-            inner.stripes.raise_floor(key, version);
-            Verdict::Remove
+            let Some(row) = current.filter(|row| wanted(*row)) else { return ComputeAction::Keep };
+            (version, epoch, replaced) = (row.version() + 1, core.epoch(), row.expires_at());
+            core.stripes.raise_floor(key, version);
+            ComputeAction::Remove
         });
         let gone = match removed {
             Ok((true, gone)) => gone,
@@ -439,38 +457,38 @@ impl<'s> Writer<'s> {
             }
         };
         self.recorded(start, version, epoch);
-        self.settle(key, replaced, None);
+        self.update_expiry_index(key, replaced, None);
         Ok(Some(Removal { version, replaced: gone }))
     }
 }
 
-/// What a removal did.
 pub(super) struct Removal {
     pub(super) version: u64,
-    /// What the key held; the caller buries the collection.
+    /// The removed row. The caller must release its collection.
     pub(super) replaced: ReplacedRow,
 }
 
 impl Removal {
-    /// Buries what the key stood for; about how many bytes that took.
-    pub(super) fn bury(self) -> usize {
-        self.replaced.collection.map_or(0, |collection| collection.bury())
+    /// Releases the collection of the removed row, if any. Returns about how many bytes it used.
+    pub(super) fn release_collection(self) -> usize {
+        self.replaced.collection.map_or(0, |collection| collection.remove_main_row())
     }
 }
 
-/// The main row of a collection is gone, and with it the collection. No lock of a collection is held.
-pub(super) fn bury(collection: Option<Arc<Collection>>) {
+/// Tells a collection that its main row was removed. The caller must not hold the lock of a
+/// collection.
+pub(super) fn release_collection(collection: Option<Arc<Collection>>) {
     if let Some(collection) = collection {
-        collection.bury();
+        collection.remove_main_row();
     }
 }
 
 impl Drop for Writer<'_> {
-    /// Also on a panic in the caller's closure: what was done is recorded, and the epoch is left.
+    /// Appends the records and leaves the epoch, also after a panic in the caller's closure.
     fn drop(&mut self) {
         self.append();
         std::mem::take(&mut self.records).keep();
-        std::mem::take(&mut self.ahead).keep();
+        std::mem::take(&mut self.prefetched).keep();
     }
 }
 

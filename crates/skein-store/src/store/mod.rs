@@ -1,4 +1,7 @@
-//! The store: opening, waiting, checkpoints, statistics; the simple methods are in `read` and `write`.
+//! The store: opens and closes it, waits for durability, writes checkpoints and returns statistics.
+//!
+//! Read `store_core` first, for the state that all handles share; `read` and `write` have the
+//! simple methods.
 
 mod read;
 mod store_core;
@@ -24,8 +27,10 @@ use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 pub(crate) use read::gather;
 pub use read::{ColumnFound, KeyEntry};
 
-/// A durable ordered map from keys to rows. Cloning is cheap and gives the same store; dropping the last
-/// clone closes it, as [`close`](Store::close) does (sessions and snapshots are clones too).
+/// A durable ordered map from keys to rows.
+///
+/// A clone is cheap and is another handle of the same store. Sessions and snapshots are handles,
+/// too. When the last handle is dropped, the store is closed as by [`close`](Store::close).
 ///
 /// ```
 /// use skein_store::{Store, StoreOptions};
@@ -50,16 +55,16 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let inner = self.inner();
+        let core = self.core();
         f.debug_struct("Store")
-            .field("folder", &inner.folder.path)
-            .field("durability", &inner.options.durability)
+            .field("folder", &core.folder.path)
+            .field("durability", &core.options.durability)
             .field("keys", &self.len())
             .finish_non_exhaustive()
     }
 }
 
-/// What opening found and did.
+/// The result of the recovery of a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RecoveryReport {
@@ -67,73 +72,77 @@ pub struct RecoveryReport {
     pub checkpoint_rows: u64,
     /// Log records replayed.
     pub log_records: u64,
-    /// Their bytes in the logs.
+    /// Bytes of these records in the logs.
     pub log_bytes: u64,
     /// The last durable epoch.
     pub epoch: u64,
-    /// Torn tails that were cut off: file, and bytes cut.
+    /// Torn tails that were cut off: the file, and the number of bytes.
     pub torn_tails: Vec<(PathBuf, u64)>,
-    /// Log folders that were missing and given up, and with them what all logs held.
+    /// Missing log folders that were given up. With them, all log records since the checkpoint were
+    /// dropped.
     pub log_folders_given_up: Vec<PathBuf>,
-    /// Epochs that were not durable, and were voided.
+    /// Epochs that were not durable and were discarded.
     pub voided_epochs: Vec<u64>,
-    /// Keys now.
+    /// The number of keys after recovery.
     pub keys: usize,
-    /// How long loading the checkpoint took.
+    /// The time for loading the checkpoint.
     pub load_took: Duration,
-    /// How long replaying the logs took.
+    /// The time for replaying the logs.
     pub replay_took: Duration,
-    /// How long all of it took.
+    /// The total time.
     pub took: Duration,
 }
 
-/// What closing did.
+/// The result of closing a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CloseReport {
     /// The last durable epoch.
     pub epoch: u64,
-    /// The checkpoint that closing wrote: at `None`, if anything was written; else as [`StoreOptions::close_checkpoint`] says.
+    /// The checkpoint that closing wrote. At `None` closing writes one if anything was written;
+    /// otherwise see [`StoreOptions::close_checkpoint`].
     pub checkpoint: Option<CheckpointReport>,
 }
 
-/// The store in numbers.
+/// Statistics of a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct StoreStats {
-    /// Keys.
+    /// The number of keys.
     pub keys: usize,
-    /// Of them, those that expire some time.
+    /// The number of keys that expire.
     pub expires: usize,
-    /// How long these have on average.
+    /// The average remaining time of these keys.
     pub average_ttl: Duration,
-    /// Keys that were removed since the store was opened because they had expired. One that was written anew before is not counted.
+    /// Keys that were removed because they had expired, since the store was opened. A key that was
+    /// overwritten before its removal is not counted.
     pub expired: u64,
-    /// Keys that were evicted since the store was opened, because memory was at its limit.
+    /// Keys that were evicted at the memory limit, since the store was opened.
     pub evicted: u64,
     /// Live memory by part.
     pub memory: MemoryUse,
-    /// Bytes of index nodes and of keys outside them; the order of the keys that expire is such an index, too.
+    /// Bytes of index nodes and of keys outside them, including the expiry index.
     pub index_bytes: usize,
-    /// Bytes of rows, and of those that wait to be freed if they are not told apart.
+    /// Bytes of rows. Includes retired rows if they are not counted separately.
     pub row_bytes: usize,
-    /// Memory that is retired, but maybe still seen by a reader; see [`MemoryUse::unreclaimed`].
+    /// Retired memory that a reader may still see; see [`MemoryUse::unreclaimed`].
     pub unreclaimed_bytes: usize,
-    /// Address space taken from the system for all this.
+    /// Address space taken from the system for the memory above.
     pub reserved_bytes: usize,
-    /// Live snapshots, that of a checkpoint included. They keep what is replaced or removed while they live.
+    /// Live snapshots, including that of a checkpoint. They keep the replaced and removed rows that
+    /// they show.
     pub snapshots: usize,
-    /// How long ago the oldest of them was taken.
+    /// The age of the oldest of them.
     pub oldest_snapshot: Option<Duration>,
     /// The present epoch.
     pub epoch: u64,
     /// The last durable epoch.
     pub durable_epoch: u64,
-    /// Log bytes since the last checkpoint began, those of earlier runs included.
+    /// Log bytes since the last checkpoint began, including those of earlier runs.
     pub log_bytes: u64,
-    /// Log bytes that are not durable yet: what a crash would lose.
+    /// Log bytes that are not durable yet: a crash would lose them.
     pub log_bytes_behind: u64,
-    /// Log bytes at which a checkpoint is written; 0 for never.
+    /// Log bytes at which a checkpoint starts; 0 for never.
     pub checkpoint_at_log_bytes: u64,
     /// Log segments on disk.
     pub log_segments: usize,
@@ -141,18 +150,18 @@ pub struct StoreStats {
     pub commits: u64,
     /// Checkpoints finished since the store was opened.
     pub checkpoints: u64,
-    /// Whether one is being written now.
+    /// Whether a checkpoint is being written.
     pub checkpoint_running: bool,
-    /// Seconds since 1970 of the end of the last checkpoint; 0 for none.
+    /// Seconds since 1970 of the end of the last checkpoint; 0 if there is no checkpoint.
     pub last_checkpoint_unix_s: u64,
-    /// Why the last checkpoint failed, if it did.
+    /// The failure of the last checkpoint, if it failed.
     pub last_checkpoint_failure: Option<String>,
-    /// Why writes are stopped, if they are.
+    /// The reason why writes are stopped, if they are.
     pub writes_stopped: Option<String>,
 }
 
 impl Store {
-    /// Opens the store in the folder `path`, creating it if need be, and recovers what is there.
+    /// Opens the store in the folder `path`, creates it if it is absent, and recovers its contents.
     ///
     /// ```
     /// # use skein_store::*;
@@ -164,19 +173,19 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// An option that cannot work, a folder that is a file or in use or another store's or the disk engine's, a failed file operation,
-    /// an unknown format, damage.
+    /// An option does not work; the folder is a file, in use, another store's or the disk engine's;
+    /// a file operation failed; a format is unknown; a file is damaged.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
-        let inner = Arc::new(StoreCore::open(path.as_ref(), options)?);
-        let scheduler = CheckpointScheduler::start(inner.clone())?;
-        let cycle = match ExpiryThread::start(inner.clone()) {
+        let core = Arc::new(StoreCore::open(path.as_ref(), options)?);
+        let scheduler = CheckpointScheduler::start(core.clone())?;
+        let cycle = match ExpiryThread::start(core.clone()) {
             Ok(cycle) => cycle,
             Err(error) => {
                 scheduler.stop();
                 return Err(error);
             }
         };
-        let sweeper = match Sweeper::start(inner.members.clone()) {
+        let sweeper = match Sweeper::start(core.members.clone()) {
             Ok(sweeper) => sweeper,
             Err(error) => {
                 cycle.stop();
@@ -184,24 +193,25 @@ impl Store {
                 return Err(error);
             }
         };
-        Ok(Self { handle: Arc::new(RunningStore { inner, scheduler, cycle, sweeper }) })
+        Ok(Self { handle: Arc::new(RunningStore { core, scheduler, cycle, sweeper }) })
     }
 
-    pub(crate) fn inner(&self) -> &StoreCore {
-        &self.handle.inner
+    pub(crate) fn core(&self) -> &StoreCore {
+        &self.handle.core
     }
 
-    /// What opening found and did.
+    /// Returns the result of the recovery when the store was opened.
     pub fn recovery(&self) -> &RecoveryReport {
-        &self.inner().recovery
+        &self.core().recovery
     }
 
-    /// How the store was opened.
+    /// Returns the options with which the store was opened.
     pub fn options(&self) -> &StoreOptions {
-        &self.inner().options
+        &self.core().options
     }
 
-    /// A session on the next log in turn. Sessions may share a log; as many sessions as logs share none.
+    /// Returns a session on the next log in rotation. As many sessions as logs share no log;
+    /// further sessions share one.
     ///
     /// ```
     /// # use skein_store::*;
@@ -218,68 +228,72 @@ impl Store {
     /// ```
     pub fn session(&self) -> Session {
         // Relaxed: a ticket.
-        let lane = self.inner().next_lane.fetch_add(1, Ordering::Relaxed) % self.inner().log.logs();
-        Session::new(self.clone(), lane)
+        let log_shard = self.core().next_log_shard.fetch_add(1, Ordering::Relaxed) % self.core().log.logs();
+        Session::new(self.clone(), log_shard)
     }
 
-    /// How many keys there are; exact while nobody writes. Those that have expired and are not removed yet, which takes half a second as a rule, are
-    /// counted for it one by one.
+    /// Returns the number of keys. It is exact while no thread writes.
+    ///
+    /// Expired keys are removed after about half a second. Until then this call visits them one by
+    /// one to subtract them.
     pub fn len(&self) -> usize {
-        let inner = self.inner();
-        inner.len(inner.time(None))
+        let core = self.core();
+        core.len(core.time(None))
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What an acknowledged write promises.
+    /// Returns the guarantee for acknowledged writes.
     pub fn durability(&self) -> Durability {
-        self.inner().options.durability
+        self.core().options.durability
     }
 
-    /// Everything up to this epoch is durable.
+    /// Returns the last durable epoch: it and all earlier epochs are durable.
     pub fn durable_epoch(&self) -> u64 {
-        self.inner().log.durable_epoch()
+        self.core().log.durable_epoch()
     }
 
-    /// Waits until the ticket's writes are durable (the caller may do the commit itself). At `None` it returns at
-    /// once.
+    /// Waits until the ticket's writes are durable; the calling thread may do the commit itself. At
+    /// `None` returns at once.
     ///
     /// # Errors
     /// Writes are stopped, or the store was closed before.
     ///
     /// # Panics
-    /// If the ticket is of another store, and of an epoch that this one has not begun.
+    /// If the ticket belongs to another store, and to an epoch that this store has not begun.
     pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
         if self.durability() == Durability::None || self.durable_epoch() >= ticket.epoch {
             return Ok(());
         }
-        active_writes::check(self.inner(), "waiting for durability")?;
-        Ok(self.inner().log.wait_durable(ticket.epoch)?)
+        active_writes::check(self.core(), "waiting for durability")?;
+        Ok(self.core().log.wait_durable(ticket.epoch)?)
     }
 
-    /// Asks for the ticket's epoch to be made durable soon, without waiting; see [`on_durable`](Self::on_durable).
+    /// Requests that the ticket's epoch becomes durable soon, without waiting; see
+    /// [`on_durable`](Self::on_durable).
     pub fn request_durable(&self, ticket: Ticket) {
         if ticket.epoch > 0 {
-            self.inner().log.request_durable(ticket.epoch);
+            self.core().log.request_durable(ticket.epoch);
         }
     }
 
-    /// `callback` is called, from any thread and briefly, whenever the durable epoch has advanced or writes have
-    /// stopped. It may ask for [`durable_epoch`](Self::durable_epoch) and nothing else of the store.
+    /// Registers `callback`, which is called on any thread whenever the durable epoch has advanced
+    /// or writes have stopped. It must return quickly, and may call only
+    /// [`durable_epoch`](Self::durable_epoch) of the store.
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
-        self.inner().log.on_durable(callback);
+        self.core().log.on_durable(callback);
     }
 
-    /// Why writes are stopped, if they are.
+    /// Returns the reason why writes are stopped, if they are.
     pub fn writes_stopped(&self) -> Option<Error> {
-        self.inner().log.poisoned().map(Error::from)
+        self.core().log.poisoned().map(Error::from)
     }
 
-    /// Makes everything written so far durable. At `None` nothing is written, and a
-    /// [`checkpoint`](Self::checkpoint) does it.
+    /// Makes all writes so far durable. At `None` it writes nothing; use
+    /// [`checkpoint`](Self::checkpoint) instead.
     ///
     /// ```
     /// # use skein_store::*;
@@ -294,13 +308,14 @@ impl Store {
     /// # Errors
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
-        active_writes::check(self.inner(), "`flush`")?;
-        self.inner().log.commit()?;
+        active_writes::check(self.core(), "`flush`")?;
+        self.core().log.commit()?;
         Ok(())
     }
 
-    /// Writes a checkpoint now; waits for one that is being written, then writes another. While writes wait because the log's disk is full, it
-    /// makes room there by the log segments that go.
+    /// Writes a checkpoint. If one is being written, waits for it and then writes another. If
+    /// writes wait because the log's disk is full, the checkpoint frees space by removing log
+    /// segments.
     ///
     /// ```
     /// # use skein_store::*;
@@ -315,23 +330,25 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// A failed file operation (the logs are kept then), writes are stopped, or the store is closed.
+    /// A file operation failed (then the logs are kept), writes are stopped, or the store is
+    /// closed.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        if self.inner().is_closed() {
+        if self.core().is_closed() {
             return Err(Error::Closed);
         }
-        active_writes::check(self.inner(), "`checkpoint`")?;
-        self.inner().checkpoint(self.options().checkpoint_threads)
+        active_writes::check(self.core(), "`checkpoint`")?;
+        self.core().checkpoint(self.options().checkpoint_threads)
     }
 
-    /// Asks the background thread for a checkpoint; false if one is being written, or was asked for and has not begun. Whichever begins next is
-    /// the one that was asked for, also if [`checkpoint`](Self::checkpoint) writes it. BGSAVE.
+    /// Requests a checkpoint from the background thread. Returns false if one is being written, or
+    /// was requested and has not begun. The next checkpoint satisfies the request, also if
+    /// [`checkpoint`](Self::checkpoint) writes it. BGSAVE.
     pub fn checkpoint_in_background(&self) -> bool {
-        let inner = self.inner();
-        !inner.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(inner)
+        let core = self.core();
+        !core.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(core)
     }
 
-    /// The store in numbers.
+    /// Returns the statistics of the store.
     ///
     /// ```
     /// # use skein_store::*;
@@ -344,18 +361,18 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stats(&self) -> StoreStats {
-        let inner = self.inner();
-        let (log, memory) = (inner.log.stats(), inner.memory());
-        let time = inner.time(None).fixed();
-        let expiring = inner.order.numbers(time.now());
-        let snapshots = inner.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
-        let checkpoints = &inner.checkpoints;
+        let core = self.core();
+        let (log, memory) = (core.log.stats(), core.memory());
+        let time = core.time(None).fixed();
+        let expiring = core.expiry_index.numbers(time.now());
+        let snapshots = core.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
+        let checkpoints = &core.checkpoints;
         StoreStats {
-            keys: inner.len(time),
+            keys: core.len(time),
             expires: expiring.keys,
             average_ttl: Duration::from_millis(expiring.average_ttl_ms),
-            expired: inner.expired.load(Ordering::Relaxed),
-            evicted: inner.budget.evicted.load(Ordering::Relaxed),
+            expired: core.expired.load(Ordering::Relaxed),
+            evicted: core.budget.evicted.load(Ordering::Relaxed),
             index_bytes: memory.nodes + memory.orders + memory.keys,
             row_bytes: memory.rows,
             unreclaimed_bytes: memory.unreclaimed,
@@ -365,9 +382,9 @@ impl Store {
             oldest_snapshot: snapshots.oldest,
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
-            log_bytes: inner.log_bytes(),
+            log_bytes: core.log_bytes(),
             log_bytes_behind: log.behind_bytes,
-            checkpoint_at_log_bytes: inner.options.checkpoint_log_bytes.unwrap_or(0),
+            checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,
             commits: log.commits,
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
@@ -378,19 +395,20 @@ impl Store {
         }
     }
 
-    /// Sets how much memory there may be in bytes (`None`: no limit), and which keys go then; what was given when the store was opened holds no more.
+    /// Sets the memory limit in bytes (`None` for no limit) and the keys to evict at the limit. It
+    /// replaces the values of the options.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {
-        self.inner().set_limit(limit, eviction);
+        self.core().set_limit(limit, eviction);
     }
 
-    /// How much memory there may be, if there is a limit, and which keys go then.
+    /// Returns the memory limit, if there is one, and the keys to evict at the limit.
     pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
-        let budget = &self.inner().budget;
+        let budget = &self.core().budget;
         (budget.limit(), budget.eviction())
     }
 
-    /// Ends all writing, makes everything durable (at `None` by a checkpoint) and lets the folder go. Reads through
-    /// sessions and clones go on.
+    /// Stops writes, makes all writes durable (at `None` by a checkpoint) and releases the folder.
+    /// Reads through sessions and clones still work.
     ///
     /// ```
     /// # use skein_store::*;
@@ -399,23 +417,23 @@ impl Store {
     /// store.put(b"goose", b"grey")?;
     /// store.close()?;
     /// assert!(matches!(store.put(b"goose", b"bean"), Err(Error::Closed)));
-    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()), "reads go on");
+    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()), "reads still work");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// The store was closed before, or what was written could not be made durable.
+    /// The store was closed before, or a write could not be made durable.
     pub fn close(&self) -> Result<CloseReport> {
         self.close_within(Duration::MAX)
     }
 
-    /// As [`close`](Self::close); a checkpoint that only spares the next opening some time (see [`StoreOptions::close_checkpoint`]) takes no
-    /// longer than `time`.
+    /// Closes the store as [`close`](Self::close). An optional checkpoint (see
+    /// [`StoreOptions::close_checkpoint`]) takes at most `time`.
     ///
     /// # Errors
     /// As for [`close`](Self::close).
     pub fn close_within(&self, time: Duration) -> Result<CloseReport> {
-        active_writes::check(self.inner(), "`close`")?;
+        active_writes::check(self.core(), "`close`")?;
         self.handle.close(time)
     }
 }

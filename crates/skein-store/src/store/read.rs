@@ -1,4 +1,4 @@
-//! The simple methods that read: owned answers, usable from any thread.
+//! The simple methods that read. They return owned answers and work from any thread.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -8,22 +8,23 @@ use crate::index::KeyBounds;
 use crate::row::RowRef;
 use crate::{Error, Result, ScanDirection};
 
-/// A key with what it holds, owned.
+/// A key with its contents, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyEntry {
     /// The key.
     pub key: Vec<u8>,
-    /// The row's version.
+    /// The version of the row.
     pub version: u64,
-    /// When the key expires, in milliseconds since 1970, if it does.
+    /// The time at which the key expires, in milliseconds since 1970, if it does.
     pub expires_at: Option<u64>,
-    /// The value, if the row has one and no columns.
+    /// The value, if the row has a value and no columns.
     pub value: Option<Vec<u8>>,
-    /// The columns by name, wherever they lie; empty if the row has a value, or is a sorted set (of which an entry has nothing: see [`RowRef::sorted_set`]).
+    /// The columns by name, including spread ones. Empty if the row has a value or is a sorted set.
+    /// An entry does not show the members of a sorted set; see [`RowRef::sorted_set`].
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A column's name, and its value if it is there.
+/// The name of a column, and its value if it is present.
 pub type ColumnFound = (Vec<u8>, Option<Vec<u8>>);
 
 impl KeyEntry {
@@ -38,7 +39,7 @@ impl KeyEntry {
     }
 }
 
-/// The first `limit` rows that `scan` shows.
+/// Collects the first `limit` rows of `scan`.
 pub(crate) fn gather(
     limit: usize,
     scan: impl FnOnce(&mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
@@ -54,12 +55,13 @@ pub(crate) fn gather(
 }
 
 impl Store {
-    /// The time of the simple methods: the present.
+    /// Returns the time of the simple methods: the present.
     fn time(&self) -> OperationTime<'_> {
-        self.inner().time(None)
+        self.core().time(None)
     }
 
-    /// When `key` expires, in milliseconds since 1970; `None` if it is absent, or does not.
+    /// Returns the time at which `key` expires, in milliseconds since 1970, or `None` if it is
+    /// absent or does not expire.
     ///
     /// ```
     /// # use skein_store::*;
@@ -73,12 +75,12 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expires_at(&self, key: &[u8]) -> Option<u64> {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// ```
     /// # use skein_store::*;
@@ -93,7 +95,7 @@ impl Store {
     /// # Errors
     /// `WrongKind` if the key holds columns.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         let Some(row) = self.time().live(index.get(key, &guard)) else { return Ok(None) };
         match row.value() {
@@ -102,7 +104,7 @@ impl Store {
         }
     }
 
-    /// All that `key` holds, with its version.
+    /// Returns the contents of `key` and its version.
     ///
     /// ```
     /// # use skein_store::*;
@@ -115,13 +117,14 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_entry(&self, key: &[u8]) -> Option<KeyEntry> {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         self.time().live(index.get(key, &guard)).map(|row| KeyEntry::new(key, row))
     }
 
-    /// Columns of `key` with their names: those that are named, in that order and `None` for one that is not there, or all
-    /// in the order of their names.
+    /// Returns columns of `key` with their names. With `names`, returns these columns in this
+    /// order, and `None` for an absent one. Without `names`, returns all columns in the order of
+    /// their names.
     ///
     /// ```
     /// # use skein_store::*;
@@ -141,7 +144,7 @@ impl Store {
     /// # Errors
     /// `WrongKind` if the key holds a value.
     pub fn get_columns(&self, key: &[u8], names: Option<&[&[u8]]>) -> Result<Vec<ColumnFound>> {
-        let index = &self.inner().index;
+        let index = &self.core().index;
         let guard = index.collector().enter();
         let row = self.time().live(index.get(key, &guard));
         let columns = row.map(|row| {
@@ -160,8 +163,8 @@ impl Store {
         })
     }
 
-    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`](crate::Session::scan) and
-    /// [`snapshot`](Self::snapshot).
+    /// Returns the rows within `bounds`, at most `limit`, in order. This is not a snapshot; see
+    /// [`Session::scan`](crate::Session::scan) and [`snapshot`](Self::snapshot).
     ///
     /// ```
     /// # use skein_store::*;
@@ -172,17 +175,19 @@ impl Store {
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.put(key.as_bytes(), b"")?;
     /// }
-    /// let after = store.range((Excluded(&b"bean goose"[..]), Unbounded), Direction::Forward, 10);
-    /// assert_eq!(after.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"grey goose"[..], b"swan"]);
-    /// let last = store.range((Unbounded, Unbounded), Direction::Backward, 1);
+    /// let bounds = (Excluded(&b"bean goose"[..]), Unbounded);
+    /// let after = store.range(bounds, ScanDirection::Forward, 10);
+    /// let keys: Vec<&[u8]> = after.iter().map(|entry| &entry.key[..]).collect();
+    /// assert_eq!(keys, [&b"grey goose"[..], b"swan"]);
+    /// let last = store.range((Unbounded, Unbounded), ScanDirection::Backward, 1);
     /// assert_eq!(last[0].key, b"swan");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range(&self, bounds: KeyBounds<'_>, direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
-        gather(limit, |each| self.inner().scan(self.time(), bounds, direction, each))
+        gather(limit, |each| self.core().scan(self.time(), bounds, direction, each))
     }
 
-    /// The rows whose keys start with `prefix`, at most `limit`, in order.
+    /// Returns the rows whose keys start with `prefix`, at most `limit`, in order.
     ///
     /// ```
     /// # use skein_store::*;
@@ -191,8 +196,9 @@ impl Store {
     /// for key in ["goose:bean", "goose:grey", "swan:mute"] {
     ///     store.put(key.as_bytes(), b"")?;
     /// }
-    /// let geese = store.prefix(b"goose:", Direction::Backward, 10);
-    /// assert_eq!(geese.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"goose:grey"[..], b"goose:bean"]);
+    /// let geese = store.prefix(b"goose:", ScanDirection::Backward, 10);
+    /// let keys: Vec<&[u8]> = geese.iter().map(|entry| &entry.key[..]).collect();
+    /// assert_eq!(keys, [&b"goose:grey"[..], b"goose:bean"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prefix(&self, prefix: &[u8], direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {

@@ -1,4 +1,5 @@
-//! What all handles of a store share.
+//! The state that all handles of a store share: index, rows, log, folder and options. Opening,
+//! versions and epochs of writes, one checkpoint at a time, and closing.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,17 +23,18 @@ use crate::snapshot::StoreSnapshots;
 use crate::stripes::Stripes;
 use crate::{Error, Result, ScanDirection, StoreOptions, recovery};
 
-/// A store's parts.
+/// The shared state of a store.
 pub(crate) struct StoreCore {
     pub(crate) index: StoreIndex,
-    /// `None` if the index has none. It shares the index, so it stands before `rows`, too: rows are dropped before their memory.
+    /// `None` if the index has no snapshots. It shares the index and so its rows, and is dropped
+    /// before `rows`: rows must be dropped before their memory.
     pub(crate) snapshots: Option<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
-    /// Of the collections. Their rows lie in `rows`, too.
+    /// The members of all collections. Their rows are allocated in `rows`, too.
     pub(crate) members: Arc<MemberIndex>,
-    /// Which keys expire, and when.
-    pub(crate) order: ExpiryIndex,
-    /// Keys that the thread has removed because they had expired.
+    /// The keys that expire, by time.
+    pub(crate) expiry_index: ExpiryIndex,
+    /// The number of expired keys that the expiry thread has removed.
     pub(crate) expired: AtomicU64,
     pub(crate) budget: MemoryBudget,
     pub(crate) stripes: Stripes,
@@ -40,12 +42,12 @@ pub(crate) struct StoreCore {
     pub(crate) folder: DataFolder,
     pub(crate) options: StoreOptions,
     pub(crate) recovery: RecoveryReport,
-    pub(super) next_lane: AtomicUsize,
-    /// Set once, by `close`; no write begins after it.
+    pub(super) next_log_shard: AtomicUsize,
+    /// Set once, by `close`. Afterwards no write begins.
     closed: AtomicBool,
-    /// Set while closing waits for a checkpoint that is being written: it is given up.
+    /// Set while closing waits for a running checkpoint, which is then abandoned.
     closing: AtomicBool,
-    /// When the checkpoint that closing writes is given up.
+    /// The time at which the checkpoint of closing is abandoned.
     close_by: Mutex<Option<Instant>>,
     /// Whether anything was written since the last checkpoint began.
     dirty: AtomicBool,
@@ -53,31 +55,31 @@ pub(crate) struct StoreCore {
     lock: Mutex<Option<Box<dyn StorageLock>>>,
 }
 
-/// What is known of the checkpoints of this run.
+/// The state of the checkpoints of this run.
 #[derive(Debug)]
 pub(super) struct CheckpointState {
-    /// Held while one is written.
+    /// Held while a checkpoint is written.
     one_at_a_time: Mutex<()>,
-    /// One was asked for, and none has begun since.
-    wanted: AtomicBool,
+    /// A checkpoint was requested, and no checkpoint has begun since.
+    requested: AtomicBool,
     pub(super) running: AtomicBool,
     pub(super) finished: AtomicU64,
     pub(super) last_unix_s: AtomicU64,
-    /// Why the last one failed, if it did.
+    /// The failure of the last checkpoint, if it failed.
     pub(super) last_failure: Mutex<Option<String>>,
-    /// `Inner::logged` when the last one began.
+    /// `StoreCore::logged` when the last checkpoint began.
     logged_before: AtomicU64,
     began: Mutex<Instant>,
 }
 
 impl StoreCore {
-    /// Opens the folder and recovers what is in it.
+    /// Opens the folder and recovers its contents.
     pub(super) fn open(path: &std::path::Path, options: StoreOptions) -> Result<Self> {
         let started = Instant::now();
         options.check()?;
         let storage = options.storage.clone();
         let (folder, lock) = DataFolder::open(path, &options)?;
-        let newest = CheckpointManifest::newest(&*storage, &folder.path, (folder.id, folder.checkpoint()))?;
+        let newest = CheckpointManifest::newest(&*storage, &folder.path, folder.id, folder.checkpoint())?;
         let (log_folders, also_read) = folder.log_folders();
         let log_options = LogOptions {
             database: Some(folder.id.0),
@@ -86,26 +88,26 @@ impl StoreCore {
             ..options.log_options(log_folders)
         };
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
-        // The logs announce what they hold themselves.
+        // The logs announce their bytes themselves.
         options.progress.expect(newest.as_ref().map_or(0, |(manifest, _)| manifest.bytes()));
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         folder.take_over()?;
         let index = StoreIndex::new(options.index, &options.limits);
         let rows = RowAllocator::new();
         let members = MemberIndex::new(options.index, &options.limits, rows.clone());
-        let mut inner = Self {
+        let mut core = Self {
             snapshots: StoreSnapshots::of(&index, options.limits.snapshots),
             index,
             rows,
             members,
-            order: ExpiryIndex::new(),
+            expiry_index: ExpiryIndex::new(),
             expired: AtomicU64::new(0),
             budget: MemoryBudget::new(log.logs()),
             stripes: Stripes::new(),
             log,
             folder,
             recovery: RecoveryReport::default(),
-            next_lane: AtomicUsize::new(0),
+            next_log_shard: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             close_by: Mutex::new(None),
@@ -114,28 +116,29 @@ impl StoreCore {
             lock: Mutex::new(Some(lock)),
             options,
         };
-        inner.recovery = recovery::recover(&inner, newest.as_ref(), &recovered)?;
-        inner.recovery.took = started.elapsed();
-        inner.set_limits(&inner.options.limits);
-        checkpoint::remove_others(&*storage, &inner.folder.path, epochs.map(|epochs| epochs.begin))?;
-        // Records that only the logs hold are not in a checkpoint: at `None` a close has to write one.
-        inner.dirty = AtomicBool::new(inner.recovery.log_records > 0);
-        Ok(inner)
+        core.recovery = recovery::recover(&core, newest.as_ref(), &recovered)?;
+        core.recovery.took = started.elapsed();
+        core.set_limits(&core.options.limits);
+        checkpoint::remove_others(&*storage, &core.folder.path, epochs.map(|epochs| epochs.begin))?;
+        // Records that exist only in the logs are in no checkpoint: at `None` closing must write
+        // one.
+        core.dirty = AtomicBool::new(core.recovery.log_records > 0);
+        Ok(core)
     }
 
-    /// The time: the present, or the one that was frozen.
+    /// Returns the time of an operation: the present, or the frozen time.
     #[inline]
     pub(crate) fn time(&self, frozen: Option<u64>) -> OperationTime<'_> {
         OperationTime::new(&self.options.clock, frozen)
     }
 
-    /// How many keys there are at this time; exact while nobody writes.
+    /// Returns the number of keys at this time. It is exact while no thread writes.
     pub(crate) fn len(&self, time: OperationTime<'_>) -> usize {
-        let expired = if self.rows.any_expiring() { self.order.count_before(time.now()) } else { 0 };
+        let expired = if self.rows.any_expiring() { self.expiry_index.count_before(time.now()) } else { 0 };
         self.index.len().saturating_sub(expired)
     }
 
-    /// As [`Index::scan`], without what has expired.
+    /// As [`StoreIndex::scan`], without expired rows.
     pub(crate) fn scan(
         &self,
         time: OperationTime<'_>,
@@ -146,7 +149,8 @@ impl StoreCore {
         self.index.scan(bounds, direction, self.live(time, each));
     }
 
-    /// Shows `each` a row if it is still there. Who asks for keys alone then reads no row as long as none expires.
+    /// Wraps `each` so that it skips expired rows. While no key expires, a caller that needs only
+    /// keys reads no row.
     pub(crate) fn live<'s>(
         &'s self,
         time: OperationTime<'s>,
@@ -158,7 +162,7 @@ impl StoreCore {
         }
     }
 
-    /// Notes that a row is used, if that matters.
+    /// Notes the use of a row, if eviction needs it.
     #[inline]
     pub(crate) fn used(&self, row: Option<RowRef<'_>>) {
         let now = self.rows.ages().now();
@@ -167,43 +171,44 @@ impl StoreCore {
         }
     }
 
-    /// Enters the present epoch for writes to one of the logs.
+    /// Enters the present epoch, for writes to one of the logs.
     #[inline]
-    pub(crate) fn enter(&self, lane: usize) -> Result<LogOperation<'_>> {
-        let operation = self.log.enter(lane)?;
-        // Inside the epoch before the look at the flag: `close` sets it, closes an epoch, and so has waited for everyone
-        // who did not see it. SeqCst: pairs with the swap in `close`.
+    pub(crate) fn enter(&self, log_shard: usize) -> Result<LogOperation<'_>> {
+        let operation = self.log.enter(log_shard)?;
+        // The flag is read inside the epoch. `close` sets it and then closes an epoch, so it has
+        // waited for every writer that did not see the flag. SeqCst: pairs with the swap in
+        // `close`.
         if self.closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(operation) }
     }
 
-    /// The present epoch; read under the latch of the key that is written.
+    /// Returns the present epoch. A write reads it under the latch of its key.
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.log.epoch()
     }
 
-    /// The version that a write to `key` takes. REQUIRES: called under the key's latch.
+    /// Returns the version that a write to `key` takes. REQUIRES: called under the key's latch.
     #[inline]
     pub(crate) fn next_version(&self, key: &[u8], current: Option<RowRef<'_>>) -> u64 {
         current.map_or_else(|| self.stripes.first_version(key), |row| row.version() + 1)
     }
 
-    /// Notes that something was written.
     #[inline]
     pub(crate) fn written(&self) {
-        // Relaxed, and read before it is written: the line stays shared. Who reads it has closed an epoch first.
+        // Relaxed, and read before it is written, so that the cache line stays shared. The thread
+        // that reads it has closed an epoch first.
         if !self.dirty.load(Ordering::Relaxed) {
             self.dirty.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether anything was written since the last checkpoint began.
+    /// Returns whether anything was written since the last checkpoint began.
     pub(crate) fn written_since_checkpoint(&self) -> bool {
         // Relaxed: a hint.
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Refuses a key or a value over its limit.
+    /// Errors if a key or a value is over its limit.
     #[inline]
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
         let limits = &self.options.limits;
@@ -211,49 +216,50 @@ impl StoreCore {
         Error::check_value_len(bytes, limits.value_bytes)
     }
 
-    /// Refuses a key that cannot be there; one that is over the option's limit may be, from an earlier run.
+    /// Errors if no store can hold the key. A key over the limit of the options may exist, from an
+    /// earlier run.
     #[inline]
     pub(crate) fn check_key(key: &[u8]) -> Result<()> {
         within(key, KEY_BYTES_MAX)
     }
 
-    /// Refuses a key that is too long to expire.
+    /// Errors if the key is too long to expire.
     #[inline]
     pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> Result<()> {
         if expires.is_some() { within(key, expiry::KEY_BYTES_MAX) } else { Ok(()) }
     }
 
-    /// Writes a checkpoint.
     pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
         self.checkpoint_in_turn(threads, &lock(&self.checkpoints.one_at_a_time))
     }
 
-    /// Asks for a checkpoint; false if one was asked for already and none has begun since.
-    pub(crate) fn want_checkpoint(&self) -> bool {
-        !self.checkpoints.wanted.swap(true, Ordering::Relaxed)
+    /// Requests a checkpoint. Returns false if one was requested and none has begun since.
+    pub(crate) fn request_checkpoint(&self) -> bool {
+        !self.checkpoints.requested.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether one was asked for, and none has begun since.
-    pub(crate) fn checkpoint_is_wanted(&self) -> bool {
-        self.checkpoints.wanted.load(Ordering::Relaxed)
+    /// Returns whether a checkpoint was requested and none has begun since.
+    pub(crate) fn checkpoint_is_requested(&self) -> bool {
+        self.checkpoints.requested.load(Ordering::Relaxed)
     }
 
-    /// Writes a checkpoint if one is wanted, or is due and may be tried; another one may have begun since that was asked.
-    pub(crate) fn checkpoint_if_wanted(
+    /// Writes a checkpoint if one is requested, or if one is due and `may_be_due`. The condition is
+    /// checked again under the lock, because another checkpoint may have begun meanwhile.
+    pub(crate) fn checkpoint_if_requested(
         &self,
         threads: usize,
         may_be_due: bool,
     ) -> Option<Result<CheckpointReport>> {
         let turn = lock(&self.checkpoints.one_at_a_time);
-        (self.checkpoint_is_wanted() || (may_be_due && self.checkpoint_is_due()))
+        (self.checkpoint_is_requested() || (may_be_due && self.checkpoint_is_due()))
             .then(|| self.checkpoint_in_turn(threads, &turn))
     }
 
     fn checkpoint_in_turn(&self, threads: usize, _turn: &MutexGuard<'_, ()>) -> Result<CheckpointReport> {
         let state = &self.checkpoints;
         state.running.store(true, Ordering::Relaxed);
-        // All that was written when it was asked for is in this one.
-        state.wanted.store(false, Ordering::Relaxed);
+        // This checkpoint contains everything that was written before the request.
+        state.requested.store(false, Ordering::Relaxed);
         *lock(&state.began) = Instant::now();
         let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
@@ -273,17 +279,18 @@ impl StoreCore {
         written
     }
 
-    /// Bytes in the logs that the checkpoint at the start of this run does not cover: replayed, and appended since.
+    /// Returns the log bytes that the checkpoint at the start of this run does not cover: replayed
+    /// bytes, and bytes appended since.
     fn logged(&self) -> u64 {
         self.recovery.log_bytes + self.log.stats().appended_bytes
     }
 
-    /// Bytes in the logs that no checkpoint covers.
+    /// Returns the log bytes that no checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
         self.logged() - self.checkpoints.logged_before.load(Ordering::Relaxed)
     }
 
-    /// Whether a checkpoint should start by itself.
+    /// Returns whether a checkpoint should start without a request.
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let by_size = self.options.checkpoint_log_bytes.is_some_and(|limit| self.log_bytes() >= limit);
         let by_time = self.options.checkpoint_interval.is_some_and(|interval| {
@@ -292,7 +299,7 @@ impl StoreCore {
         });
         match self.log.poisoned() {
             None => by_size || by_time,
-            // It makes room, if anything was written since the last one.
+            // A checkpoint frees space if anything was written since the last one.
             Some(LogError::NoRoom { .. }) => {
                 let may_start =
                     self.options.checkpoint_log_bytes.is_some() || self.options.checkpoint_interval.is_some();
@@ -302,12 +309,12 @@ impl StoreCore {
         }
     }
 
-    /// Whether a checkpoint that is being written should be given up.
-    pub(crate) fn gives_up_checkpoints(&self) -> bool {
+    /// Returns whether a running checkpoint should be abandoned.
+    pub(crate) fn abandons_checkpoints(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether the checkpoint that closing writes has taken the time that it may take.
+    /// Returns whether the checkpoint of closing has used up its time.
     pub(crate) fn is_late(&self) -> bool {
         lock(&self.close_by).is_some_and(|end| Instant::now() >= end)
     }
@@ -316,7 +323,8 @@ impl StoreCore {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Ends writing; the caller has stopped the background thread. A checkpoint that could be left out takes no longer than `within`.
+    /// Ends writing. The caller has stopped the background threads. An optional checkpoint takes at
+    /// most `within`.
     pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
         // SeqCst: pairs with the load in `enter`.
         if self.closed.swap(true, Ordering::SeqCst) {
@@ -330,20 +338,21 @@ impl StoreCore {
     fn close_files(&self, within: Duration) -> Result<CloseReport> {
         let mut report = CloseReport::default();
         if self.options.durability == Durability::None {
-            // Everyone who writes has left this epoch when it is closed.
+            // When this epoch is closed, every writer has left it.
             self.log.commit()?;
             if self.dirty.load(Ordering::Relaxed) {
                 report.checkpoint = Some(self.checkpoint(self.options.recovery_threads)?);
             }
         } else {
-            report.checkpoint = self.spare_recovery(within);
+            report.checkpoint = self.checkpoint_before_close(within);
         }
         report.epoch = self.log.close()?;
         Ok(report)
     }
 
-    /// Writes a checkpoint, if the next opening would have much to replay, and if it can be done in time: the logs have all of it, too.
-    fn spare_recovery(&self, within: Duration) -> Option<CheckpointReport> {
+    /// Writes a checkpoint if the next opening would have much to replay and there is enough time.
+    /// It may be abandoned, because the logs have the same data.
+    fn checkpoint_before_close(&self, within: Duration) -> Option<CheckpointReport> {
         let options = self.options.close_checkpoint?;
         if self.log_bytes() < options.log_bytes || self.log.poisoned().is_some() {
             return None;
@@ -352,8 +361,12 @@ impl StoreCore {
         let written = self.checkpoint(self.options.recovery_threads);
         written
             .inspect_err(|error| match error {
-                Error::Closed => tracing::warn!("no time for a checkpoint: the next start replays the logs"),
-                error => tracing::warn!("no checkpoint on closing, the next start replays the logs: {error}"),
+                Error::Closed => {
+                    tracing::warn!("there was no time for a checkpoint: the next start replays the logs")
+                }
+                error => {
+                    tracing::warn!("closing wrote no checkpoint, the next start replays the logs: {error}")
+                }
             })
             .ok()
     }
@@ -363,7 +376,7 @@ impl CheckpointState {
     fn new(last_unix_s: u64) -> Self {
         Self {
             one_at_a_time: Mutex::new(()),
-            wanted: AtomicBool::new(false),
+            requested: AtomicBool::new(false),
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
@@ -374,9 +387,9 @@ impl CheckpointState {
     }
 }
 
-/// The last handle of a store closes it when it goes.
+/// A store with its background threads. When the last handle is dropped, the store is closed.
 pub(super) struct RunningStore {
-    pub(super) inner: Arc<StoreCore>,
+    pub(super) core: Arc<StoreCore>,
     pub(super) scheduler: checkpoint::schedule::CheckpointScheduler,
     pub(super) cycle: expiry::expiry_thread::ExpiryThread,
     pub(super) sweeper: sweep::Sweeper,
@@ -384,14 +397,14 @@ pub(super) struct RunningStore {
 
 impl RunningStore {
     pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
-        // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is lowered, so the checkpoint that closing
-        // may write is not given up.
-        self.inner.closing.store(true, Ordering::Relaxed);
+        // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is cleared,
+        // so the checkpoint of closing is not abandoned.
+        self.core.closing.store(true, Ordering::Relaxed);
         self.scheduler.stop();
         self.cycle.stop();
         self.sweeper.stop();
-        self.inner.closing.store(false, Ordering::Relaxed);
-        self.inner.close(within)
+        self.core.closing.store(false, Ordering::Relaxed);
+        self.core.close(within)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The simple methods that write, usable from any thread; at `Sync` one returns when it is durable.
+//! The simple methods that write, usable from any thread. At `Sync` they return when the write is
+//! durable.
 
 use super::Store;
 use crate::index::KeyBounds;
@@ -6,19 +7,20 @@ use crate::row::table::Column;
 use crate::{Batch, Durability, Result, RowWriter, Session, Ticket, Writer};
 
 impl Store {
-    /// The log of the calling thread.
+    /// Returns the number of the calling thread's log.
     fn own_log_shard(&self) -> usize {
         use std::cell::Cell;
         use std::sync::atomic::{AtomicUsize, Ordering};
-        // Not the façade's atomics: a ticket shared by all stores of the process, and no part of any protocol.
+        // Not the atomics of skein-sync: this ticket is shared by all stores of the process and is
+        // part of no protocol.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! { static NUMBER: Cell<Option<usize>> = const { Cell::new(None) } }
         let number = NUMBER.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         NUMBER.set(Some(number));
-        number % self.inner().log.logs()
+        number % self.core().log.logs()
     }
 
-    /// A session of the calling thread's log, for one call.
+    /// Returns a session on the calling thread's log, for one call.
     fn own_session(&self) -> Session {
         Session::new(self.clone(), self.own_log_shard())
     }
@@ -29,7 +31,7 @@ impl Store {
     }
 
     fn write<R>(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<R>) -> Result<R> {
-        let mut writer = Writer::enter(self.inner(), self.own_log_shard(), None)?;
+        let mut writer = Writer::enter(self.core(), self.own_log_shard(), None)?;
         let answer = write(&mut writer);
         let ticket = writer.finish()?;
         let answer = answer?;
@@ -37,7 +39,7 @@ impl Store {
         Ok(answer)
     }
 
-    /// Sets `key` to `value`, whatever it held; returns the new version.
+    /// Sets `key` to `value`, whatever it held. Returns the new version.
     ///
     /// ```
     /// # use skein_store::*;
@@ -49,16 +51,18 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// Key or value over its limit, memory over the budget; closed or stopped.
+    /// Key or value is over its limit, memory is used up, the store is closed, or writes are
+    /// stopped.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.write(|writer| Ok(writer.put(key, value)?.version))
     }
 
-    /// Sets `key` to `value`, whatever it held, until a time: `expires` milliseconds after 1970. From then on it is not there. Returns the new
-    /// version.
+    /// Sets `key` to `value`, whatever it held, until the time `expires` in milliseconds since
+    /// 1970. From then on the key is absent. Returns the new version.
     ///
-    /// Any put of a value starts anew, without a time if none is given; columns that are put, and
-    /// [`increment`](Self::increment), keep the time that the key has. A key that expires has at most 65,527 bytes.
+    /// Every put of a value replaces the time of the key, and removes it if none is given. Puts of
+    /// columns and [`increment`](Self::increment) keep it. A key that expires has at most 65,527
+    /// bytes.
     ///
     /// ```
     /// # use skein_store::*;
@@ -78,8 +82,8 @@ impl Store {
         self.write(|writer| Ok(writer.put_until(key, value, expires)?.version))
     }
 
-    /// Lets `key`, whatever it holds, expire at a time: `expires` milliseconds after 1970. If that is past, the key is gone at once. Returns
-    /// whether it was there.
+    /// Lets `key` expire at the time `expires` in milliseconds since 1970, whatever it holds. If
+    /// that time is past, the key is absent at once. Returns whether the key was present.
     ///
     /// ```
     /// # use skein_store::*;
@@ -96,12 +100,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// The key is over its limit; closed or stopped.
+    /// The key is over its limit, the store is closed, or writes are stopped.
     pub fn expire(&self, key: &[u8], expires: u64) -> Result<bool> {
         self.write(|writer| writer.expire(key, Some(expires)))
     }
 
-    /// Lets `key` not expire; returns whether it is there.
+    /// Removes the expiry of `key`. Returns whether the key is present.
     ///
     /// ```
     /// # use skein_store::*;
@@ -115,12 +119,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// The key is over its limit; closed or stopped.
+    /// The key is over its limit, the store is closed, or writes are stopped.
     pub fn persist(&self, key: &[u8]) -> Result<bool> {
         self.write(|writer| writer.expire(key, None))
     }
 
-    /// Sets `key` to `value` if it is absent; returns whether it did.
+    /// Sets `key` to `value` if it is absent. Returns whether it was set.
     ///
     /// ```
     /// # use skein_store::*;
@@ -137,22 +141,24 @@ impl Store {
         self.write(|writer| Ok(writer.put_if_absent(key, value)?.changed))
     }
 
-    /// Sets columns of `key`, atomically; the others carry over. Returns how many names are new.
+    /// Sets columns of `key` atomically and keeps the other columns. Returns the number of new
+    /// names.
     ///
-    /// A name is any bytes, and columns lie in the order of these. An integer is a name by its bytes, too: take all of one
-    /// width, the greatest byte first (`to_be_bytes`), and they lie in the order of the numbers. Through a server, names are what
-    /// the client sends.
+    /// A name consists of any bytes, and columns are ordered by these bytes. To use integers as
+    /// names, use one width for all and put the greatest byte first (`to_be_bytes`); then the
+    /// columns are in numeric order. Through a server, names are the bytes that the client sends.
     ///
     /// ```
     /// # use skein_store::*;
     /// # let folder = tempfile::tempdir()?;
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
     /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?, 2);
-    /// // Nobody sees the new size with the old leader.
+    /// // No reader sees the new size with the old leader.
     /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"41"), (b"leader", b"gander")])?, 0);
     ///
-    /// // Small integers as names: all as wide, the greatest byte first, so that they come back in order.
-    /// store.put_columns(b"counts", &[(&7u32.to_be_bytes(), b"seven"), (&300u32.to_be_bytes(), b"three hundred")])?;
+    /// // Integers as names: one width, the greatest byte first, so that they are in order.
+    /// let (seven, many) = (7u32.to_be_bytes(), 300u32.to_be_bytes());
+    /// store.put_columns(b"counts", &[(&seven, b"seven"), (&many, b"three hundred")])?;
     /// let seven = store.get_columns(b"counts", Some(&[&7u32.to_be_bytes()]))?;
     /// assert_eq!(seven[0].1.as_deref(), Some(&b"seven"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -164,7 +170,8 @@ impl Store {
         self.write(|writer| writer.put_columns(key, columns))
     }
 
-    /// Removes columns of `key`, atomically, and the key with the last one. Returns how many were there.
+    /// Removes columns of `key` atomically, and the key with its last column. Returns the number of
+    /// removed columns.
     ///
     /// ```
     /// # use skein_store::*;
@@ -178,12 +185,12 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `WrongKind` if the key holds a value; closed or stopped.
+    /// `WrongKind` if the key holds a value; the store is closed, or writes are stopped.
     pub fn remove_columns(&self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
         self.write(|writer| writer.remove_columns(key, names))
     }
 
-    /// Removes `key`; returns whether it was there.
+    /// Removes `key`. Returns whether it was present.
     ///
     /// ```
     /// # use skein_store::*;
@@ -196,13 +203,13 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// The key is over its limit; closed or stopped.
+    /// The key is over its limit, the store is closed, or writes are stopped.
     pub fn remove(&self, key: &[u8]) -> Result<bool> {
         self.write(|writer| Ok(writer.remove(key)?.existed))
     }
 
-    /// Sets `key` to `value` if its version is `version` (0: if it is absent). Returns the new version, or in `Err`
-    /// the present one.
+    /// Sets `key` to `value` if its version is `version` (0 if it must be absent). Returns the new
+    /// version, or `Err` with the present version.
     ///
     /// ```
     /// # use skein_store::*;
@@ -226,7 +233,8 @@ impl Store {
         self.write(|writer| writer.compare_and_swap(key, version, value))
     }
 
-    /// Sets `key` to `value` if it holds `expected` (`None`: if it is absent); returns whether it did.
+    /// Sets `key` to `value` if it holds `expected` (`None` if it must be absent). Returns whether
+    /// it was set.
     ///
     /// ```
     /// # use skein_store::*;
@@ -244,7 +252,7 @@ impl Store {
         self.write(|writer| Ok(writer.compare_value_and_swap(key, expected, value)?.changed))
     }
 
-    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum.
+    /// Adds to a decimal integer and returns the sum. An absent key counts as 0.
     ///
     /// ```
     /// # use skein_store::*;
@@ -263,7 +271,7 @@ impl Store {
         self.write(|writer| writer.increment(key, by))
     }
 
-    /// Does all writes of a batch together, or none.
+    /// Applies all writes of a batch, or none.
     ///
     /// ```
     /// # use skein_store::*;
@@ -283,7 +291,8 @@ impl Store {
         self.acknowledge(ticket)
     }
 
-    /// Removes all keys within `bounds`; returns how many. Not atomic: others may see part of it.
+    /// Removes all keys within `bounds`. Returns how many. The removal is not atomic: other threads
+    /// may see part of it.
     ///
     /// ```
     /// # use skein_store::*;
@@ -300,7 +309,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// Closed or stopped; part of the keys may be gone then.
+    /// The store is closed or writes are stopped; part of the keys may be removed then.
     pub fn remove_range(&self, bounds: KeyBounds<'_>) -> Result<usize> {
         let (removed, ticket) = self.own_session().remove_range(bounds)?;
         self.acknowledge(ticket)?;

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers of the tests.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
@@ -8,13 +8,14 @@ use skein_store::{Durability, IndexKind, Store, StoreOptions};
 
 pub const LEVELS: [Durability; 3] = [Durability::None, Durability::Buffered, Durability::Sync];
 
-/// The index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all tests can run over each.
+/// Returns the index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all
+/// tests can run over each index.
 pub fn index() -> IndexKind {
     std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
 }
 
-/// Whether a test has nothing to show over the index that the environment names, because that takes short keys alone, or much memory at first;
-/// says so, and why.
+/// Returns whether to skip a test over the index of the environment, because that index allows only
+/// short keys, or starts with much memory. Prints the reason.
 pub fn skipped(reason: &str) -> bool {
     let skips = index() == IndexKind::Mlp;
     if skips {
@@ -23,7 +24,7 @@ pub fn skipped(reason: &str) -> bool {
     skips
 }
 
-/// Options for small stores: no checkpoints by themselves, two logs, small segments.
+/// Options for small stores: no automatic checkpoints, two logs, small segments.
 pub fn options(durability: Durability) -> StoreOptions {
     StoreOptions {
         durability,
@@ -38,7 +39,7 @@ pub fn options(durability: Durability) -> StoreOptions {
     }
 }
 
-/// The same on the index that has snapshots, whichever one the others run over.
+/// The same over the index with snapshots, whichever index other tests use.
 pub fn skip_list(durability: Durability) -> StoreOptions {
     StoreOptions { index: IndexKind::SkipList, ..options(durability) }
 }
@@ -47,8 +48,9 @@ pub fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, options(durability)).unwrap()
 }
 
-/// Copies a folder whose store may be open, as a kill would leave it. Rosters first: what they name is there by then, and
-/// a segment that is made meanwhile is on no roster that was copied.
+/// Copies a folder whose store may be open, as a kill would leave it. Segment manifests are copied
+/// first: the segments that they name exist by then, and a segment that is made meanwhile is in no
+/// copied manifest.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     let mut entries: Vec<_> = std::fs::read_dir(from).unwrap().map(Result::unwrap).collect();
@@ -63,7 +65,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All files below a folder, with their bytes.
+/// Returns all files below a folder, with their bytes.
 pub fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(path).unwrap() {
@@ -77,7 +79,7 @@ pub fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A small generator of numbers, the same ones for the same seed.
+/// A small random number generator with a fixed sequence per seed.
 pub struct StoreTestRng(pub u64);
 
 impl StoreTestRng {

@@ -1,4 +1,4 @@
-//! Every method does what its documentation says, at every durability level.
+//! Tests that every method does what its documentation says, at every durability level.
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ fn put_get_remove() {
 }
 
 #[test]
-fn columns_carry_over_and_the_last_one_takes_the_key_along() {
+fn columns_carry_over_and_the_key_ends_with_the_last() {
     at_every_level(|store| {
         assert_eq!(store.put_columns(b"k", &[(b"b", b"1"), (b"a", b"2")]).unwrap(), 2);
         assert_eq!(store.put_columns(b"k", &[(b"b", b"3"), (b"c", b"4")]).unwrap(), 1);
@@ -69,7 +69,7 @@ fn values_and_columns_are_told_apart() {
         assert!(matches!(store.put_columns(b"value", &[(b"a", b"1")]), Err(Error::WrongKind { .. })));
         assert!(matches!(store.remove_columns(b"value", &[b"a"]), Err(Error::WrongKind { .. })));
         assert!(matches!(store.increment(b"columns", 1), Err(Error::WrongKind { .. })));
-        store.put(b"columns", b"a put replaces whatever was there").unwrap();
+        store.put(b"columns", b"a put replaces all contents").unwrap();
         assert!(store.get(b"columns").unwrap().is_some());
     });
 }
@@ -120,7 +120,7 @@ fn one_column_is_updated_from_what_it_holds() {
         let columns = store.get_columns(b"h", None).unwrap();
         let expected = [(b"a".to_vec(), Some(b"1x".to_vec())), (b"b".to_vec(), Some(b"2".to_vec()))];
         assert_eq!(columns, expected, "the others carry over");
-        // Nothing is decided: nothing is made.
+        // Without a decision nothing is made.
         for (key, column) in [(&b"h"[..], &b"c"[..]), (b"nope", b"a")] {
             let (kept, _) = session.write(|w| w.update_column(key, column, append(b"x"))).unwrap();
             assert!(!kept.unwrap().changed);
@@ -136,7 +136,7 @@ fn ranges_and_prefixes_in_both_directions() {
     at_every_level(|store| {
         let key = |i: u32| format!("k {i:05}").into_bytes();
         for i in 0..3000 {
-            store.inner_put(&key(i));
+            store.quick_put(&key(i));
         }
         let keys = |entries: Vec<skein_store::KeyEntry>| {
             entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()
@@ -170,13 +170,13 @@ fn ranges_and_prefixes_in_both_directions() {
     });
 }
 
-/// A put that waits for nothing, so that many of them are quick at every level.
+/// A put that does not wait, so that many puts are fast at every level.
 trait QuickPut {
-    fn inner_put(&self, key: &[u8]);
+    fn quick_put(&self, key: &[u8]);
 }
 
 impl QuickPut for Store {
-    fn inner_put(&self, key: &[u8]) {
+    fn quick_put(&self, key: &[u8]) {
         self.session().write(|w| w.put(key, b"v")).unwrap().0.unwrap();
     }
 }
@@ -276,7 +276,7 @@ fn an_update_may_keep_put_remove_or_fail() {
 }
 
 #[test]
-fn a_panic_in_a_scope_of_writes_leaves_a_working_store() {
+fn a_panic_in_a_write_leaves_a_working_store() {
     at_every_level(|store| {
         let mut session = store.session();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -293,7 +293,7 @@ fn a_panic_in_a_scope_of_writes_leaves_a_working_store() {
 }
 
 #[test]
-fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
+fn writes_over_a_limit_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut small = options(Durability::Buffered);
     small.limits.value_bytes = 100;
@@ -303,7 +303,8 @@ fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
     let key = vec![1; longest + 1];
     let refused = store.put(&key, b"").unwrap_err();
     assert!(matches!(refused, Error::KeyTooLong { len, limit } if (len, limit) == (longest + 1, longest)));
-    // No such key can be there: a removal finds none, as a read does, unless the store takes no key of that length at all.
+    // No such key can exist: like a read, a removal finds nothing, unless no store allows a key of
+    // that length.
     match store.remove(&key) {
         Err(Error::KeyTooLong { limit, .. }) => assert_eq!((limit, longest), (KEY_BYTES_MAX, KEY_BYTES_MAX)),
         removed => assert!(longest < KEY_BYTES_MAX && !removed.unwrap()),
@@ -318,16 +319,17 @@ fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
     let refused = (0..1_000_000u32).find_map(|i| store.put(&i.to_be_bytes(), &[0; 100]).err());
     let Some(Error::OverBudget { used, budget }) = refused else { panic!("{refused:?}") };
     assert!(used >= budget);
-    assert!(store.get(&0u32.to_be_bytes()).unwrap().is_some(), "reads go on");
+    assert!(store.get(&0u32.to_be_bytes()).unwrap().is_some(), "reads still work");
     let gone = store.remove_range((Included(&[0]), Excluded(&[1]))).unwrap();
-    assert!(gone > 10_000, "removals go on over the budget; {gone}");
-    // Memory comes back when readers are gone: the next writes get in again.
+    assert!(gone > 10_000, "removals work over the limit; {gone}");
+    // Memory is freed when readers have finished: then the next writes are accepted again.
     let fits = (0..10_000).any(|_| store.put(b"again", b"1").is_ok());
     assert!(fits, "{:?}", store.stats());
 }
 
-/// Incident: with the memory budget used up, the removal of one of three columns was refused.
-/// Consequence: users who free memory as the error tells them to are refused too. Fix: only writes that add are.
+/// Incident: with memory used up, the removal of one of three columns was rejected. Consequence:
+/// users who free memory, as the error tells them, were rejected too. Fix: only writes that add
+/// memory are rejected.
 #[test]
 fn writes_that_do_not_add_go_on_over_the_budget() {
     let folder = tempfile::tempdir().unwrap();
@@ -361,8 +363,9 @@ fn writes_that_do_not_add_go_on_over_the_budget() {
     assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"7"[..]), "nothing of a batch that is refused");
 }
 
-/// Incident: a batch whose columns made a row too long together with those that it had was refused, and the writes before
-/// these were done. Consequence: half a batch. Fix: what the rows will be is computed before anything is written.
+/// Incident: a batch whose columns made a row too long, together with its former columns, was
+/// rejected after its earlier writes were done. Consequence: half a batch. Fix: the resulting rows
+/// are computed before anything is written.
 #[test]
 fn a_batch_that_makes_a_row_too_long_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -374,7 +377,7 @@ fn a_batch_that_makes_a_row_too_long_does_nothing() {
     batch.put("x", "1").put_columns("h", &[(b"b", &[0; 30])]).put_columns("h", &[(b"c", &[0; 30])]);
     assert!(matches!(store.apply(&batch), Err(Error::ValueTooLong { len: 123, limit: 100 })));
     assert_eq!((store.get(b"x").unwrap(), store.get_columns(b"h", None).unwrap().len()), (None, 1));
-    // Columns that are replaced count once, and what a batch removes does not count.
+    // Replaced columns count once, and columns that the batch removes do not count.
     let mut batch = Batch::new();
     batch
         .put_columns("h", &[(b"a", &[1; 99])])
@@ -385,7 +388,8 @@ fn a_batch_that_makes_a_row_too_long_does_nothing() {
     assert_eq!(store.get_entry(b"h").unwrap().columns.len(), 2);
 }
 
-/// Integers as names: bytes of one width, in the order of the numbers, also beside names that are words, and in large rows.
+/// Integers as names: bytes of one width, in numeric order, also next to names that are words, and
+/// in large rows.
 #[test]
 fn integers_are_names_of_columns() {
     at_every_level(|store| {
@@ -414,7 +418,7 @@ fn integers_are_names_of_columns() {
     });
 }
 
-/// Rows of all kinds, replaced and removed: their memory comes back, all of it.
+/// Replaces and removes rows of all kinds: all of their memory is freed.
 #[test]
 fn memory_of_rows_comes_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -434,7 +438,7 @@ fn memory_of_rows_comes_back() {
         let end = [0xff; 8];
         let all = (Included(&b""[..]), Excluded(&end[..]));
         assert_eq!(store.remove_range(all).unwrap(), 2001, "round {round}");
-        // What readers may still have seen is freed a little later, by whoever comes.
+        // Memory that readers may still see is freed a little later, by any write.
         let freed = (0..100_000u32).any(|_| {
             store.put(b"x", b"").unwrap();
             store.remove(b"x").unwrap();
@@ -445,7 +449,7 @@ fn memory_of_rows_comes_back() {
     }
 }
 
-/// A limit that is lowered between two runs: what is there already stays readable and can go.
+/// After a limit was lowered between two runs, existing keys can still be read and removed.
 #[test]
 fn keys_over_a_lowered_limit_can_be_read_and_removed() {
     let folder = tempfile::tempdir().unwrap();
@@ -495,7 +499,7 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(bad(&|o| o.limits.value_bytes = VALUE_BYTES_MAX + 1), "limits.value_bytes");
     assert_eq!(bad(&|o| o.recovery_threads = 0), "recovery_threads");
     assert_eq!(bad(&|o| o.checkpoint_threads = 0), "checkpoint_threads");
-    // A count of parts is made of it, which overflowed.
+    // The number of parts is computed from it; that overflowed.
     assert_eq!(bad(&|o| o.checkpoint_threads = usize::MAX), "checkpoint_threads");
     assert_eq!(bad(&|o| o.logs = 1025), "logs");
     assert_eq!(bad(&|o| o.logs = 0), "logs");
@@ -523,7 +527,7 @@ fn a_closed_store_reads_and_does_not_write() {
         assert!(matches!(session.write(|w| w.put(b"k", b"w").is_ok()), Err(Error::Closed)));
         assert!(matches!(store.checkpoint(), Err(Error::Closed)));
         assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
-        // The folder is free again although handles are left.
+        // The folder is free again although handles exist.
         let again = open(folder.path(), level);
         assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
     }

@@ -1,5 +1,6 @@
-//! Checkpoints of several parts: written and loaded by several threads, with writers running, and with a part that is
-//! damaged or gone. A part has at least 10,000 rows, so these stores are larger than those of the other tests.
+//! Checkpoints of several parts: written and loaded by several threads, with writers running, and
+//! with a damaged or missing part. A part has at least 10,000 rows, so these stores are larger than
+//! those of the other tests.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -25,7 +26,7 @@ fn open(path: &Path, threads: usize) -> Result<Store, Error> {
     Store::open(path, options)
 }
 
-/// Keys of several lengths, in no order; some share prefixes, as long ones as the index takes.
+/// Returns keys of several lengths, in no order. Some share a prefix, as long as the index allows.
 fn key(i: u32) -> Vec<u8> {
     let mixed = i.wrapping_mul(0x9e37_79b1).to_be_bytes();
     if i.is_multiple_of(5) {
@@ -61,13 +62,13 @@ fn state(store: &Store) -> RowsByKey {
     store.session().scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         let columns = row.columns().flat_map(|(name, value)| [name, value].concat());
         let contents = row.value().map_or_else(|| columns.collect(), <[u8]>::to_vec);
-        assert!(state.insert(key.to_vec(), (row.version(), contents)).is_none(), "{key:?} comes twice");
+        assert!(state.insert(key.to_vec(), (row.version(), contents)).is_none(), "{key:?} is shown twice");
         std::ops::ControlFlow::Continue(())
     });
     state
 }
 
-/// The part files of the only checkpoint, in order.
+/// Returns the part files of the only checkpoint, in order.
 fn parts(folder: &Path) -> Vec<PathBuf> {
     let found = inspect(folder, &OsStorage).unwrap();
     assert_eq!(found.checkpoints.len(), 1);
@@ -99,7 +100,8 @@ fn parts_are_written_and_loaded_by_any_number_of_threads() {
     assert!(counts.iter().all(|count| *count >= 4), "so few parts test nothing: {counts:?}");
 }
 
-/// Rows come, change and go in all ranges while the parts are written; what the log has since then makes it whole.
+/// Rows are inserted, changed and removed in all ranges while the parts are written. The log since
+/// then completes the checkpoint.
 #[test]
 fn writers_run_while_parts_are_written() {
     for threads in [1, 3] {
@@ -115,7 +117,8 @@ fn writers_run_while_parts_are_written() {
                     while !stop.load(Ordering::Relaxed) {
                         let write = session.write(|w| {
                             for _ in 0..50 {
-                                // Past the filled ones too, so that rows come; each writer has keys of its own.
+                                // Also beyond the existing keys, so that rows are inserted. Each
+                                // writer has its own keys.
                                 let i = random.below(u64::from(ROWS) * 3 / 4) as u32 * 2 + writer;
                                 match random.below(4) {
                                     0 => drop(w.remove(&key(i))?),
@@ -145,7 +148,7 @@ fn writers_run_while_parts_are_written() {
 }
 
 #[test]
-fn a_later_part_that_is_damaged_or_gone_is_named() {
+fn a_damaged_or_missing_part_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), 2).unwrap();
     fill(&store);
@@ -173,7 +176,7 @@ fn a_later_part_that_is_damaged_or_gone_is_named() {
             refused(part, threads);
             std::fs::remove_file(part).unwrap();
             refused(part, threads);
-            // The rows of another range in its place.
+            // Replaces the part by the rows of another range.
             std::fs::copy(&parts[0], part).unwrap();
             refused(part, threads);
             std::fs::write(part, &bytes).unwrap();
@@ -182,7 +185,8 @@ fn a_later_part_that_is_damaged_or_gone_is_named() {
     assert_eq!(open(folder.path(), 4).unwrap().len(), ROWS as usize);
 }
 
-/// After a clean stop two million records of the log were replayed for a third as many keys. Closing writes a checkpoint if there is much in the logs.
+/// Incident: after a clean stop, two million log records were replayed for a third as many keys.
+/// Fix: closing writes a checkpoint if the logs are long.
 #[test]
 fn closing_writes_a_checkpoint_if_there_is_much_to_replay() {
     let within = Duration::from_hours(1);

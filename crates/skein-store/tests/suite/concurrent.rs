@@ -12,7 +12,7 @@ const ROUNDS: u64 = 20_000;
 fn a_put_of_several_columns_is_atomic() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
-    // Once as a small row, once as one with its columns in blocks.
+    // Once as a small row, once as a row with its columns in blocks.
     for padding in [0, 3000] {
         let key = format!("pad {padding}").into_bytes();
         store.put_columns(&key, &[(b"a", b"0"), (b"m", &vec![0; padding]), (b"z", b"0")]).unwrap();
@@ -54,7 +54,7 @@ fn a_put_of_several_columns_is_atomic() {
     }
 }
 
-/// Increments from several threads are all counted, single keys and columns alike.
+/// Increments from several threads are all counted, for single keys and for columns.
 #[test]
 fn no_increment_is_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn no_increment_is_lost() {
     assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"10000"[..]));
 }
 
-/// A reader of several keys never sees half a batch, whether keys come, go or change.
+/// A reader of several keys never sees half a batch, whether keys are inserted, removed or changed.
 #[test]
 fn a_batch_is_all_or_nothing_for_readers_of_several_keys() {
     let folder = tempfile::tempdir().unwrap();
@@ -118,7 +118,8 @@ fn a_batch_is_all_or_nothing_for_readers_of_several_keys() {
     });
 }
 
-/// Writers, scans, removals, checkpoints and closing, all at once; then everything is as the writers left it.
+/// Writers, scans, removals, checkpoints and a close run concurrently. In the end the contents are
+/// those that the writers left.
 #[test]
 fn a_checkpoint_under_load_loses_nothing() {
     for level in crate::common::LEVELS {
@@ -133,7 +134,7 @@ fn a_checkpoint_under_load_loses_nothing() {
                         let (mut random, mut model) =
                             (StoreTestRng(thread + 9), std::collections::BTreeMap::new());
                         for i in 0..ROUNDS {
-                            // The threads' keys lie between each other's.
+                            // The keys of the threads are interleaved.
                             let key = format!("{:04} {thread}", random.below(2000)).into_bytes();
                             if random.below(5) == 0 {
                                 session.write(|w| w.remove(&key)).unwrap().0.unwrap();
@@ -148,8 +149,9 @@ fn a_checkpoint_under_load_loses_nothing() {
                     })
                 })
                 .collect();
-            // Incident: on an idle machine all checkpoints were over before a writer had started. Consequence: the
-            // test failed for want of a row in them. Fix: the first one waits for a key.
+            // Incident: on an idle machine all checkpoints were finished before a writer had
+            // started. Consequence: the test failed because no checkpoint had rows. Fix: the first
+            // one waits for a key.
             while store.is_empty() {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! What goes when memory is at its limit: which keys, how many, and that they do not come back.
+//! Eviction at the memory limit: which keys are evicted, how many, and that they stay evicted.
 
 use crate::common::{StoreTestRng, options, skipped};
 use skein_store::{
@@ -7,7 +7,7 @@ use skein_store::{
 
 const LIMIT: usize = 4 << 20;
 
-/// What a store leaves free when it evicts, and the most that it grants to a session at once.
+/// The margin of an eviction, and the largest grant to a session.
 const SHARE: usize = LIMIT / 64;
 
 fn limited(durability: Durability, limit: usize, eviction: Eviction) -> StoreOptions {
@@ -21,16 +21,16 @@ fn open(limit: usize, eviction: Eviction) -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
-/// Writes as a server does: room is asked for first.
+/// Writes as a server does: makes room first.
 fn put(session: &mut Session, key: &[u8], value: &[u8]) {
     let wanted = key.len() + value.len() + 64;
-    // It is refused only while other threads hold much of what has gone.
+    // Rejected only while other threads hold much removed memory.
     let refused = (0..1_000).take_while(|_| session.make_room(wanted, 0).unwrap().0 < wanted).count();
     assert!(refused < 1_000, "{:?}", session.store().stats());
     session.write(|writer| writer.put(key, value)).unwrap().0.unwrap();
 }
 
-/// Bytes that keep others out.
+/// Returns the bytes that count against new keys.
 fn used(store: &Store) -> usize {
     let memory = store.stats().memory;
     memory.total() - memory.unreclaimed - memory.buffers
@@ -59,16 +59,17 @@ fn endless_writes_stay_within_the_limit_over_every_index() {
         assert!(most <= LIMIT + LIMIT / 8, "{index}: {most}; {stats:?}");
         assert!(most_beyond * 100 <= 2 * SHARE, "{index}: {most_beyond} writes; {stats:?}");
         assert!(stats.memory.total() < LIMIT + LIMIT / 8, "{index}: {stats:?}");
-        // Nor is much more evicted than need be.
+        // Not much more is evicted than necessary.
         assert!(used(&store) > LIMIT * 3 / 4, "{index}: {stats:?}");
         assert_eq!(stats.keys as u64 + stats.evicted, 100_000, "{index}");
     }
 }
 
-/// Once, long writes evicted between two entries into the epoch, and their log refused the records of an epoch that had closed meanwhile: the process ended. Now
-/// what goes for them goes within the epoch that they have entered.
+/// Incident: long writes evicted between two entries into the epoch. Their log refused the records
+/// of an epoch that had closed meanwhile, and the process ended. Fix: a write evicts within the
+/// epoch that it has entered.
 #[test]
-fn so_do_long_writes_whose_epochs_close_meanwhile() {
+fn long_writes_stay_within_the_limit_across_epochs() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), limited(Durability::Buffered, LIMIT, Eviction::Lru)).unwrap();
     let closed = std::sync::atomic::AtomicBool::new(false);
@@ -93,12 +94,12 @@ fn so_do_long_writes_whose_epochs_close_meanwhile() {
 }
 
 #[test]
-fn so_do_those_of_several_threads() {
+fn small_writes_of_several_threads_stay_within_the_limit() {
     threads_stay_within_the_limit(2_000);
 }
 
 #[test]
-fn so_do_those_of_several_threads_and_of_large_values() {
+fn large_writes_of_several_threads_stay_within_the_limit() {
     threads_stay_within_the_limit(300_000);
 }
 
@@ -116,7 +117,7 @@ fn threads_stay_within_the_limit(largest: u64) {
                     let len = if random.below(20) == 0 { random.below(largest) } else { random.below(2_000) };
                     put(&mut session, &random.next().to_be_bytes(), &vec![1; len as usize]);
                     let now = used(store);
-                    // Each may have been told of the same room.
+                    // Each thread may have been granted the same room.
                     assert!(now <= limit + 4 * 300_000, "{now}: {:?}", store.stats());
                 }
             });
@@ -134,7 +135,7 @@ fn the_simple_methods_evict_by_themselves() {
     }
     let stats = store.stats();
     assert!(stats.evicted > 20_000 && used(&store) < LIMIT + LIMIT / 16, "{stats:?}");
-    // Without leave to evict, what adds is refused, and the limit may be raised again.
+    // Without eviction, writes that add memory are rejected until the limit is raised.
     store.set_memory_limit(Some(LIMIT / 2), Eviction::None);
     assert!(matches!(store.put(b"new", b"1"), Err(Error::OverBudget { .. })));
     store.set_memory_limit(None, Eviction::None);
@@ -143,13 +144,14 @@ fn the_simple_methods_evict_by_themselves() {
 }
 
 #[test]
-fn a_collection_goes_as_one_key() {
+fn a_collection_is_evicted_as_one_key() {
     for index in IndexKind::ALL {
         collections_go_as_one_key(index);
     }
 }
 
-/// Once, where members take more than in the default index, what dead sets had left was taken for living, and nearly all others went for it.
+/// Incident: over an index whose members use more memory than in the default index, the rest of
+/// dead sets counted as live, and nearly all other keys were evicted for it.
 fn collections_go_as_one_key(index: IndexKind) {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions { index, ..limited(Durability::None, LIMIT, Eviction::Lru) };
@@ -172,7 +174,7 @@ fn collections_go_as_one_key(index: IndexKind) {
 }
 
 #[test]
-fn of_keys_that_expire_the_first_go_and_no_others() {
+fn ttl_eviction_takes_the_first_to_expire() {
     let (_folder, store) = open(LIMIT, Eviction::Ttl);
     let mut session = store.session();
     session.admit_all();
@@ -184,7 +186,7 @@ fn of_keys_that_expire_the_first_go_and_no_others() {
     for i in 0..40_000_u64 {
         let room = session.make_room(200, 0).unwrap().0;
         assert!(room >= 200, "{room}");
-        // Later ones are written first in every hundred.
+        // In every hundred, the keys that expire later are written first.
         let expires = soon + (i / 100) * 100 + (100 - i % 100);
         last = last.max(expires);
         session.write(|writer| writer.put_until(&i.to_be_bytes(), &[7; 100], expires)).unwrap().0.unwrap();
@@ -193,10 +195,10 @@ fn of_keys_that_expire_the_first_go_and_no_others() {
     assert!((0..2_000).all(|i| store.get(format!("s{i}").as_bytes()).unwrap().is_some()));
     let left: Vec<u64> = (0..40_000_u64).filter_map(|i| store.expires_at(&i.to_be_bytes())).collect();
     let first = left.iter().min().unwrap();
-    // Whatever expires before the first that is left has gone.
+    // All keys that expire before the first remaining one were evicted.
     assert!(left.len() > 5_000 && *first > soon + 100, "{}", left.len());
     assert_eq!(left.iter().filter(|at| **at > first + 100).count() as u64 / 100, (last - first - 100) / 100);
-    // When none expires any more, nothing can go.
+    // When no key expires any more, nothing can be evicted.
     for i in 0..40_000_u64 {
         store.persist(&i.to_be_bytes()).unwrap();
     }
@@ -210,7 +212,8 @@ fn of_keys_that_expire_the_first_go_and_no_others() {
     assert!(refused.is_some(), "{:?}", store.stats());
 }
 
-/// The share of lookups that find their key, of a skewed trace whose favourites move, in a cache of about a third of the keys.
+/// Returns the share of lookups that find their key, in a cache of about a third of the keys, for a
+/// skewed trace whose favourite keys change.
 fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> bool) -> f64 {
     let (_folder, store) = open(LIMIT, Eviction::Lru);
     let mut session = store.session();
@@ -219,7 +222,8 @@ fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> b
     let (mut found, mut present, keys) = (0, Vec::new(), 60_000);
     let rounds = 400_000_u32;
     for i in 0..rounds {
-        // Four in five ask for one of a fifteenth of the keys, spread over all of them; which one moves once.
+        // Four in five lookups are for a fifteenth of the keys, distributed over all keys; that set
+        // changes once.
         let favourite = random.below(keys / 15) * 15 + if i < rounds / 2 { 3 } else { 8 };
         let key = if random.below(5) == 0 { random.below(keys) } else { favourite };
         let there = session.get_with(&key.to_be_bytes(), |row| row.is_some());
@@ -232,13 +236,13 @@ fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> b
 }
 
 #[test]
-fn what_goes_was_not_used_for_long() {
+fn lru_eviction_takes_keys_unused_for_long() {
     if skipped("its empty table takes a third of the limit, so it keeps fewer keys than the other") {
         return;
     }
     let lru = hits(|session, _, _, _| session.make_room(172, 0).unwrap().0 >= 172);
     let by_chance = hits(|session, random, present, key| {
-        // As many keys as the other keeps.
+        // As many keys as the evicting store keeps.
         if present.len() >= 18_000 {
             let at = random.below(present.len() as u64) as usize;
             let gone: u64 = present.swap_remove(at);
@@ -251,7 +255,7 @@ fn what_goes_was_not_used_for_long() {
 }
 
 #[test]
-fn what_was_evicted_does_not_come_back() {
+fn evicted_keys_do_not_come_back_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), limited(Durability::Sync, LIMIT, Eviction::Lru)).unwrap();
     let mut session = store.session();

@@ -1,4 +1,4 @@
-//! Folders that somebody has in use.
+//! Folders that are in use.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -8,28 +8,28 @@ use std::time::Duration;
 use crate::common::{open, options};
 use skein_store::{Durability, Error, LockHolder, Store, StoreOptions};
 
-/// Names the folder that this program, run once more, is to hold.
+/// Names the folder that another process of this program must hold.
 const HELD: &str = "SKEIN_TEST_HELD_FOLDER";
 
 fn waiting(wait: Duration) -> StoreOptions {
     StoreOptions { lock_wait: wait, ..options(Durability::Sync) }
 }
 
-/// No test: what the other process of one does.
+/// Not a test: the other process of a test runs it.
 #[test]
 fn hold_a_folder_for_another_test() {
     let Some(folder) = std::env::var_os(HELD) else { return };
     let store = open(Path::new(&folder), Durability::Sync);
     store.put(b"goose", b"grey").unwrap();
     println!("held");
-    // Until it is killed, or the test is gone.
+    // Until it is killed, or the test has ended.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// A process that has a store open.
+/// Starts a process that has a store open.
 fn hold(folder: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["locks::hold_a_folder_for_another_test", "--exact", "--nocapture"])
+        .args(["folder_locks::hold_a_folder_for_another_test", "--exact", "--nocapture"])
         .env(HELD, folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -44,7 +44,7 @@ fn hold(folder: &Path) -> Child {
 fn a_second_store_on_the_folder_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
-    // Who has opened it before cannot be waited for: that may be the same thread.
+    // The opening must not wait for a folder of its own process: the holder may be the same thread.
     let error = Store::open(folder.path(), waiting(Duration::from_hours(1))).unwrap_err();
     let is_own =
         matches!(&error, Error::Locked { path, holder: LockHolder::Own, .. } if path == folder.path());
@@ -53,10 +53,11 @@ fn a_second_store_on_the_folder_is_refused_at_once() {
     open(folder.path(), Durability::Buffered);
 }
 
-/// After `kill -9` and an immediate start the folder was "in use by another process": the killed one, which the system had not taken apart yet. The
-/// lock is waited for, and the error names who has it.
+/// Incident: after `kill -9` and an immediate start the folder was "in use by another process": by
+/// the killed one, which the system had not cleaned up yet. Fix: opening waits for the lock, and
+/// the error names the holder.
 #[test]
-fn a_folder_of_a_process_that_is_going_is_waited_for() {
+fn the_folder_of_a_dying_process_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = hold(folder.path());
     let error = Store::open(folder.path(), waiting(Duration::from_millis(30))).unwrap_err();

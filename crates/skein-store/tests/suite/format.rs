@@ -1,8 +1,10 @@
-//! What is on disk stays readable: data folders that programs of other times wrote, kept in `tests/data`: `format` of `identity` 2, `format-3` of 3, all else of
-//! version 1; and what is of another version is refused, older or newer, and not touched.
+//! Data folders of earlier versions stay readable, and unknown versions are rejected and left
+//! unchanged. The folders are kept in `tests/data`: `format` has `identity` version 2, `format-3`
+//! has version 3; all other files have version 1.
 //!
-//! The folders were written by [`write`], and the second by [`write_kinds`] too, run once by `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. When
-//! a format gets a new version, write another folder and keep these.
+//! The folders were written by [`write`], the second also by [`write_kinds`], with
+//! `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. If a format gets a new
+//! version, write another folder and keep these.
 
 use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;
@@ -12,7 +14,8 @@ use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
 use skein_store::{Batch, Durability, Error, KeyEntry, RowWriter as _, ScanDirection, Store, inspect};
 
-/// A store with every kind of row and of record: some in a checkpoint, some in two logs after it.
+/// Writes a store with every kind of row and record: some in a checkpoint, some in two logs after
+/// it.
 fn write(folder: &Path) {
     let store = open(folder, Durability::Sync);
     let mut sessions = [store.session(), store.session()];
@@ -43,10 +46,11 @@ fn write(folder: &Path) {
     store.close().unwrap();
 }
 
-/// Times of expiry are this, in the year 5138, and a number, in milliseconds.
+/// Times of expiry are this, in the year 5138, plus a number, in milliseconds.
 const FAR: u64 = 99_999_999_999_000;
 
-/// What came later: times, sorted sets, spread columns; each in the checkpoint, in the logs, and changed from the one to the other.
+/// Writes the kinds that were added later: times of expiry, sorted sets and spread columns. Each is
+/// in the checkpoint, in the logs, and in both with a change.
 fn write_kinds(folder: &Path) {
     let store = open(folder, Durability::Sync);
     let mut session = store.session();
@@ -73,7 +77,7 @@ fn write_kinds(folder: &Path) {
             for key in ["set of the", "timed of the", "hash of the"] {
                 w.expire(format!("{key} {part}").as_bytes(), Some(FAR + u64::from(n)))?;
             }
-            // Large enough for blocks: in the log the time is a record of its own.
+            // Large enough for blocks: in the log the time has its own record.
             w.put_columns(b"large", &[(b"a", &[1; 1000]), (b"b", &[2; 1000]), (part.as_bytes(), b"1")])?;
             w.expire(b"large", Some(FAR + u64::from(n)))?;
             w.expire(&of_part("value"), None)
@@ -87,7 +91,7 @@ fn write_kinds(folder: &Path) {
     store.close().unwrap();
 }
 
-/// A key's entry, and the members in order if it is a sorted set.
+/// The entry of a key, and the members in order if it is a sorted set.
 type FormatEntry = (KeyEntry, Vec<(Vec<u8>, u64)>);
 
 fn entries(store: &Store) -> Vec<FormatEntry> {
@@ -111,7 +115,8 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Opens a copy of a folder that was kept: it has what the same writes leave today, versions included, and goes on from there.
+/// Opens a copy of a kept folder. It must have the result of the same writes today, including
+/// versions, and it must accept new writes.
 fn check_kept(name: &str, checkpoint_rows: u64, writes: &[fn(&Path)]) {
     let folder = tempfile::tempdir().unwrap();
     copy(&kept(name), folder.path());
@@ -135,7 +140,7 @@ fn check_kept(name: &str, checkpoint_rows: u64, writes: &[fn(&Path)]) {
 }
 
 #[test]
-fn folders_of_other_times_are_read_as_they_were_written() {
+fn folders_of_earlier_versions_are_read() {
     if skipped("the kept folders have longer keys") {
         return;
     }
@@ -150,7 +155,7 @@ fn folders_of_other_times_are_read_as_they_were_written() {
 /// The version of `identity` that is written.
 const IDENTITY: u32 = 3;
 
-/// The version of a kind of file, as `docs/format.md` has it.
+/// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
     if path.ends_with("identity") { IDENTITY } else { 1 }
 }
@@ -183,7 +188,8 @@ fn other_versions_are_refused_and_not_touched() {
                 Err(error) => error.to_string(),
             };
             assert_eq!(said, error.to_string());
-            // A part is read after the logs were looked through; what is of the other version stays in any case.
+            // A part is read after the logs were checked; the file of the other version stays in
+            // any case.
             let after = files(folder.path());
             assert_eq!(after[&path], foreign);
             assert!(

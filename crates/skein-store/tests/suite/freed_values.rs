@@ -1,23 +1,25 @@
-//! What was replaced or removed is freed soon, however large it is: it does not wait until there are many of its kind.
+//! Replaced and removed memory is freed soon, however large it is: it does not wait for more of its
+//! kind.
 
 use std::time::{Duration, Instant};
 
 use crate::common::options;
 use skein_store::{Durability, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions};
 
-/// What a thread may keep until it retires it, and what was not replaced.
+/// The memory that a thread may keep before it retires it, and the live rows.
 const MOST: usize = 2 << 20;
 
 /// Bytes of the largest values.
 const LARGE: usize = 600_000;
 
-/// Bytes of rows, those included that wait to be freed.
+/// Returns the bytes of rows, including those that wait to be freed.
 fn rows(store: &Store) -> usize {
     let memory = store.stats().memory;
     memory.rows + memory.unreclaimed
 }
 
-/// Runs `change` some dozens of times, on a thread of its own that is gone when it is looked at.
+/// Runs `change` some dozens of times on a thread, and checks the memory after the thread has
+/// ended.
 fn comes_back(index: IndexKind, change: impl Fn(&mut Session, usize) -> Result<(), Error> + Sync) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), StoreOptions { index, ..options(Durability::None) }).unwrap();
@@ -28,7 +30,7 @@ fn comes_back(index: IndexKind, change: impl Fn(&mut Session, usize) -> Result<(
             (0..60).for_each(|i| change(&mut session, i).unwrap());
         });
     });
-    // Threads of the store may have looked at some of it.
+    // Background threads of the store may have seen some of it.
     let began = Instant::now();
     while rows(&store) > MOST {
         assert!(began.elapsed() < Duration::from_secs(5), "{index}: {:?}", store.stats());
@@ -58,7 +60,7 @@ fn large_replaced_values_are_freed_without_others() {
 }
 
 #[test]
-fn nor_do_large_members() {
+fn large_members_are_freed_without_others() {
     comes_back(IndexKind::default(), |session, _| {
         let value = vec![7; 20_000];
         let names: Vec<String> = (0..70).map(|i| format!("column{i}")).collect();
@@ -68,7 +70,7 @@ fn nor_do_large_members() {
 }
 
 #[test]
-fn a_long_scope_gives_back_what_it_removes_on_its_way() {
+fn a_long_write_frees_removed_rows_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), options(Durability::None)).unwrap();
     let most = store.session().write(|writer| {

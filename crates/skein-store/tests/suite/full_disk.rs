@@ -1,4 +1,5 @@
-//! Disks and tables that are full for a while: writes wait, reads go on, and nothing acknowledged is lost.
+//! Disks and tables that are full for a while: writes wait, reads continue, and no acknowledged
+//! write is lost.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use skein_store::{Durability, Error, Store, StoreOptions};
 
 const VALUE: [u8; 2_000] = [7; 2_000];
 
-/// The logs have a disk of their own.
+/// The logs have their own disk.
 fn open(disk: &SimStorage, durability: Durability, checkpoints: Option<Duration>) -> Store {
     let options = StoreOptions {
         storage: disk.share(),
@@ -21,7 +22,8 @@ fn open(disk: &SimStorage, durability: Durability, checkpoints: Option<Duration>
     Store::open("/data", options).unwrap()
 }
 
-/// Puts keys from `from` on until writes stop for want of room; returns the first that was not acknowledged.
+/// Puts keys from `from` on until writes stop for lack of space. Returns the first key that was not
+/// acknowledged.
 fn fill(store: &Store, from: u32) -> u32 {
     for key in from.. {
         match store.put(&key.to_be_bytes(), &VALUE) {
@@ -33,7 +35,7 @@ fn fill(store: &Store, from: u32) -> u32 {
     unreachable!("the disk has an end")
 }
 
-/// Waits until writes go on.
+/// Waits until writes continue.
 fn wait_for_room(store: &Store) {
     while store.writes_stopped().is_some() {
         std::thread::sleep(Duration::from_millis(5));
@@ -46,8 +48,9 @@ fn check(store: &Store, keys: u32) {
     }
 }
 
-/// With a full log disk a checkpoint was refused as a write is, though the segments that it frees are the room that writes wait for. It runs
-/// while nobody writes; a crash at any time after it finds all that was acknowledged.
+/// Incident: with a full log disk a checkpoint was rejected like a write, although the segments
+/// that it frees are the space that writes wait for. Fix: it runs while no thread writes. After a
+/// crash at any time afterwards all acknowledged writes are present.
 #[test]
 fn a_checkpoint_makes_room_on_a_full_log_disk() {
     for seed in 0..24 {
@@ -62,7 +65,7 @@ fn a_checkpoint_makes_room_on_a_full_log_disk() {
         if seed % 3 > 0 {
             wait_for_room(&store);
             acknowledged = fill(&store, first);
-            assert!(acknowledged > first + 20, "writes went on: {first}, then {acknowledged}");
+            assert!(acknowledged > first + 20, "writes continued: {first}, then {acknowledged}");
             if seed % 3 > 1 {
                 store.checkpoint().unwrap();
             }
@@ -80,7 +83,7 @@ fn a_checkpoint_makes_room_on_a_full_log_disk() {
     }
 }
 
-/// Nor did one begin by itself, so that a log disk that was full stayed so.
+/// Incident: no checkpoint began without a request either, so a full log disk stayed full.
 #[test]
 fn a_full_log_disk_is_a_reason_for_a_checkpoint() {
     let disk = SimStorage::new();
@@ -96,7 +99,7 @@ fn a_full_log_disk_is_a_reason_for_a_checkpoint() {
     store.close().unwrap();
 }
 
-/// A checkpoint that finds no room either is refused, and writes go on when there is some.
+/// A checkpoint that finds no space is rejected, and writes continue when there is some.
 #[test]
 fn a_checkpoint_without_room_leaves_all_as_it_was() {
     let disk = SimStorage::new();
@@ -114,8 +117,9 @@ fn a_checkpoint_without_room_leaves_all_as_it_was() {
     check(&open(&disk, Durability::Sync, None), next);
 }
 
-/// Without a file descriptor for the next segment the log was poisoned, and acknowledged writes at `buffered` were missing after a restart. Now
-/// writes wait, reads go on, and a checkpoint fails without harm.
+/// Incident: without a file descriptor for the next segment the log was poisoned, and acknowledged
+/// writes at `buffered` were missing after a restart. Fix: writes wait, reads continue, and a
+/// checkpoint fails without harm.
 #[test]
 fn too_many_open_files_are_waited_for() {
     for durability in [Durability::Buffered, Durability::Sync] {

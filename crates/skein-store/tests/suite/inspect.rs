@@ -1,4 +1,4 @@
-//! Damage is found and named, by opening and by looking only; looking changes nothing.
+//! Opening and inspection find and name damage, and inspection changes nothing.
 
 use std::path::Path;
 
@@ -6,11 +6,12 @@ use crate::common::{files, open, options};
 use skein_log::storage::OsStorage;
 use skein_store::{Durability, Error, RowWriter as _, Store, inspect};
 
-/// A folder with a checkpoint of 1,000 rows, and 1,002 records after it.
+/// Returns a folder with a checkpoint of 1,000 rows and 1,002 records after it.
 fn a_store() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
-    // One session, so that no log holds only what the checkpoint has: such a log is not read any more.
+    // One session, so that no log is covered completely by the checkpoint: such a log is no longer
+    // read.
     let mut session = store.session();
     for round in 0..2u8 {
         for i in 0..500u32 {
@@ -32,7 +33,7 @@ fn a_store() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_there_is_counted_and_nothing_changes() {
+fn inspection_counts_and_changes_nothing() {
     let folder = a_store();
     let before = files(folder.path());
     let found = inspect(folder.path(), &OsStorage).unwrap();
@@ -44,25 +45,28 @@ fn what_is_there_is_counted_and_nothing_changes() {
 }
 
 #[test]
-fn what_is_no_data_folder_is_said_to_be_none() {
+fn a_folder_without_a_store_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let error = inspect(folder.path(), &OsStorage).unwrap_err();
     assert!(error.to_string().contains("no identity"), "{error}");
     assert!(inspect(folder.path().join("absent"), &OsStorage).is_err());
 }
 
-/// A byte changed anywhere in a checkpoint, the identity or a log's durable part: named, by file; never rewritten.
+/// A byte changed anywhere in a checkpoint, the identity or the durable part of a log is reported
+/// with its file, and never rewritten.
 #[test]
 fn damage_is_found_and_named() {
     let folder = a_store();
     for path in files(folder.path()).into_keys() {
-        // Opening removes what the checkpoint covers, and notes that, before it finds a part damaged.
+        // Before opening finds a damaged part, it removes segments that the checkpoint covers, and
+        // records this.
         let Ok(bytes) = std::fs::read(&path) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        // A log's last bytes may be a torn tail, which is no damage; what is reserved beyond is not looked at.
+        // The last bytes of a log may be a torn tail, which is not damage; the reserved bytes after
+        // it are not read.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let end = if name.starts_with("log-") { used / 2 } else { used };
-        // Segments whose records the checkpoint has are not read any more; those of the second round are.
+        // Segments that the checkpoint covers are no longer read; those of the second round are.
         let needed = bytes.windows(50).any(|window| window == [1; 50]);
         if end < 5 || (name.starts_with("log-") && !needed) {
             continue;
@@ -101,7 +105,8 @@ fn a_missing_part_is_damage() {
     assert!(matches!(&error, Error::Damaged { path, .. } if path == &part), "{error}");
 }
 
-/// Appends a record to the log of a store that is closed, as a program with a mistake would: whole, with its checksum.
+/// Appends a whole record with its checksum to the log of a closed store, as a program with a bug
+/// would.
 fn append(folder: &Path, payload: &[u8]) {
     let mut options = skein_log::LogOptions::new(vec![folder.join("log")]);
     options.logs = 1;
@@ -112,9 +117,9 @@ fn append(folder: &Path, payload: &[u8]) {
     log.close().unwrap();
 }
 
-/// Incident: a change to columns without the columns that it stands on named the data folder and byte 0; other records
-/// that cannot be applied named the last one of their batch. Consequence: nobody can look at the place.
-/// Fix: the record is looked for again, and named by file and offset.
+/// Incident: a change of columns without its base was reported as the data folder at byte 0, and
+/// other records that cannot be applied as the last one of their batch. Consequence: the place
+/// could not be examined. Fix: the record is searched for, and reported with file and offset.
 #[test]
 fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
     let merge = |key: &[u8], version: u64| {
@@ -124,7 +129,7 @@ fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
         payload.extend_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'a', b'1']);
         payload
     };
-    // Without any row, with one that is older, and onto a value.
+    // Without a row, with an older row, and for a value.
     for (key, version, words) in
         [(&b"absent"[..], 5, "neither"), (b"k", 9, "neither"), (b"k", 2, "where there are none")]
     {
@@ -134,7 +139,7 @@ fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
         drop(store);
         let payload = merge(key, version);
         append(folder.path(), &payload);
-        // Others after it, which share its batch.
+        // Other records after it, in the same batch.
         let mut other = vec![1, 1, 0];
         other.extend_from_slice(&1u64.to_le_bytes());
         other.extend_from_slice(b"zvalue");
@@ -143,7 +148,7 @@ fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
         let Error::Damaged { path, offset, what } = &error else { panic!("{error}") };
         assert!(what.contains(words), "{error}");
         let bytes = std::fs::read(path).unwrap();
-        // A record's head is 16 bytes.
+        // The head of a record has 16 bytes.
         assert!(bytes[*offset as usize + 16..].starts_with(&payload), "{error}");
     }
 }

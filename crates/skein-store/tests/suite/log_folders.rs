@@ -1,9 +1,11 @@
-//! Log folders outside the data folder: the store knows them, needs them, and says so when one is not there.
+//! Log folders outside the data folder: the store remembers them, needs them, and reports a missing
+//! one.
 //!
-//! Incident: a store was started with a relative log folder, and again without the option. Its path was looked for
-//! below the data folder, a fresh log was made there, and acknowledged writes were gone. The same happened when the
-//! disk with the logs was not mounted, and when all segments were removed. Fix: every log folder has a roster, the
-//! identity names the folders in full, and what they name must be there.
+//! Incident: a store was started with a relative log folder, and again without the option. Its path
+//! was looked for below the data folder, a fresh log was made there, and acknowledged writes were
+//! lost. The same happened when the disk with the logs was not mounted, and when all segments were
+//! removed. Fix: every log folder has a segment manifest, the identity has the absolute paths of
+//! the folders, and the files that both name must be present.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,7 @@ use crate::common::options;
 use skein_log::storage::OsStorage;
 use skein_store::{Durability, Error, Store, StoreOptions, inspect};
 
-/// A data folder and two folders for logs beside it.
+/// A data folder, and a parent for log folders next to it.
 struct LogFolderTree {
     root: tempfile::TempDir,
 }
@@ -29,7 +31,7 @@ impl LogFolderTree {
         StoreOptions { log_folders: names.to_vec(), ..options(Durability::Sync) }
     }
 
-    /// Opens with these log folders; with none, as a user does who leaves the option out.
+    /// Opens with these log folders; without names, as a user who omits the option.
     fn try_open(&self, names: &[&str]) -> Result<Store, Error> {
         let names: Vec<PathBuf> = names.iter().map(|name| self.at(name)).collect();
         Store::open(self.at("data"), Self::options(&names))
@@ -44,7 +46,7 @@ impl LogFolderTree {
         Store::open(self.at("data"), StoreOptions { give_up_log_folders, ..options(Durability::Sync) })
     }
 
-    /// What `skein check` would say is wrong.
+    /// Returns the damage that `skein check` would report.
     fn damage(&self) -> Vec<Error> {
         inspect(self.at("data"), &OsStorage).unwrap().damage
     }
@@ -55,7 +57,7 @@ impl LogFolderTree {
     }
 }
 
-/// Writes `keys` through all logs in turn.
+/// Writes `keys` to all logs in rotation.
 fn put(store: &Store, keys: std::ops::Range<u8>) {
     let mut sessions = [store.session(), store.session()];
     for key in keys {
@@ -70,7 +72,7 @@ fn assert_missing(error: &Error, folder: &Path) {
     assert!(error.to_string().contains("mount"), "no way out in: {error}");
 }
 
-/// `folder` as one would type it in the current folder.
+/// Returns `folder` relative to the current folder.
 fn relative(folder: &Path) -> PathBuf {
     let up = std::env::current_dir().unwrap().components().skip(1).map(|_| "..").collect::<PathBuf>();
     up.join(folder.strip_prefix("/").unwrap())
@@ -101,7 +103,8 @@ fn a_relative_log_folder_is_found_again_without_the_option() {
     assert!(matches!(error, Error::BadOption { name: "log_folders", .. }), "{error}");
 }
 
-/// A folder in the data folder is named relative to it, so the data folder may move.
+/// The path of a folder in the data folder is stored relative to it, so the data folder may be
+/// moved.
 #[test]
 fn a_data_folder_may_move_with_the_logs_in_it() {
     let place = LogFolderTree::new();
@@ -139,7 +142,7 @@ fn a_missing_log_folder_is_an_error_named_or_not() {
             let found = place.damage();
             assert_eq!(found.len(), 1, "case {case}: {found:?}");
             assert_missing(&found[0], &lost);
-            // Mounted, all is well.
+            // With the disk mounted again, the store opens.
             let _ = std::fs::remove_dir_all(&lost);
             std::fs::rename(&kept, &lost).unwrap();
             assert!(place.damage().is_empty());
@@ -148,9 +151,9 @@ fn a_missing_log_folder_is_an_error_named_or_not() {
     }
 }
 
-/// Whatever segments go, all or one, of one log or of all: it is noticed.
+/// Missing segments are detected: all or one, of one log or of all.
 #[test]
-fn a_segment_that_is_gone_is_damage() {
+fn a_missing_segment_is_damage() {
     for names in [Some(&[][..]), Some(&["disk 1", "disk 2"]), None] {
         let place = LogFolderTree::new();
         // In the last round the folder is as a kill leaves it.
@@ -163,7 +166,7 @@ fn a_segment_that_is_gone_is_damage() {
         }
         drop(store);
         let folders = names.filter(|names| !names.is_empty()).unwrap_or(&["data/log"]);
-        // Not those that were just being made: nothing is in them.
+        // Without segments that were just made, because they are empty.
         let used = |path: &PathBuf| std::fs::read(path).unwrap().iter().skip(64).any(|byte| *byte != 0);
         let all: Vec<PathBuf> =
             folders.iter().flat_map(|folder| place.segments(folder)).filter(used).collect();
@@ -186,10 +189,10 @@ fn a_segment_that_is_gone_is_damage() {
     }
 }
 
-/// Also with the logs empty, as they are after a checkpoint and a restart, or at `none`: a checkpoint that is gone was
-/// not without meaning.
+/// A missing checkpoint is damage, even if the logs are empty: after a checkpoint and a restart, or
+/// at `none`.
 #[test]
-fn a_checkpoint_that_is_gone_is_damage() {
+fn a_missing_checkpoint_is_damage() {
     for level in crate::common::LEVELS {
         let place = LogFolderTree::new();
         let store = Store::open(place.at("data"), options(level)).unwrap();
@@ -218,11 +221,11 @@ fn a_checkpoint_that_is_gone_is_damage() {
 fn folders_are_added_moved_and_removed() {
     let place = LogFolderTree::new();
     put(&place.open(&[]), 0..10);
-    // Added: the first is still read, and gets no new segments.
+    // Added: the first folder is still read, but gets no new segments.
     let before = place.segments("data/log");
     put(&place.open(&["disk 1"]), 10..20);
     assert_eq!(place.segments("data/log"), before);
-    // Without the option new segments go where they went last.
+    // Without the option new segments are made in the folders of the last run.
     put(&place.open(&[]), 20..30);
     assert_eq!(place.segments("data/log"), before);
     put(&place.open(&["disk 1", "disk 2"]), 30..40);
@@ -232,11 +235,11 @@ fn folders_are_added_moved_and_removed() {
     assert_missing(&place.try_open(&["disk 2"]).unwrap_err(), &place.at("disk 1"));
     assert_eq!(place.open(&["disk 3", "disk 2"]).len(), 40);
     assert!(place.damage().is_empty());
-    // A copy beside it is refused.
+    // A copy next to it is rejected.
     crate::common::copy(&place.at("disk 3"), &place.at("copy"));
     let error = place.try_open(&["copy", "disk 2"]).unwrap_err();
     assert!(matches!(error, Error::BadOption { name: "log_folders", .. }), "{error}");
-    // Removed: left out; empty after a checkpoint; let go by the opening after that.
+    // Removed: omitted; empty after a checkpoint; forgotten by the opening after that.
     let store = place.open(&["disk 3"]);
     store.checkpoint().unwrap();
     drop(store);
@@ -248,7 +251,7 @@ fn folders_are_added_moved_and_removed() {
     assert_eq!(inspect(place.at("data"), &OsStorage).unwrap().log_folders, [place.at("disk 3")]);
 }
 
-/// Giving up a lost folder leaves what the checkpoint holds, and a store that works.
+/// Giving up a lost folder leaves the contents of the checkpoint, and a store that works.
 #[test]
 fn a_lost_folder_can_be_given_up() {
     let place = LogFolderTree::new();
@@ -258,11 +261,11 @@ fn a_lost_folder_can_be_given_up() {
     put(&store, 10..30);
     let epoch = store.durable_epoch();
     drop(store);
-    // One that is there cannot be given up.
+    // A present folder cannot be given up.
     let error = place.open_giving_up(&["disk 2"]).unwrap_err();
     assert!(matches!(error, Error::BadOption { name: "give_up_log_folders", .. }), "{error}");
     std::fs::rename(place.at("disk 2"), place.at("lost")).unwrap();
-    // Another folder's name does not help.
+    // Naming another folder does not help.
     assert_missing(&place.open_giving_up(&["disk 9"]).unwrap_err(), &place.at("disk 2"));
     let store = place.open_giving_up(&["disk 2"]).unwrap();
     assert_eq!(store.len(), 10);
@@ -271,11 +274,11 @@ fn a_lost_folder_can_be_given_up() {
     assert!(store.durable_epoch() > epoch, "epochs rise");
     drop(store);
     assert!(place.damage().is_empty());
-    // Left in a start script the option does no harm.
+    // Left in a start script, the option does no harm.
     let store = place.open_giving_up(&["disk 2"]).unwrap();
     assert_eq!((store.len(), store.recovery().log_folders_given_up.len()), (20, 0));
     drop(store);
-    // It turns up again: what it holds does not fit any more.
+    // The folder is found again: its contents are outdated.
     std::fs::rename(place.at("lost"), place.at("disk 2")).unwrap();
     let error = place.try_open(&["disk 1", "disk 2"]).unwrap_err();
     assert!(matches!(error, Error::BadOption { name: "log_folders", .. }), "{error}");

@@ -1,7 +1,7 @@
-//! The store through its interface, in one program.
+//! Tests of the store through its public interface, in one program.
 //!
-//! `cargo test -p skein-store --test suite reopen` runs one module. What has a program of its own has a reason: `memory_count` counts what the allocator
-//! holds, `planted` is built with mistakes.
+//! `cargo test -p skein-store --test suite reopen` runs one module. Tests with their own program
+//! have a reason: `memory_count` counts the memory of the allocator, `planted` is built with bugs.
 
 #[path = "../common/mod.rs"]
 mod common;

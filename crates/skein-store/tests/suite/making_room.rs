@@ -1,4 +1,4 @@
-//! Room for writes: what is asked for, what is refused, and what goes for it.
+//! Making room for writes: grants, rejections and evictions.
 
 use crate::common::{options, skipped};
 use skein_store::{Durability, Error, Eviction, ScanDirection, Session, Store, StoreLimits, StoreOptions};
@@ -12,16 +12,16 @@ fn open(eviction: Eviction) -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
-/// A session that asks for room before its writes, as a server's does.
+/// Returns a session that makes room before its writes, as that of a server.
 fn asking(store: &Store) -> Session {
     let mut session = store.session();
     session.admit_all();
     session
 }
 
-/// Once, who asked for more than there may be drove out every key, and was refused then.
+/// Incident: a request for more than the limit evicted every key, and was rejected then.
 #[test]
-fn what_can_never_fit_drives_out_nothing() {
+fn a_request_over_the_limit_evicts_nothing() {
     if skipped("its empty table takes more than half of the limit, so not much fits beside it") {
         return;
     }
@@ -40,16 +40,18 @@ fn what_can_never_fit_drives_out_nothing() {
             let stats = store.stats();
             assert_eq!((stats.keys, stats.evicted), (3_000, 0), "{bytes}, {beside} beside");
         }
-        // For what fits no more goes than need be. (Once, much more went: what was evicted was found to be missing as long as its spans were not empty.)
+        // A request that fits evicts no more than necessary. (Once, it evicted much more: evicted
+        // memory still counted as used while its spans were not empty.)
         assert!(session.make_room(LIMIT / 2, 0).unwrap().0 >= LIMIT / 2);
         let stats = store.stats();
         assert!(stats.evicted > 500 && stats.keys > 1_600, "{stats:?}");
     }
 }
 
-/// Once, what views kept was not counted, nor was the order of a set that had gone but was kept for one.
+/// Incident: the notes of views were not counted, nor was the score index of a removed set that was
+/// kept for a view.
 #[test]
-fn what_views_keep_counts() {
+fn memory_kept_for_views_counts() {
     let (_folder, store) = open(Eviction::Lru);
     let mut session = asking(&store);
     let put = |session: &mut Session, score: f64| {
@@ -68,9 +70,9 @@ fn what_views_keep_counts() {
         session.get_with(b"geese", |row| row?.sorted_set()?.read().view(0, 5_000, ScanDirection::Forward)),
     );
     put(&mut session, 2.0);
-    assert!(orders() > set + 5_000 * 100, "{set} before, {} with what was changed", orders());
+    assert!(orders() > set + 5_000 * 100, "{set} before, {} with the notes", orders());
     store.remove(b"geese").unwrap();
-    assert!(orders() > set + 5_000 * 100, "the set has gone, but not for the view");
+    assert!(orders() > set + 5_000 * 100, "the set was removed, but the view keeps it");
     drop(view);
     let gone = (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! Calls from within a write to the same store, which would wait for their own caller.
+//! Calls within a write to the same store that would wait for their own caller.
 
 use crate::common::{LEVELS, open, skip_list};
 use skein_store::{Batch, Durability, Error, RowChange, RowWriter as _, Store};
@@ -11,7 +11,7 @@ fn is_refused<T>(done: Result<T, Error>) {
     }
 }
 
-/// Everything of the store that writes, or waits for what was written.
+/// Calls every function of the store that writes or waits for a write.
 fn try_all(store: &Store) {
     is_refused(store.put(b"k", b"v"));
     is_refused(store.remove(b"k"));
@@ -28,10 +28,11 @@ fn try_all(store: &Store) {
     is_refused(store.close());
 }
 
-/// A put from within a write, at `sync`, waited for an epoch that its own caller kept open: it hung for ever, as `checkpoint`, `close` and others did.
-/// All are refused now, at each durability, and the write that was under way is none the worse for it.
+/// Incident: a put within a write, at `sync`, waited for an epoch that its own caller kept open: it
+/// hung for ever, and so did `checkpoint`, `close` and others. Fix: all of them are rejected, at
+/// each durability, and the outer write is unaffected.
 #[test]
-fn what_waits_for_the_own_write_is_refused() {
+fn calls_that_wait_for_their_own_write_are_refused() {
     for durability in LEVELS {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let store = open(folder.path(), durability);
@@ -56,17 +57,17 @@ fn what_waits_for_the_own_write_is_refused() {
             .unwrap();
         done.unwrap();
         store.wait_durable(ticket).unwrap();
-        let mut scope = session.open_batch().unwrap();
-        scope.writer().put(b"scope", b"3").unwrap();
+        let mut batch = session.open_batch().unwrap();
+        batch.writer().put(b"batch", b"3").unwrap();
         try_all(&store);
-        let ticket = scope.commit().unwrap();
+        let ticket = batch.commit().unwrap();
         store.wait_durable(ticket).unwrap();
-        // A write that panicked is over, too.
+        // A write that panicked has ended, too.
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             session.write(|_| std::panic::resume_unwind(Box::new("on purpose")))
         }));
         assert!(panicked.is_err());
-        // Other threads were never concerned.
+        // Other threads were never affected.
         session.write(|_| std::thread::scope(|scope| drop(scope.spawn(|| store.get(b"k"))))).unwrap();
         store.put(b"after", b"4").unwrap();
         store.checkpoint().unwrap();
@@ -75,9 +76,9 @@ fn what_waits_for_the_own_write_is_refused() {
     }
 }
 
-/// A ticket that is durable already makes nobody wait; and a snapshot waits for groups alone.
+/// A ticket that is already durable makes no thread wait, and a snapshot waits only for groups.
 #[test]
-fn what_does_not_wait_works_within_a_write() {
+fn calls_that_do_not_wait_work_within_a_write() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), skip_list(Durability::Sync)).unwrap();
     let mut session = store.session();
@@ -92,8 +93,8 @@ fn what_does_not_wait_works_within_a_write() {
         })
         .unwrap();
     assert!(seen.unwrap());
-    let scope = session.open_batch().unwrap();
+    let batch = session.open_batch().unwrap();
     is_refused(store.snapshot());
-    scope.commit().unwrap();
+    batch.commit().unwrap();
     store.snapshot().unwrap();
 }

@@ -1,4 +1,4 @@
-//! An opening that others watch, and end.
+//! The progress of an opening, and its cancellation.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,21 +18,21 @@ fn fill(store: &Store, kind: &str) {
     }
 }
 
-/// Incident: an opening said nothing before it was done, and ended only with its process.
-/// Consequence: nobody knew whether to wait. Fix: it counts what it reads, and asks whether it is
-/// to go on; what is given up is there at the next opening.
+/// Incident: an opening reported nothing before it was done, and ended only with its process.
+/// Consequence: users could not decide whether to wait. Fix: it counts the bytes that it reads, and
+/// checks whether it was cancelled. After a cancelled opening the next one finds everything.
 #[test]
-fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+fn an_opening_reports_progress_and_can_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, new) = open(folder.path(), OpenProgress::default());
     let store = store.expect("a store");
-    assert_eq!(new.seen().records, 0, "nothing was there");
+    assert_eq!(new.seen().records, 0, "the folder was empty");
     fill(&store, "checkpoint");
     store.checkpoint().expect("a checkpoint");
     fill(&store, "log");
     store.close().expect("closed");
 
-    // In the checkpoint, and in the log.
+    // Cancels it while loading the checkpoint, and while replaying the log.
     for part in [1, KEYS + 100] {
         let ends = OpenProgress::watched(move |progress| {
             if progress.seen().records >= part {
@@ -53,11 +53,12 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
     store.close().expect("closed");
 }
 
-/// Incident: the logs are read twice, and the first time, which finds what is durable, told nobody and heard nobody.
-/// Consequence: with many gigabytes of logs a start stood at 0 % for a minute, and a stop had to wait.
-/// Fix: both readings are announced, counted, and end when they are told to.
+/// Incident: the logs are read twice, and the first reading, which finds the durable end, reported
+/// no progress and could not be cancelled. Consequence: with many gigabytes of logs a start showed
+/// 0 % for a minute, and a stop had to wait. Fix: both readings announce and count their bytes, and
+/// both can be cancelled.
 #[test]
-fn the_first_reading_of_the_logs_is_told_and_can_be_ended() {
+fn the_first_log_reading_reports_progress_and_cancels() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path(), OpenProgress::default());
     let store = store.expect("a store");
@@ -86,7 +87,7 @@ fn the_first_reading_of_the_logs_is_told_and_can_be_ended() {
     let store = store.expect("a store");
     assert_eq!((store.len() as u64, progress.seen().percent()), (KEYS, 100));
     let told = told.lock().expect("nobody panicked");
-    assert!(told.is_sorted(), "it never goes back: {told:?}");
+    assert!(told.is_sorted(), "progress never falls: {told:?}");
     assert!(told.iter().any(|(percent, records)| *percent > 0 && *records == 0), "{told:?}");
     drop(store.close());
 }

@@ -1,5 +1,6 @@
-//! A workload with the power cut at every operation of its storage, one after the other: what is found afterwards is a state that was, and none
-//! before the last that was acknowledged; and it goes on from there.
+//! Runs a workload with a power cut at every operation of its storage, one after the other. The
+//! recovered contents must be an earlier state of the store, not older than the last acknowledged
+//! one, and the store must accept writes.
 
 use std::fmt::Debug;
 
@@ -9,16 +10,16 @@ use skein_store::{Durability, Error, Store, StoreOptions, Ticket};
 
 use crate::common::options;
 
-/// What a store went through; `S` is all that it held at one moment.
+/// The history of a store; `S` is its contents at one moment.
 #[derive(Default)]
 pub struct CutHistory<S> {
     pub states: Vec<S>,
-    /// So many of the states were acknowledged.
+    /// The number of acknowledged states.
     acknowledged: usize,
 }
 
 impl<S> CutHistory<S> {
-    /// Notes what a write has made, and that it is durable once it is.
+    /// Notes the state after a write, and acknowledges it once the write is durable.
     pub fn note(&mut self, store: &Store, state: S, written: Result<Ticket, Error>) -> Result<(), Error> {
         self.states.push(state);
         store.wait_durable(written?)?;
@@ -27,7 +28,8 @@ impl<S> CutHistory<S> {
     }
 }
 
-/// Cuts the power at each operation of `workload`, which notes what it does and stops at the first error; `goes_on` uses what was found.
+/// Cuts the power at each operation of `workload`, which notes its states and stops at the first
+/// error. Then `goes_on` uses the recovered store.
 pub fn cut_everywhere<S: PartialEq + Debug + Default>(
     workload: fn(&Store, &mut CutHistory<S>) -> Result<(), Error>,
     state_of: fn(&Store) -> S,

@@ -1,5 +1,5 @@
-//! Power cuts and failing disks, on a simulated file system: at every operation of a small workload with
-//! checkpoints, and again during the recovery from it.
+//! Power cuts and failing disks, on a simulated file system: at every operation of a small workload
+//! with checkpoints, and again during the recovery from it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -22,7 +22,7 @@ fn open(disk: &SimStorage, durability: Durability) -> Result<Store, Error> {
     Store::open(FOLDER, sim_options(disk, durability))
 }
 
-/// A key's value with its version, and when it expires.
+/// The value of each key, with its version and its time of expiry.
 type VersionedRows = BTreeMap<Vec<u8>, (u64, Vec<u8>, Option<u64>)>;
 
 fn state_of(store: &Store) -> VersionedRows {
@@ -35,12 +35,13 @@ fn state_of(store: &Store) -> VersionedRows {
     entries.into_iter().map(flat).collect()
 }
 
-/// What a run of the workload left: the states after each step that was begun, and how many were acknowledged.
+/// The history of a run of the workload: the contents after each step, and how many steps were
+/// acknowledged.
 #[derive(Default)]
 struct PowerHistory {
     states: Vec<VersionedRows>,
     acknowledged: usize,
-    /// The greatest version that any key was seen with, acknowledged or not.
+    /// The greatest version of each key that was seen, acknowledged or not.
     versions: BTreeMap<Vec<u8>, u64>,
 }
 
@@ -55,21 +56,23 @@ impl PowerHistory {
     }
 }
 
-/// Writes that depend on what was read, more of them than one entry to the epoch has, as one group.
-fn in_a_scope(session: &mut Session, key: &[u8]) -> Result<(Result<(), Error>, Ticket), Error> {
-    let mut scope = session.open_batch()?;
-    let before = scope.writer().increment(b"in scope", 0)?;
+/// Writes an open batch with more writes than one entry into the epoch allows; they depend on its
+/// reads.
+fn in_an_open_batch(session: &mut Session, key: &[u8]) -> Result<(Result<(), Error>, Ticket), Error> {
+    let mut batch = session.open_batch()?;
+    let before = batch.writer().increment(b"in batch", 0)?;
     for _ in 0..300 {
-        scope.writer().increment(b"in scope", 1)?;
+        batch.writer().increment(b"in batch", 1)?;
     }
-    let so_far = scope.get_with(b"in scope", |row| row.and_then(RowRef::value).map(<[u8]>::to_vec));
-    assert_eq!(so_far, Some((before + 300).to_string().into_bytes()), "a scope reads what it wrote");
-    scope.writer().remove(key)?;
-    scope.put_all(&[(b"s1", &so_far.unwrap()), (b"s2", key)])?;
-    scope.commit().map(|ticket| (Ok(()), ticket))
+    let so_far = batch.get_with(b"in batch", |row| row.and_then(RowRef::value).map(<[u8]>::to_vec));
+    assert_eq!(so_far, Some((before + 300).to_string().into_bytes()), "an open batch reads its own writes");
+    batch.writer().remove(key)?;
+    batch.put_all(&[(b"s1", &so_far.unwrap()), (b"s2", key)])?;
+    batch.commit().map(|ticket| (Ok(()), ticket))
 }
 
-/// One thread's writes, through both logs in turn, with checkpoints in between. Stops at the first error.
+/// The writes of one thread, through both logs in rotation, with checkpoints in between. Stops at
+/// the first error.
 fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
     history.note(store);
     let mut sessions = [store.session(), store.session()];
@@ -78,8 +81,8 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
         let value = vec![step as u8; 20];
         let session = &mut sessions[step as usize % 2];
         let done = match step % 8 {
-            0 => in_a_scope(session, &key),
-            // Times of expiry: one to come, and one past, of which no state has the key.
+            0 => in_an_open_batch(session, &key),
+            // Times of expiry: one in the future, and a past one, whose key is in no state.
             1 => session.write(|w| w.put_until(&key, &value, if step < 12 { u64::MAX } else { 1 }).map(drop)),
             2 => session.write(|w| w.expire(b"columns", Some(u64::MAX - u64::from(step))).map(drop)),
             3 => session.write(|w| w.remove(&key).map(drop)),
@@ -95,7 +98,8 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
             7 => session.write(|w| w.increment(b"n", 1).map(drop)),
             _ => session.write(|w| w.put(&key, &value).map(drop)),
         };
-        // What a write that failed did to the memory is in no state that a disk may show as whole, but may be in the log.
+        // A failed write may have changed memory. That state is not noted: no crash may leave it
+        // whole, although parts of it may be in the log.
         if let Ok((result, _)) = &done {
             result.clone()?;
         }
@@ -116,7 +120,8 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
     Ok(())
 }
 
-/// After a cut: what is there is one of the states of the history, not before the last acknowledged one.
+/// After a cut, the contents must be one of the states of the history, and not older than the last
+/// acknowledged one.
 fn check(after: &Store, history: &PowerHistory, context: &str) {
     let found = state_of(after);
     let Some(at) = history.states.iter().rposition(|state| *state == found) else {
@@ -130,8 +135,8 @@ fn check(after: &Store, history: &PowerHistory, context: &str) {
     );
 }
 
-/// The workload, run after run, each with its own log folders (none for those of the run before). Stops at the first
-/// error.
+/// Runs the workload several times, each time with its own log folders; an empty list means those
+/// of the last run. Stops at the first error.
 fn workloads(
     disk: &SimStorage,
     durability: Durability,
@@ -149,13 +154,14 @@ fn workloads(
     Ok(())
 }
 
-/// Cuts the power at every operation; recovers; and at some, cuts it again at points of the recovery.
+/// Cuts the power at every operation and recovers. For some cuts, cuts the power again during the
+/// recovery.
 fn cut_everywhere(durability: Durability, runs: &[&[&str]], stride: usize) {
     let disk = SimStorage::new();
     workloads(&disk, durability, runs, &mut PowerHistory::default()).unwrap();
     let total = disk.operations();
     let mut cuts = 0;
-    // What survives a cut is drawn anew in each round.
+    // Each round makes other random choices of the bytes that survive a cut.
     for (round, at) in
         (0..2).flat_map(|round| (1..=total + 1).step_by(stride).map(move |at| (round, at + round)))
     {
@@ -168,7 +174,8 @@ fn cut_everywhere(durability: Durability, runs: &[&[&str]], stride: usize) {
         history.acknowledged += usize::from(history.acknowledged > 0);
         cuts += 1;
         disk.reboot(at * 31 + round);
-        // A second cut in the recovery, at a point that wanders, and then a third recovery that is let be.
+        // A second cut during the recovery, at varying operations, and then a third recovery
+        // without a cut.
         if at % 3 == 0 {
             disk.cut_power_at(disk.operations() + 1 + at / 3 % 60);
             let _ = open(&disk, durability);
@@ -176,7 +183,7 @@ fn cut_everywhere(durability: Durability, runs: &[&[&str]], stride: usize) {
         }
         let after = open(&disk, durability).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
         check(&after, &history, &format!("{durability:?}, cut at {at} of {total}"));
-        // It can be written to, and what it says next is remembered.
+        // The store accepts writes, and they are durable.
         after.put(b"after", b"1").unwrap();
         after.flush().unwrap();
         let expected = state_of(&after);
@@ -197,16 +204,17 @@ fn power_cuts_at_buffered_leave_a_prefix() {
     cut_everywhere(Durability::Buffered, &[&[]], 1);
 }
 
-/// Log folders that are made, added, left out and let go, with cuts at any point of it; what is opened afterwards, without a
-/// word about folders, has them all.
+/// Log folders are made, added, omitted and removed, with cuts at any operation. A later opening
+/// without log folder options finds all of them.
 #[test]
-fn power_cuts_while_log_folders_come_and_go() {
+fn power_cuts_while_log_folders_change() {
     let runs: [&[&str]; 4] = [&[], &["/disk 1", "/disk 2"], &["/disk 2", "/disk 3"], &[]];
     cut_everywhere(Durability::Sync, &runs, 9);
     cut_everywhere(Durability::Buffered, &runs[1..], 9);
 }
 
-/// Giving up a lost folder, with cuts at any point: it is done or can be done again, and then all is as the checkpoint has it.
+/// A lost folder is given up, with cuts at any operation: afterwards it is given up, or can be
+/// given up again, and then the contents are those of the checkpoint.
 #[test]
 fn power_cuts_while_a_log_folder_is_given_up() {
     let prepare = || {
@@ -284,7 +292,7 @@ fn a_failing_disk_stops_writes_and_reads_go_on() {
                 assert!(stopped(store.put(b"k", b"v").map(drop)), "at {at}");
                 assert!(stopped(store.flush().map(drop)), "at {at}");
             } else if failed.is_err() && !lasting {
-                // A checkpoint that failed harms nobody.
+                // A failed checkpoint does not affect writes.
                 store.put(b"k", b"v").unwrap_or_else(|error| panic!("at {at}: {error}"));
                 history.note(&store);
                 history.acknowledged = history.states.len();
@@ -299,7 +307,8 @@ fn a_failing_disk_stops_writes_and_reads_go_on() {
     }
 }
 
-/// Versions do not repeat with other contents after a cut, except for writes that a `buffered` crash dropped.
+/// After a cut, no version appears again with other contents, except for writes that a `buffered`
+/// crash dropped.
 #[test]
 fn versions_rise_over_power_cuts_at_sync() {
     let disk = SimStorage::new();
@@ -325,7 +334,7 @@ fn number(store: &Store, key: &[u8]) -> u64 {
     value.map_or(0, |value| u64::from_le_bytes(value.try_into().unwrap()))
 }
 
-/// Counts on its own key; each count is seen by [`follow`].
+/// Counts on its own key; [`follow`] reads each count.
 fn lead(store: &Store) -> Result<(), Error> {
     let mut session = store.session();
     for i in 1..400u64 {
@@ -337,7 +346,7 @@ fn lead(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes down, through another log, what it saw the leader at.
+/// Writes the count of the leader that it read, through another log.
 fn follow(store: &Store) -> Result<(), Error> {
     let mut session = store.session();
     for i in 1..400u64 {
@@ -350,9 +359,10 @@ fn follow(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// No holes: what one thread wrote after it had seen another's write is never kept without that write.
+/// No gaps: if a thread wrote after it had seen another thread's write, its write never survives
+/// without that one.
 #[test]
-fn a_write_is_not_kept_without_what_it_had_seen() {
+fn a_write_does_not_survive_without_its_causes() {
     for durability in [Durability::Buffered, Durability::Sync] {
         for at in (30..260).step_by(3) {
             let disk = SimStorage::new();
@@ -361,7 +371,7 @@ fn a_write_is_not_kept_without_what_it_had_seen() {
                 std::thread::scope(|scope| {
                     scope.spawn(|| lead(&store));
                     scope.spawn(|| follow(&store));
-                    // A checkpoint in between moves the place where replay begins.
+                    // A checkpoint in between moves the start of the replay.
                     let _ = store.checkpoint();
                 });
             }
@@ -373,24 +383,25 @@ fn a_write_is_not_kept_without_what_it_had_seen() {
     }
 }
 
-/// Moves between two keys, with so many writes in between that a scope's records go to the log in parts.
-fn move_in_scopes(store: &Store) -> Result<(), Error> {
+/// Moves between two keys, with so many writes in between that the records of a batch reach the log
+/// in parts.
+fn move_in_batches(store: &Store) -> Result<(), Error> {
     let mut session = store.session();
     for _ in 0..60 {
-        let mut scope = session.open_batch()?;
-        scope.writer().increment(b"from", -1)?;
+        let mut batch = session.open_batch()?;
+        batch.writer().increment(b"from", -1)?;
         for i in 0..300u32 {
-            scope.writer().put(&i.to_be_bytes(), b"in between")?;
+            batch.writer().put(&i.to_be_bytes(), b"in between")?;
         }
-        scope.writer().increment(b"to", 1)?;
-        scope.commit()?;
+        batch.writer().increment(b"to", 1)?;
+        batch.commit()?;
     }
     Ok(())
 }
 
-/// A scope is there whole or not at all, though others make what they wrote durable all the time.
+/// An open batch is whole or absent, although other threads flush all the time.
 #[test]
-fn a_scope_is_whole_while_others_flush() {
+fn an_open_batch_is_whole_while_others_flush() {
     for durability in [Durability::Buffered, Durability::Sync] {
         for at in (20..400).step_by(5) {
             let disk = SimStorage::new();
@@ -407,7 +418,7 @@ fn a_scope_is_whole_while_others_flush() {
                             }
                         }
                     });
-                    let _ = move_in_scopes(&store);
+                    let _ = move_in_batches(&store);
                     ended.store(true, std::sync::atomic::Ordering::Relaxed);
                 });
             }
@@ -415,7 +426,7 @@ fn a_scope_is_whole_while_others_flush() {
             let store = open(&disk, durability).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
             let sum =
                 |store: &Store| Ok::<_, Error>(store.increment(b"from", 0)? + store.increment(b"to", 0)?);
-            assert_eq!(sum(&store).unwrap(), 0, "{durability:?}, cut at {at}: half of a scope");
+            assert_eq!(sum(&store).unwrap(), 0, "{durability:?}, cut at {at}: half of a batch");
         }
     }
 }

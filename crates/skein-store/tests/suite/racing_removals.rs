@@ -1,8 +1,11 @@
-//! Removals that race with other writes of the same key, over every index: each answer, and each record in the log, is of a change that happened.
+//! Removals that race with other writes of the same key, over every index: each answer and each
+//! record in the log must belong to a change that happened.
 //!
-//! Incident: over `mlp` an index asked the closure of `compute` again after it had decided on a removal that could not be made, and the store kept
-//! what it had noted for the first answer. Consequence: a removal that did not happen was answered and logged, under the version of a put that did;
-//! acknowledged puts were gone after reopening, and two GETDELs got one value. Fix: an index asks once (`docs/design/compute-asks-once.md`).
+//! Incident: over `mlp` an index called the closure of `compute` again after the closure had
+//! decided on a removal that could not be made, and the store kept its notes of the first answer.
+//! Consequence: a removal that did not happen was answered and logged, with the version of a put
+//! that did. Acknowledged puts were lost after reopening, and two GETDELs returned one value. Fix:
+//! an index calls the closure once (`docs/design/compute-asks-once.md`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +14,7 @@ use skein_store::{
     Durability, Error, IndexKind, RowChange, RowUpdate, RowWriter as _, Session, Store, StoreOptions,
 };
 
-/// Keys on which two threads meet: before the fix one in five showed the incident.
+/// The number of keys on which two threads race: before the fix one in five showed the incident.
 const KEYS: u64 = 8_000;
 
 fn open(path: &std::path::Path, index: IndexKind) -> Store {
@@ -32,7 +35,8 @@ fn over_each_index(each: impl Fn(IndexKind, &std::path::Path, &Store)) {
     }
 }
 
-/// Runs two threads through the keys, which begin each key together; returns what they did, key by key.
+/// Runs two threads through the keys; both begin each key together. Returns their results, key by
+/// key.
 fn race<A: Send, B: Send>(
     store: &Store,
     first: impl Fn(&mut Session, &[u8]) -> A + Sync,
@@ -63,7 +67,7 @@ fn race<A: Send, B: Send>(
             let mut session = store.session();
             let one = |key: u64| {
                 meet(&b, &a, key);
-                // Some come a little later, so that both meet at every step of each other's.
+                // Sometimes starts a little later, so that the threads meet at every step.
                 (0..key % 40).for_each(|_| std::hint::spin_loop());
                 second(&mut session, &key.to_be_bytes())
             };
@@ -73,7 +77,8 @@ fn race<A: Send, B: Send>(
     })
 }
 
-/// Takes a key's value out, as GETDEL does; returns whether there was one, and what was done.
+/// Takes the value of a key, as GETDEL does. Returns whether there was one, and the result of the
+/// write.
 fn take(session: &mut Session, key: &[u8]) -> (bool, RowUpdate) {
     let mut was_there = false;
     let decide = |row: Option<skein_store::RowRef<'_>>, _: &_| {
@@ -113,7 +118,7 @@ fn no_put_is_lost_to_a_removal_that_raced_with_it() {
 fn one_of_two_takers_gets_a_key() {
     over_each_index(|index, _, store| {
         for (key, ((first, by_first), (second, by_second))) in race(store, take, take).iter().enumerate() {
-            assert!(first != second, "{index}: key {key} was given to both or to nobody");
+            assert!(first != second, "{index}: key {key} was given to both or to neither");
             assert_eq!((*first, *second), (by_first.changed, by_second.changed), "{index}: key {key}");
         }
         assert_eq!(store.len(), 0, "{index}");
@@ -131,7 +136,7 @@ fn one_of_two_removals_finds_a_key() {
     });
 }
 
-/// A key that comes and goes: as many removals found it as puts found none.
+/// A key is inserted and removed repeatedly: as many removals find it as puts find it absent.
 #[test]
 fn removals_and_puts_of_one_key_take_turns() {
     for index in IndexKind::ALL {

@@ -1,4 +1,4 @@
-//! What a store holds after it was closed, dropped, or copied in the middle of its life.
+//! The contents of a store after it was closed, dropped, or copied while open.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -62,7 +62,7 @@ fn versions_rise_across_removal_restart_and_checkpoint() {
     }
 }
 
-/// The folder as a kill leaves it at `sync`: a copy taken while the store is open.
+/// The folder as a kill leaves it at `sync`: a copy that is taken while the store is open.
 #[test]
 fn an_acknowledged_write_is_there_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,8 @@ fn flush_makes_buffered_writes_durable() {
     assert_eq!(open(killed.path(), Durability::Buffered).get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
 }
 
-/// Large rows log their changes only; these come back in any order from several logs, and over a checkpoint.
+/// For large rows only changes are logged. They are replayed in any order from several logs, and on
+/// top of a checkpoint.
 #[test]
 fn changes_to_large_rows_are_replayed() {
     for checkpoint_after in [None, Some(0), Some(150), Some(299)] {
@@ -184,8 +185,10 @@ fn checkpoints_start_by_log_size_and_by_time() {
     }
 }
 
-/// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
-/// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
+/// Incident: SAVE right after BGSAVE was answered while the checkpoint of BGSAVE was still to be
+/// written, or had just begun. Consequence: a following BGREWRITEAOF was rejected as if one were in
+/// progress, and two checkpoints were written instead of one. Fix: the next checkpoint satisfies
+/// the request.
 #[test]
 fn a_checkpoint_replaces_a_requested_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -197,8 +200,9 @@ fn a_checkpoint_replaces_a_requested_one() {
     }
 }
 
-/// Incident: a store with 7.8 MB of log was started with a limit of 1 MB, and no checkpoint came; `skein stats` showed 0 bytes.
-/// Consequence: a store that is restarted often replays an ever longer log. Fix: the size begins with what was replayed.
+/// Incident: a store with 7.8 MB of log was started with a limit of 1 MB, and no checkpoint was
+/// written; `skein stats` showed 0 bytes. Consequence: a store that is restarted often replays an
+/// ever longer log. Fix: the size includes the replayed bytes.
 #[test]
 fn the_logs_of_earlier_runs_count_towards_a_checkpoint_by_size() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +226,7 @@ fn the_logs_of_earlier_runs_count_towards_a_checkpoint_by_size() {
     }
     assert_eq!((store.stats().checkpoints, store.stats().log_bytes), (1, 0));
     drop(store);
-    // What the checkpoint covers does not count again, though its segments may still be there.
+    // Bytes that the checkpoint covers do not count again, though their segments may still exist.
     assert_eq!(open(folder.path(), Durability::Buffered).stats().log_bytes, 0);
 }
 
@@ -253,7 +257,7 @@ fn a_file_in_the_place_of_the_folder_is_refused() {
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
 
-/// What a step of the property test does.
+/// A step of the property test.
 #[derive(Debug, Clone)]
 enum ReopenStep {
     Put(u8, u16),
@@ -280,16 +284,16 @@ fn step() -> impl Strategy<Value = ReopenStep> {
     ]
 }
 
-/// A key's contents in the model: a value or columns.
+/// The contents of a key in the model: a value or columns.
 type KeyContents = (Option<Vec<u8>>, BTreeMap<Vec<u8>, Vec<u8>>);
 
-/// A key: some share prefixes, as long ones as the index takes, some are short.
+/// Returns a key: some share a prefix, as long as the index allows, and some are short.
 fn key_of(key: u8) -> Vec<u8> {
     let prefix = 30.min(index().key_bytes_max() - 1);
     if key.is_multiple_of(2) { vec![key] } else { [&[20; 30][..prefix], &[key]].concat() }
 }
 
-/// A value: mostly short, some long enough that a row of them gets blocks.
+/// Returns a value: mostly short, and some long enough for a row with blocks.
 fn value_of(value: u16) -> Vec<u8> {
     vec![value as u8; if value.is_multiple_of(4) { 400 } else { usize::from(value % 9) }]
 }
@@ -359,14 +363,14 @@ fn check(store: &Store, model: &BTreeMap<Vec<u8>, KeyContents>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Random writes, checkpoints and reopenings, at levels that change, leave what a map would hold; and a key's
-    /// versions only rise.
+    /// Random writes, checkpoints and reopenings at changing levels have the result of a map, and
+    /// the versions of a key only rise.
     #[test]
-    fn a_store_is_a_map_that_is_there_tomorrow(steps in prop::collection::vec(step(), 1..200)) {
+    fn a_reopened_store_matches_a_map(steps in prop::collection::vec(step(), 1..200)) {
         let folder = tempfile::tempdir().unwrap();
         let mut model = BTreeMap::new();
         let mut versions: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-        // `Sync` waits for the disk at every step; the other tests have it.
+        // `Sync` waits for the disk at every step; the other tests cover it.
         let level = |n: u8| if n == 0 { Durability::None } else { Durability::Buffered };
         let mut store = open(folder.path(), level(1));
         for step in &steps {

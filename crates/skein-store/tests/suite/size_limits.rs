@@ -1,4 +1,5 @@
-//! What is longer than a row, a record or a limit allows: refused, whichever way it comes, and nothing done.
+//! Contents longer than a row, a record or a limit allows are rejected by every function, and
+//! nothing is written.
 
 use crate::common::{open, options};
 use skein_store::{
@@ -6,13 +7,13 @@ use skein_store::{
     VALUE_BYTES_MAX,
 };
 
-/// Writes that make their row before they know whether it is wanted panicked on a value longer than any row; so did a
-/// program's own that came by [`Writer::update`](skein_store::Writer::update).
+/// Incident: writes that make their row before they know whether it is needed panicked on a value
+/// longer than any row, and so did a closure of [`Writer::update`](skein_store::RowWriter::update).
 #[test]
-fn what_no_row_can_hold_is_refused_by_all_writes() {
+fn values_over_the_row_limit_are_refused_by_all_writes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
-    // Untouched pages: they take no memory, and nobody may look at them.
+    // Untouched pages: they use no memory, and the test must not read them.
     let huge = vec![0; 1 << 30];
     let too_long = |answer: Result<bool, Error>| {
         assert!(matches!(answer, Err(Error::ValueTooLong { limit: VALUE_BYTES_MAX, .. })), "{answer:?}");
@@ -37,10 +38,10 @@ fn what_no_row_can_hold_is_refused_by_all_writes() {
     assert!(store.is_empty());
 }
 
-/// The log's record of a removal of columns had all names that were asked for, there or not, and panicked when
-/// it was longer than records may be, after the columns were gone.
+/// Incident: the log record of a removal of columns had all given names, present or not. If it was
+/// longer than records may be, the write panicked, after the columns were removed.
 #[test]
-fn names_that_are_not_there_do_not_get_into_the_log() {
+fn absent_names_are_not_logged() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Sync);
     let names: Vec<String> = (0..1000).map(|i| format!("{i:030}")).collect();
@@ -52,7 +53,8 @@ fn names_that_are_not_there_do_not_get_into_the_log() {
     assert_eq!(open(folder.path(), Durability::Sync).get_columns(b"row", None).unwrap().len(), 999);
 }
 
-/// An index for short keys has a limit of its own, below the option's: a longer key is refused and not there, and all else goes on.
+/// An index for short keys has its own limit, below that of the options: a longer key is rejected
+/// and absent, and all else works.
 #[test]
 fn an_index_for_short_keys_says_its_own_limit() {
     let folder = tempfile::tempdir().unwrap();
@@ -72,14 +74,15 @@ fn an_index_for_short_keys_says_its_own_limit() {
     assert_eq!(store.len(), 501);
     store.put(b"", b"again").unwrap();
     store.close().unwrap();
-    // What it wrote, any other index takes.
+    // Any other index accepts its keys.
     assert_eq!(open(folder.path(), Durability::Sync).len(), 501);
 }
 
-/// Incident: over an index for short keys, a checkpoint with a longer key was called damaged: "a block holds what is not a row". Consequence: the
-/// advice was to restore the file from a copy. Fix: the error says which key it is that the index does not take.
+/// Incident: over an index for short keys, a checkpoint with a longer key was reported as damaged:
+/// "a block holds what is not a row". Consequence: the advice was to restore the file from a copy.
+/// Fix: the error names the key that the index does not allow.
 #[test]
-fn a_checkpoint_with_long_keys_says_why_not_over_mlp() {
+fn a_checkpoint_with_long_keys_names_the_key_over_mlp() {
     let folder = tempfile::tempdir().unwrap();
     let over = |index| StoreOptions { index, ..options(Durability::None) };
     let store = Store::open(folder.path(), over(IndexKind::Masstree)).unwrap();

@@ -1,6 +1,7 @@
-//! How many snapshots there may be, and where; that memory comes back after them; and that they are handles of their store.
+//! The limits of snapshots: their number, and the indexes that support them. Their memory is freed,
+//! and they are handles of their store.
 //!
-//! All over the index that has snapshots, whichever one the other tests run over.
+//! All tests run over the index with snapshots, whichever index other tests use.
 
 use std::ops::Bound::Unbounded;
 
@@ -65,7 +66,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
     }
 }
 
-/// Many threads ask for more than there may be: the count is kept, and none stays behind.
+/// Many threads take more snapshots than allowed: the count is correct, and no snapshot remains.
 #[test]
 fn the_limit_holds_for_many_threads() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +117,8 @@ fn other_indexes_say_which_one_has_snapshots() {
     }
 }
 
-/// What snapshots kept is freed when they are dropped, in whatever order, and what they did not need is not kept at all.
+/// Rows that were kept for snapshots are freed when these are dropped, in any order. Rows that no
+/// snapshot needs are not kept.
 #[test]
 fn memory_comes_back_after_the_snapshots() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +128,7 @@ fn memory_comes_back_after_the_snapshots() {
             store.put(&key.to_be_bytes(), &[round; 1000]).unwrap();
         }
     };
-    // Writes also let go what waits to be freed, so some are made while it is looked at.
+    // Writes also free waiting memory, so some are made while the test checks it.
     let shrinks_to = |bytes: usize| {
         (0..1000).any(|_| {
             write(9);
@@ -161,7 +163,7 @@ fn memory_comes_back_after_the_snapshots() {
 }
 
 #[test]
-fn what_was_kept_is_let_go_in_steps() {
+fn a_release_frees_rows_in_steps() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::None);
     let write = |keys: u8| (0..keys).for_each(|key| assert!(store.put(&[key], b"value").is_ok()));
@@ -176,17 +178,18 @@ fn what_was_kept_is_let_go_in_steps() {
         assert_eq!((1..10).find(|_| !release.step(4)), Some(steps), "{written} of 4 at a time");
         assert!(!release.step(4), "nothing is left");
     }
-    // What is not waited for goes at once.
+    // A dropped release frees its rows at once.
     let snapshot = store.snapshot().unwrap();
     write(20);
     let mut release = snapshot.release();
     assert!(release.step(4));
     let nodes = store.stats().index_bytes;
     drop(release);
-    assert!(store.stats().index_bytes < nodes, "versions went");
+    assert!(store.stats().index_bytes < nodes, "no version was freed");
 }
 
-/// A snapshot is a handle: it keeps the store open and reads on after a close, and the folder is free when it is gone.
+/// A snapshot is a handle: it keeps the store open and can be read after a close, and the folder is
+/// free when it is dropped.
 #[test]
 fn a_snapshot_outlives_its_store() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! Snapshots of a store: one moment, batches whole, whatever writers do meanwhile; and so are checkpoints that are taken from them.
+//! Snapshots of a store show one moment with whole batches while writers run, and so do checkpoints
+//! that are written from them.
 //!
-//! All over the index that has snapshots, whichever one the other tests run over.
+//! All tests run over the index with snapshots, whichever index other tests use.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -19,7 +20,7 @@ fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, skip_list(durability)).unwrap()
 }
 
-/// Many threads may use one, and pass it on.
+/// Several threads may use and pass on one snapshot.
 const fn is_for_threads<T: Send + Sync>() {}
 const _: () = is_for_threads::<Snapshot>();
 
@@ -27,9 +28,10 @@ fn all(snapshot: &Snapshot) -> Vec<KeyEntry> {
     snapshot.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX)
 }
 
-/// Writes of all kinds, from within a scan: the scan of a snapshot shows none of them, a plain one does.
+/// Writes of all kinds from within a scan: the scan of a snapshot shows none of them, a plain scan
+/// does.
 #[test]
-fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
+fn writes_ahead_of_a_scan_are_not_in_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     for direction in [ScanDirection::Forward, ScanDirection::Backward] {
         for of_snapshot in [true, false] {
@@ -89,7 +91,7 @@ fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
 
 /// Keys of a batch, far apart among fillers.
 const BATCHED: [&[u8]; 4] = [b"00000", b"01250", b"02500", b"04"];
-/// Counters that one thread raises by one in turn, from the last to the first.
+/// Counters that one thread increments one after the other, from the last to the first.
 const TURNS: [&[u8]; 3] = [b"01100", b"02200", b"03300"];
 const FILLERS: u64 = 4000;
 
@@ -99,7 +101,7 @@ fn fill(store: &Store) {
     }
 }
 
-/// Writes all keys of the batch, with one value or by removing them, until told to stop.
+/// Writes all keys of the batch, with one value or by removing them, until `stop`.
 fn write_batches(store: &Store, stop: &AtomicBool) {
     let mut session = store.session();
     for round in 0_u64.. {
@@ -118,7 +120,7 @@ fn write_batches(store: &Store, stop: &AtomicBool) {
     }
 }
 
-/// Raises the counters until told to stop; each is a write of its own.
+/// Increments the counters until `stop`; each increment is a separate write.
 fn take_turns(store: &Store, stop: &AtomicBool) {
     let mut session = store.session();
     while !stop.load(Ordering::Relaxed) {
@@ -128,7 +130,7 @@ fn take_turns(store: &Store, stop: &AtomicBool) {
     }
 }
 
-/// Tells the writers to stop when it goes, after a failed assertion too.
+/// Tells the writers to stop when dropped, also after a failed assertion.
 struct StopWritersOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopWritersOnDrop<'_> {
@@ -137,7 +139,7 @@ impl Drop for StopWritersOnDrop<'_> {
     }
 }
 
-/// Runs `watch` while batches and turns are written.
+/// Runs `watch` while batches and counters are written.
 fn under_load(store: &Store, watch: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -148,7 +150,7 @@ fn under_load(store: &Store, watch: impl FnOnce()) {
     });
 }
 
-/// Why this is no moment of what `under_load` writes.
+/// Returns the reason why `entries` are not one moment of the writes of `under_load`.
 fn torn(entries: &[KeyEntry]) -> Option<String> {
     let held: BTreeMap<&[u8], &[u8]> =
         entries.iter().filter_map(|entry| Some((&entry.key[..], entry.value.as_deref()?))).collect();
@@ -170,7 +172,7 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
     under_load(&store, || {
         let began = Instant::now();
         for round in 0.. {
-            // On a machine that is busy with other things a plain scan may often be done before anybody writes.
+            // On a busy machine many plain scans may end before any thread writes.
             if round >= 400 && (torn_scans > 0 || began.elapsed() > Duration::from_mins(1)) {
                 break;
             }
@@ -185,7 +187,8 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
     assert!(torn_scans > 0, "plain scans were as good: the writers did not write meanwhile");
 }
 
-/// A checkpoint under load is one moment: what a kill leaves without a log is whole. With a log it is, too, whatever came after the checkpoint.
+/// A checkpoint under load is one moment: without a log, a kill leaves whole batches. With a log it
+/// is the same, whatever was written after the checkpoint.
 #[test]
 fn a_checkpoint_under_load_is_one_moment() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +208,7 @@ fn a_checkpoint_under_load_is_one_moment() {
             }
         });
         assert_eq!((store.stats().snapshots, store.stats().checkpoints), (0, 8));
-        // Nothing is lost by a clean close and another index.
+        // A clean close and another index lose nothing.
         let entries = || store.range((Unbounded, Unbounded), ScanDirection::Forward, usize::MAX);
         let expected = entries();
         store.close().unwrap();

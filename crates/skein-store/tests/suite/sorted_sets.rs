@@ -1,4 +1,5 @@
-//! Sorted sets in the store: both orders, their life, reopening, checkpoints, readers beside writers, power cuts.
+//! Sorted sets in the store: both indexes, their begin and end, reopening, checkpoints, readers
+//! concurrent with writers, power cuts.
 
 #![expect(clippy::cast_precision_loss, reason = "scores are small numbers")]
 
@@ -16,7 +17,7 @@ use skein_store::{
 
 type SetModel = BTreeMap<Vec<u8>, f64>;
 
-/// The members in the order of scores.
+/// Returns the members in the order of their scores.
 fn by_score(set: &SetModel) -> Vec<(f64, Vec<u8>)> {
     let mut entries: Vec<(f64, Vec<u8>)> =
         set.iter().map(|(member, score)| (*score, member.clone())).collect();
@@ -33,7 +34,7 @@ fn entries(set: &SetReader<'_>) -> Vec<(f64, Vec<u8>)> {
     found
 }
 
-/// A set as the store has it, after a look that both orders say the same; `None` if the key is absent.
+/// Returns a set of the store, after checking that both indexes match; `None` if the key is absent.
 fn read(session: &Session, key: &[u8]) -> Option<SetModel> {
     session.get_with(key, |row| {
         let set = row?.sorted_set().expect("a sorted set").read();
@@ -86,11 +87,11 @@ fn a_set_begins_with_its_first_member_and_ends_with_its_last() {
     assert_eq!(read(&session, b"s"), Some(SetModel::from([(b"a".to_vec(), 7.0)])));
 }
 
-/// Ends a set by a write to its key.
+/// A write to the key of a set that ends the set.
 type EndSetWrite = fn(&mut skein_store::Writer<'_>) -> Result<(), Error>;
 
 #[test]
-fn whoever_replaces_or_removes_the_key_ends_the_set() {
+fn replacing_or_removing_the_key_ends_the_set() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
@@ -123,7 +124,7 @@ fn whoever_replaces_or_removes_the_key_ends_the_set() {
         }
         session.write(|writer| writer.remove(b"s")).unwrap().0.unwrap();
     }
-    // What they left goes.
+    // The members of ended sets are removed.
     put(&mut session, b"t", &[(b"a", 1.0)]);
     let one = store.stats().index_bytes;
     for round in 0..200u32 {
@@ -158,7 +159,7 @@ fn limits_are_told() {
     assert_eq!(read(&session, b"s"), Some(SetModel::from([(long[1..].to_vec(), f64::INFINITY)])));
 }
 
-/// StoreTestRng changes to some sets, and the same to a model.
+/// Applies random changes to some sets, and the same to a model.
 fn churn(
     session: &mut Session,
     random: &mut StoreTestRng,
@@ -211,7 +212,7 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, SetModel>) {
 }
 
 #[test]
-fn sets_are_there_again_after_a_start() {
+fn sets_survive_a_restart() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
         let (mut random, mut model) = (StoreTestRng(7), BTreeMap::new());
@@ -252,7 +253,7 @@ fn a_copy_made_beside_a_writer_opens_with_whole_sets() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut session = store.session();
-            // Each command moves one from one member to the other, so the sum is always the same.
+            // Each command moves one from one member to the other, so the sum is constant.
             put(&mut session, b"s", &[(b"a", 1000.0), (b"b", 0.0)]);
             for step in 0.. {
                 if stop.load(Ordering::Relaxed) {
@@ -279,7 +280,7 @@ fn a_copy_made_beside_a_writer_opens_with_whole_sets() {
 }
 
 #[test]
-fn readers_never_see_the_orders_differ() {
+fn readers_never_see_the_indexes_differ() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let stop = AtomicBool::new(false);
@@ -310,7 +311,7 @@ fn readers_never_see_the_orders_differ() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // What is there is what a start finds.
+    // A restart finds the same contents.
     let before: Vec<_> = (0..2).map(|key| read(&store.session(), &[b's', key])).collect();
     drop(store);
     let session = open(folder.path(), Durability::Buffered).session();
@@ -356,7 +357,7 @@ fn state_of(store: &Store) -> SetsByKey {
         .collect()
 }
 
-/// A key that holds a value is left alone.
+/// Ignores the error for a key that holds a value.
 fn unless_wrong_kind<R>(done: Result<R, Error>) -> Result<(), Error> {
     match done {
         Err(Error::WrongKind { .. }) => Ok(()),
@@ -364,7 +365,8 @@ fn unless_wrong_kind<R>(done: Result<R, Error>) -> Result<(), Error> {
     }
 }
 
-/// Sets that come, change, are replaced and go, with checkpoints in between. Stops at the first error.
+/// Sets are made, changed, replaced and removed, with checkpoints in between. Stops at the first
+/// error.
 fn workload(store: &Store, history: &mut CutHistory<SetsByKey>) -> Result<(), Error> {
     let mut sessions = [store.session(), store.session()];
     for step in 0..26u32 {
@@ -416,9 +418,10 @@ fn power_cuts_leave_commands_whole() {
     });
 }
 
-/// Once, a set that was made by a change that had cleared it was in danger for life: the next change to it removed it.
+/// Incident: if a change had cleared a set and then put members, the next change of the set removed
+/// it.
 #[test]
-fn what_is_put_after_a_set_was_cleared_stays() {
+fn members_put_after_a_clear_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
@@ -445,8 +448,9 @@ fn what_is_put_after_a_set_was_cleared_stays() {
     assert_eq!((none, change(b"none", &|set| put(set, b"duck"))), (0, 1));
 }
 
-/// A row that stands for a sorted set could be put to a second key, of this store or of another: two keys showed one set, and opening
-/// the store again found its members for one of them, or for none. Such a put is refused now; `rename` moves the set.
+/// Incident: a row that stands for a sorted set could be put to a second key, of this store or of
+/// another. Two keys showed one set, and after reopening the store only one of them had its
+/// members, or none. Fix: such a put is rejected; `rename` moves the set.
 #[test]
 fn a_set_belongs_to_one_key_of_one_store() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -465,7 +469,7 @@ fn a_set_belongs_to_one_key_of_one_store() {
         done.unwrap();
         store.wait_durable(ticket).unwrap();
     }
-    // Within a store, and between two, of which each has a set of that number.
+    // Within a store, and between two stores that each have a set with that id.
     for (from, to) in [(&stores[0], &stores[0]), (&stores[0], &stores[1])] {
         for (key, other) in
             [(b"geese", &b"copy"[..]), (b"flock", b"copy"), (b"geese", b"flock"), (b"flock", b"geese")]

@@ -1,4 +1,5 @@
-//! Columns that are too many for a row: how they begin and end, that all that reads and writes columns knows them, reopening, readers beside writers, power cuts.
+//! Spread columns, which are too many for a row: how they begin and end, every function that reads
+//! or writes columns, reopening, readers concurrent with writers, power cuts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -15,7 +16,7 @@ use skein_store::{
 
 type ColumnMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A session whose writes spread columns.
+/// Returns a session whose writes spread columns.
 fn session(store: &Store) -> Session {
     let mut session = store.session();
     session.spread_columns(true);
@@ -26,7 +27,8 @@ fn write<R>(session: &mut Session, write: impl FnOnce(&mut Writer<'_>) -> Result
     session.write(write).unwrap().0.unwrap()
 }
 
-/// The columns of a key, and whether they lie in its row; `None` if it is absent. All ways to read them say the same.
+/// Returns the columns of a key, and whether they are in its row; `None` if it is absent. Checks
+/// that all ways to read them agree.
 fn read(session: &Session, key: &[u8]) -> Option<(ColumnMap, bool)> {
     session.get_with(key, |row| {
         let columns = row?.read_columns().expect("columns");
@@ -53,7 +55,7 @@ fn name(number: u64) -> Vec<u8> {
     format!("column {number:03}").into_bytes()
 }
 
-/// Columns of these numbers, which all hold `value`.
+/// Returns columns with these numbers as names, which all hold `value`.
 fn columns(numbers: std::ops::Range<u64>, value: &[u8]) -> ColumnMap {
     numbers.map(|number| (name(number), value.to_vec())).collect()
 }
@@ -93,7 +95,7 @@ fn columns_are_spread_beyond_the_limit_and_end_with_the_last() {
     }
     assert_eq!((store.len(), store.get_entry(b"k")), (0, None));
     assert_eq!(remove(&mut session, b"k", &[name(0)]), 0);
-    // It begins anew, in a row.
+    // It begins again, in a row.
     put(&mut session, b"k", &columns(0..3, b"w"));
     assert_eq!(read(&session, b"k"), Some((columns(0..3, b"w"), true)));
 }
@@ -102,7 +104,7 @@ fn columns_are_spread_beyond_the_limit_and_end_with_the_last() {
 type WriteToK = fn(&mut Writer<'_>) -> Result<(), Error>;
 
 #[test]
-fn rows_of_before_are_spread_by_the_next_write_that_may() {
+fn old_rows_are_spread_by_the_next_spreading_write() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let (mut plain, mut session) = (store.session(), session(&store));
@@ -122,7 +124,7 @@ fn rows_of_before_are_spread_by_the_next_write_that_may() {
         assert_eq!(read(&plain, b"k"), Some((expected, false)));
         let entry = store.get_entry(b"k").unwrap();
         assert_eq!((entry.version, entry.expires_at), (version + 1, Some(1 << 50)));
-        // A session that spreads none writes to them as well.
+        // A session that does not spread can write to spread columns, too.
         assert_eq!(put(&mut plain, b"k", &columns(490..510, b"w")), if at == 1 { 11 } else { 10 });
         assert_eq!(write(&mut plain, |writer| writer.increment_column(b"k", b"n", 3)), 3);
         assert_eq!(write(&mut plain, |writer| writer.increment_column(b"k", b"n", 4)), 7);
@@ -130,7 +132,7 @@ fn rows_of_before_are_spread_by_the_next_write_that_may() {
         assert_eq!(read(&plain, b"k").unwrap().0.len(), 509);
         write(&mut plain, |writer| writer.remove(b"k"));
     }
-    // Nothing that changes nothing spreads.
+    // A write that changes nothing does not spread.
     put(&mut plain, b"k", &columns(0..500, b"v"));
     assert_eq!(remove(&mut session, b"k", &[name(999)]), 0);
     write(&mut session, |writer| writer.update_column::<Error>(b"k", b"a", |_| Ok(None)));
@@ -138,7 +140,7 @@ fn rows_of_before_are_spread_by_the_next_write_that_may() {
 }
 
 #[test]
-fn batches_and_updates_know_them() {
+fn batches_and_updates_handle_spread_columns() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = session(&store);
@@ -152,7 +154,7 @@ fn batches_and_updates_know_them() {
     batch.put_columns("k", &[(&vec![b'x'; MEMBER_BYTES_MAX + 1], b"")]).put("other", "not this");
     assert!(matches!(store.apply(&batch), Err(Error::ColumnNameTooLong { .. })));
     assert_eq!(store.get(b"other").unwrap().unwrap(), b"value", "all or nothing");
-    // A key that is removed, replaced or expires has none of them left.
+    // A key that is removed, replaced or expired has no spread columns left.
     let mut batch = Batch::new();
     batch.remove("k").put_columns("k", &[(b"a", b"1")]);
     store.apply(&batch).unwrap();
@@ -179,13 +181,13 @@ fn limits_are_told() {
     let store = open(folder.path(), Durability::Buffered);
     let mut session = session(&store);
     let long = vec![b'x'; MEMBER_BYTES_MAX + 1];
-    // A row with a name that is too long stays a row.
+    // A row with a name that is too long is not spread.
     put(&mut session, b"row", &ColumnMap::from([(long.clone(), b"1".to_vec())]));
     put(&mut session, b"row", &columns(0..100, b"v"));
     assert_eq!(read(&session, b"row").map(|(columns, in_row)| (columns.len(), in_row)), Some((101, true)));
     remove(&mut session, b"row", std::slice::from_ref(&long));
     assert_eq!(read(&session, b"row"), Some((columns(0..100, b"v"), false)));
-    // Where they are spread it is refused, with all that was to be put.
+    // A spread hash rejects it, with all other columns of the write.
     let refused = session.write(|writer| writer.put_columns(b"row", &[(b"new", b"1"), (&long, b"1")]));
     assert_eq!(
         refused.unwrap().0.unwrap_err().to_string(),
@@ -197,7 +199,7 @@ fn limits_are_told() {
 }
 
 #[test]
-fn a_full_store_takes_what_does_not_add() {
+fn a_full_store_accepts_writes_that_do_not_add() {
     let folder = tempfile::tempdir().unwrap();
     let limits = StoreLimits { memory_bytes: Some(64 << 20), ..StoreLimits::default() };
     let store = Store::open(folder.path(), StoreOptions { limits, ..options(Durability::Buffered) }).unwrap();
@@ -221,12 +223,13 @@ fn a_full_store_takes_what_does_not_add() {
     assert_eq!(read(&plain, b"spread"), Some((columns(0..100, b"value"), false)), "all or nothing");
     assert_eq!(put_one(b"column 000", b"short").unwrap(), 0);
     assert_eq!(remove(&mut session, b"spread", &[name(99)]), 1);
-    // It is no time to spread.
+    // With memory used up, no row is spread.
     assert_eq!(remove(&mut session, b"row", &[name(99)]), 1);
     assert_eq!(read(&session, b"row"), Some((columns(0..99, b"value"), true)));
 }
 
-/// StoreTestRng changes to some keys, and the same to a model. Columns come and go, so that keys cross the limit both ways.
+/// Applies random changes to some keys, and the same to a model. Columns are added and removed, so
+/// that keys cross the limit in both directions.
 fn churn(
     session: &mut Session,
     random: &mut StoreTestRng,
@@ -282,13 +285,13 @@ fn same(session: &Session, model: &BTreeMap<Vec<u8>, ColumnMap>) {
 }
 
 #[test]
-fn columns_are_there_again_after_a_start() {
+fn columns_survive_a_restart() {
     for durability in LEVELS {
         let folder = tempfile::tempdir().unwrap();
         let (mut random, mut model) = (StoreTestRng(11), BTreeMap::new());
         for round in 0..6 {
             let store = open(folder.path(), durability);
-            // Every third run is of a program that spreads none.
+            // In every third run the session does not spread.
             let mut session = if round % 3 == 2 { store.session() } else { session(&store) };
             same(&session, &model);
             churn(&mut session, &mut random, &mut model, 200);
@@ -319,7 +322,7 @@ proptest::proptest! {
     }
 }
 
-/// Writes columns that all hold one value, beside readers that look whether they do, until `stop`.
+/// Writes columns that all hold one value, concurrently with readers that check this, until `stop`.
 fn write_whole(store: &Store, writer: u64, stop: &AtomicBool) {
     let (mut session, mut random) = (session(store), StoreTestRng(writer + 1));
     while !stop.load(Ordering::Relaxed) {
@@ -329,7 +332,7 @@ fn write_whole(store: &Store, writer: u64, stop: &AtomicBool) {
             0 => drop(write(&mut session, |writer| writer.remove(&key))),
             1..=4 => _ = remove(&mut session, &key, &[name(100 + random.below(40))]),
             _ => {
-                // The first hundred are always set together.
+                // The first hundred columns are always set together.
                 let mut all = columns(0..100, &value);
                 all.insert(name(100 + random.below(40)), Vec::new());
                 put(&mut session, &key, &all);
@@ -338,7 +341,7 @@ fn write_whole(store: &Store, writer: u64, stop: &AtomicBool) {
     }
 }
 
-/// The value that the first hundred columns hold, if the key has them.
+/// Returns the value of the first hundred columns, if the key has them.
 fn whole(columns: &ColumnMap) -> Option<Vec<u8>> {
     let first = columns.get(&name(0))?;
     assert!((0..100).all(|number| columns.get(&name(number)) == Some(first)), "a part of a write");
@@ -363,7 +366,7 @@ fn readers_see_each_write_whole() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // What is there is what a start finds.
+    // A restart finds the same contents.
     let before: Vec<_> = (0..2).map(|key| read(&store.session(), &[b'k', key])).collect();
     drop(store);
     let session = open(folder.path(), Durability::Buffered).session();
@@ -394,7 +397,8 @@ fn a_copy_made_beside_writers_opens_with_whole_writes() {
     }
 }
 
-/// At level `none` a checkpoint that is written beside writers has parts of commands, but no damage.
+/// At level `none` a checkpoint that is written concurrently with writers has parts of commands,
+/// but no damage.
 fn read_copy(path: &Path, durability: Durability) {
     let store = open(path, durability);
     for key in 0..2 {
@@ -405,7 +409,7 @@ fn read_copy(path: &Path, durability: Durability) {
     }
 }
 
-/// All keys of a store; a value is no columns.
+/// All keys of a store; a value counts as no columns.
 type ColumnsByKey = BTreeMap<Vec<u8>, ColumnMap>;
 
 fn state_of(store: &Store) -> ColumnsByKey {
@@ -418,7 +422,8 @@ fn state_of(store: &Store) -> ColumnsByKey {
     state
 }
 
-/// Rows that are spread, change, are replaced and go, with checkpoints in between. Stops at the first error.
+/// Rows are spread, changed, replaced and removed, with checkpoints in between. Stops at the first
+/// error.
 fn workload(store: &Store, history: &mut CutHistory<ColumnsByKey>) -> Result<(), Error> {
     let mut sessions = [session(store), session(store)];
     for step in 0..16u64 {
@@ -437,7 +442,7 @@ fn workload(store: &Store, history: &mut CutHistory<ColumnsByKey>) -> Result<(),
         if let Ok((result, _)) = &done {
             result.clone()?;
         }
-        // That one is two writes.
+        // This one consists of two writes.
         if step % 9 == 8 {
             let mut between = history.states[history.states.len() - 1].clone();
             between.insert(key.to_vec(), ColumnMap::new());
@@ -460,7 +465,8 @@ fn power_cuts_leave_commands_whole() {
     });
 }
 
-/// At level `none` a checkpoint is all that is left. Were members read before or beside their keys, it could have a key that stands for columns and none of them.
+/// At level `none` only a checkpoint survives. If members were read before their keys, or
+/// concurrently, it could have a key that stands for columns without any of them.
 #[test]
 fn a_checkpoint_without_a_log_keeps_rows_spread_meanwhile() {
     const KEYS: u32 = 4_000;
@@ -474,7 +480,8 @@ fn a_checkpoint_without_a_log_keeps_rows_spread_meanwhile() {
         }
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Towards the reader, so that it meets what became many while it read.
+                // In the direction opposite to the reader, so that the reader meets keys that were
+                // spread while it read.
                 for key in (0..KEYS).rev() {
                     put(&mut session, &key.to_be_bytes(), &columns(4..70, b"v"));
                 }

@@ -1,21 +1,21 @@
-//! What a store's indexes keep once nine of ten keys are removed, beside a fresh store of the keys
-//! that stay.
+//! The memory of a store's indexes after nine of ten keys were removed, compared with a fresh store
+//! of the remaining keys.
 
 use std::time::{Duration, Instant};
 
 use crate::common::{StoreTestRng, options};
 use skein_store::{Durability, IndexKind, Session, Store, StoreOptions};
 
-/// One key in so many stays.
+/// One of this many keys remains.
 const ONE_IN: usize = 10;
 
-/// Keys before the removals: so many that arrays which do not shrink with them are not most of the
-/// index.
+/// Returns the number of keys before the removals: so many that arrays that do not shrink are not
+/// most of the index.
 fn keys(index: IndexKind) -> usize {
     if index == IndexKind::Mlp { 240_000 } else { 40_000 }
 }
 
-/// The most that may stay, in times what a fresh store has.
+/// Returns the largest allowed ratio to a fresh store.
 fn most(index: IndexKind) -> usize {
     if index == IndexKind::Masstree { 3 } else { 2 }
 }
@@ -36,7 +36,7 @@ fn fill(session: &mut Session, numbers: impl Iterator<Item = usize>) {
     }
 }
 
-/// The order in which keys are removed, from the ascending one.
+/// The order in which keys are removed: a permutation of the ascending order.
 type RemovalOrder = (&'static str, fn(&mut [usize]));
 
 const ORDERS: [RemovalOrder; 3] =
@@ -49,7 +49,7 @@ fn shuffle(numbers: &mut [usize]) {
     }
 }
 
-/// Incident: Masstree merged no sparse nodes, and Wormhole merged to the right only. Consequence: a
+/// Incident: Masstree merged no sparse nodes, and Wormhole merged only to the right. Consequence: a
 /// server that had lost nine in ten of 200,000 keys kept 9.4 and 10.2 times the node bytes of a
 /// fresh one. Fix: both merge a sparse node with either neighbour.
 #[test]
@@ -72,7 +72,7 @@ fn a_thinned_store_gives_its_nodes_back() {
                 assert!(removed.unwrap().0.unwrap().existed);
             }
             drop(session);
-            // Threads of the store may have a removal to finish.
+            // Background threads of the store may have to finish a removal.
             let began = Instant::now();
             while store.stats().memory.nodes > bound {
                 let nodes = store.stats().memory.nodes;

@@ -1,4 +1,4 @@
-//! Views of collections: what they show is one moment, whatever writers do between two steps.
+//! Views of collections show one moment, whatever writers do between two steps.
 
 #![expect(clippy::cast_precision_loss, clippy::float_cmp, reason = "scores are small numbers")]
 
@@ -11,7 +11,7 @@ use skein_store::{
     Durability, Error, MembersView, RowRef, RowWriter as _, ScanDirection, ScoreRangeView, Session, Writer,
 };
 
-/// Members, and the scores among which they choose: few, so that many are the same.
+/// Members and their scores: few scores, so that many are equal.
 const MEMBERS: u64 = 60;
 const SCORES: u64 = 5;
 
@@ -23,7 +23,7 @@ fn write(session: &mut Session, writes: impl FnOnce(&mut Writer<'_>) -> Result<(
     session.write(writes).expect("the store is open").0.expect("the write is fine");
 }
 
-/// One write to the set: mostly of one member, now and then the end of the set.
+/// Writes to the set: mostly to one member, and sometimes ends the set.
 fn change_set(session: &mut Session, key: &[u8], random: &mut StoreTestRng) {
     let (name, score) = (member(random), random.below(SCORES) as f64);
     write(session, |writer| match random.below(200) {
@@ -50,7 +50,7 @@ fn members_of(session: &Session, key: &[u8]) -> Vec<(f64, Vec<u8>)> {
 /// A name and a value.
 type OwnedColumn = (Vec<u8>, Vec<u8>);
 
-/// A view that is being read, beside what it has to show.
+/// A view that is being read, and the entries that it must show.
 struct ViewReading<V, E> {
     view: V,
     wanted: Vec<E>,
@@ -97,7 +97,8 @@ fn order_view(
     Some(ViewReading { view, wanted, shown: Vec::new() })
 }
 
-/// Many views of one set, begun and read while it is written to, dies and begins again: each shows what was there when it was taken.
+/// Many views of one set, taken and read while it is written to, dies and begins again: each shows
+/// the entries of its moment.
 #[test]
 fn a_view_of_a_set_is_of_one_moment() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -123,7 +124,7 @@ fn a_view_of_a_set_is_of_one_moment() {
     assert!(finished > 100, "{finished} views were read to their end");
 }
 
-/// The same by name, and lookups as of that moment.
+/// The same by name, with lookups in the view.
 #[test]
 fn members_are_looked_up_as_of_one_moment() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -197,7 +198,7 @@ fn a_view_of_columns_is_of_one_moment() {
     assert!(finished > 50, "{finished} views were read to their end");
 }
 
-/// A step waits for a writer, and never shows half of what it writes: members go up in pairs.
+/// A step waits for a writer and never shows half of a write: two members rise together.
 #[test]
 fn a_view_has_each_write_whole() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -238,9 +239,9 @@ fn a_view_has_each_write_whole() {
     });
 }
 
-/// Once, a view that was taken of a set that had just died showed one of its members.
+/// Incident: a view that was taken of a set that had just died showed one of its members.
 #[test]
-fn a_view_of_what_has_died_shows_nothing() {
+fn a_view_of_a_dead_set_shows_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();

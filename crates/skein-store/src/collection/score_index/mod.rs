@@ -1,4 +1,5 @@
-//! The order of a sorted set: a counted B+-tree of its members by score, and by their bytes where scores are the same.
+//! The score index of a sorted set: a counted B+-tree of its members, ordered by score and, for
+//! equal scores, by the bytes of the member.
 //!
 //! ```text
 //!              node   40 │ 38 │ 22
@@ -6,13 +7,18 @@
 //!   run (1 a)(1 c)…   run (2 b)(5 a)…   run (7 x)…        about 64 entries each, packed
 //! ```
 //!
-//! Each node says how many entries lie below each of its children. So the place of an entry (its rank), the entry at a place, and how many there are
-//! between two bounds take one way from the root: O(log n). Entries hold the members' bytes, because what is compared and read then lies together.
+//! Each node has the number of entries below each of its children. So the rank of an entry, the
+//! entry at a rank, and the number of entries between two bounds take one descent: O(log n).
+//! Entries contain the members' bytes, because a comparison and a read need them.
+//!
+//! Read `run` first, then `node`, then `walk`.
 //!
 //! # Invariants
-//! 1. All runs are at one depth. Runs and nodes are not wider than `WIDTH`; but for the root no run is empty.
+//! 1. All runs are at one depth. Runs and nodes are not wider than `WIDTH`. No run is empty, except
+//!    a root.
 //! 2. `counts[i]` is the number of entries below child i.
-//! 3. All below child i come before separator i, and all below child i + 1 at or after it.
+//! 3. All entries below child i are before separator i, and all below child i + 1 are at or after
+//!    it.
 //! 4. The invariants of runs (`run`).
 
 mod node;
@@ -29,13 +35,14 @@ use run::{ScoreEntry, ScoreRun, compare};
 
 use crate::ScanDirection;
 
-/// What a run takes in its node: itself, its count, its separator, and what an allocator adds to its two blocks.
+/// Bytes of a run in its node: itself, its count, its separator, and the allocator's overhead of
+/// its two blocks.
 const RUN_OVERHEAD: usize = size_of::<ScoreRun>() + 8 + 24 + BLOCKS;
 
-/// What an allocator adds to the two blocks of a run.
+/// The allocator's overhead of the two blocks of a run.
 const BLOCKS: usize = 32;
 
-/// Entries of a run that is made of many: room for some more.
+/// Entries of a run in a bulk build: some space for more is left.
 const BULK_WIDTH: usize = WIDTH * 7 / 8;
 
 /// Members by score.
@@ -43,7 +50,7 @@ const BULK_WIDTH: usize = WIDTH * 7 / 8;
 pub(crate) struct ScoreIndex {
     root: ScoreRoot,
     len: u64,
-    tally: RunTotals,
+    totals: RunTotals,
 }
 
 #[derive(Debug)]
@@ -59,9 +66,9 @@ impl Default for ScoreRoot {
 }
 
 impl ScoreIndex {
-    /// The order of these entries, which are in order. Takes O(n).
+    /// Builds the index of these entries, which must be in order. Takes O(n).
     pub(crate) fn of<'e>(mut entries: impl Iterator<Item = (f64, &'e [u8])>) -> Self {
-        let mut order = Self::default();
+        let mut index = Self::default();
         let mut chunk: Vec<ScoreEntry<'e>> = Vec::with_capacity(BULK_WIDTH);
         let mut builder = ScoreIndexBuilder::default();
         loop {
@@ -72,41 +79,40 @@ impl ScoreIndex {
                 break;
             }
             let run = ScoreRun::of(chunk.iter().copied());
-            order.len += chunk.len() as u64;
-            order.tally.add(&run);
+            index.len += chunk.len() as u64;
+            index.totals.add(&run);
             builder.run(run);
         }
-        if order.len > 0 {
-            order.root = builder.finish();
+        if index.len > 0 {
+            index.root = builder.finish();
         } else {
-            order.tally.add(&ScoreRun::default());
+            index.totals.add(&ScoreRun::default());
         }
-        order
+        index
     }
 
-    /// How many entries there are.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes that the index uses.
     pub(crate) fn memory(&self) -> usize {
-        // A run by itself lies in no node.
-        let overhead = if self.tally.runs == 1 { BLOCKS } else { RUN_OVERHEAD };
-        self.tally.bytes + self.tally.runs * overhead
+        // A single run is in no node.
+        let overhead = if self.totals.runs == 1 { BLOCKS } else { RUN_OVERHEAD };
+        self.totals.bytes + self.totals.runs * overhead
     }
 
-    /// Puts an entry in. REQUIRES: it is not there, and the score is a number.
+    /// Inserts an entry. REQUIRES: it is absent, and the score is not NaN.
     pub(crate) fn insert(&mut self, score: f64, member: &[u8]) {
         debug_assert!(!score.is_nan());
-        if self.tally.runs == 0 {
-            self.tally.runs = 1;
+        if self.totals.runs == 0 {
+            self.totals.runs = 1;
         }
         let new = NewScoreEntry { score, member, last: true };
         self.len += 1;
         match &mut self.root {
             ScoreRoot::Run(run) => {
-                if let Some(split) = run.put(new, &mut self.tally) {
+                if let Some(split) = run.put(new, &mut self.totals) {
                     let left = std::mem::take(run);
                     let counts = vec![left.count(), split.right.count()];
                     self.grow(
@@ -118,7 +124,7 @@ impl ScoreIndex {
                 }
             }
             ScoreRoot::Node(node) => {
-                if let Some(ScoreSplit { separator, right }) = node.put(new, &mut self.tally) {
+                if let Some(ScoreSplit { separator, right }) = node.put(new, &mut self.totals) {
                     let counts = vec![node.count(), right.count()];
                     let left = std::mem::replace(&mut **node, ScoreNode::empty());
                     self.grow(separator, counts, |right| ScoreChildren::Nodes(vec![left, right]), right);
@@ -127,7 +133,7 @@ impl ScoreIndex {
         }
     }
 
-    /// Puts a node above the two that were the root.
+    /// Makes a new root above the two halves of the old one.
     fn grow<T>(
         &mut self,
         (score, member): (f64, Vec<u8>),
@@ -139,11 +145,11 @@ impl ScoreIndex {
         self.root = ScoreRoot::Node(Box::new(ScoreNode { separators, counts, children: children(right) }));
     }
 
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry. Returns whether it was present.
     pub(crate) fn remove(&mut self, score: f64, member: &[u8]) -> bool {
         let removed = match &mut self.root {
-            ScoreRoot::Run(run) => !run.is_empty() && run.take(score, member, &mut self.tally),
-            ScoreRoot::Node(node) => node.take(score, member, &mut self.tally),
+            ScoreRoot::Run(run) => !run.is_empty() && run.take(score, member, &mut self.totals),
+            ScoreRoot::Node(node) => node.take(score, member, &mut self.totals),
         };
         self.len -= u64::from(removed);
         while let ScoreRoot::Node(node) = &mut self.root
@@ -154,11 +160,12 @@ impl ScoreIndex {
         removed
     }
 
-    /// Gives back the last run, of an order that nobody looks into any more: after that, only what it takes is right. How many bytes that was; 0 if nothing is left.
+    /// Frees the last run of an index that is no longer read; afterwards only `memory` is correct.
+    /// Returns how many bytes that was; 0 if nothing is left.
     pub(crate) fn shed(&mut self) -> usize {
         let before = self.memory();
         let more = match &mut self.root {
-            ScoreRoot::Node(node) => node.shed(&mut self.tally),
+            ScoreRoot::Node(node) => node.shed(&mut self.totals),
             ScoreRoot::Run(_) => false,
         };
         if !more {
@@ -167,7 +174,8 @@ impl ScoreIndex {
         before - self.memory()
     }
 
-    /// How many entries are `before` some place. REQUIRES, for an answer that means something: no entry that is not comes before one that is.
+    /// Returns the number of entries for which `before` is true. It must be true for the first
+    /// entries and false for all others; otherwise the answer is meaningless.
     pub(crate) fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
         let before = |entry: ScoreEntry<'_>| before(entry.0, entry.1);
         let (mut rank, mut node) = match &self.root {
@@ -184,12 +192,12 @@ impl ScoreIndex {
         }
     }
 
-    /// How many entries come before this one.
+    /// Returns the number of entries before this one.
     pub(crate) fn rank(&self, score: f64, member: &[u8]) -> u64 {
         self.rank_by(|other, name| compare((other, name), score, member).is_lt())
     }
 
-    /// Shows `each` the entries from place `rank` on, one way or the other, until it breaks.
+    /// Calls `each` with the entries from rank `rank` on, forward or backward, until it breaks.
     pub(crate) fn walk(
         &self,
         rank: u64,
@@ -204,7 +212,7 @@ impl ScoreIndex {
         }
     }
 
-    /// The entry at place `rank`.
+    /// Returns the entry at `rank`.
     #[cfg(test)]
     fn select(&self, rank: u64) -> Option<(f64, Vec<u8>)> {
         let mut found = None;
@@ -216,7 +224,7 @@ impl ScoreIndex {
     }
 }
 
-/// Builds a tree from its runs, in order: for each level the nodes that are finished.
+/// Builds a tree from its runs, in order, level by level.
 #[derive(Default)]
 struct ScoreIndexBuilder {
     runs: Vec<ScoreRun>,
@@ -245,7 +253,8 @@ impl ScoreIndexBuilder {
     }
 }
 
-/// One level above `parts`, between which the separators stand; and the separators between its nodes.
+/// Builds one level of nodes above `parts`, with `separators` between them. Returns the nodes, and
+/// the separators between the nodes.
 fn level<T: node::ScoreSubtree>(
     parts: Vec<T>,
     separators: &mut impl Iterator<Item = (f64, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Nodes of the counted B+-tree, and what is done to them.
+//! Nodes of the counted B+-tree, and the operations on them.
 //!
 //! ```text
 //!   node    counts      17 │ 21 │ 40            entries below each child
@@ -9,22 +9,21 @@
 use super::ScoreRoot;
 use super::run::{ScoreEntry, ScoreRun, compare, make_room, separator};
 
-/// Entries of a run, and children of a node.
+/// The largest number of entries of a run, and of children of a node.
 pub(super) const WIDTH: usize = 64;
-/// A run of at least two entries is split when it has more bytes than this.
+/// A run with more bytes than this is split, if it has at least two entries.
 const RUN_BYTES: usize = 16 << 10;
-/// A child with at most so many parts is merged with a neighbour if both together have at most `MERGED`.
+/// A child with at most this many parts is merged with a neighbour if both together have at most
+/// `MERGED`.
 const SMALL: usize = WIDTH / 4;
 const MERGED: usize = WIDTH * 3 / 4;
 
-/// The children of a node.
 #[derive(Debug)]
 pub(super) enum ScoreChildren {
     Runs(Vec<ScoreRun>),
     Nodes(Vec<ScoreNode>),
 }
 
-/// An inner node.
 #[derive(Debug)]
 pub(super) struct ScoreNode {
     pub(super) separators: ScoreRun,
@@ -32,13 +31,13 @@ pub(super) struct ScoreNode {
     pub(super) children: ScoreChildren,
 }
 
-/// What a split made: the key that parts them, and what lies right of it.
+/// The result of a split: the separator, and the part to the right of it.
 pub(super) struct ScoreSplit<T> {
     pub(super) separator: (f64, Vec<u8>),
     pub(super) right: T,
 }
 
-/// An entry that is put in, and whether it goes along the right edge of the tree.
+/// An entry to insert, and whether it is inserted along the right edge of the tree.
 #[derive(Clone, Copy)]
 pub(super) struct NewScoreEntry<'a> {
     pub(super) score: f64,
@@ -46,11 +45,11 @@ pub(super) struct NewScoreEntry<'a> {
     pub(super) last: bool,
 }
 
-/// What the runs of a tree take.
+/// The number and the memory of the runs of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunTotals {
     pub(super) runs: usize,
-    /// Bytes of their entries, with what is kept free for more.
+    /// Bytes of their entries, including unused capacity.
     pub(super) bytes: usize,
 }
 
@@ -66,22 +65,23 @@ impl RunTotals {
     }
 }
 
-/// What runs and nodes have in common, so that a node need not know which its children are.
+/// The common operations of runs and nodes, so that the code of a node is the same for both kinds
+/// of children.
 pub(super) trait ScoreSubtree: Sized {
-    /// Entries below.
+    /// Returns the number of entries below.
     fn count(&self) -> u64;
-    /// How wide it is: entries or children.
+    /// Returns the number of entries or children.
     fn width(&self) -> usize;
-    /// Puts an entry in, which is not there.
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>>;
-    /// Takes an entry out; whether it was there.
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool;
-    /// Joins the one that follows, which begins at `separator`.
-    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, tally: &mut RunTotals);
-    /// Whether both together are not too long for one.
+    /// Inserts an entry, which must be absent.
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>>;
+    /// Removes an entry. Returns whether it was present.
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool;
+    /// Appends the next part, which begins at `separator`.
+    fn join(&mut self, separator: ScoreEntry<'_>, next: Self, totals: &mut RunTotals);
+    /// Returns whether both together are short enough for one.
     fn fits(&self, next: &Self) -> bool;
-    /// What there is to do before it is dropped, with nothing in it.
-    fn forget(&self, tally: &mut RunTotals);
+    /// Subtracts the runs below from the totals, before an empty part is dropped.
+    fn forget(&self, totals: &mut RunTotals);
 }
 
 impl ScoreSubtree for ScoreRun {
@@ -93,16 +93,16 @@ impl ScoreSubtree for ScoreRun {
         self.len()
     }
 
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>> {
         let at = self.partition(|entry| compare(entry, new.score, new.member).is_lt());
         let too_long = self.len() > 1 && self.data_len() + new.member.len() > RUN_BYTES;
-        tally.remove(self);
+        totals.remove(self);
         if self.len() < WIDTH && !too_long {
             self.insert(at, new.score, new.member);
-            tally.add(self);
+            totals.add(self);
             return None;
         }
-        // Entries that come in their order fill every run.
+        // Entries that are inserted in ascending order fill every run.
         let cut = if new.last && at == self.len() { at } else { self.len() / 2 };
         let (left, mut right) = self.cut(cut);
         *self = left;
@@ -111,36 +111,36 @@ impl ScoreSubtree for ScoreRun {
         } else {
             right.insert(at - cut, new.score, new.member);
         }
-        tally.add(self);
-        tally.add(&right);
+        totals.add(self);
+        totals.add(&right);
         let separator = separator(self.get(self.len() - 1), right.get(0));
         Some(ScoreSplit { separator, right })
     }
 
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool {
         let at = self.partition(|entry| compare(entry, score, member).is_lt());
         let found = at < self.len() && compare(self.get(at), score, member).is_eq();
         if found {
-            tally.remove(self);
+            totals.remove(self);
             self.remove(at);
-            tally.add(self);
+            totals.add(self);
         }
         found
     }
 
-    fn join(&mut self, _: ScoreEntry<'_>, next: Self, tally: &mut RunTotals) {
-        tally.remove(self);
-        tally.remove(&next);
+    fn join(&mut self, _: ScoreEntry<'_>, next: Self, totals: &mut RunTotals) {
+        totals.remove(self);
+        totals.remove(&next);
         *self = self.joined(&next);
-        tally.add(self);
+        totals.add(self);
     }
 
     fn fits(&self, next: &Self) -> bool {
         self.data_len() + next.data_len() <= RUN_BYTES
     }
 
-    fn forget(&self, tally: &mut RunTotals) {
-        tally.remove(self);
+    fn forget(&self, totals: &mut RunTotals) {
+        totals.remove(self);
     }
 }
 
@@ -153,13 +153,13 @@ impl ScoreSubtree for ScoreNode {
         self.counts.len()
     }
 
-    fn put(&mut self, new: NewScoreEntry<'_>, tally: &mut RunTotals) -> Option<ScoreSplit<Self>> {
+    fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>> {
         let at = self.child_of(new.score, new.member);
         let new = NewScoreEntry { last: new.last && at + 1 == self.width(), ..new };
         self.counts[at] += 1;
         let right = match &mut self.children {
-            ScoreChildren::Runs(runs) => put_into(runs, at, new, tally),
-            ScoreChildren::Nodes(nodes) => put_into(nodes, at, new, tally),
+            ScoreChildren::Runs(runs) => put_into(runs, at, new, totals),
+            ScoreChildren::Nodes(nodes) => put_into(nodes, at, new, totals),
         };
         let ((score, member), count) = right?;
         self.counts[at] -= count;
@@ -172,15 +172,15 @@ impl ScoreSubtree for ScoreNode {
         Some(self.split(if new.last { self.width() - 1 } else { self.width() / 2 }))
     }
 
-    fn take(&mut self, score: f64, member: &[u8], tally: &mut RunTotals) -> bool {
+    fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool {
         let at = self.child_of(score, member);
         let taken = match &mut self.children {
-            ScoreChildren::Runs(runs) => runs[at].take(score, member, tally),
-            ScoreChildren::Nodes(nodes) => nodes[at].take(score, member, tally),
+            ScoreChildren::Runs(runs) => runs[at].take(score, member, totals),
+            ScoreChildren::Nodes(nodes) => nodes[at].take(score, member, totals),
         };
         if taken {
             self.counts[at] -= 1;
-            self.tidy(at, tally);
+            self.tidy(at, totals);
         }
         taken
     }
@@ -201,22 +201,23 @@ impl ScoreSubtree for ScoreNode {
         true
     }
 
-    fn forget(&self, tally: &mut RunTotals) {
+    fn forget(&self, totals: &mut RunTotals) {
         match &self.children {
-            ScoreChildren::Runs(runs) => runs.iter().for_each(|run| run.forget(tally)),
-            ScoreChildren::Nodes(nodes) => nodes.iter().for_each(|node| node.forget(tally)),
+            ScoreChildren::Runs(runs) => runs.iter().for_each(|run| run.forget(totals)),
+            ScoreChildren::Nodes(nodes) => nodes.iter().for_each(|node| node.forget(totals)),
         }
     }
 }
 
-/// Puts an entry into child `at`; if that was split, the key and the number of entries of the new child behind it.
+/// Inserts an entry into child `at`. If the child was split, returns the separator and the number
+/// of entries of the new child.
 fn put_into<T: ScoreSubtree>(
     children: &mut Vec<T>,
     at: usize,
     new: NewScoreEntry<'_>,
-    tally: &mut RunTotals,
+    totals: &mut RunTotals,
 ) -> Option<((f64, Vec<u8>), u64)> {
-    let ScoreSplit { separator, right } = children[at].put(new, tally)?;
+    let ScoreSplit { separator, right } = children[at].put(new, totals)?;
     let count = right.count();
     make_room(children, 1);
     children.insert(at + 1, right);
@@ -224,17 +225,17 @@ fn put_into<T: ScoreSubtree>(
 }
 
 impl ScoreNode {
-    /// Gives back the last run below; whether there are more.
-    pub(super) fn shed(&mut self, tally: &mut RunTotals) -> bool {
+    /// Frees the last run below. Returns whether there are more.
+    pub(super) fn shed(&mut self, totals: &mut RunTotals) -> bool {
         match &mut self.children {
             ScoreChildren::Runs(runs) => {
                 if let Some(run) = runs.pop() {
-                    tally.remove(&run);
+                    totals.remove(&run);
                 }
                 !runs.is_empty()
             }
             ScoreChildren::Nodes(nodes) => {
-                if nodes.last_mut().is_some_and(|last| !last.shed(tally)) {
+                if nodes.last_mut().is_some_and(|last| !last.shed(totals)) {
                     nodes.pop();
                 }
                 !nodes.is_empty()
@@ -242,12 +243,12 @@ impl ScoreNode {
         }
     }
 
-    /// A node of nothing, to stand for one that is moved.
+    /// Returns an empty node, as a placeholder for one that is moved.
     pub(super) fn empty() -> Self {
         Self { separators: ScoreRun::EMPTY, counts: Vec::new(), children: ScoreChildren::Runs(Vec::new()) }
     }
 
-    /// The only child, if there is just one, to take the node's place.
+    /// Takes out the only child, if there is just one, to replace the node.
     pub(super) fn only_child(&mut self) -> Option<ScoreRoot> {
         if self.width() > 1 {
             return None;
@@ -258,12 +259,12 @@ impl ScoreNode {
         }
     }
 
-    /// The child that has the entry, if it is there.
+    /// Returns the child that has the entry, if the entry is present.
     pub(super) fn child_of(&self, score: f64, member: &[u8]) -> usize {
         self.separators.partition(|separator| compare(separator, score, member).is_le())
     }
 
-    /// Cuts off the children from `at` on.
+    /// Splits off the children from `at` on.
     fn split(&mut self, at: usize) -> ScoreSplit<Self> {
         let separator = self.separators.get(at - 1);
         let separator = (separator.0, separator.1.to_vec());
@@ -279,8 +280,9 @@ impl ScoreNode {
         ScoreSplit { separator, right }
     }
 
-    /// After a removal from child `at`: merges it with a neighbour if it is small, or drops it if nothing is in it.
-    fn tidy(&mut self, at: usize, tally: &mut RunTotals) {
+    /// After a removal from child `at`: merges the child with a neighbour if it is small, or drops
+    /// it if it is empty.
+    fn tidy(&mut self, at: usize, totals: &mut RunTotals) {
         let width = match &self.children {
             ScoreChildren::Runs(runs) => runs[at].width(),
             ScoreChildren::Nodes(nodes) => nodes[at].width(),
@@ -288,12 +290,12 @@ impl ScoreNode {
         if self.width() == 1 || (width > SMALL && self.counts[at] > 0) {
             return;
         }
-        // With the next one, or the last with the one before it.
+        // Merges with the next child; the last child is merged with the one before it.
         let left = at.min(self.width() - 2);
         let separator = self.separators.get(left);
         let merged = match &mut self.children {
-            ScoreChildren::Runs(runs) => merge(runs, left, separator, tally),
-            ScoreChildren::Nodes(nodes) => merge(nodes, left, separator, tally),
+            ScoreChildren::Runs(runs) => merge(runs, left, separator, totals),
+            ScoreChildren::Nodes(nodes) => merge(nodes, left, separator, totals),
         };
         if merged {
             let count = self.counts.remove(left + 1);
@@ -303,30 +305,30 @@ impl ScoreNode {
     }
 }
 
-/// What comes from `at` on; neither part keeps room that it does not need.
+/// Splits off the elements from `at` on and removes unused capacity.
 fn cut_off<T>(parts: &mut Vec<T>, at: usize) -> Vec<T> {
     let right = parts.split_off(at);
     parts.shrink_to_fit();
     right
 }
 
-/// Makes one of child `left` and the next one, if one is empty or both are small enough.
+/// Merges child `left` and the next one if one is empty or both are small enough.
 fn merge<T: ScoreSubtree>(
     children: &mut Vec<T>,
     left: usize,
     separator: ScoreEntry<'_>,
-    tally: &mut RunTotals,
+    totals: &mut RunTotals,
 ) -> bool {
     let (a, b) = (&children[left], &children[left + 1]);
     if a.count() == 0 || b.count() == 0 {
         let empty = if a.count() == 0 { left } else { left + 1 };
-        children.remove(empty).forget(tally);
+        children.remove(empty).forget(totals);
         return true;
     }
     if a.width() + b.width() > MERGED || !a.fits(b) {
         return false;
     }
     let next = children.remove(left + 1);
-    children[left].join(separator, next, tally);
+    children[left].join(separator, next, totals);
     true
 }

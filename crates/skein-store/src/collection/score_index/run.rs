@@ -5,19 +5,19 @@
 //!   data   prefix │ score 0, 8 bytes │ rest of member 0 │ score 1 │ rest of member 1 │ ...
 //! ```
 //!
-//! What all members of a run begin with is there once. It is found when a run is made of entries (a split, a merge, a bulk build), and becomes
-//! shorter when a member comes that does not begin so.
+//! The common prefix of all members is stored once. It is computed when a run is built (by a split,
+//! a merge or a bulk build), and shortened when a member with another prefix is inserted.
 //!
 //! # Invariants
-//! 1. `ends` rises, begins at least 8 past `prefix`, and its last is the length of `data` (of `prefix`, if there are no entries).
-//! 2. The entries are in ascending order; whoever inserts says where, and has looked.
+//! 1. `ends` rises; its first element is at least 8 past `prefix`, and its last is the length of
+//!    `data`. Without entries, `data` is the prefix.
+//! 2. The entries are in ascending order. The caller of an insert gives the position.
 
 use std::cmp::Ordering;
 
-/// Bytes of a score.
 const SCORE: usize = size_of::<f64>();
 
-/// A member, in two parts that follow each other.
+/// A member, in two consecutive parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Member<'a> {
     head: &'a [u8],
@@ -25,32 +25,32 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// A member in one part.
+    /// Returns a member in one part.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { head: &[], tail: bytes }
     }
 
-    /// The parts, one after the other.
+    /// Returns the two parts in order.
     pub fn parts(self) -> [&'a [u8]; 2] {
         [self.head, self.tail]
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(self) -> usize {
         self.head.len() + self.tail.len()
     }
 
-    /// Whether it has no bytes; such a member is one like any other.
+    /// Returns whether the member has no bytes. An empty member is valid.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Its bytes, copied.
+    /// Returns a copy of the bytes.
     pub fn to_vec(self) -> Vec<u8> {
         self.parts().concat()
     }
 
-    /// How it compares with these bytes.
+    /// Compares the member with these bytes.
     #[inline]
     pub fn cmp_bytes(self, other: &[u8]) -> Ordering {
         if self.head.is_empty() {
@@ -62,13 +62,13 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// How many bytes both begin with.
+    /// Returns the length of the common prefix.
     fn common(self, other: Self) -> usize {
         let ours = self.head.iter().chain(self.tail);
         ours.zip(other.head.iter().chain(other.tail)).take_while(|(a, b)| a == b).count()
     }
 
-    /// Its bytes from `start` on, for a member that is so long.
+    /// Returns the bytes from `start` on. The member must have at least `start` bytes.
     fn from(self, start: usize) -> Self {
         match start.checked_sub(self.head.len()) {
             None => Self { head: &self.head[start..], tail: self.tail },
@@ -76,7 +76,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Its first `end` bytes, for a member that is so long.
+    /// Returns the first `end` bytes. The member must have at least `end` bytes.
     fn up_to(self, end: usize) -> Vec<u8> {
         let mut bytes = self.to_vec();
         bytes.truncate(end);
@@ -84,10 +84,10 @@ impl<'a> Member<'a> {
     }
 }
 
-/// An entry: its score and its member.
+/// An entry: score and member.
 pub(super) type ScoreEntry<'a> = (f64, Member<'a>);
 
-/// How two entries compare: by score, then by member. Scores are never NaN, and the two zeros are the same.
+/// Compares two entries: by score, then by member. Scores are never NaN, and both zeros are equal.
 #[inline]
 pub(super) fn compare(entry: ScoreEntry<'_>, score: f64, member: &[u8]) -> Ordering {
     if entry.0 < score {
@@ -108,10 +108,9 @@ pub(super) struct ScoreRun {
 }
 
 impl ScoreRun {
-    /// No entries.
     pub(super) const EMPTY: Self = Self { ends: Vec::new(), data: Vec::new(), prefix: 0 };
 
-    /// A run of these entries, which are in order.
+    /// Packs entries, which must be in order.
     pub(super) fn of<'e>(entries: impl Iterator<Item = ScoreEntry<'e>> + Clone) -> Self {
         let mut rest = entries.clone();
         let Some((_, first)) = rest.next() else { return Self::default() };
@@ -120,12 +119,12 @@ impl ScoreRun {
             prefix = prefix.min(first.common(member));
             (count, bytes) = (count + 1, bytes + member.len());
         }
-        // With one entry a prefix saves nothing.
+        // A single entry does not need a prefix.
         let prefix = if count > 1 { prefix } else { 0 };
         Self::with_prefix(entries, first.up_to(prefix), count, bytes)
     }
 
-    /// A run of `count` entries with `bytes` of members in all, which all begin with `prefix`.
+    /// Packs `count` entries with `bytes` bytes of members in total, which all start with `prefix`.
     fn with_prefix<'e>(
         entries: impl Iterator<Item = ScoreEntry<'e>>,
         mut prefix: Vec<u8>,
@@ -153,13 +152,13 @@ impl ScoreRun {
         self.ends.is_empty()
     }
 
-    /// Bytes of the entries.
+    /// Returns the bytes of the entries.
     #[inline]
     pub(super) fn data_len(&self) -> usize {
         self.data.len()
     }
 
-    /// Bytes that it takes beside its own.
+    /// Returns the bytes that the run uses on the heap.
     pub(super) fn memory(&self) -> usize {
         self.ends.capacity() * size_of::<u32>() + self.data.capacity()
     }
@@ -169,7 +168,6 @@ impl ScoreRun {
         if at == 0 { self.prefix as usize } else { self.ends[at - 1] as usize }
     }
 
-    /// Entry `at`.
     #[inline]
     pub(super) fn get(&self, at: usize) -> ScoreEntry<'_> {
         let entry = &self.data[self.start(at)..self.ends[at] as usize];
@@ -178,12 +176,12 @@ impl ScoreRun {
         (score, Member { head: &self.data[..self.prefix as usize], tail })
     }
 
-    /// The entries from `from` up to `to`.
+    /// Returns the entries from `from` up to `to`, exclusive.
     pub(super) fn entries(&self, from: usize, to: usize) -> impl Iterator<Item = ScoreEntry<'_>> + Clone {
         (from..to).map(|at| self.get(at))
     }
 
-    /// How many entries come before the first one that is not `before`.
+    /// Returns the position of the first entry for which `before` is false.
     #[inline]
     pub(super) fn partition(&self, before: impl Fn(ScoreEntry<'_>) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
@@ -198,7 +196,6 @@ impl ScoreRun {
         low
     }
 
-    /// Puts an entry in as number `at`.
     pub(super) fn insert(&mut self, at: usize, score: f64, member: &[u8]) {
         let prefix = &self.data[..self.prefix as usize];
         let common = Member::of(prefix).common(Member::of(member));
@@ -218,14 +215,13 @@ impl ScoreRun {
         }
     }
 
-    /// Makes the common part as short as `prefix`.
+    /// Shortens the common prefix to `prefix` bytes.
     fn shorten(&mut self, prefix: usize) {
         let bytes = self.entries(0, self.len()).map(|(_, member)| member.len()).sum();
         let start = self.data[..prefix].to_vec();
         *self = Self::with_prefix(self.entries(0, self.len()), start, self.len(), bytes);
     }
 
-    /// Takes entry `at` out.
     pub(super) fn remove(&mut self, at: usize) {
         let (start, end) = (self.start(at), self.ends[at] as usize);
         self.data.drain(start..end);
@@ -241,17 +237,17 @@ impl ScoreRun {
         }
     }
 
-    /// The two halves of the run, cut before entry `at`.
+    /// Returns the entries before position `at`, and those from it on.
     pub(super) fn cut(&self, at: usize) -> (Self, Self) {
         (Self::of(self.entries(0, at)), Self::of(self.entries(at, self.len())))
     }
 
-    /// The run of both runs' entries.
+    /// Returns a run with the entries of both runs.
     pub(super) fn joined(&self, next: &Self) -> Self {
         Self::of(self.entries(0, self.len()).chain(next.entries(0, next.len())))
     }
 
-    /// What is broken, if anything is.
+    /// Errors if an invariant does not hold.
     #[cfg(test)]
     pub(super) fn check(&self) -> Result<(), String> {
         let ends_rise = (0..self.len()).all(|at| self.start(at) + SCORE <= self.ends[at] as usize);
@@ -269,14 +265,14 @@ impl ScoreRun {
     }
 }
 
-/// Grows in small steps: most of the memory of a set is in its runs, and what they lie in.
+/// Grows in small steps, because most of the memory of a set is in its runs and their vectors.
 pub(super) fn make_room<T>(vec: &mut Vec<T>, more: usize) {
     if vec.capacity() - vec.len() < more {
         vec.reserve_exact(more.max(vec.len() / 8));
     }
 }
 
-/// The shortest key that is above `left` and at most `right`, which follow each other.
+/// Returns the shortest key above `left` and at most `right`, two consecutive entries.
 pub(super) fn separator(left: ScoreEntry<'_>, right: ScoreEntry<'_>) -> (f64, Vec<u8>) {
     if left.0 < right.0 {
         return (right.0, Vec::new());

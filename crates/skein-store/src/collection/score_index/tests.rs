@@ -1,4 +1,5 @@
-//! Against a sorted vector, after every few operations with all invariants checked.
+//! Compares the score index with a sorted vector, and checks all invariants after every few
+//! operations.
 
 #![expect(clippy::cast_precision_loss, reason = "scores are small numbers")]
 
@@ -14,22 +15,22 @@ type ScoreEntries = Vec<(f64, Vec<u8>)>;
 impl ScoreIndex {
     /// Panics if an invariant does not hold.
     fn check(&self) {
-        let mut tally = RunTotals::default();
+        let mut totals = RunTotals::default();
         let (count, _) = match &self.root {
-            ScoreRoot::Run(run) => (check_run(run, &mut tally, &None, &None), 0),
-            ScoreRoot::Node(node) => check_node(node, &mut tally, &None, &None),
+            ScoreRoot::Run(run) => (check_run(run, &mut totals, &None, &None), 0),
+            ScoreRoot::Node(node) => check_node(node, &mut totals, &None, &None),
         };
         assert_eq!(count, self.len);
-        assert!(self.tally == tally || self.len == 0, "{:?}, and there is {tally:?}", self.tally);
+        assert!(self.totals == totals || self.len == 0, "counted {:?}, found {totals:?}", self.totals);
     }
 }
 
 type ScoreEntryBound = Option<(f64, Vec<u8>)>;
 
-fn check_run(run: &ScoreRun, tally: &mut RunTotals, low: &ScoreEntryBound, high: &ScoreEntryBound) -> u64 {
+fn check_run(run: &ScoreRun, totals: &mut RunTotals, low: &ScoreEntryBound, high: &ScoreEntryBound) -> u64 {
     run.check().unwrap();
     assert!(run.len() <= WIDTH);
-    tally.add(run);
+    totals.add(run);
     for entry in run.entries(0, run.len()) {
         assert!(low.as_ref().is_none_or(|(score, member)| compare(entry, *score, member).is_ge()));
         assert!(high.as_ref().is_none_or(|(score, member)| compare(entry, *score, member).is_lt()));
@@ -37,10 +38,10 @@ fn check_run(run: &ScoreRun, tally: &mut RunTotals, low: &ScoreEntryBound, high:
     run.len() as u64
 }
 
-/// Checks a node between two separators; how many entries, how deep.
+/// Checks a node between two separators. Returns the number of entries and the depth.
 fn check_node(
     node: &ScoreNode,
-    tally: &mut RunTotals,
+    totals: &mut RunTotals,
     low: &ScoreEntryBound,
     high: &ScoreEntryBound,
 ) -> (u64, usize) {
@@ -55,8 +56,8 @@ fn check_node(
         let low = &if at == 0 { low.clone() } else { separator(at - 1) };
         let high = &if at + 1 == node.width() { high.clone() } else { separator(at) };
         let (count, depth) = match &node.children {
-            ScoreChildren::Runs(runs) => (check_run(&runs[at], tally, low, high), 0),
-            ScoreChildren::Nodes(nodes) => check_node(&nodes[at], tally, low, high),
+            ScoreChildren::Runs(runs) => (check_run(&runs[at], totals, low, high), 0),
+            ScoreChildren::Nodes(nodes) => check_node(&nodes[at], totals, low, high),
         };
         assert!(count > 0 && count == node.counts[at]);
         depths.push(depth);
@@ -65,25 +66,25 @@ fn check_node(
     (node.counts.iter().sum(), depths[0] + 1)
 }
 
-/// The model's place for an entry.
+/// Returns the position of an entry in the model.
 fn place(model: &ScoreEntries, score: f64, member: &[u8]) -> Result<usize, usize> {
     model.binary_search_by(|(other, name)| compare((*other, Member::of(name)), score, member))
 }
 
-fn entries_from(order: &ScoreIndex, rank: u64, direction: ScanDirection) -> ScoreEntries {
+fn entries_from(index: &ScoreIndex, rank: u64, direction: ScanDirection) -> ScoreEntries {
     let mut found = Vec::new();
-    order.walk(rank, direction, |score, member| {
+    index.walk(rank, direction, |score, member| {
         found.push((score, member.to_vec()));
         ControlFlow::Continue(())
     });
     found
 }
 
-fn same(order: &ScoreIndex, model: &ScoreEntries) {
-    order.check();
-    assert_eq!(order.len(), model.len() as u64);
-    assert_eq!(entries_from(order, 0, ScanDirection::Forward), *model);
-    let mut backward = entries_from(order, order.len().wrapping_sub(1), ScanDirection::Backward);
+fn same(index: &ScoreIndex, model: &ScoreEntries) {
+    index.check();
+    assert_eq!(index.len(), model.len() as u64);
+    assert_eq!(entries_from(index, 0, ScanDirection::Forward), *model);
+    let mut backward = entries_from(index, index.len().wrapping_sub(1), ScanDirection::Backward);
     backward.reverse();
     assert_eq!(backward, *model);
 }
@@ -107,10 +108,10 @@ impl ScoreIndexRng {
     }
 }
 
-/// Puts members in, moves and removes them, in three rounds that mostly add, change and remove.
+/// Inserts, moves and removes members, in three rounds that mostly insert, change and remove.
 fn many(scores: u64, members: u64, steps: u64, long: u64) {
     let mut random = ScoreIndexRng(members * 31 + scores);
-    let (mut order, mut model) = (ScoreIndex::default(), ScoreEntries::new());
+    let (mut index, mut model) = (ScoreIndex::default(), ScoreEntries::new());
     for (round, additions) in [9, 5, 1].into_iter().enumerate() {
         for step in 0..steps {
             let number = random.below(members);
@@ -118,46 +119,46 @@ fn many(scores: u64, members: u64, steps: u64, long: u64) {
             let there = place(&model, score, &name);
             if random.below(10) < additions {
                 if let Err(at) = there {
-                    order.insert(score, &name);
+                    index.insert(score, &name);
                     model.insert(at, (score, name));
                 }
             } else if let Ok(at) = there {
-                assert!(order.remove(score, &name));
+                assert!(index.remove(score, &name));
                 model.remove(at);
             } else {
-                assert!(!order.remove(score, &name));
-                // Any other one.
+                assert!(!index.remove(score, &name));
+                // Any other entry.
                 if !model.is_empty() {
                     let (score, name) = model.remove(random.below(model.len() as u64) as usize);
-                    assert!(order.remove(score, &name));
+                    assert!(index.remove(score, &name));
                 }
             }
             if step % (steps / 20) == 0 {
-                same(&order, &model);
-                ranks(&order, &model, &mut random);
+                same(&index, &model);
+                ranks(&index, &model, &mut random);
             }
         }
-        same(&order, &model);
-        assert!(round == 2 || order.len() > 0);
+        same(&index, &model);
+        assert!(round == 2 || index.len() > 0);
     }
     while let Some((score, name)) = model.pop() {
-        assert!(order.remove(score, &name));
+        assert!(index.remove(score, &name));
     }
-    same(&order, &model);
-    assert!(matches!(order.root, ScoreRoot::Run(_)));
+    same(&index, &model);
+    assert!(matches!(index.root, ScoreRoot::Run(_)));
 }
 
-fn ranks(order: &ScoreIndex, model: &ScoreEntries, random: &mut ScoreIndexRng) {
+fn ranks(index: &ScoreIndex, model: &ScoreEntries, random: &mut ScoreIndexRng) {
     for _ in 0..20 {
         let rank = random.below(model.len() as u64 + 2);
-        assert_eq!(order.select(rank), model.get(rank as usize).cloned());
+        assert_eq!(index.select(rank), model.get(rank as usize).cloned());
         let bound = random.below(60) as f64;
         let below = model.iter().filter(|(score, _)| *score < bound).count();
-        assert_eq!(order.rank_by(|score, _| score < bound), below as u64);
+        assert_eq!(index.rank_by(|score, _| score < bound), below as u64);
         if let Some((score, name)) = model.get(rank as usize) {
-            assert_eq!(order.rank(*score, name), rank);
-            assert_eq!(entries_from(order, rank, ScanDirection::Forward), model[rank as usize..]);
-            assert_eq!(entries_from(order, rank, ScanDirection::Backward).len() as u64, rank + 1);
+            assert_eq!(index.rank(*score, name), rank);
+            assert_eq!(entries_from(index, rank, ScanDirection::Forward), model[rank as usize..]);
+            assert_eq!(entries_from(index, rank, ScanDirection::Backward).len() as u64, rank + 1);
         }
     }
 }
@@ -183,18 +184,18 @@ fn like_a_sorted_vector_with_long_members() {
 }
 
 #[test]
-fn in_order_fills_runs_and_nodes() {
-    let mut order = ScoreIndex::default();
+fn ascending_inserts_fill_runs_and_nodes() {
+    let mut index = ScoreIndex::default();
     let mut model = ScoreEntries::new();
     for number in 0..20_000u64 {
-        order.insert(number as f64, &member(number, false));
+        index.insert(number as f64, &member(number, false));
         model.push((number as f64, member(number, false)));
     }
-    same(&order, &model);
+    same(&index, &model);
     let runs = 20_000usize.div_ceil(WIDTH);
-    assert!(order.tally.runs <= runs + 1, "{} runs", order.tally.runs);
-    // Scores, ends, and what members do not share with those around them.
-    assert!(order.memory() < 20_000 * 19, "{} bytes", order.memory());
+    assert!(index.totals.runs <= runs + 1, "{} runs", index.totals.runs);
+    // Scores, ends, and the parts of members that differ from their neighbours.
+    assert!(index.memory() < 20_000 * 19, "{} bytes", index.memory());
 }
 
 #[test]
@@ -202,41 +203,41 @@ fn built_at_once() {
     for count in [0, 1, 55, 56, 57, 3_000, 20_000u64] {
         let model: ScoreEntries =
             (0..count).map(|number| ((number / 7) as f64, member(number, false))).collect();
-        let mut order = ScoreIndex::of(model.iter().map(|(score, name)| (*score, &name[..])));
-        same(&order, &model);
+        let mut index = ScoreIndex::of(model.iter().map(|(score, name)| (*score, &name[..])));
+        same(&index, &model);
         let mut model = model;
         for number in (0..count).step_by(3) {
             let (score, name) = ((number / 7) as f64, member(number, false));
-            assert!(order.remove(score, &name));
+            assert!(index.remove(score, &name));
             model.remove(place(&model, score, &name).unwrap());
         }
-        same(&order, &model);
+        same(&index, &model);
     }
 }
 
 #[test]
 fn infinities_and_both_zeros_have_their_places() {
-    let mut order = ScoreIndex::default();
+    let mut index = ScoreIndex::default();
     for (score, name) in [(0.0, "b"), (f64::INFINITY, "d"), (-0.0, "c"), (f64::NEG_INFINITY, "e"), (0.0, "")]
     {
-        order.insert(score, name.as_bytes());
+        index.insert(score, name.as_bytes());
     }
     let names: Vec<Vec<u8>> =
-        entries_from(&order, 0, ScanDirection::Forward).into_iter().map(|entry| entry.1).collect();
+        entries_from(&index, 0, ScanDirection::Forward).into_iter().map(|entry| entry.1).collect();
     assert_eq!(names, [&b"e"[..], b"", b"b", b"c", b"d"]);
-    assert!(order.remove(0.0, b"c") && !order.remove(1.0, b"b"));
-    order.check();
+    assert!(index.remove(0.0, b"c") && !index.remove(1.0, b"b"));
+    index.check();
 }
 
 #[test]
-fn a_bound_that_no_order_has_does_no_harm() {
-    let mut order = ScoreIndex::default();
+fn an_unordered_bound_does_no_harm() {
+    let mut index = ScoreIndex::default();
     for number in 0..5_000u64 {
-        order.insert((number * 7 % 13) as f64, &member(number, false));
+        index.insert((number * 7 % 13) as f64, &member(number, false));
     }
-    // By members alone, across scores.
-    let rank = order.rank_by(|_, name| name.cmp_bytes(b"member:02500").is_lt());
-    assert!(rank <= order.len());
+    // Members without their scores: not in the order of the index.
+    let rank = index.rank_by(|_, name| name.cmp_bytes(b"member:02500").is_lt());
+    assert!(rank <= index.len());
 }
 
 proptest::proptest! {
@@ -244,39 +245,39 @@ proptest::proptest! {
     fn members_of_any_bytes(entries in proptest::collection::btree_map(
         proptest::collection::vec(proptest::num::u8::ANY, 0..6), 0u8..4, 0..200
     )) {
-        let (mut order, mut model) = (ScoreIndex::default(), ScoreEntries::new());
+        let (mut index, mut model) = (ScoreIndex::default(), ScoreEntries::new());
         for (name, score) in entries {
             let score = f64::from(score);
-            order.insert(score, &name);
+            index.insert(score, &name);
             let at = place(&model, score, &name).unwrap_err();
             model.insert(at, (score, name));
         }
-        same(&order, &model);
+        same(&index, &model);
         let built = ScoreIndex::of(model.iter().map(|(score, name)| (*score, &name[..])));
         same(&built, &model);
         for (score, name) in model {
-            assert!(order.remove(score, &name));
-            order.check();
+            assert!(index.remove(score, &name));
+            index.check();
         }
     }
 }
 
 #[test]
-fn what_is_shed_run_by_run_is_all_that_an_order_takes() {
+fn shedding_run_by_run_frees_the_whole_index() {
     for count in [0, 1, 64, 65, 20_000_u32] {
-        let mut order = ScoreIndex::default();
+        let mut index = ScoreIndex::default();
         for i in 0..count {
-            order.insert(1.0, &i.to_be_bytes());
+            index.insert(1.0, &i.to_be_bytes());
         }
-        let (memory, mut shed, mut most) = (order.memory(), 0, 0);
+        let (memory, mut shed, mut most) = (index.memory(), 0, 0);
         loop {
-            let bytes = order.shed();
+            let bytes = index.shed();
             if bytes == 0 {
                 break;
             }
             (shed, most) = (shed + bytes, most.max(bytes));
-            assert_eq!(order.memory(), memory - shed);
+            assert_eq!(index.memory(), memory - shed);
         }
-        assert!(shed == memory && order.memory() == 0 && most < 4_000, "{count}: {shed} of {memory}, {most}");
+        assert!(shed == memory && index.memory() == 0 && most < 4_000, "{count}: {shed} of {memory}, {most}");
     }
 }

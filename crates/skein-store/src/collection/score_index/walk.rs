@@ -1,36 +1,35 @@
-//! Going through an order, from a place on, one way or the other.
+//! An iterator over a score index from any rank, forward or backward.
 
 use super::node::{ScoreChildren, ScoreNode};
 use super::run::{ScoreEntry, ScoreRun};
 use super::{ScoreIndex, ScoreRoot};
 use crate::ScanDirection;
 
-/// Where a way ends that does not begin.
+/// The run of an empty walk.
 const NOTHING: &ScoreRun = &ScoreRun::EMPTY;
 
-/// A way through an order.
 pub(super) struct ScoreWalk<'o> {
-    /// The nodes above the run, with the child of each that the way is in.
+    /// The nodes above the run, each with the position of the child on the path.
     above: Vec<(&'o ScoreNode, usize)>,
     run: &'o ScoreRun,
-    /// The next entry; in a backward walk the one before this place.
+    /// The position of the next entry; in a backward walk the next entry is before it.
     at: usize,
     direction: ScanDirection,
 }
 
 impl<'o> ScoreWalk<'o> {
-    /// Begins at place `rank`; past the last one there is nothing, either way.
-    pub(super) fn new(order: &'o ScoreIndex, rank: u64, direction: ScanDirection) -> Self {
+    /// Begins at `rank`. If `rank` is past the last entry, the walk is empty in both directions.
+    pub(super) fn new(index: &'o ScoreIndex, rank: u64, direction: ScanDirection) -> Self {
         let mut above = Vec::new();
         let (mut rank, mut run) = (rank, None);
-        let mut node = match &order.root {
+        let mut node = match &index.root {
             ScoreRoot::Run(only) => {
                 run = Some(only);
                 None
             }
             ScoreRoot::Node(node) => Some(&**node),
         };
-        let inside = rank < order.len;
+        let inside = rank < index.len;
         while let Some(parent) = node {
             let mut at = 0;
             while at + 1 < parent.counts.len() && rank >= parent.counts[at] {
@@ -55,7 +54,6 @@ impl<'o> ScoreWalk<'o> {
         Self { above, run, at, direction }
     }
 
-    /// The next entry.
     #[inline]
     pub(super) fn next(&mut self) -> Option<ScoreEntry<'o>> {
         if self.direction == ScanDirection::Forward {
@@ -74,7 +72,8 @@ impl<'o> ScoreWalk<'o> {
         Some(self.run.get(self.at))
     }
 
-    /// The next run in the way's direction: up as far as it must be, and down along the near edge.
+    /// Returns the next run in the direction of the walk: goes up as far as necessary, and down
+    /// along the near edge.
     fn neighbour(&mut self, step: impl Fn(usize, usize) -> Option<usize>) -> Option<&'o ScoreRun> {
         loop {
             let (node, at) = self.above.pop()?;

@@ -1,4 +1,5 @@
-//! A collection's members as they were at one moment, by name: the columns of a hash, or the members of a sorted set with their scores.
+//! A view of a collection's members by name: the columns of a hash, or the members of a sorted set
+//! with their scores.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -9,17 +10,18 @@ use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewO
 use crate::ScanDirection;
 use crate::collection::members::member_key;
 
-/// The members of a key as they were when this was made, by name; see [`ColumnsReader::view`](crate::ColumnsReader::view). Nobody waits for it between two steps; drop it
-/// when it is not needed, since what is changed meanwhile is kept for it.
+/// The members of a key as they were at one moment, by name; see
+/// [`ColumnsReader::view`](crate::ColumnsReader::view). No writer waits for the view between two
+/// steps. It keeps entries that are changed meanwhile, so drop it as soon as possible.
 #[derive(Debug)]
 pub struct MembersView {
     listed: RegisteredView,
-    /// How many there are that no step has shown.
+    /// The number of members that no step has shown.
     left: u64,
 }
 
 impl MembersView {
-    /// REQUIRES: the collection's lock is held shared, and it has `len` members.
+    /// Takes a view. REQUIRES: the collection's lock is held shared, and it has `len` members.
     pub(in crate::collection) fn new(collection: Arc<Collection>, len: u64) -> Self {
         Self {
             listed: RegisteredView::new(
@@ -32,17 +34,19 @@ impl MembersView {
         }
     }
 
-    /// How many members there are that no step has shown.
+    /// Returns how many members no step has shown.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Bytes that it takes beside itself. What is kept for it of members that change counts as the store's.
+    /// Returns the bytes that the view uses besides itself. Former entries that it keeps are
+    /// counted by the store.
     pub fn memory(&self) -> usize {
         PLACE
     }
 
-    /// Shows `each` the next members with their values, in the order of their bytes, until it breaks; about `most` are looked at. Whether there are more.
+    /// Calls `each` with the next members and their values, in the order of their bytes, until it
+    /// breaks, and visits about `most` members. Returns whether there are more.
     pub fn step(&mut self, most: usize, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
         let Self { listed, left } = self;
         if *left == 0 {
@@ -50,10 +54,10 @@ impl MembersView {
         }
         let collection = &listed.collection;
         let _state = shared(collection.state());
-        let mut kept = lock(&listed.kept);
-        let kept = &mut *kept;
+        let mut former = lock(&listed.former);
+        let former = &mut *former;
         let mut looked_at = 0;
-        // Shows one that was there; whether to stop after it.
+        // Shows a member of the view's moment. Breaks if the step must end after it.
         let mut show = |name: &[u8], value: &[u8]| {
             *left = left.saturating_sub(1);
             looked_at += 1;
@@ -65,21 +69,21 @@ impl MembersView {
         };
         let mut passed = 0;
         let mut stopped = false;
-        let after = match &kept.next {
+        let after = match &former.next {
             Bound::Excluded(last) | Bound::Included(last) => Some(last.clone()),
             Bound::Unbounded => None,
         };
         collection.walk_members(after.as_deref(), |name, row| {
-            let shown = show_one(kept, name, row.value().unwrap_or_default(), &mut show);
+            let shown = show_one(former, name, row.value().unwrap_or_default(), &mut show);
             passed += 1;
             stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
             if stopped && shown.is_some() {
-                kept.next = Bound::Excluded(name.to_vec());
+                former.next = Bound::Excluded(name.to_vec());
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if !stopped {
-            stopped = kept.show_gone(None, |name, value| show(name, &value)).is_break();
+            stopped = former.show_removed(None, |name, value| show(name, &value)).is_break();
         }
         if !stopped {
             *left = 0;
@@ -87,14 +91,15 @@ impl MembersView {
         *left > 0
     }
 
-    /// The value of a member. Takes a lookup. REQUIRES, for an answer that means something: no step was made.
+    /// Returns the value of a member. This takes a lookup. REQUIRES: no step was made; otherwise
+    /// the answer is meaningless.
     pub fn get(&self, name: &[u8]) -> Option<Vec<u8>> {
         if self.left == 0 {
             return None;
         }
         let collection = &self.listed.collection;
         let _state = shared(collection.state());
-        if let Some(was) = lock(&self.listed.kept).changed.get(name) {
+        if let Some(was) = lock(&self.listed.former).notes.get(name) {
             return was.clone();
         }
         let (members, mut key) = (collection.members(), Vec::new());
@@ -103,31 +108,32 @@ impl MembersView {
         row.value().map(<[u8]>::to_vec)
     }
 
-    /// The score of a member of a sorted set; as [`get`](Self::get).
+    /// Returns the score of a member of a sorted set; as [`get`](Self::get).
     pub fn score(&self, member: &[u8]) -> Option<f64> {
         self.get(member).map(|value| Self::score_in(&value))
     }
 
-    /// The score that a step of a view of a sorted set shows as a value.
+    /// Returns the score in a value that a step of a view of a sorted set shows.
     pub fn score_in(value: &[u8]) -> f64 {
         value.try_into().map_or(0.0, f64::from_le_bytes)
     }
 }
 
-/// Shows what was before the present entry and is gone, and the entry as it was; `None` if the former stopped.
+/// Shows the removed entries before the present entry, and then this entry as it was. Returns
+/// `None` if the step ended at a removed entry.
 fn show_one(
-    kept: &mut FormerEntries,
+    former: &mut FormerEntries,
     name: &[u8],
     value: &[u8],
     show: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
 ) -> Option<ControlFlow<()>> {
-    if kept.changed.is_empty() {
+    if former.notes.is_empty() {
         return Some(show(name, value));
     }
-    if kept.show_gone(Some(name), |name, value| show(name, &value)).is_break() {
+    if former.show_removed(Some(name), |name, value| show(name, &value)).is_break() {
         return None;
     }
-    Some(match kept.take(name) {
+    Some(match former.take(name) {
         FormerEntry::Same => show(name, value),
         FormerEntry::Absent => ControlFlow::Continue(()),
         FormerEntry::Held(value) => show(name, &value),

@@ -1,4 +1,4 @@
-//! A range of a sorted set as it was at one moment, by score.
+//! A view of a range of a sorted set, by score.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -10,17 +10,18 @@ use crate::ScanDirection;
 use crate::collection::sweep_queue::DeadCollection;
 use crate::collection::{Member, ScoreIndex};
 
-/// Members of a sorted set as they were when this was made, in the order of their scores; see [`SetReader::view`](crate::SetReader::view). Nobody waits for it between two
-/// steps; drop it when it is not needed, since what is changed meanwhile is kept for it.
+/// Members of a sorted set as they were at one moment, in the order of their scores; see
+/// [`SetReader::view`](crate::SetReader::view). No writer waits for the view between two steps. It
+/// keeps entries that are changed meanwhile, so drop it as soon as possible.
 #[derive(Debug)]
 pub struct ScoreRangeView {
     /// `None` if there is nothing to show.
     listed: Option<RegisteredView>,
-    /// How many members no step has shown.
+    /// The number of members that no step has shown.
     left: u64,
 }
 
-/// A key that compares as the entry does: by score, then by member.
+/// Returns a key that compares as the entry does: by score, then by member.
 pub(super) fn entry_key(score: f64, member: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(size_of::<u64>() + member.len());
     key.extend_from_slice(&ordered(score).to_be_bytes());
@@ -31,13 +32,12 @@ pub(super) fn entry_key(score: f64, member: &[u8]) -> Vec<u8> {
 /// The top bit of a double is its sign.
 const SIGN: u64 = 1 << 63;
 
-/// An integer that compares as the score does. There is one zero.
+/// Returns an integer that compares as the score does. Both zeros have the same integer.
 fn ordered(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The entry of a key.
 fn entry_of(key: &[u8]) -> (f64, &[u8]) {
     let (ordered, member) = key.split_at(size_of::<u64>());
     let ordered = u64::from_be_bytes(ordered.try_into().unwrap_or_default());
@@ -46,16 +46,18 @@ fn entry_of(key: &[u8]) -> (f64, &[u8]) {
 }
 
 impl ScoreRangeView {
-    /// `left` members from place `first` on. REQUIRES: the collection's lock is held shared, and `order` is its order.
+    /// Takes a view of `left` members from rank `first` on. REQUIRES: the collection's lock is held
+    /// shared, and `score_index` is that of the collection.
     pub(in crate::collection) fn new(
         collection: Arc<Collection>,
-        order: &ScoreIndex,
-        (first, left): (u64, u64),
+        score_index: &ScoreIndex,
+        first: u64,
+        left: u64,
         direction: ScanDirection,
     ) -> Self {
         let mut begin = None;
         if left > 0 {
-            order.walk(first, direction, |score, member| {
+            score_index.walk(first, direction, |score, member| {
                 begin = Some(entry_key(score, &member.to_vec()));
                 ControlFlow::Break(())
             });
@@ -66,25 +68,26 @@ impl ScoreRangeView {
         Self { left: if listed.is_some() { left } else { 0 }, listed }
     }
 
-    /// How many members there are that no step has shown, at most.
+    /// Returns how many members no step has shown, at most.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Shows `each` the next members with their scores, until it breaks; about `most` are looked at. Whether there are more.
+    /// Calls `each` with the next members and their scores until it breaks, and visits about `most`
+    /// members. Returns whether there are more.
     pub fn step(&mut self, most: usize, mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>) -> bool {
-        let Self { listed: Some(RegisteredView { collection, kept }), left } = self else { return false };
+        let Self { listed: Some(RegisteredView { collection, former }), left } = self else { return false };
         let state = shared(collection.state());
-        // A dead set's order is kept for its views.
+        // The score index of a dead set is kept for its views.
         let views = state.dead.then(|| lock(&collection.views));
-        let order = views
+        let score_index = views
             .as_ref()
-            .and_then(|views| views.left.as_ref().map(DeadCollection::order))
-            .unwrap_or(&state.order);
-        let mut kept = lock(kept);
-        let kept = &mut *kept;
+            .and_then(|views| views.remains.as_ref().map(DeadCollection::score_index))
+            .unwrap_or(&state.score_index);
+        let mut former = lock(former);
+        let former = &mut *former;
         let mut looked_at = 0;
-        // Shows one that was there; whether to stop after it.
+        // Shows a member of the view's moment. Breaks if the step must end after it.
         let mut show = |score: f64, member: Member<'_>| {
             *left = left.saturating_sub(1);
             looked_at += 1;
@@ -95,19 +98,19 @@ impl ScoreRangeView {
             }
         };
         let (mut passed, mut stopped) = (0, false);
-        if let Some(first) = first_ahead(order, kept) {
-            order.walk(first, kept.direction, |score, member| {
-                let shown = show_one(kept, score, member, &mut show);
+        if let Some(first) = first_ahead(score_index, former) {
+            score_index.walk(first, former.direction, |score, member| {
+                let shown = show_one(former, score, member, &mut show);
                 passed += 1;
                 stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
                 if stopped && shown.is_some() {
-                    kept.next = Bound::Excluded(entry_key(score, &member.to_vec()));
+                    former.next = Bound::Excluded(entry_key(score, &member.to_vec()));
                 }
                 if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
         }
         if !stopped {
-            stopped = kept.show_gone(None, |key, _| show_key(key, &mut show)).is_break();
+            stopped = former.show_removed(None, |key, _| show_key(key, &mut show)).is_break();
         }
         if !stopped {
             *left = 0;
@@ -116,18 +119,18 @@ impl ScoreRangeView {
     }
 }
 
-/// The place of the first entry that a step comes to; `None` if there is none.
-fn first_ahead(order: &ScoreIndex, kept: &FormerEntries) -> Option<u64> {
-    let forward = kept.direction == ScanDirection::Forward;
-    let (key, included) = match &kept.next {
+/// Returns the rank of the first entry that the step reaches, or `None` if there is no such entry.
+fn first_ahead(score_index: &ScoreIndex, former: &FormerEntries) -> Option<u64> {
+    let forward = former.direction == ScanDirection::Forward;
+    let (key, included) = match &former.next {
         Bound::Included(key) => (key, true),
         Bound::Excluded(key) => (key, false),
-        Bound::Unbounded => return if forward { Some(0) } else { order.len().checked_sub(1) },
+        Bound::Unbounded => return if forward { Some(0) } else { score_index.len().checked_sub(1) },
     };
     let (score, member) = entry_of(key);
-    // Entries before the key, or up to it.
+    // Counts entries before the key, or up to it.
     let up_to = forward != included;
-    let count = order.rank_by(|other, name| {
+    let count = score_index.rank_by(|other, name| {
         other < score
             || (other <= score && {
                 let by_name = name.cmp_bytes(member);
@@ -142,21 +145,22 @@ fn show_key(key: &[u8], show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()
     show(score, Member::of(member))
 }
 
-/// Shows what was before the present entry and is gone, and the entry, if it was there; `None` if the former stopped.
+/// Shows the removed entries before the present entry, and then this entry if it existed at the
+/// view's moment. Returns `None` if the step ended at a removed entry.
 fn show_one(
-    kept: &mut FormerEntries,
+    former: &mut FormerEntries,
     score: f64,
     member: Member<'_>,
     show: &mut impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
 ) -> Option<ControlFlow<()>> {
-    if kept.changed.is_empty() {
+    if former.notes.is_empty() {
         return Some(show(score, member));
     }
     let key = entry_key(score, &member.to_vec());
-    if kept.show_gone(Some(&key), |key, _| show_key(key, show)).is_break() {
+    if former.show_removed(Some(&key), |key, _| show_key(key, show)).is_break() {
         return None;
     }
-    Some(match kept.take(&key) {
+    Some(match former.take(&key) {
         FormerEntry::Absent => ControlFlow::Continue(()),
         FormerEntry::Same | FormerEntry::Held(_) => show(score, member),
     })

@@ -1,4 +1,4 @@
-//! Groups and commands of which one write is refused by the index, at each of their writes.
+//! Groups and commands with one write that the index refuses, for each of their writes.
 
 mod replacing;
 
@@ -10,7 +10,7 @@ use crate::index::planted;
 use crate::session::undo_journal::UndoJournal;
 use crate::{Batch, Error, IndexKind, RowWriter as _, ScanDirection, Session, Store, StoreOptions};
 
-/// What a store holds, key by key.
+/// The contents of a store, key by key.
 type GroupContents = BTreeMap<Vec<u8>, String>;
 
 fn open(path: &Path, index: IndexKind) -> Store {
@@ -72,7 +72,7 @@ fn session_of(store: &Store) -> Session {
     session
 }
 
-/// One key of each kind, some of them twice.
+/// Puts one key of each kind, and several keys of some kinds.
 fn fill(store: &Store) {
     let far = session_of(store).now() + 10_000_000;
     for key in ["value", "goes", "kept"] {
@@ -97,7 +97,7 @@ fn fill(store: &Store) {
     done.unwrap();
 }
 
-/// Every kind of write that a group has, onto every kind of row.
+/// Returns a batch with every kind of write, applied to every kind of row.
 fn batch() -> Batch {
     let mut batch = Batch::new();
     batch.put("value", "new").put("added", "new").put("until", "new").put("many1", "new").put("set1", "new");
@@ -111,9 +111,9 @@ fn batch() -> Batch {
     batch
 }
 
-/// Does `write` over a store that holds what `fill` put, so often that each of its writes is refused once; each time nothing
-/// may have changed, for readers and after a restart. Then it is not refused, and must have changed something. Returns how many
-/// writes it has.
+/// Runs `write` on a store with the contents of `fill`, once for each of its writes, and refuses
+/// that write. Each time the contents must be unchanged, for readers and after a restart. In the
+/// last run nothing is refused, and the contents must change. Returns the number of writes.
 fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Error>) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path(), index);
@@ -133,7 +133,7 @@ fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Erro
         }
         assert!(matches!(done, Err(Error::IndexFull { keys: 77 })), "{index}, after {writes}: {done:?}");
         assert_same(&store, &before, &format!("{index}: refused after {writes} writes"));
-        // What was a collection goes on being one.
+        // Collections must still be collections.
         let (put, _) = session_of(&store)
             .write(|writer| {
                 writer.change_set::<_, Error>(b"set1", false, |set| set.put(&[writes as u8, 1], 9.0))?;
@@ -148,7 +148,8 @@ fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Erro
             })
             .unwrap();
         back.unwrap();
-        // Every write's turn comes with one of the indexes: the log is the same for all.
+        // Reopens after a third of the writes, other writes for each index; the log is the same for
+        // all indexes.
         if (writes + index as usize).is_multiple_of(3) {
             store.close().unwrap();
             drop(store);
@@ -163,8 +164,9 @@ fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Erro
     unreachable!("a write ends")
 }
 
-/// A batch of which a write was refused late stayed half done, for readers and in the log, though `apply` promises all or
-/// nothing. Now what was written is undone, and the undo is in the epoch of the batch.
+/// Incident: if a write of a batch was refused late, the earlier writes stayed, for readers and in
+/// the log, although `apply` promises all or nothing. Fix: the writes are undone, in the epoch of
+/// the batch.
 #[test]
 fn a_batch_refused_at_any_write_leaves_nothing() {
     for index in IndexKind::ALL {
@@ -173,7 +175,7 @@ fn a_batch_refused_at_any_write_leaves_nothing() {
     }
 }
 
-/// The same for MSET, alone and in a scope, in which what was done before stays.
+/// The same for MSET, alone and in an open batch, where earlier writes must stay.
 #[test]
 fn an_mset_refused_at_any_write_leaves_nothing() {
     let pairs: [(&[u8], &[u8]); 6] = [
@@ -186,17 +188,18 @@ fn an_mset_refused_at_any_write_leaves_nothing() {
     ];
     for index in IndexKind::ALL {
         assert_eq!(refuse_each(index, |session| session.put_all(&pairs).map(drop)), 6);
-        let in_scope = |session: &mut Session| {
-            let mut scope = session.open_batch()?;
-            let done = scope.put_all(&pairs);
-            scope.commit()?;
+        let in_batch = |session: &mut Session| {
+            let mut batch = session.open_batch()?;
+            let done = batch.put_all(&pairs);
+            batch.commit()?;
             done
         };
-        assert_eq!(refuse_each(index, in_scope), 6);
+        assert_eq!(refuse_each(index, in_batch), 6);
     }
 }
 
-/// A command for several columns or members stopped half-way, too: an HSET of three columns had put two when it said no.
+/// Incident: a command for several columns or members stopped half-way, too: an HSET of three
+/// columns had put two when it returned the error.
 #[test]
 fn a_command_refused_at_any_write_leaves_nothing() {
     let write = |session: &mut Session, change: &dyn Fn(&mut crate::Writer<'_>) -> Result<(), Error>| {
@@ -243,10 +246,11 @@ fn a_command_refused_at_any_write_leaves_nothing() {
     }
 }
 
-/// A key that the index is too short for made a batch fail at its removal, after its first puts. Such a key cannot be there: so
-/// its removal removes nothing, as its lookup finds nothing; and a put of it is refused before the first write.
+/// Incident: a batch with a key that is too long for the index failed at the removal of that key,
+/// after its first puts. Fix: such a key cannot exist, so its removal does nothing, and a put of it
+/// is rejected before the first write.
 #[test]
-fn a_batch_with_a_key_that_cannot_be_there() {
+fn a_batch_with_a_key_too_long_for_the_index() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), IndexKind::Mlp);
     let long = "longer than eight bytes";
@@ -259,9 +263,10 @@ fn a_batch_with_a_key_that_cannot_be_there() {
     assert!(store.get(b"c").unwrap().is_none());
 }
 
-/// A name that is too long once the batch itself has spread the columns stopped the batch half-way.
+/// Incident: a column name that was too long, once the batch itself had spread the columns, stopped
+/// the batch half-way.
 #[test]
-fn a_batch_with_a_name_too_long_for_what_it_spreads() {
+fn a_batch_with_a_name_too_long_to_spread() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), IndexKind::default());
     let long = vec![b'n'; crate::MEMBER_BYTES_MAX + 1];
@@ -275,8 +280,9 @@ fn a_batch_with_a_name_too_long_for_what_it_spreads() {
     assert!(open(folder.path(), IndexKind::default()).is_empty());
 }
 
-/// Suspected on reading: another session removed all columns that a hash had before a group came, the group was refused and took its own one
-/// back. A hash without columns stayed, which no command makes. Now a key goes with its last member there, too.
+/// Found by reading the code: another session removed all former columns of a hash, and then a
+/// group was refused and removed its own column. An empty hash stayed, which no command makes. Fix:
+/// an undo, too, removes a key with its last member.
 #[test]
 fn an_undone_group_leaves_no_empty_hash() {
     for index in IndexKind::ALL {

@@ -1,14 +1,16 @@
-//! Read-modify-writes of a key: the closure decides on the row that it sees, and the row is exchanged if it is still that one.
+//! Read-modify-writes of one key: the closure decides by the row that it sees, and the exchange
+//! succeeds only if the key still has this row.
 //!
-//! A row that stands for a collection owns a share of it, so an exchange hands the collections over, too: the one that comes is adopted before, and the
-//! one that goes is buried after; if nothing was exchanged, what was adopted is given up again.
+//! A row that stands for a collection owns a share of it, so an exchange also hands over the
+//! collections. The new collection gains a main row before the exchange, and the old one loses its
+//! main row after it. If the exchange fails, the new collection loses the main row again.
 
 use std::sync::Arc;
 
-use skein_index::{ComputeAction as Verdict, Guard};
+use skein_index::{ComputeAction, Guard};
 use skein_log::LogOperation;
 
-use super::{RowChange, RowUpdate, Writer, bury};
+use super::{RowChange, RowUpdate, Writer, release_collection};
 use crate::collection::Collection;
 use crate::index::IndexPlace;
 use crate::row::table::{self, Column};
@@ -20,15 +22,16 @@ use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// The collections of two rows of which one is to replace the other, if they are not the same.
+/// The collections of the old and the new row of an exchange; both `None` if they are the same.
 struct CollectionHandover {
     old: Option<Arc<Collection>>,
     new: Option<Arc<Collection>>,
 }
 
 impl CollectionHandover {
-    /// Before `seen` is changed. A row that differs in its time alone stands for the same collection. One of another key does so only while
-    /// that key gets this name: of two rows for one collection, recovery would find the members of one.
+    /// Prepares the exchange of `seen`. A row that differs only in its time stands for the same
+    /// collection. A row of another key is rejected except during a rename: with two rows for one
+    /// collection, recovery would find the members of only one.
     fn begin(writer: &Writer<'_>, seen: Option<RowRef<'_>>, change: &RowChange) -> Result<Self> {
         let old = seen.and_then(RowRef::shared_collection);
         let new = match change {
@@ -39,7 +42,7 @@ impl CollectionHandover {
         if old.as_ref().is_some_and(|old| Arc::ptr_eq(old, &new)) {
             return Ok(Self { old: None, new: None });
         }
-        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.inner.members) {
+        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.core.members) {
             return Err(Error::OfAnotherKey);
         }
         if !new.add_main_row() {
@@ -48,14 +51,14 @@ impl CollectionHandover {
         Ok(Self { old, new: Some(new) })
     }
 
-    /// After it: the collection that nothing stands for any more, if it was done.
+    /// Returns the collection that lost its main row, after the exchange succeeded.
     fn done(self) -> Option<Arc<Collection>> {
         self.old
     }
 
-    /// It was not done.
+    /// Undoes [`begin`](Self::begin) after the exchange failed.
     fn give_up(self) {
-        bury(self.new);
+        release_collection(self.new);
     }
 }
 
@@ -63,7 +66,7 @@ impl RowWriter for Writer<'_> {
     type Error = Error;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
-        self.inner.check_sizes(key, bytes)
+        self.core.check_sizes(key, bytes)
     }
 
     fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
@@ -84,14 +87,14 @@ impl RowWriter for Writer<'_> {
     }
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
-        self.turn()?;
-        // A writer that is one group already has its epoch and its moment.
-        let alone = !self.whole;
+        self.begin_write()?;
+        // A writer that is one batch already holds its epoch and its lock against snapshots.
+        let alone = !self.is_group;
         let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
-        let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
-        (self.whole, self.renames) = (true, true);
+        let _moment = self.core.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
+        (self.is_group, self.renames) = (true, true);
         let renamed = rename_row(self, from, to, replace);
-        (self.whole, self.renames) = (!alone, false);
+        (self.is_group, self.renames) = (!alone, false);
         renamed
     }
 
@@ -113,17 +116,18 @@ impl RowWriter for Writer<'_> {
             &mut Recorder<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        self.turn()?;
+        self.begin_write()?;
         StoreCore::check_key(key)?;
-        let (rows, time) = (&self.inner.rows, self.time());
-        let mut place = self.ahead.place_of(key);
-        // The place is of the main index, for an equal key, and found under this guard (invariants 1 and 2 of `ahead`).
+        let (rows, time) = (&self.core.rows, self.time());
+        let mut place = self.prefetched.place_of(key);
+        // The place belongs to the main index and to an equal key, and was found under this guard
+        // (invariants 1 and 2 of `prefetched_places`).
         loop {
             let mut decided = Ok(RowChange::Keep);
             // SAFETY: see above.
-            let seen = unsafe { self.inner.index.get_at(key, place, &self.guard) };
+            let seen = unsafe { self.core.index.get_at(key, place, &self.guard) };
             let live = time.live(seen);
-            self.inner.used(live);
+            self.core.used(live);
             let start = self.records.begin(|out| {
                 let mut recorder = Recorder(Some(out));
                 decided = decide(live, rows, &mut recorder)
@@ -165,14 +169,14 @@ impl RowWriter for Writer<'_> {
             };
             let removed = matches!(change, RowChange::Remove);
             // SAFETY: see above.
-            let exchanged = unsafe { exchange(self.inner, key, place.take(), seen, change, &self.guard) };
+            let exchanged = unsafe { exchange(self.core, key, place.take(), seen, change, &self.guard) };
             match exchanged {
-                Ok(Some(Exchanged { version, epoch, left })) => {
+                Ok(Some(Exchanged { version, epoch, removed_bytes })) => {
                     let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: handover.done() };
-                    self.left += left;
+                    self.removed_bytes += removed_bytes;
                     self.recorded(start, version, epoch);
-                    self.settle(key, replaced, expires);
-                    self.gave_way(gone, version, removed);
+                    self.update_expiry_index(key, replaced, expires);
+                    self.note_replaced(gone, version, removed);
                     return Ok(RowUpdate { changed: true, version, ..unchanged });
                 }
                 Ok(None) => {
@@ -189,19 +193,19 @@ impl RowWriter for Writer<'_> {
     }
 }
 
-/// What an exchange took, and how many bytes have left the index by it.
+/// The version and the epoch of an exchange, and the bytes that it removed from the index.
 pub(in crate::session) struct Exchanged {
     pub(in crate::session) version: u64,
     pub(in crate::session) epoch: u64,
-    pub(in crate::session) left: usize,
+    pub(in crate::session) removed_bytes: usize,
 }
 
-/// Changes `key` if its row is still `seen`; `None` if the row is another one by now.
+/// Changes `key` if its row is still `seen`. Returns `None` if the key has another row by now.
 ///
 /// # Safety
-/// As for [`Index::compute_at`](crate::index::Index::compute_at).
+/// As for [`StoreIndex::compute_at`](crate::index::StoreIndex::compute_at).
 pub(in crate::session) unsafe fn exchange(
-    inner: &StoreCore,
+    core: &StoreCore,
     key: &[u8],
     place: Option<IndexPlace>,
     seen: Option<RowRef<'_>>,
@@ -216,25 +220,25 @@ pub(in crate::session) unsafe fn exchange(
             _ => false,
         };
         if !same {
-            return Verdict::Keep;
+            return ComputeAction::Keep;
         }
-        let version = inner.next_version(key, current);
+        let version = core.next_version(key, current);
         match change {
             RowChange::Put(mut row) => {
-                taken = Some((version, inner.epoch()));
+                taken = Some((version, core.epoch()));
                 row.set_version(version);
-                Verdict::Put(row)
+                ComputeAction::Put(row)
             }
             RowChange::Remove => {
-                taken = Some((version, inner.epoch()));
-                inner.stripes.raise_floor(key, version);
-                Verdict::Remove
+                taken = Some((version, core.epoch()));
+                core.stripes.raise_floor(key, version);
+                ComputeAction::Remove
             }
-            RowChange::Keep | RowChange::Expire(_) => Verdict::Keep,
+            RowChange::Keep | RowChange::Expire(_) => ComputeAction::Keep,
         }
     };
-    // SAFETY: the caller's.
-    let exchanged = unsafe { inner.index.compute_at(key, place, exchange, guard) }?;
-    let left = if taken.is_some() { inner.rows.left(exchanged.before, guard) } else { 0 };
-    Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, left }))
+    // SAFETY: guaranteed by the caller.
+    let exchanged = unsafe { core.index.compute_at(key, place, exchange, guard) }?;
+    let removed_bytes = if taken.is_some() { core.rows.note_removed(exchanged.before, guard) } else { 0 };
+    Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
 }

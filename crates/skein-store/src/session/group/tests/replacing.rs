@@ -1,4 +1,4 @@
-//! Writes that replace what a key holds, and changes that first remove and then add.
+//! Writes that replace the contents of a key, and changes that first remove and then add.
 
 use super::*;
 use crate::{SetWriter, Writer};
@@ -6,7 +6,7 @@ use crate::{SetWriter, Writer};
 type RemoveWrite = fn(&mut Writer<'_>, &[u8]) -> Result<(), Error>;
 type SetChange = fn(&mut SetWriter<'_>) -> Result<(), Error>;
 
-/// Runs `change` in a write of its own.
+/// Runs `change` as one write.
 fn write(
     session: &mut Session,
     change: impl FnOnce(&mut Writer<'_>) -> Result<(), Error>,
@@ -18,17 +18,18 @@ fn put_three(set: &mut SetWriter<'_>) -> Result<(), Error> {
     (0..3_u8).try_for_each(|duck| set.put(&[duck], 1.5).map(drop))
 }
 
-/// One key of each kind, with and without a time at which it expires.
+/// One key of each kind, with and without a time of expiry.
 const KEYS: [&[u8]; 8] = [b"value", b"until", b"few", b"row", b"many1", b"set1", b"set2", b"absent"];
 
-/// A copy and a stored union removed what the key held before they wrote it anew. When the new members were refused half-way, or
-/// the time of expiry was, the old value was gone. Now the new value is whole before it takes the place of the old one.
+/// Incident: a copy and a stored union removed the old contents of the key before they wrote the
+/// new ones. If a new member or the time of expiry was refused, the old contents were lost. Fix:
+/// the new contents are complete before they replace the old ones.
 #[test]
 fn a_replacement_refused_at_any_write_leaves_the_old_value() {
     let far = u64::MAX / 4;
     for index in IndexKind::ALL {
         for (number, key) in KEYS.into_iter().enumerate() {
-            // Each key of both over some index.
+            // Each key is tested with both values, on some index.
             let expires = (number + index as usize).is_multiple_of(2).then_some(far);
             let writes = refuse_each(index, |session| {
                 write(session, |writer| writer.replace_set(key, expires, put_three))
@@ -53,7 +54,7 @@ fn a_replacement_refused_at_any_write_leaves_the_old_value() {
     }
 }
 
-/// A key that was replaced holds what it was given and nothing more, with the new time of expiry, here and after a restart.
+/// A replaced key has exactly the new contents with the new time of expiry, also after a restart.
 #[test]
 fn a_replaced_key_holds_what_it_was_given() {
     let far = u64::MAX / 4;
@@ -98,7 +99,7 @@ fn a_replaced_key_holds_what_it_was_given() {
     }
 }
 
-/// A replacement that one limit refuses, known from its arguments alone, writes nothing.
+/// A replacement that exceeds a limit by its arguments alone writes nothing.
 #[test]
 fn a_replacement_over_a_limit_leaves_the_old_value() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,8 +142,9 @@ fn a_replacement_over_a_limit_leaves_the_old_value() {
     }
 }
 
-/// A refused change that had removed members put them back into a full index. Another writer had taken their places meanwhile, so
-/// they were lost, and only the server's log said so. Now a removed member keeps its place until the change is whole.
+/// Incident: a refused change put the members that it had removed back into a full index. Another
+/// writer had taken their places meanwhile, so they were lost, and only the server's log told it.
+/// Fix: a removed member keeps its place until the change is complete.
 #[test]
 fn members_removed_by_a_refused_change_keep_their_places() {
     let changes: [SetChange; 4] = [
@@ -195,7 +197,8 @@ fn members_removed_by_a_refused_change_keep_their_places() {
     }
 }
 
-/// A change that removes, puts again and removes leaves what a reader would expect, though members leave at its end.
+/// A change that removes, puts again and removes has the expected result, although the rows of
+/// members are removed only at its end.
 #[test]
 fn removed_members_are_gone_for_the_rest_of_the_change() {
     for index in IndexKind::ALL {
