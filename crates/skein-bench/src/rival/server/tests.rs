@@ -126,7 +126,7 @@ fn requests_are_what_the_servers_understand() {
 }
 
 #[test]
-fn keys_in_order_are_asked_for_in_two_ways() {
+fn key_ranges_have_two_forms() {
     let range = |dialect: &dyn Dialect| {
         let two = [b"k", b"l"];
         let mut keys = two.iter().map(|key| &key[..]);
