@@ -208,12 +208,12 @@ fn a_failed_start_shows_the_servers_output() {
     let address = free_address().expect("a free port");
     let start = ServerLaunch { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
     let program = (entry.program)().expect("every system has a shell");
-    let error = ServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
+    let error = BenchServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
     for part in ["broken ended at its start", "3", "no memory"] {
         assert!(error.contains(part), "{error}");
     }
     let error =
-        ServerProcess::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
+        BenchServerProcess::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
     assert!(error.to_string().contains("/nowhere/server"), "{error}");
 }
 
