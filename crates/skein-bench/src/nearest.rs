@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_seen_and_others_are_not() {
+    fn only_similar_names_are_suggested() {
         let known = ["masstree-fig8", "masstree-fig13", "scan-100", "lookup"];
         for (name, meant) in [
             ("masstree-fig-13", "masstree-fig13"),

@@ -251,7 +251,7 @@ mod tests {
     const RATE: MeasureSpec<'_> = MeasureSpec { measure: "lookup", unit: "Mops/s", better: Better::More };
 
     #[test]
-    fn rounds_gather_in_one_cell_per_place() {
+    fn rounds_share_one_cell_per_point() {
         let mut findings = Findings::default();
         let one = AxisPoint::name("key set", "one");
         for figure in [1.0, 3.0] {

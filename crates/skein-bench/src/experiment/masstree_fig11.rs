@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hot_partition_gets_its_part_of_the_requests() {
+    fn the_hot_partition_gets_its_share_of_the_requests() {
         let keys = keyset::make("rand-8", 1_001, 0, 1).expect("a good name").keys;
         let mut random = SeededRandom::new(3);
         for delta in DELTAS {

@@ -233,7 +233,7 @@ mod tests {
     use crate::result::ClaimAnswer;
 
     #[test]
-    fn stretches_are_all_keys_once_and_begin_with_half() {
+    fn growth_steps_begin_with_half_and_hold_all_keys_once() {
         for count in [0, 1, 2, 17, 1000] {
             let names: Vec<Vec<u8>> = (0..count).map(|n: u32| n.to_be_bytes().to_vec()).collect();
             let keys: PackedKeys = names.iter().map(|name| &name[..]).collect();

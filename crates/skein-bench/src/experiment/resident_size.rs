@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_contender_for_the_keys_is_found_or_named_as_missing() {
+    fn a_contender_is_found_by_name_and_key_lengths() {
         let keys: PackedKeys = [&b"12345678"[..], b"1"].into_iter().collect();
         assert_eq!(made_for("skein-masstree", &keys).expect("in every build").name, "skein-masstree");
         let error = made_for("geese", &keys).expect_err("no such contender").to_string();

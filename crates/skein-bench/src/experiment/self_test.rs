@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_alone_is_no_test() {
+    fn one_name_alone_cannot_be_tested() {
         let mut alone = findings(&[("get", 1.0)]);
         alone.cells.retain(|cell| cell.contender == OURS);
         assert_eq!(no_difference(&alone, OURS, AGAIN).answer, ClaimAnswer::CannotBeTested);

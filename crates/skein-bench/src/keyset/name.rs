@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_told_the_limits() {
+    fn errors_of_parameters_show_the_limits() {
         for name in ["randstr", "randstr()", "randstr(1,2,3)", "randstr(1", "randstr:5", "randstr(1,2)x"] {
             let text = error(name);
             assert!(text.contains("randstr(N,M)") || text.contains("must be a number"), "{text}");

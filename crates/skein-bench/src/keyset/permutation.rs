@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides_also_for_all_numbers_there_are() {
+    fn the_seed_decides_over_the_full_range() {
         let (one, two) = (NumberPermutation::new(u64::MAX, 1), NumberPermutation::new(u64::MAX, 2));
         assert_eq!(one.at(5), NumberPermutation::new(u64::MAX, 1).at(5));
         assert!((0..100).all(|n| one.at(n) != two.at(n)));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_growing_table_tells_old_from_new() {
+    fn a_growing_table_detects_duplicates() {
         let (mut seen, mut keys) = (SeenKeys::new(0), PackedKeys::default());
         for round in 0..2 {
             for n in 0..1000u32 {

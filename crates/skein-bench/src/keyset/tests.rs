@@ -118,7 +118,7 @@ fn prefixes_are_shared_where_promised() {
 }
 
 #[test]
-fn items_and_users_change_places_between_the_two_reviews_models() {
+fn az1_and_az2_swap_items_and_users() {
     let fields = |name: &str| -> Vec<Vec<Vec<u8>>> {
         let set = set(name, 2000, 0, 1);
         let split = |key: &[u8]| key.split(|&byte| byte == b'-').map(<[u8]>::to_vec).collect();
@@ -176,7 +176,7 @@ fn random_keys_have_the_prefixes_of_the_formula() {
 }
 
 #[test]
-fn too_many_and_too_few_keys_are_refused() {
+fn too_many_and_too_few_keys_are_rejected() {
     let error = |name: &str, count, extra| make(name, count, extra, 1).expect_err("refused").to_string();
     assert!(error("rand-8", 0, 5).contains("ask for 1 or more"));
     assert!(error("rand-8", usize::MAX, 5).contains("at most 4294967294"));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_read_hangs_on_those_before_it() {
+    fn every_read_depends_on_those_before_it() {
         let mut array = Array::map(1 << 20, PageKind::Small).expect("a mebibyte");
         array.fill(1 << 20);
         // The same picks with another initial sum read other lines, and end with another sum.

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one() {
+    fn fractions_are_shown_as_percentages() {
         assert_eq!(percent(0.123), "12 %");
         assert_eq!(percent(0.004), "0.4 %");
         assert_eq!(percent(-0.5), "-50 %");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_slower_on_the_way_to_memory_and_not_yet_memorys() {
+    fn a_read_between_two_footprints_is_interpolated() {
         // Between 32 and 64 MiB; the probe measured 25 and 100 ns there.
         let latency = Latency::of(&machine(), &machine().probe.expect("probed")).expect("figures");
         let between = latency.at(45.25);

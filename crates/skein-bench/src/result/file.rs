@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_lines_are_named() {
+    fn unknown_lines_are_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("results.jsonl");
         std::fs::write(&path, "\n{\"kind\":\"song\"}\n").expect("written");

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_with_threads_is_not_copied() {
+    fn a_process_with_threads_is_not_forked() {
         let (stay, stays) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || stays.recv());
         let refused = in_processes(2, 1, |_| (), |(), _| [0.0]).expect_err("there are two threads at least");

@@ -41,7 +41,7 @@ fn everything(lines: &[ResultLine]) {
 }
 
 #[test]
-fn text_stays_text() {
+fn text_is_never_markup() {
     let mut run = odd_run("r");
     for field in [
         &mut run.experiment,

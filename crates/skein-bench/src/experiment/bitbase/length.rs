@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn sharing_is_to_be_faster_everywhere() {
+    fn shared_prefixes_must_be_faster_everywhere() {
         let mut findings = Findings::default();
         assert_eq!(answers(judge_sharing(&findings, LINKED)), [CannotBeTested; 3]);
         for (place, edited) in [(SET, [2.0, 2.0]), (GET, [2.0, 0.5]), (GROWTH, [0.5, 1.0])] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classical_trie_is_to_keep_more() {
+    fn the_classical_trie_must_keep_more() {
         let mut findings = Findings::default();
         assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [CannotBeTested]);
         for (trie, kept) in [(CLASSICAL, [1.0, 0.6]), (LINKED, [4.0, 2.0])] {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn being_faster_is_being_sensitive_too() {
+    fn being_faster_counts_as_sensitive() {
         let mut findings = Findings::default();
         add(&mut findings, SET, &line(HASH, "editstr"), [1.0, 0.9]);
         add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 0.95]);

@@ -17,8 +17,8 @@ use crate::experiment::setting::CONNECTIONS;
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::server::{
-    self, DISK, OURS, RegisteredServer, RunningServer, ServerLaunch, ServerProcess, free_address, on_path,
-    version,
+    self, BenchServerProcess, DISK, OURS, RegisteredServer, RunningServer, ServerLaunch, free_address,
+    on_path, version,
 };
 use crate::sys::pinned;
 use crate::{Error, Result};
@@ -68,7 +68,7 @@ static EXPERIMENT: Experiment = Experiment {
 /// A running server.
 struct BenchmarkServer {
     name: &'static str,
-    process: ServerProcess,
+    process: BenchServerProcess,
 }
 
 fn run(bench: &mut Bench) -> Result<()> {

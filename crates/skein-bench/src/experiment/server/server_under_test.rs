@@ -9,8 +9,8 @@ use crate::experiment::setting::CONNECTIONS;
 use crate::experiment::{Bench, BenchPlan};
 use crate::result::AxisPoint;
 use crate::rival::server::{
-    self, BenchClient, Dialect, NOOP, Noop, RESP_VALUES, RegisteredServer, RunningServer, ServerAbilities,
-    ServerLaunch, ServerProcess, ServerRole, free_address, version,
+    self, BenchClient, BenchServerProcess, Dialect, NOOP, Noop, RESP_VALUES, RegisteredServer, RunningServer,
+    ServerAbilities, ServerLaunch, ServerRole, free_address, version,
 };
 use crate::sys::pinned;
 use crate::workload::requests::{RequestOp, ScriptRequest};
@@ -162,12 +162,12 @@ pub fn launch(
     bench: &mut Bench,
     entry: &RegisteredServer,
     start: &ServerLaunch<'_>,
-) -> Result<Option<ServerProcess>> {
+) -> Result<Option<BenchServerProcess>> {
     let Some(program) = (entry.program)() else {
         bench.findings.absent(entry.name, entry.missing.to_owned());
         return Ok(None);
     };
-    let begin = || ServerProcess::start(entry, &program, start);
+    let begin = || BenchServerProcess::start(entry, &program, start);
     let process = if entry.workers > 1 { begin()? } else { pinned(SERVER_CORE, begin)?? };
     bench.findings.contender(entry.name, &about(entry, &program, start));
     Ok(Some(process))

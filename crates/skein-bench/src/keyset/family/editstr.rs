@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_keeps_the_order_and_sets_absent_keys_apart_among_all() {
+    fn absent_keys_are_drawn_from_the_whole_sequence() {
         let set = make("editstr(16,26)", 3000, 1000, 3).expect("a good name");
         assert_eq!((set.keys.len(), set.absent.len()), (3000, 1000));
         let near = (1..3000).filter(|&n| differences(set.keys.get(n - 1), set.keys.get(n)) <= 4).count();

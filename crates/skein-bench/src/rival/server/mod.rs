@@ -1,10 +1,10 @@
 //! Servers under test: programs that the bench starts on loopback, pins to a core, and stops.
 //!
 //! ```text
-//!   experiment ──► BenchClient ── pipelines over TCP ──►  ServerProcess: skein, redis, memcached
-//!                    │                                    Noop: the bound; no work per request
+//!   experiment ──► BenchClient ── pipelines over TCP ──► BenchServerProcess: skein, redis, …
+//!                    │                                   Noop: the bound; no work per request
 //!                    └─ dialect/: a request as bytes, and the bytes that must answer it
-//!                                                         (servers run on another core)
+//!                                                        (servers run on another core)
 //! ```
 //!
 //! A server is a file here that registers itself. Servers are separate programs, so they need no
@@ -39,7 +39,7 @@ pub use dialect::{
 };
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
-pub use process::{ServerProcess, free_address, version};
+pub use process::{BenchServerProcess, free_address, version};
 pub use redis::{EVERYSEC, SCORED_SET, SORTED_SET};
 
 /// The operations that a server supports.

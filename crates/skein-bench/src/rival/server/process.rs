@@ -21,7 +21,7 @@ const LAST_WORDS: usize = 3;
 
 /// A server in a child process; dropping the value stops it.
 #[derive(Debug)]
-pub struct ServerProcess {
+pub struct BenchServerProcess {
     name: &'static str,
     address: SocketAddr,
     child: Child,
@@ -29,7 +29,7 @@ pub struct ServerProcess {
     output: PathBuf,
 }
 
-impl ServerProcess {
+impl BenchServerProcess {
     /// Starts the server at the given address, on the cores of the calling thread. Returns when the
     /// server answers.
     ///
@@ -102,7 +102,7 @@ fn serves(address: SocketAddr) -> bool {
     ask().unwrap_or(false)
 }
 
-impl RunningServer for ServerProcess {
+impl RunningServer for BenchServerProcess {
     fn address(&self) -> SocketAddr {
         self.address
     }
@@ -131,7 +131,7 @@ impl RunningServer for ServerProcess {
     }
 }
 
-impl Drop for ServerProcess {
+impl Drop for BenchServerProcess {
     fn drop(&mut self) {
         // If the process has already ended, both calls fail, and nothing is left to do.
         let _ = self.child.kill();

@@ -126,7 +126,7 @@ fn requests_are_what_the_servers_understand() {
 }
 
 #[test]
-fn keys_in_order_are_asked_for_in_two_ways() {
+fn key_ranges_have_two_forms() {
     let range = |dialect: &dyn Dialect| {
         let two = [b"k", b"l"];
         let mut keys = two.iter().map(|key| &key[..]);
@@ -208,12 +208,12 @@ fn a_failed_start_shows_the_servers_output() {
     let address = free_address().expect("a free port");
     let start = ServerLaunch { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
     let program = (entry.program)().expect("every system has a shell");
-    let error = ServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
+    let error = BenchServerProcess::start(&entry, &program, &start).expect_err("it ends at once").to_string();
     for part in ["broken ended at its start", "3", "no memory"] {
         assert!(error.contains(part), "{error}");
     }
     let error =
-        ServerProcess::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
+        BenchServerProcess::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
     assert!(error.to_string().contains("/nowhere/server"), "{error}");
 }
 

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_told_apart() {
+    fn values_of_rows_are_distinct() {
         let rows = BenchRows::new(100, 40, 1);
         for n in 0..100 {
             let value = rows.value(n);

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_nine_has_the_same_room() {
+    fn every_nine_has_the_same_width() {
         let nines = Nines { last: depth(0.9999) };
         let gap = nines.at(0.99) - nines.at(0.9);
         assert!((nines.at(0.9999) - nines.at(0.999) - gap).abs() < 1e-9);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_points_the_ends_stay() {
+    fn thinned_points_keep_the_ends() {
         assert_eq!(spread_out(3, 6), [0, 1, 2]);
         assert_eq!(spread_out(64, 6), [0, 12, 25, 37, 50, 63]);
     }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_in_few_letters() {
+    fn figures_are_compact() {
         for (figure, unit, text) in [
             (0.0, "ns", "0"),
             (1500.0, "ns", "1.5 µs"),
