@@ -362,10 +362,10 @@ impl StoreCore {
         written
             .inspect_err(|error| match error {
                 Error::Closed => {
-                    tracing::warn!("there was no time for a checkpoint: the next start replays the logs")
+                    tracing::warn!("there was no time for a checkpoint: the next start replays the logs");
                 }
                 error => {
-                    tracing::warn!("closing wrote no checkpoint, the next start replays the logs: {error}")
+                    tracing::warn!("closing wrote no checkpoint, the next start replays the logs: {error}");
                 }
             })
             .ok()
