@@ -7,7 +7,9 @@
 //!             └ KeyRange::with_prefix
 //! ```
 //!
-//! The server and the module for Redis and Valkey read requests by this, so that both take the same words and answer the same errors.
+//! The server and the module for Redis and Valkey parse requests with this crate, so both accept the
+//! same words and return the same errors. [`number`] is the one parser of integers: the store and the
+//! disk engine parse counters with it, too.
 
 pub mod number;
 mod options;

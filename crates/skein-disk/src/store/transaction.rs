@@ -24,6 +24,7 @@ use std::sync::MutexGuard;
 use skein_log::{MAX_PAYLOAD, Ticket};
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
+use skein_syntax::number::parse_i64;
 
 use super::log_record::{self, LoggedWrite};
 use super::{DiskShared, DiskStore};
@@ -366,11 +367,9 @@ impl DiskShared {
     }
 }
 
-/// Parses an integer as Redis does: only a minus sign and digits.
+/// Parses an integer as Redis does, or names the value in the error.
 fn integer(value: &[u8]) -> Result<i64> {
-    let text = str::from_utf8(value).ok();
-    let number = text.filter(|text| !text.starts_with('+')).and_then(|text| text.parse().ok());
-    number.ok_or_else(|| DiskError::NotAnInteger {
+    parse_i64(value).ok_or_else(|| DiskError::NotAnInteger {
         value: value[..value.len().min(32)].escape_ascii().to_string(),
     })
 }

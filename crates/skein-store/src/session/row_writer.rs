@@ -1,6 +1,8 @@
 //! Writes to columns, integers, and comparisons. All are built on one primitive, so every engine
 //! that stores rows offers the same writes.
 
+use skein_syntax::number::parse_i64;
+
 use super::whole_rows::{rename_row, replace_row};
 use super::writer::{RowChange, RowUpdate};
 use crate::options::VALUE_BYTES_MAX;
@@ -29,19 +31,8 @@ fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
     }
 }
 
-/// Parses a decimal integer as Redis writes it: no sign but `-`, no leading zeros, no spaces.
-fn integer(text: &[u8]) -> Option<i64> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let plain = match digits {
-        [b'0'] => text.len() == 1,
-        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
-        _ => false,
-    };
-    if plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
-}
-
 fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
-    let value = text.map_or(Some(0), integer).ok_or(Error::NotAnInteger)?;
+    let value = text.map_or(Some(0), parse_i64).ok_or(Error::NotAnInteger)?;
     value.checked_add(by).ok_or(Error::Overflow { value, by })
 }
 
@@ -389,21 +380,5 @@ pub trait RowWriter {
             let same = value_of(current)? == expected;
             Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::integer;
-
-    #[test]
-    fn integers_are_read_as_redis_reads_them() {
-        for (text, value) in [("0", 0), ("-1", -1), ("10", 10), ("9223372036854775807", i64::MAX)] {
-            assert_eq!(integer(text.as_bytes()), Some(value));
-        }
-        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
-        for text in ["", "-", "+1", "01", "-0", " 1", "1 ", "1a", "9223372036854775808", "0x1"] {
-            assert_eq!(integer(text.as_bytes()), None, "{text:?}");
-        }
     }
 }

@@ -140,8 +140,12 @@ fn step(
             model.insert(key(*at), value.clone());
         }
         StoreStep::Inc(at, by) => {
-            let before =
-                model.get(&key(*at)).map_or(Some(0), |value| str::from_utf8(value).ok()?.parse().ok());
+            // As Redis writes an integer: the form in which it would be printed.
+            let printed = |value: &[u8]| {
+                let number: i64 = str::from_utf8(value).ok()?.parse().ok()?;
+                (number.to_string().as_bytes() == value).then_some(number)
+            };
+            let before = model.get(&key(*at)).map_or(Some(0), |value| printed(value));
             let sum = before.and_then(|before: i64| before.checked_add(*by));
             match (store.inc(&key(*at), *by), sum) {
                 (Ok(is), Some(sum)) => {

@@ -378,3 +378,19 @@ fn tickets_are_acknowledged_later() {
     assert!(store.writes_stopped().is_some());
     assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads continue");
 }
+
+/// Incident: the disk engine parsed counters with the standard library. Consequence: INCR counted on
+/// from "007" and "-0", which Redis and the engine in memory refuse. Fix: one parser for all.
+#[test]
+fn a_counter_must_have_the_form_that_redis_prints() {
+    let store = open_as(&SimStorage::new(), SHAPES[0], Durability::Sync).unwrap();
+    for value in ["007", "-0", "+7", " 7", "7 ", "", "-", "0x7", "9223372036854775808"] {
+        store.set(b"count", value.as_bytes()).unwrap();
+        let refused = store.inc(b"count", 1);
+        assert!(matches!(refused, Err(DiskError::NotAnInteger { .. })), "{value:?}: {refused:?}");
+    }
+    for (value, sum) in [("0", 1), ("-1", 0), ("-9223372036854775808", i64::MIN + 1)] {
+        store.set(b"count", value.as_bytes()).unwrap();
+        assert_eq!(store.inc(b"count", 1).unwrap(), sum);
+    }
+}

@@ -37,6 +37,8 @@ mod node_allocation;
 mod tests;
 mod walk;
 
+use skein_syntax::number::parse_i64;
+
 use super::hash::KeyHashing;
 use super::symbols::TrieSymbols;
 use super::walk::{ScanEntries, ScanRequest};
@@ -250,8 +252,7 @@ fn value_of(node: node::FixedNode<'_>) -> Option<(u64, i32)> {
 
 /// Parses an integer in the form in which it would be returned.
 fn integer(value: &[u8]) -> Result<i32> {
-    let number = str::from_utf8(value).ok().and_then(|text| text.parse::<i32>().ok());
-    let number = number.filter(|number| number.to_string().as_bytes() == value);
+    let number = parse_i64(value).and_then(|number| i32::try_from(number).ok());
     number.ok_or_else(|| DiskError::NotASmallInteger {
         value: value[..value.len().min(32)].escape_ascii().to_string(),
     })
