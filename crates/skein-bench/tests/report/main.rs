@@ -2,6 +2,7 @@
 //! reports are left in the target folder as `tmp/report.html` and `tmp/report.txt`, for inspection.
 
 mod odd;
+mod overview;
 mod sample;
 mod wellformed;
 

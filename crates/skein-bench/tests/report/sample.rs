@@ -62,7 +62,7 @@ pub fn machine() -> Machine {
     }
 }
 
-fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) -> RunRecord {
+pub fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) -> RunRecord {
     let about = |name: &&str| ContenderRecord {
         name: (*name).to_owned(),
         about: format!("{name} 1.2.3, in its documented configuration for many threads"),
@@ -93,14 +93,14 @@ fn run(name: &str, title: &str, source: &str, claim: &str, contenders: &[&str]) 
 }
 
 /// Collects the lines of one run.
-struct SampleBuilder {
+pub struct SampleBuilder {
     lines: Vec<ResultLine>,
     run: String,
     wobble: Wobble,
 }
 
 impl SampleBuilder {
-    fn new(run: RunRecord) -> Self {
+    pub fn new(run: RunRecord) -> Self {
         let name = run.run.clone();
         Self { wobble: Wobble(name.len() as u64), run: name, lines: vec![ResultLine::Run(run)] }
     }
@@ -110,7 +110,7 @@ impl SampleBuilder {
         self.cell(measure, contender, at, rounds, Vec::new());
     }
 
-    fn cell(
+    pub fn cell(
         &mut self,
         (measure, unit, better): (&str, &str, Better),
         contender: &str,
@@ -130,7 +130,7 @@ impl SampleBuilder {
         }));
     }
 
-    fn end(mut self, answer: ClaimAnswer, why: &str) -> Vec<ResultLine> {
+    pub fn end(mut self, answer: ClaimAnswer, why: &str) -> Vec<ResultLine> {
         self.lines.push(ResultLine::Verdict(ClaimVerdict { run: self.run, answer, why: why.into() }));
         self.lines
     }
