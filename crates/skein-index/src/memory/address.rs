@@ -12,8 +12,8 @@ pub(crate) fn address_of<T>(object: NonNull<T>) -> u64 {
 /// Returns a pointer to the object at an address.
 ///
 /// # Safety
-/// The address must come from [`address_of`] (so it is not null). Whoever dereferences the pointer
-/// must know that the object is live and of this type.
+/// The address must be a result of [`address_of`] (so it is not null). Code that dereferences the
+/// pointer must know that the object is live and of this type.
 #[inline(always)]
 pub(crate) unsafe fn at_address<T>(address: u64) -> NonNull<T> {
     // SAFETY: the caller's contract.

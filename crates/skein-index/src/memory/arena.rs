@@ -21,7 +21,7 @@ pub enum MemoryPart {
     Nodes,
     /// Key bytes outside the nodes.
     Keys,
-    /// Rows: values and what surrounds them.
+    /// Rows: values and the fields around them.
     Rows,
     /// Unlinked objects that readers may still see.
     Retired,
@@ -116,7 +116,7 @@ impl Arena {
     /// Frees an object, on any thread.
     ///
     /// # Safety
-    /// `object` must come from [`alloc`](Self::alloc) of some arena with this `size`, be counted as
+    /// `object` must be from [`alloc`](Self::alloc) of some arena with this `size`, be counted as
     /// `part`, and not be used afterwards.
     ///
     /// # Panics
@@ -146,7 +146,7 @@ impl Arena {
     /// it is unlinked.
     ///
     /// # Safety
-    /// `object` must be live, come from [`alloc`](Self::alloc) with this `size`, and be counted as
+    /// `object` must be live, be from [`alloc`](Self::alloc) with this `size`, and be counted as
     /// `from`.
     pub unsafe fn recount(object: NonNull<u8>, size: usize, from: MemoryPart, to: MemoryPart) {
         let size = size.max(1);
@@ -176,15 +176,15 @@ impl Arena {
         self.live_by_part()[part as usize]
     }
 
-    /// Returns what [`live`](Self::live) returns, for all parts at the cost of one, in the order of
-    /// [`MemoryPart`]'s variants.
+    /// Returns the bytes of live objects of every part, at the cost of one call of
+    /// [`live`](Self::live), in the order of [`MemoryPart`]'s variants.
     pub fn live_by_part(&self) -> [usize; PARTS] {
         self.heap.live(|size| size)
     }
 
-    /// Returns what [`live_by_part`](Self::live_by_part) returns, and adds to each object its share
-    /// of the bytes at the end of a span where no object fits: up to an eighth, for objects of some
-    /// kilobytes.
+    /// Returns the bytes of live objects of every part, as [`live_by_part`](Self::live_by_part)
+    /// does, and adds to each object its share of the bytes at the end of a span where no object
+    /// fits: up to an eighth, for objects of some kilobytes.
     pub fn shares_by_part(&self) -> [usize; PARTS] {
         self.heap.live(share)
     }

@@ -93,7 +93,7 @@ impl Heap {
     /// Returns the calling thread's bin for `class`.
     ///
     /// # Safety
-    /// `heap` must come from `Arc::as_ptr` (bins count claims through it), and the caller must have
+    /// `heap` must be from `Arc::as_ptr` (bins count claims through it), and the caller must have
     /// a claim.
     #[inline(always)]
     pub(super) unsafe fn bin(heap: *const Heap, class: usize) -> *const Bin {
@@ -163,7 +163,7 @@ impl Heap {
     /// Returns a span for a bin, with a claim on the heap.
     ///
     /// # Safety
-    /// `heap` must come from `Heap::new`, and the caller must have a claim on it.
+    /// `heap` must be from `Heap::new`, and the caller must have a claim on it.
     pub(super) unsafe fn give_span(heap: *const Heap) -> NonNull<u8> {
         // SAFETY: alive by the caller's claim; the span takes its own (invariant 1).
         let this = unsafe {
@@ -177,7 +177,7 @@ impl Heap {
     /// Takes back an empty span, given by any address inside it, and gives up its claim.
     ///
     /// # Safety
-    /// The span must come from `give_span` of this heap. No object of it may be live, and no bin
+    /// The span must be from `give_span` of this heap. No object of it may be live, and no bin
     /// may list it.
     #[cold]
     pub(super) unsafe fn take_span_back(heap: *const Heap, span: *mut u8) {

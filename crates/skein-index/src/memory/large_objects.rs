@@ -85,7 +85,7 @@ fn header_of(object: NonNull<u8>) -> *mut LargeHeader {
 /// Frees a large object.
 ///
 /// # Safety
-/// It must come from `alloc_large` with the same `size`, be counted as `part`, and not be used
+/// It must be from `alloc_large` with the same `size`, be counted as `part`, and not be used
 /// afterwards.
 #[cold]
 pub(super) unsafe fn free_large(object: NonNull<u8>, size: usize, part: MemoryPart) {

@@ -12,7 +12,7 @@ pub(super) const REGION: usize = if cfg!(miri) { 64 << 10 } else { 2 << 20 };
 /// A multiple of the page size of all supported systems.
 pub(super) const PAGE: usize = 64 << 10;
 
-/// Where memory comes from.
+/// The source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageSource {
     /// The system; on huge pages once the arena has two regions.
@@ -67,7 +67,7 @@ fn lead_of(block: NonNull<u8>) -> usize {
 /// Returns a region to its source.
 ///
 /// # Safety
-/// The region must come from [`map_region`] of the same source. It must be returned once, and not
+/// The region must be from [`map_region`] of the same source. It must be returned once, and not
 /// be used afterwards.
 pub(super) unsafe fn unmap_region(source: PageSource, first: NonNull<u8>) {
     // SAFETY: the caller's contract. The word before the first span of an allocator's region is its
@@ -156,7 +156,7 @@ pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
 /// Returns a mapping to the system.
 ///
 /// # Safety
-/// The mapping must come from [`map`] or [`reserve`] with this `len`. It must be returned once, and
+/// The mapping must be from [`map`] or [`reserve`] with this `len`. It must be returned once, and
 /// not be used afterwards.
 pub(super) unsafe fn unmap(mapped: NonNull<u8>, len: usize) {
     // SAFETY: the caller's contract.

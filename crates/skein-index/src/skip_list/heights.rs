@@ -1,8 +1,8 @@
 //! Heights of towers: each level holds half of the nodes of the level below (section 3.1).
 //!
 //! A key's height is drawn from a hash of the key, under a seed that the list drew. So threads
-//! share no state for it. Who chooses keys cannot know their heights. A test that sets the seed
-//! gets the same towers again.
+//! share no state for it, a client that chooses keys cannot know their heights, and a test that
+//! sets the seed gets the same towers again.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -85,7 +85,8 @@ impl<const V: usize> TowerLink<V> {
         (address != 0).then(|| unsafe { Node::at(address) })
     }
 
-    /// Prefetches what a search reads of the node: its first key bytes, and its link on `level`.
+    /// Prefetches the parts of the node that a search reads: its first key bytes, and its link on
+    /// `level`.
     #[inline(always)]
     pub(super) fn prefetch(self, level: usize) {
         let header: *const u8 = std::ptr::without_provenance((self.0 & !MARK) as usize);
@@ -93,7 +94,7 @@ impl<const V: usize> TowerLink<V> {
         prefetch_read(header.wrapping_sub(8 * (level + 1)));
     }
 
-    /// Prefetches what a scan reads of the node.
+    /// Prefetches the parts of the node that a scan reads.
     #[inline(always)]
     pub(super) fn prefetch_whole(self) {
         let header: *const u8 = std::ptr::without_provenance((self.0 & !MARK) as usize);

@@ -30,10 +30,10 @@
 //!    Without live snapshots a write keeps no old version.
 //!
 //! # Progress
-//! Lookups and scans never wait. Inserts and removals are lock-free except for two waits, each for
-//! a few dozen instructions of another thread: while a snapshot is taken, and while `compute` has
-//! claimed the same key, or the place where that key is missing. A claim makes it possible to call
-//! the closure of `compute` exactly once.
+//! Lookups and scans never wait. Inserts and removals are lock-free except for two waits: for a few
+//! dozen instructions while a snapshot is taken, and for the closure of a `compute` that has
+//! claimed the same key, or the place where that key is missing. The claim is necessary because
+//! `compute` calls its closure exactly once.
 //!
 //! # Where we differ from the paper, and why
 //! - The first version lies in the node, so a scan reads one more line only where a key was written
@@ -158,8 +158,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         self
     }
 
-    /// Sets the seed from which heights are drawn: returns the index, in which equal keys get equal
-    /// towers. For tests only: who knows the seed can choose keys with bad towers.
+    /// Sets the seed of the heights: returns the index, in which equal keys get equal towers. For
+    /// tests only: a client that knows the seed can choose keys with bad towers.
     ///
     /// # Panics
     /// Panics if the index has keys, because their heights are drawn already.

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! The tower grows downward from the node's address. So the low links, which almost every step of a
-//! search reads, lie beside the first eight bytes of the key, by which the search compares: usually
-//! one cache line. A node of an 8-byte key takes 48 bytes on average, including key and value: 32,
-//! and two links (section 3.1: half of the towers have one level, a quarter two, and so on).
+//! search reads, lie beside the first eight bytes of the key, which the search compares first:
+//! usually one cache line. A node of an 8-byte key takes 48 bytes on average, including key and
+//! value: 32, and two links (section 3.1: half of the towers have one level, a quarter two, and so
+//! on).
 //!
 //! # Invariants
 //! Safety comments in this folder cite these by number.
@@ -268,8 +269,8 @@ impl<const V: usize> Node<V> {
     /// Records that the maker has finished linking the node. Returns true if the maker must retire
     /// it (invariant 5).
     pub(super) fn set_built(self) -> bool {
-        // AcqRel: pairs with the AcqRel in `set_removed`; the thread that is second sees what the
-        // first has done.
+        // AcqRel: pairs with the AcqRel in `set_removed`; the second thread sees the writes of the
+        // first.
         self.fields().shape.fetch_or(BUILT, Memory::AcqRel) & REMOVED != 0
     }
 

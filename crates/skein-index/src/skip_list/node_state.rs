@@ -1,4 +1,4 @@
-//! Node states. One word tells what a node's key holds, and leads to what it held before.
+//! Node states. One word tells the value of a node's key and leads to its older versions.
 //!
 //! ```text
 //!   63                                      3     2       1 0

@@ -10,8 +10,8 @@ use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Passes a note on to another snapshot that sees its version, or prunes the version if there
-    /// is none. The caller must own the note.
+    /// Passes a note on to another snapshot that sees its version, or prunes the version if no
+    /// snapshot does. The caller must own the note.
     #[cold]
     pub(super) fn pass_on(&self, kept: RetainedVersion<V>, guard: &impl Guard) {
         let left = self
@@ -62,7 +62,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 return (before, after, removed);
             }
             // SAFETY: the blocks before `removed.older()` are copies that were made above and never
-            // shared; if `after` is empty, there are none.
+            // shared; if `after` is empty, it has no blocks.
             unsafe { after.free_down_to(if after == SkipNodeState::GONE { after } else { removed.older() }) };
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A write that supersedes a version which a live snapshot sees leaves a note with the newest such
 //! snapshot. When that snapshot is dropped, each of its notes is passed on to the newest snapshot
-//! that still sees the version; if there is none, the version is pruned (`prune.rs`). So a write
+//! that still sees the version; if no snapshot does, the version is pruned (`prune.rs`). So a write
 //! leaves at most one note and walks no list of versions. Dropping a snapshot visits only the
 //! versions that were kept for it.
 //!

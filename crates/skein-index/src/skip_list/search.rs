@@ -1,5 +1,5 @@
 //! Searches. A search starts at the top of the head's tower, moves right while the next key is
-//! smaller, else goes down a level.
+//! smaller, else moves down a level.
 //!
 //! ```text
 //!   level 2   head ─────────────► 10 ───────────────────────────► 70
@@ -24,7 +24,7 @@
 //!    retired after a guard was taken stays allocated for that guard.
 //! 2. *Down.* A node may be in the list of a high level and already unlinked from a low one. But
 //!    marks are set from the top down: a link that is seen unmarked proves that the node was, at
-//!    that moment, in the lists below as well (`node.rs`, invariant 3). So a search goes down only
+//!    that moment, in the lists below as well (`node.rs`, invariant 3). So a search moves down only
 //!    from nodes whose link it saw unmarked on the level it leaves. It walks past marked nodes on
 //!    their level only.
 //!
@@ -43,7 +43,7 @@ use super::node::{Node, SearchKey};
 use super::variant::{WITHOUT_PREFETCH, has, levels};
 use crate::slot::Slot;
 
-/// The number of levels below its own on which a search prefetches a node's neighbours. It goes
+/// The number of levels below its own on which a search prefetches a node's neighbours. It moves
 /// down one level with a probability of a half, two with a quarter.
 const BELOW: usize = 3;
 
@@ -135,7 +135,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Prefetches what a search reads first on the levels below if it goes down from `node`.
+    /// Prefetches the nodes that a search reads first on the levels below if it moves down from
+    /// `node`.
     #[inline(always)]
     fn prefetch_below(node: Node<V>, level: usize) {
         let levels = if has(V, WITHOUT_PREFETCH) { 0 } else { BELOW };

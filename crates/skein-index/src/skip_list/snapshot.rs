@@ -125,8 +125,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// list.insert(b"goose", Inline(1_u64), &list.collector().enter())?;
     /// let snapshot = list.snapshot_owned()?;
     /// drop(list);
-    /// let seen = std::thread::spawn(move || snapshot.get(b"goose", &snapshot.collector().enter()));
-    /// assert_eq!(seen.join().unwrap(), Some(1));
+    /// let look = move || snapshot.get(b"goose", &snapshot.collector().enter());
+    /// assert_eq!(std::thread::spawn(look).join().unwrap(), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
