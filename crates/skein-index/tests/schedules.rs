@@ -315,7 +315,8 @@ fn skip_list_of_tails() {
 
 /// Once, a write below a node read that node before another thread gave it another least key, and
 /// read the nodes below it afterwards. Consequence: a node kept a least key that did not exist any
-/// more. Fix: a write reads the node above those that it changes again (`change.rs`).
+/// more. Fix: a write reads the node above those that it changes again
+/// (`mlp_index/transaction.rs`).
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_of_names() {

@@ -9,15 +9,14 @@
 //! ```
 //!
 //! The hash of a prefix depends on its bytes only. [`PrefixHasher`] computes the states of a key
-//! once, in one pass whose only branch is the loop's. Every prefix's hash is two steps away from
+//! once, in one pass without branches except the loop's. Every prefix's hash is two steps away from
 //! one of these states. Source: Wormhole (2019), section 3.1. Difference: we keep a state per word
 //! instead of continuing from the last probe's state, because no processor can predict how many
 //! bytes lie between two probes.
 //!
-//! There are two kinds of hash behind one interface. CRC-32C is fast, but linear: an attacker who
-//! chooses keys can make any number of them collide, whatever the start value is. An index that
-//! meets more collisions than chance allows switches to the keyed hash, whose key is drawn at
-//! random.
+//! There are two kinds of hash behind one interface. CRC-32C is fast, but linear: an attacker can
+//! choose any number of keys that collide, for every start value. An index that meets more
+//! collisions than chance allows switches to the keyed hash. Its key is drawn at random.
 //!
 //! Read `prefix_hasher.rs` next; `crc32c/` has the processor's instruction. `peelable.rs` is a
 //! separate hash, for the Cuckoo Trie.
@@ -84,8 +83,8 @@ impl PrefixHash {
         }
     }
 
-    /// Returns the hash of a prefix of `len` bytes, whose last bytes, `rest`, are not in the state
-    /// yet. Each of the 64 bits depends on all bytes; the upper bits are the best mixed.
+    /// Returns the hash of a prefix of `len` bytes. `rest` holds its last bytes, which are not in
+    /// the state yet. Each of the 64 bits depends on all bytes; the upper bits are the best mixed.
     #[inline(always)]
     fn finish(self, state: u64, rest: u64, len: usize) -> u64 {
         let state = self.step(state, rest);
@@ -104,7 +103,7 @@ impl PrefixHash {
     }
 }
 
-/// Returns a number whose upper bits depend on all bits of `sum`.
+/// Mixes `sum` so that the upper bits of the result depend on all of its bits.
 #[inline(always)]
 fn mixed(sum: u64) -> u64 {
     sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -9,7 +9,7 @@
 //! symbol have the same hash only if the strings without that symbol have the same hash too. That
 //! is why a table does not have to store its keys (Cuckoo Trie, section 4.2). The paper's function
 //! is linear and publicly known. Ours is seeded at random and multiplies both halves of the hash in
-//! turn, so an attacker who does not know the seeds cannot choose keys that collide. A step takes
+//! turn, so without the seeds an attacker cannot choose keys that collide. A step takes
 //! five cycles and depends on the step before.
 
 #[cfg(not(skein_loom))]

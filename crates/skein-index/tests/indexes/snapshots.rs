@@ -294,7 +294,7 @@ fn no_more_versions_are_kept_than_snapshots_need() {
         assert_eq!(list.memory().nodes, before + 2 * (24 + 32));
         drop(third);
         assert_eq!(second.get(b"key", &guard), Some(199));
-        // An ended snapshot keeps nothing more. One step releases what it kept.
+        // An ended snapshot keeps nothing more. One step releases the versions that it kept.
         let mut release = second.release();
         assert_eq!(list.snapshots().count, 1);
         assert_eq!(list.memory().nodes, before + 2 * (24 + 32));

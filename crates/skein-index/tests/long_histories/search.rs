@@ -21,8 +21,8 @@ pub enum KeyEffect {
 }
 
 impl KeyEffect {
-    /// Returns what the key holds afterwards, or `None` if the operation cannot have found the key
-    /// like this.
+    /// Returns the value that the key holds afterwards, or `None` if the operation cannot have
+    /// found the key like this.
     fn after(self, before: ValueNumber) -> Option<ValueNumber> {
         match self {
             Self::Saw(seen) => (seen == before).then_some(before),
@@ -35,7 +35,7 @@ impl KeyEffect {
 /// A finished operation, as far as it concerns one key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyEvent {
-    /// The operation's name, for people who read the history.
+    /// The operation's name, for messages.
     pub name: &'static str,
     pub thread: usize,
     pub effect: KeyEffect,
@@ -54,7 +54,7 @@ pub enum HistoryVerdict {
 /// The number of positions after which the search gives up.
 const POSITIONS_MAX: usize = 1_000_000;
 
-/// The events that an order has taken, and what the key holds then.
+/// The events that an order has taken, and the value that the key then holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SearchPosition {
     /// All events before this one are taken.

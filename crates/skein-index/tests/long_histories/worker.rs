@@ -31,7 +31,7 @@ enum ComputeDecision {
     Panic,
 }
 
-/// The payload of a closure's planned panic. It is not raised by the macro, whose message would
+/// The payload of a closure's planned panic. The macro is not used because its message would
 /// clutter the output.
 struct PlannedPanic;
 
@@ -100,7 +100,8 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         self.notes.note("remove", key, KeyEffect::Changed(before, None), when);
     }
 
-    /// A read-modify-write. Its effect is what its closure saw and decided; the answer must agree.
+    /// A read-modify-write. Its effect follows from the value and the decision of its closure; the
+    /// answer must agree.
     fn compute(&mut self, key: usize, guard: &impl Guard) {
         let decisions = [
             ComputeDecision::Keep,
@@ -173,8 +174,8 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         }
     }
 
-    /// Records what a scan saw of all keys in a range: a key that it did not return was absent at
-    /// some moment.
+    /// Records the result of a scan for all keys in a range: a key that the scan did not return was
+    /// absent at some moment.
     fn note_scan(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! Indexes whose whole structure can be verified.
+//! Indexes with a checker that verifies their whole structure.
 
 use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};

@@ -1,5 +1,4 @@
-//! The conformance suite: what every byte-string index must do, with one test per promise of the
-//! contract.
+//! The conformance suite for every byte-string index, with one test per promise of the contract.
 
 use std::ops::Bound;
 use std::sync::Arc;
