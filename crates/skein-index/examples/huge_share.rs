@@ -65,6 +65,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "wormhole" => measure(&Wormhole::new(), &keys, threads),
         "cuckoo-trie" => measure(&CuckooTrie::new(), &keys, threads),
         "skip-list" => measure(&SkipList::new(), &keys, threads),
-        other => Err(format!("no index {other}: masstree, wormhole, cuckoo-trie, skip-list").into()),
+        other => {
+            Err(format!("unknown index {other}; use masstree, wormhole, cuckoo-trie or skip-list").into())
+        }
     }
 }

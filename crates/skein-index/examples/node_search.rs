@@ -1,13 +1,15 @@
-//! How fast is a search within a node, linearly and by halves? Masstree's section 4.8 asks; the answer for a processor is what
-//! this prints: nanoseconds per search among 15 sorted 64-bit keys, in nodes that lie in the second-level cache.
+//! Measures the search within a node, linear and binary. Masstree's section 4.8 asks which is
+//! faster; the program prints the answer for this processor: nanoseconds per search among 15 sorted
+//! 64-bit keys, in nodes that fit the second-level cache.
 //!
 //! ```sh
 //! cargo run --release -p skein-index --example node_search
 //! ```
 //!
-//! `child` is the search of an interior node: how many keys are at most the one sought. `slot` is the search of a border
-//! node: where the key is that is equal to the one sought. Searches with branches stop at the answer; those without compare
-//! the same keys whatever the answer is.
+//! `child` is the search of an interior node: the number of keys that are less than or equal to the
+//! searched key. `slot` is the search of a border node: the position of the equal key. Searches
+//! with branches stop at the answer. Those without branches compare the same keys whatever the
+//! answer is.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -61,7 +63,8 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Prints the best of several rounds: nanoseconds per search, each of which must end where it should.
+/// Prints the nanoseconds per search of the best of several rounds. Panics if a search returns a
+/// wrong result.
 #[allow(clippy::cast_precision_loss)] // Far below 2^52.
 fn time(
     name: &str,
@@ -95,12 +98,12 @@ fn main() {
     let queries: Vec<(usize, usize)> = (0..SEARCHES)
         .map(|_| (next(&mut state) as usize % NODES, next(&mut state) as usize % WIDTH))
         .collect();
-    // A key that is in the node is the last one that its child's index has passed.
+    // The child's index counts the key itself, so the key's position is one less.
     time("child, linear, with branches", &nodes, &queries, |node, key| child_linear(node, key) - 1);
-    time("child, by halves", &nodes, &queries, |node, key| child_binary(node, key) - 1);
+    time("child, binary", &nodes, &queries, |node, key| child_binary(node, key) - 1);
     time("child, all keys compared", &nodes, &queries, |node, key| child_all(node, key) - 1);
     time("child, two steps of three", &nodes, &queries, |node, key| child_two_steps(node, key) - 1);
     time("slot, linear, with branches", &nodes, &queries, slot_linear);
-    time("slot, by halves", &nodes, &queries, slot_binary);
+    time("slot, binary", &nodes, &queries, slot_binary);
     time("slot, all keys compared", &nodes, &queries, slot_all);
 }

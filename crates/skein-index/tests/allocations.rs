@@ -1,4 +1,5 @@
-//! What a typed map of MlpIndex asks of the heap: nothing, for whatever is neither a new key nor a scan that the caller collects.
+//! Counts the heap allocations of a typed map of MlpIndex: zero, except for new keys and for scans
+//! that the caller collects.
 #![cfg(not(any(skein_loom, miri)))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,23 +8,24 @@ use std::cell::Cell;
 use skein_index::{Inline, MlpError, MlpMap};
 
 thread_local! {
-    /// How often this thread has asked for memory.
+    /// The number of allocations of this thread.
     static ASKED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting.
+/// The system's allocator with a counter.
 struct HeapCallCounter;
 
-// SAFETY: all is passed on to the system's allocator as it comes; counting in a cell of the thread without a destructor allocates nothing.
+// SAFETY: every call is passed on unchanged to the system's allocator. Counting in a thread-local
+// cell without a destructor allocates nothing.
 unsafe impl GlobalAlloc for HeapCallCounter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ASKED.set(ASKED.get() + 1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -31,20 +33,21 @@ unsafe impl GlobalAlloc for HeapCallCounter {
 #[global_allocator]
 static ALLOCATOR: HeapCallCounter = HeapCallCounter;
 
-/// Numbers all over the keys, so that cursors pass from one prefix of three bytes to the next.
+/// Spreads a number over the key range, so that cursors move from one prefix of three bytes to the
+/// next.
 fn spread(number: i64) -> i64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed())
 }
 
 #[test]
-fn operations_on_a_typed_map_ask_the_heap_for_nothing() -> Result<(), MlpError> {
+fn operations_on_a_typed_map_allocate_nothing() -> Result<(), MlpError> {
     let map = MlpMap::<i64, Inline<u64>>::new();
     let guard = map.collector().enter();
     for number in 0..50_000 {
         map.insert(spread(number), Inline(1), &guard)?;
     }
     let before = ASKED.get();
-    assert!(before > 0, "the allocator counts");
+    assert!(before > 0, "the allocator does not count");
     let mut seen = 0;
     for number in 0..1_000 {
         let key = spread(number);

@@ -1,10 +1,13 @@
-//! Guards that safe code leaks, over an index: what a guard was shown stays, whatever has become of other guards.
+//! Guards that safe code leaks, over an index: a value that was read under a guard stays valid,
+//! whatever happens to other guards.
 //!
-//! Incident: a thread leaked its guard and ended; an owned guard got its number and went; a third thread that got the number read what
-//! had been freed. Consequence: use after free from safe code. Fix: `skein_sync::reclaim` counts the guards of each thread, and a
-//! collector that has lost one frees nothing any more.
+//! Once, a thread leaked its guard and ended; an owned guard got its thread number and was dropped;
+//! a third thread got the number and read freed memory. Consequence: use after free from safe code.
+//! Fix: `skein_sync::reclaim` counts the guards of each thread, and a collector that has lost one
+//! frees nothing any more. Design: `docs/design/seize-leaked-guard.md`.
 //!
-//! A value notes its drop, so that the tests need no sanitizer: a value that a live guard was shown must not have been dropped.
+//! A value records its drop, so that the tests need no sanitizer: a value that was read under a
+//! live guard must not have been dropped.
 
 #![forbid(unsafe_code)]
 #![cfg(not(skein_loom))]
@@ -18,7 +21,7 @@ use std::thread;
 
 use skein_index::{Boxed, LocalGuard, Masstree, OrderedIndex};
 
-/// A value that notes its drop elsewhere.
+/// A value that records its drop in a shared flag.
 struct DropFlag(Arc<AtomicBool>);
 
 impl Drop for DropFlag {
@@ -29,12 +32,13 @@ impl Drop for DropFlag {
 
 type DropFlagTree = Masstree<Boxed<DropFlag>>;
 
-/// Guards and threads at once: more than the numbers that other tests may give back meanwhile.
+/// The number of guards and threads at once: more than the thread numbers that other tests may
+/// return meanwhile.
 const MANY: usize = 8;
-/// More than a batch of retired values.
+/// More writes than a batch of retired values.
 const WRITES: usize = if cfg!(miri) { 100 } else { 1_000 };
 
-/// One test at a time: which numbers are free matters.
+/// Lets one test run at a time, because the tests depend on which thread numbers are free.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,20 +50,21 @@ fn put(tree: &DropFlagTree) -> Arc<AtomicBool> {
     dropped
 }
 
-/// Replaces the value so often that batches of retired ones are handed over.
+/// Replaces the value so often that batches of retired values are handed to the collector.
 fn replace(tree: &DropFlagTree) {
     for _ in 0..WRITES {
         put(tree);
     }
 }
 
-/// Gives numbers of threads that ended to owned guards, which go.
+/// Gives the numbers of ended threads to owned guards, and drops the guards.
 fn take_free_numbers(tree: &DropFlagTree) {
     let guards: Vec<_> = (0..MANY).map(|_| tree.collector().enter_owned()).collect();
     drop(guards);
 }
 
-/// A reader on a thread of its own is shown the value, and it is replaced: it is still there.
+/// Lets a reader on its own thread read the value, replaces the value, and checks that it was not
+/// dropped.
 fn a_reader_keeps_its_value(tree: &DropFlagTree) {
     let dropped = put(tree);
     let (shown, replaced) = (Barrier::new(2), Barrier::new(2));
@@ -79,7 +84,8 @@ fn a_reader_keeps_its_value(tree: &DropFlagTree) {
     });
 }
 
-/// Runs `leak` on many threads, each of which has a number of its own by then, and waits until they have given them back.
+/// Runs `leak` on many threads, which all have their numbers by then, and waits until they have
+/// returned the numbers.
 fn leak_on_threads(leak: impl Fn() + Sync) {
     let all = Barrier::new(MANY);
     thread::scope(|scope| {
@@ -144,7 +150,8 @@ fn a_leaked_owned_guard_takes_no_protection_either() {
     a_reader_keeps_its_value(&tree);
 }
 
-/// Runs `action` on a thread that has given its number back: when a thread-local value is dropped that was there before the first guard.
+/// Runs `action` on a thread that has returned its number: in the destructor of a thread-local
+/// value that is older than the first guard.
 fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn(T)) {
     struct LateTouch<T>(RefCell<Option<T>>, Cell<Option<fn(T)>>);
     impl<T> Drop for LateTouch<T> {
@@ -167,7 +174,7 @@ fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn
     });
 }
 
-/// An index that lives for ever, as guards in thread-local values need it.
+/// Returns an index that lives for ever, as guards in thread-local values need it.
 static ETERNAL: LazyLock<DropFlagTree> = LazyLock::new(DropFlagTree::new);
 
 #[test]
@@ -178,7 +185,8 @@ fn a_guard_outlives_the_number_of_its_thread() {
     after_the_last_guard(
         || (ETERNAL.collector().enter(), dropped),
         |(guard, dropped)| {
-            // Others take the number that this thread has given back, and change the count of its guards.
+            // Other threads take the number that this thread has returned, and change the count of
+            // its guards.
             thread::spawn(|| {
                 take_free_numbers(&ETERNAL);
                 replace(&ETERNAL);
@@ -209,7 +217,7 @@ fn a_thread_that_ends_may_still_take_a_guard() {
     );
     assert!(FOUND.load(Ordering::SeqCst));
     replace(&TREE);
-    assert!(first.load(Ordering::SeqCst), "nothing is freed");
+    assert!(first.load(Ordering::SeqCst), "the value was not freed");
 }
 
 #[test]
@@ -226,5 +234,5 @@ fn without_a_leak_values_are_dropped_while_the_index_lives() {
         }
     });
     replace(&tree);
-    assert!(first.load(Ordering::SeqCst), "nothing is freed");
+    assert!(first.load(Ordering::SeqCst), "the value was not freed");
 }

@@ -1,14 +1,20 @@
-//! Models of the Cuckoo Trie's protocols, explored by `loom`, on tables of two buckets, so that a few keys fill them:
+//! Models of the Cuckoo Trie's protocols, explored by `loom`. The tables have two buckets, so that
+//! a few keys fill them:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_cuckoo_trie --release
 //! ```
 //!
-//! Each model runs the crate's own code; threads are two, one operation each for the most part, and the scheduler may interrupt each run
-//! once: a change has some hundred steps. What takes longer (removals at once, jumps that go, a table that shrinks) is drawn, in `schedules.rs`. What a model is about must happen, or it shows nothing: so the writer first goes
-//! through its part alone, and the table's shape before and after says whether an entry moved or the table grew.
+//! Each model runs the crate's own code with two threads, mostly with one operation each. The
+//! scheduler may interrupt each run once, because a change has some hundred steps. Longer
+//! operations (concurrent removals, jumps that are removed, a table that shrinks) are sampled in
+//! `schedules.rs`.
 //!
-//! CuckooModelKeys of one byte with different first symbols, such as `0` and `8`, are leaves right below the root; `a` to `g` share a branch.
+//! A model shows nothing if its case does not occur. So each writer first runs alone, and the
+//! table's shape before and after must say that an entry moved or the table grew.
+//!
+//! Keys of one byte with different first symbols, such as `0` and `8`, are leaves right below the
+//! root; `a` to `g` share a branch.
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
 
@@ -44,7 +50,7 @@ fn model(
     models::model(new, 1, keys, writer, reader);
 }
 
-/// Lets a writer go through its part alone, and shows `holds` the shape before and after.
+/// Runs a writer alone and passes the shape before and after to `holds`, which must return true.
 fn rehearse(
     make: fn() -> CuckooModelIndex,
     writer: fn(&CuckooModelIndex),
@@ -55,7 +61,7 @@ fn rehearse(
         let before = index.check().unwrap();
         writer(&index);
         let after = index.check().unwrap();
-        assert!(holds(before, after), "another case: {before:?}, then {after:?}");
+        assert!(holds(before, after), "the case did not occur: {before:?}, then {after:?}");
     });
 }
 
@@ -68,7 +74,7 @@ fn insert_of_a_neighbour_against_get() {
             assert_eq!(get(index, "8"), Some(1));
             let seen = get(index, "0");
             assert!(matches!(seen, None | Some(9)));
-            // What was seen once stays.
+            // A key that was found once must stay.
             assert!(seen.is_none() || get(index, "0") == Some(9));
         },
     );
@@ -83,7 +89,7 @@ fn two_inserts_under_one_branch() {
     );
 }
 
-/// A leaf makes way for a branch with two.
+/// A branch with two leaves replaces a leaf.
 #[test]
 fn parting_of_a_leaf_against_get() {
     model(
@@ -96,7 +102,7 @@ fn parting_of_a_leaf_against_get() {
     );
 }
 
-/// A jump makes way for a shorter one, a branch, and the rest of the jump.
+/// A shorter jump, a branch and the rest of the jump replace a jump.
 #[test]
 fn fork_in_a_jump_against_get() {
     model(
@@ -106,7 +112,8 @@ fn fork_in_a_jump_against_get() {
     );
 }
 
-/// Four in one bucket and one in the other. One that is in its secondary bucket makes way for one more.
+/// Four entries are in one bucket and one in the other. An entry in its secondary bucket must move
+/// for one more entry.
 const CROWDED: CuckooModelKeys = &["h", "8", "H", "(", "0"];
 
 fn crowded() -> CuckooModelIndex {
@@ -117,7 +124,7 @@ fn add_one(index: &CuckooModelIndex) {
     assert_eq!(put(index, "P", 9), None);
 }
 
-/// One less in a secondary bucket is not the new entry's doing.
+/// The new entry cannot explain that a secondary bucket lost one.
 #[test]
 fn relocation_hides_no_key() {
     rehearse(crowded, add_one, |before, after| {
@@ -182,7 +189,7 @@ fn collapse_of_a_branch_against_insert() {
     models::model(two_leaves, 1, &[], remove_a, |index| assert_eq!(put(index, "c", 9), None));
 }
 
-/// An insert that meets the leaf dead makes it alive again.
+/// An insert that finds the removed leaf revives it.
 #[test]
 fn remove_against_insert_of_the_same_key() {
     model(
@@ -192,7 +199,7 @@ fn remove_against_insert_of_the_same_key() {
     );
 }
 
-/// Scans meet what was there all the time, while `new` comes.
+/// Scans must return the keys that are present throughout, while `new` is inserted.
 fn scans(keys: CuckooModelKeys, new: &'static str, forward: bool) {
     let insert = move |index: &CuckooModelIndex| assert_eq!(put(index, new, 9), None);
     model(keys, insert, move |index| {

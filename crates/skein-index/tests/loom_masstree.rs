@@ -1,11 +1,12 @@
-//! Models of Masstree's protocols, explored by `loom`, with nodes of three slots so that few keys reach every case:
+//! Models of Masstree's protocols, explored by `loom`. The nodes have three slots, so that few keys
+//! reach every case:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_masstree --release
 //! ```
 //!
-//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
-//! twice (`PREEMPTIONS`).
+//! Each model runs the crate's own code with two threads. The scheduler may interrupt each run up
+//! to twice (`PREEMPTIONS`).
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 
 #[path = "support/checked.rs"]
@@ -23,7 +24,7 @@ use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
 type MasstreeModel = Masstree<Inline<u64>, 3>;
 
-/// As [`models::model`], with the usual bound on interruptions.
+/// Runs [`models::model`] with the usual bound on interruptions.
 fn model(
     keys: &'static [&'static str],
     writer: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
@@ -32,7 +33,8 @@ fn model(
     model_within(PREEMPTIONS, keys, writer, reader);
 }
 
-/// As [`model`], with another bound on interruptions: long operations have too many orders.
+/// Runs [`model`] with another bound on interruptions, because long operations have too many
+/// orders.
 fn model_within(
     preemptions: usize,
     keys: &'static [&'static str],
@@ -57,7 +59,7 @@ fn border_insert_against_get() {
             assert_eq!(get(tree, "c"), Some(1));
             let seen = get(tree, "b");
             assert!(matches!(seen, None | Some(9)));
-            // What was seen once stays.
+            // A key that was found once must stay.
             assert!(seen.is_none() || get(tree, "b") == Some(9));
         },
     );
@@ -75,7 +77,7 @@ fn two_inserts_into_one_node() {
     );
 }
 
-/// The model that the planted bug fails.
+/// The model that fails with the planted bug.
 fn split_against_get() {
     model(
         &["a", "b", "d"],
@@ -155,8 +157,9 @@ fn a_new_layer_against_get() {
     );
 }
 
-/// Incident: a seek looked at a long key twice, and in between its slot had become a layer. Consequence: a scan down began above the key that
-/// it was to begin at. Fix: the seek stands on what it saw at its first look.
+/// Once, a seek read a slot with a long key twice, and between the two reads the slot became a
+/// layer. Consequence: a backward scan began above the key at which it should begin. Fix: the seek
+/// uses what its first read returned.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_new_layer_against_a_seek() {
@@ -181,7 +184,7 @@ fn a_growing_layer_against_get() {
     );
 }
 
-/// Three keys fill the node of a deeper layer; the fourth splits it, so that the link above is stale.
+/// Three keys fill the node of a deeper layer. The fourth splits it, so the link above is outdated.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_split_in_a_deeper_layer_hides_no_key() {
@@ -193,7 +196,7 @@ fn a_split_in_a_deeper_layer_hides_no_key() {
     );
 }
 
-/// The link is stale from the start: one thread mends it while the other reads through it.
+/// The link is outdated from the start: one thread repairs it while the other reads through it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mending_a_stale_link_against_get() {
@@ -259,12 +262,13 @@ fn an_empty_node_goes_against_insert() {
         &["a", "b", "c", "d"],
         // Inserted in order, so "d" is alone in the right node.
         |tree| assert_eq!(remove(tree, "d"), Some(3)),
-        // The checker finds the key in its right place, or misses it.
+        // The checker fails if the key is not in its right place.
         |tree| assert_eq!(put(tree, "e", 9), None),
     );
 }
 
-/// A tree that was given keys, in this order, and has lost some; each key's value is its place in the alphabet.
+/// Returns a tree after inserting `keys` in this order and removing some. Each key's value is its
+/// place in the alphabet.
 #[cfg(not(feature = "planted-bugs"))]
 fn thinned(keys: &str, gone: &str) -> MasstreeModel {
     let tree = MasstreeModel::with_width(Arc::new(Collector::new()));
@@ -277,20 +281,21 @@ fn thinned(keys: &str, gone: &str) -> MasstreeModel {
     tree
 }
 
-/// Nodes {a} and {c d}: they become one when the right one has lost a key.
+/// Returns a tree with the nodes {a} and {c d}, which merge when the right one loses a key.
 #[cfg(not(feature = "planted-bugs"))]
 fn before_a_merge() -> MasstreeModel {
     thinned("abdc", "b")
 }
 
-/// Two interior nodes of two children each, the right one above {j k} and {m}: without "k" these merge, so do their parents, and the
-/// root goes.
+/// Returns a tree with two interior nodes of two children each, the right one above {j k} and {m}.
+/// Without "k" these leaves merge, and so do their parents, and the root is removed.
 #[cfg(not(feature = "planted-bugs"))]
 fn before_a_merge_of_parents() -> MasstreeModel {
     thinned("abcdefghijklm", "bcefl")
 }
 
-/// Scans up and down while keys may move: those in `stay` are met, once and in order.
+/// Scans in both directions while keys may move. The scans must return the keys in `stay`, once and
+/// in order.
 #[cfg(not(feature = "planted-bugs"))]
 fn scans_meet(tree: &MasstreeModel, stay: &[u8]) {
     for forward in [true, false] {
@@ -317,7 +322,7 @@ fn a_merge_hides_no_key() {
     );
 }
 
-/// An update of a key that moves.
+/// One thread updates a key that the merge moves.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn merge_against_an_update() {
@@ -333,7 +338,7 @@ fn merge_against_an_update() {
     );
 }
 
-/// An insert that may have reached the right node before it goes.
+/// An insert may have reached the right node before the node is removed.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn merge_against_an_insert() {
@@ -349,7 +354,8 @@ fn merge_against_an_insert() {
     );
 }
 
-/// Nodes {a b} and {d}: they become one when the left one has lost a key, and takes in the next.
+/// Runs `other` against a merge of the nodes {a b} and {d}: the left one loses a key and takes in
+/// the next node.
 #[cfg(not(feature = "planted-bugs"))]
 fn merge_with_the_next_node_against(other: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static) {
     models::model(|| thinned("abdc", "c"), 1, &[], |tree| assert_eq!(remove(tree, "b"), Some(1)), other);

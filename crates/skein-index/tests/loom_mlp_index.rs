@@ -1,12 +1,14 @@
-//! Models of MlpIndex's protocols, explored by `loom`, on a table of four buckets of two slots:
+//! Models of MlpIndex's protocols, explored by `loom`. The table has four buckets of two slots:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_mlp_index --release
 //! ```
 //!
-//! Each model runs the crate's own code; threads are two, one operation each for the most part, and the scheduler may interrupt each run twice, or
-//! once where changes are long: they have some hundred steps. In models the last bits of a name are its bucket, so that keys are of the bytes 0, 8, 16
-//! and 24, and it is known which nodes meet (`name.rs`, `table.rs`). All keys begin with two zeros: there are few names of three symbols.
+//! Each model runs the crate's own code with two threads, mostly with one operation each. The
+//! scheduler may interrupt each run twice, or once where changes are long: they have some hundred
+//! steps. In these models the last bits of a name are its bucket. So keys of the bytes 0, 8, 16 and
+//! 24 show which nodes share a bucket (`name.rs`, `table.rs`). All keys begin with two zeros,
+//! because there are few names of three symbols.
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
 
@@ -23,7 +25,7 @@ use skein_index::{Collector, ComputeAction, Inline, MlpIndex, OrderedIndex as _}
 type MlpModelIndex = MlpIndex<Inline<u64>>;
 type MlpModelKeys = &'static [&'static str];
 
-/// MlpModelKeys by their bytes after the two zeros: `A` is 8, `B` 16, `C` 24 and `D` 0.
+/// Keys, named by their bytes after the two zeros: `A` is 8, `B` 16, `C` 24 and `D` 0.
 const D_: &str = "\0\0\0";
 const B_: &str = "\0\0\x10";
 const BB: &str = "\0\0\x10\x10";
@@ -49,7 +51,7 @@ fn model(
     models::model(new, preemptions, keys, writer, other);
 }
 
-/// A leaf goes down a level, to another bucket, and an inner node takes its place.
+/// A leaf moves down a level, to another bucket, and an inner node takes its place.
 #[test]
 fn parting_of_a_leaf_against_get() {
     model(
@@ -73,7 +75,7 @@ fn two_inserts_under_one_node() {
     );
 }
 
-/// Two keys of one name of three symbols, of which there was none.
+/// Two keys with the same name of three symbols, which did not exist before.
 #[test]
 fn two_inserts_at_the_top() {
     model(
@@ -108,7 +110,7 @@ fn collapse_against_insert() {
     );
 }
 
-/// A removal that makes the least key greater, against an insert that makes it less.
+/// A removal that raises a least key, against an insert that lowers it.
 #[test]
 fn least_keys_against_each_other() {
     model(
@@ -129,7 +131,8 @@ fn removals_of_both_keys_of_a_node() {
     );
 }
 
-/// A removal below a node whose least key goes at the same time: `schedules.rs` tells what went wrong.
+/// A removal below a node whose least key is removed at the same time. `schedules.rs` describes the
+/// incident.
 #[test]
 fn removals_of_the_two_least_keys() {
     model(
@@ -140,7 +143,8 @@ fn removals_of_the_two_least_keys() {
     );
 }
 
-/// Both buckets of `D_` are full with these, and `BB` makes way for it: from its primary bucket to its secondary one.
+/// These keys fill both buckets of `D_`. `BB` moves from its primary bucket to its secondary one to
+/// make room.
 const FULL: MlpModelKeys = &[BB, BD, AA, AD];
 
 #[test]
@@ -155,7 +159,8 @@ fn a_node_makes_way() {
     });
 }
 
-/// The protocol of the buckets' versions: who reads two buckets, of which a node goes from one to the other, finds it, and all of it.
+/// The protocol of the buckets' versions: a node moves from one bucket to another, and a reader of
+/// both buckets must find it whole.
 #[test]
 fn relocation_against_get() {
     model(
@@ -181,9 +186,9 @@ fn relocation_against_scan() {
     );
 }
 
-/// The node that makes way gets another value meanwhile, or goes.
+/// The node that moves gets another value meanwhile, or is removed.
 #[test]
-fn relocation_against_writes_of_what_makes_way() {
+fn relocation_against_writes_of_the_moved_node() {
     model(
         1,
         FULL,
@@ -212,7 +217,7 @@ fn scan_against_insert() {
     );
 }
 
-/// Removes a key by `compute`; returns what its closure was shown, which is what goes.
+/// Removes a key by `compute`. Returns the value that its closure saw, which is the removed one.
 fn take(index: &MlpModelIndex, key: &str) -> Option<u64> {
     let mut shown = None;
     let decide = |seen| {
@@ -225,7 +230,8 @@ fn take(index: &MlpModelIndex, key: &str) -> Option<u64> {
     shown
 }
 
-/// A removal that is decided by a closure, against another write of its key: what each was told, and what the key holds at last.
+/// Runs a removal by a closure against another write of the same key. `allowed` checks the two
+/// answers and the value that the key holds in the end.
 fn taken_against(
     keys: MlpModelKeys,
     other: fn(&MlpModelIndex, &str) -> Option<u64>,
@@ -243,7 +249,7 @@ fn taken_against(
     });
 }
 
-/// The key is put between the decision and the removal, unless the claim keeps it as it is.
+/// Without the claim, the key could be written between the decision and the removal.
 #[test]
 fn a_claimed_key_against_put() {
     taken_against(

@@ -1,11 +1,12 @@
-//! Models of the skip list's protocols, explored by `loom`, on towers of at most two levels:
+//! Models of the skip list's protocols, explored by `loom`. Towers have at most two levels:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_skip_list --release
 //! ```
 //!
-//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run twice, or once where operations are long.
-//! The seed gives every key that is used here two levels, so that each is linked and unlinked twice (`towers_are_high`).
+//! Each model runs the crate's own code with two threads. The scheduler may interrupt each run
+//! twice, or once where operations are long. With the seed used here every key has two levels, so
+//! that each node is linked and unlinked twice (`towers_are_high`).
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
 
@@ -38,7 +39,7 @@ fn model(
     models::model(new, preemptions, keys, writer, reader);
 }
 
-/// Gives `a` to `d` two levels.
+/// With this seed the keys `a` to `d` have two levels.
 const SEED: u64 = 22;
 
 #[test]
@@ -62,7 +63,7 @@ fn insert_against_get_of_a_neighbour() {
             assert_eq!(get(list, "b"), Some(0));
             let seen = get(list, "a");
             assert!(matches!(seen, None | Some(9)));
-            // What was seen once stays.
+            // A key that was found once must stay.
             assert!(seen.is_none() || get(list, "a") == Some(9));
         },
     );
@@ -85,7 +86,7 @@ fn two_inserts_of_one_key() {
     );
 }
 
-/// The node is marked and unlinked while a reader may stand on it, and on the one before.
+/// The node is marked and unlinked while a reader may be on it or on the node before it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn remove_against_get_and_scan() {
@@ -112,7 +113,7 @@ fn removes_side_by_side() {
     );
 }
 
-/// The new node's place is behind one that goes.
+/// The new node belongs behind a node that is being removed.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn remove_against_insert_behind_it() {
@@ -124,7 +125,8 @@ fn remove_against_insert_behind_it() {
     );
 }
 
-/// The maker may still be linking the node when it goes: whoever is done last retires it.
+/// The maker may still be linking the node when it is removed: the thread that finishes last
+/// retires it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn insert_against_remove_of_the_same_key() {
@@ -140,9 +142,12 @@ fn insert_against_remove_of_the_same_key() {
     );
 }
 
-/// A new node takes the place of one that goes, which has the same key. A search that met the old node on level 1, still unmarked, and on
-/// level 0 no more, gave a path that led the new one in before the old; who unlinked that looked for it only up to its key, and retired
-/// it while level 1 still led to it. Searches whose levels disagree about the key's node begin anew.
+/// A new node replaces a removed node of the same key.
+///
+/// Once, a search that saw the old node unmarked on level 1 and missing on level 0 returned a path
+/// that put the new node before the old one. Consequence: the thread that unlinked the old node
+/// searched only up to its key, and retired it while level 1 still led to it. Fix: a search starts
+/// over if its levels disagree about the key's node.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn remove_against_insert_of_the_same_key() {
@@ -172,7 +177,8 @@ fn two_increments_of_an_absent_key() {
     });
 }
 
-/// The claim of a place against another node that comes there, and the node before it that goes.
+/// A claimed link, against another node that is inserted there and against the removal of the node
+/// before it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_claimed_place_against_neighbours() {
@@ -195,7 +201,8 @@ fn a_claimed_place_against_neighbours() {
     model(1, &["a", "d"], keep, |list| assert_eq!(remove(list, "d"), Some(1)));
 }
 
-/// Without versions a value is written in place, under a claim: no writer loses another's, and no reader sees one of a key that is gone.
+/// Without versions, a value is written in place under a claim. No write may be lost, and no reader
+/// may see a value of a removed key.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn writes_in_place_against_each_other() {
@@ -225,7 +232,8 @@ fn writes_in_place_against_each_other() {
     );
 }
 
-/// What is decided about an absent key is done before another thread puts it, or that thread's value is seen.
+/// The decision about an absent key is carried out before another thread inserts the key, or the
+/// closure sees that thread's value.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_claimed_place_against_an_insert_of_its_key() {
@@ -248,7 +256,8 @@ fn a_claimed_place_against_an_insert_of_its_key() {
     );
 }
 
-/// Two writes, one after the other, against a snapshot that is asked for both: with the second it shows the first, and the same again.
+/// Two writes, one after the other, against a snapshot of both keys. If the snapshot shows the
+/// second write, it shows the first, and it shows the same when read again.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn writes_against_a_snapshot() {
@@ -265,13 +274,17 @@ fn writes_against_a_snapshot() {
             let look = || (snapshot.get(b"a", &guard), snapshot.get(b"b", &guard));
             let seen = look();
             assert!(matches!(seen, (Some(0), Some(1)) | (Some(8), Some(1 | 9))), "{seen:?}");
-            assert!(live == Some(0) || seen.0 == Some(8), "what was seen before is not in it: {seen:?}");
+            assert!(
+                live == Some(0) || seen.0 == Some(8),
+                "the snapshot lacks a write that was seen before it: {seen:?}"
+            );
             assert_eq!(look(), seen);
         },
     );
 }
 
-/// A key that comes and goes: a snapshot shows it or does not, and the node goes with the last that needs it.
+/// A key is inserted and removed. The snapshot shows it or does not show it, and the node is
+/// removed with the last snapshot that needs it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn insert_and_remove_against_a_snapshot() {
@@ -292,7 +305,7 @@ fn insert_and_remove_against_a_snapshot() {
     );
 }
 
-/// The note for a version is left while its snapshot is dropped: the version goes all the same, as the checker finds.
+/// A note is left while its snapshot is dropped. The checker fails if the version is not pruned.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_write_against_the_drop_of_a_snapshot() {
@@ -309,7 +322,8 @@ fn a_write_against_the_drop_of_a_snapshot() {
     });
 }
 
-/// A gate that waits for nobody: a write is stamped with a moment that has passed, and a snapshot shows it from then on.
+/// With a gate that does not wait, a write is stamped with a past moment, and a snapshot starts to
+/// show it.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_snapshot_that_waits_for_nobody_is_noticed() {

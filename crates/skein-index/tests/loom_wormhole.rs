@@ -1,11 +1,12 @@
-//! Models of Wormhole's protocols, explored by `loom`, with leaves of four keys so that few keys reach every case:
+//! Models of Wormhole's protocols, explored by `loom`. Leaves have four keys, so that few keys
+//! reach every case:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_wormhole --release
 //! ```
 //!
-//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
-//! twice (`PREEMPTIONS`), once where operations are long.
+//! Each model runs the crate's own code with two threads. The scheduler may interrupt each run up
+//! to twice (`PREEMPTIONS`), or once where operations are long.
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
 
@@ -46,17 +47,18 @@ fn insert_against_get() {
             assert_eq!(get(index, "c"), Some(1));
             let seen = get(index, "b");
             assert!(matches!(seen, None | Some(9)));
-            // What was seen once stays.
+            // A key that was found once must stay.
             assert!(seen.is_none() || get(index, "b") == Some(9));
         },
     );
 }
 
-/// Incident: a scan that began after a lookup had seen a key did not meet it. Consequence: while the key's writer stood still in the
-/// middle of its insert, scans missed a key that was present throughout, against the contract. Fix: an insert notes the key's rank
-/// before it fills the slot, so scans know of it no later than lookups.
+/// Once, a scan that began after a lookup had found a key did not return it. Consequence: while the
+/// key's writer was paused in the middle of its insert, scans missed a key that was present
+/// throughout, against the contract. Fix: an insert notes the key's rank before it fills the slot,
+/// so scans see it no later than lookups.
 #[test]
-fn what_a_lookup_saw_a_scan_meets() {
+fn a_scan_returns_a_key_that_a_lookup_found() {
     model(
         1,
         &["a", "c"],
@@ -66,7 +68,7 @@ fn what_a_lookup_saw_a_scan_meets() {
             assert!(!seen || met == [b"a", b"b", b"c"], "{met:?}");
         },
         |index| {
-            // The first scan puts the leaf in order; those that find it so need no lock.
+            // The first scan sorts the leaf; later scans find it sorted and need no lock.
             scan(index, true);
             assert_eq!(put(index, "b", 9), None);
         },
@@ -159,7 +161,7 @@ fn merge_against_insert() {
     );
 }
 
-/// An index that was given keys, each with its position as value, and has lost some.
+/// Returns an index after inserting keys, each with its position as value, and removing some.
 fn thinned(keys: &[&str], gone: &[&str]) -> WormholeModel {
     let index = WormholeModel::with_variant(Arc::new(Collector::new()));
     models::fill(&index, keys);
@@ -169,14 +171,15 @@ fn thinned(keys: &[&str], gone: &[&str]) -> WormholeModel {
     index
 }
 
-/// Scans one way while a key goes and others move: the others are met, once and in order.
+/// Scans in one direction while a key is removed and others move. The scan must return the others,
+/// once and in order.
 fn scan_meets(index: &WormholeModel, forward: bool, gone: &[u8], expected: [&[u8]; 3]) {
     let mut met = scan(index, forward);
     met.retain(|key| key != gone);
     assert_eq!(met, expected);
 }
 
-/// Two leaves that become one with the next removal from the left one.
+/// Runs a scan against a merge of two leaves that the next removal from the left one starts.
 fn merge_to_the_right_against_a_scan(forward: bool, expected: [&'static [u8]; 3]) {
     models::model(
         || thinned(&["a", "b", "c", "d", "e"], &["b"]),
@@ -197,12 +200,12 @@ fn merge_to_the_right_against_a_scan_down() {
     merge_to_the_right_against_a_scan(false, [b"e", b"d", b"a"]);
 }
 
-/// Two leaves that become one with the next removal from the right one.
+/// Returns two leaves that merge with the next removal from the right one.
 fn before_a_merge_to_the_left() -> WormholeModel {
     thinned(&["a", "b", "c", "d", "e", "f"], &["c", "d"])
 }
 
-/// The leaf gives up its lock before it takes its left neighbour's and its own again.
+/// The leaf releases its lock before it acquires its left neighbour's lock and its own again.
 fn merge_to_the_left_against(
     preemptions: usize,
     other: impl Fn(&WormholeModel) + Copy + Send + Sync + 'static,
@@ -257,8 +260,9 @@ fn remove_against_insert_of_the_same_key() {
     );
 }
 
-/// Incident: the last two leaves lost their last keys at once; one took the other in, and stayed, empty. Consequence: an empty leaf that
-/// nothing merged again, memory that did not come back. Fix: a leaf that is empty after it has taken in another is merged in turn.
+/// Once, the last two leaves lost their last keys at the same time: one took in the other and
+/// stayed, empty. Consequence: no later merge removed the empty leaf, and its memory was not
+/// returned. Fix: a leaf that is empty after it has taken in another is merged in turn.
 #[test]
 fn two_leaves_emptied_at_once() {
     models::model(

@@ -1,16 +1,20 @@
-//! Whole operations of several threads under sampled schedules: where `loom` goes through all orders of two short operations,
-//! `shuttle` draws orders of many, so that splits and merges meet lookups, writes and scans in the same run.
+//! Whole operations of several threads under sampled schedules. `loom` explores all orders of two
+//! short operations; `shuttle` samples orders of many, so that splits and merges run against
+//! lookups, writes and scans in the same run.
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test --release -p skein-index --features shuttle --test schedules
 //! ```
 //!
-//! Nodes are narrow, and a run starts with so few keys that nodes split, or so many that they merge. Its history must have an order that
-//! explains it, key by key (what each key does by itself makes the whole linearizable: Herlihy and Wing 1990). A scan counts as a lookup of
-//! each key at some moment of the scan. At the end the structure is checked, and what is left belongs to the history.
+//! Nodes are narrow. A run starts with so few keys that nodes split, or so many that they merge.
+//! Its history must have an order that explains it, key by key (if each key's history is
+//! linearizable, so is the whole: Herlihy and Wing 1990). A scan counts as a lookup of each key at
+//! some moment of the scan. At the end the structure is checked, and the remaining keys are added
+//! to the history.
 //!
-//! Half of the schedules are drawn step by step, half are of few preemptions at drawn places (Burckhardt and others 2010). A failure
-//! prints what `shuttle` replays it by. `SKEIN_STRESS=30` makes the runs 30 times as long.
+//! Half of the schedules are random at every step; the other half have few preemptions at random
+//! places (Burckhardt and others 2010). A failure prints the schedule, which `shuttle` can replay.
+//! `SKEIN_STRESS=30` makes the runs 30 times as long.
 #![cfg(all(skein_loom, feature = "shuttle"))]
 #![cfg_attr(feature = "planted-bugs", allow(dead_code))]
 
@@ -36,10 +40,10 @@ use skein_index::skip_list::variant::BARE;
 use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, SkipList, Wormhole};
 
 const SEED: u64 = 20;
-/// Preemptions of a schedule that has few.
+/// The number of preemptions of a schedule with few.
 const PREEMPTIONS: usize = 4;
 const OPERATIONS: usize = 4;
-/// How the checks of a history and of a scan begin what they say.
+/// How the messages of the checks begin: of a history, and of a scan.
 const UNEXPLAINED: &str = "no order explains what";
 const UNORDERED: &str = "out of order, or twice";
 
@@ -55,7 +59,7 @@ fn explore<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys, threa
     sample(count, move || run(make, keys, threads));
 }
 
-/// Runs something under drawn schedules of both kinds.
+/// Runs `run` under sampled schedules of both kinds.
 fn sample(count: usize, run: impl Fn() + Copy + Send + Sync + 'static) {
     let count = schedules(count) / 2;
     sample_by(RandomScheduler::new_from_seed(SEED, count), run);
@@ -64,12 +68,13 @@ fn sample(count: usize, run: impl Fn() + Copy + Send + Sync + 'static) {
 
 fn sample_by(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
     let mut config = Config::new();
-    // It says that all orderings are taken as sequentially consistent; the weaker ones are `loom`'s business.
+    // Silences the warning that all orderings are treated as sequentially consistent; `loom`
+    // explores the weaker ones.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(run);
 }
 
-/// One run: some keys first, then the threads, then a lookup of each key.
+/// One run: inserts some keys, runs the threads, then looks up each key.
 fn run<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: usize) {
     let (mut index, clock) = (make(), Arc::new(HistoryClock::default()));
     let mut random = TestRandom::new(shuttle::rand::thread_rng().next_u64());
@@ -97,7 +102,7 @@ fn run<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys, threads: 
     }
 }
 
-/// One thread's operations: mostly inserts, or mostly removals.
+/// Runs one thread's operations: mostly inserts, or mostly removals.
 fn operate<I: CheckedIndex>(
     index: &I,
     keys: ScheduleKeys,
@@ -124,7 +129,8 @@ fn operate<I: CheckedIndex>(
     history
 }
 
-/// A scan of all keys, or from one on, which must be in order and meet no key that nobody put there; what it says of each key.
+/// Scans all keys, or those from one on. The scan must be in order and return no unknown key.
+/// Returns its result for each key as a lookup.
 fn scan<I: CheckedIndex>(
     index: &I,
     keys: ScheduleKeys,
@@ -163,7 +169,7 @@ fn scan<I: CheckedIndex>(
 
 const LETTERS: ScheduleKeys = &[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"];
 
-/// Anchors that differ in terminators and tails alone.
+/// Anchors that differ in terminators and tails only.
 const TAILS: ScheduleKeys =
     &[b"", b"\0", b"\0\0", b"a", b"a\0", b"a\0\0", b"a\0\0\0", b"a\0b", b"ab", b"abc", b"abc\0", b"b"];
 
@@ -180,8 +186,9 @@ const LAYERS: ScheduleKeys = &[
     b"z",
 ];
 
-/// ScheduleKeys of a table of four buckets, of the bytes that its models know (`loom_mlp_index.rs`): nodes of all levels from the third to the fifth and of the
-/// last, least keys that come and go, leaves that part and inner nodes that collapse.
+/// Keys for a table of four buckets, of the bytes that its models know (`loom_mlp_index.rs`): nodes
+/// of the third to the fifth level and of the last, least keys that are inserted and removed,
+/// leaves that split and inner nodes that collapse.
 const NAMES: ScheduleKeys = &[
     b"\0\0\0",
     b"\0\0\x08",
@@ -194,7 +201,8 @@ const NAMES: ScheduleKeys = &[
     b"\0\0\x18",
 ];
 
-/// A key whose beginning is longer than what one change of the Cuckoo Trie puts above a leaf: six jumps, 56 bytes.
+/// A key whose shared beginning is longer than the part that one change of the Cuckoo Trie adds
+/// above a leaf: six jumps, 56 bytes.
 macro_rules! long {
     ($end:literal) => {
         concat!("a beginning of eighty bytes, which all of these keys have but for the last ones ", $end)
@@ -202,7 +210,8 @@ macro_rules! long {
     };
 }
 
-/// ScheduleKeys that are parted in several changes; few, so that there is often but one of them.
+/// Keys that are separated by several changes. There are so few that often only one of them is
+/// present.
 const LONG: ScheduleKeys = &[long!("a"), long!("ab"), long!("b"), b"b"];
 
 fn wormhole() -> Wormhole<Inline<u64>, 4> {
@@ -213,7 +222,7 @@ fn masstree() -> Masstree<Inline<u64>, 3> {
     Masstree::with_width(Arc::new(Collector::new()))
 }
 
-/// Four buckets at first, so that it grows and shrinks with the keys.
+/// Four buckets at first, so that the table grows and shrinks with the keys.
 fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 2> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
@@ -228,7 +237,8 @@ fn bare_skip_list() -> SkipList<Inline<u64>, { 3 | BARE }> {
     SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
-/// Four buckets that do not grow (`mlp_index/table.rs`): full enough that nodes make way for others.
+/// Four buckets that do not grow (`mlp_index/table.rs`), so full that nodes move to make room for
+/// others.
 fn mlp_index() -> MlpIndex<Inline<u64>> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
@@ -275,8 +285,10 @@ fn cuckoo_trie_of_layers() {
     explore(cuckoo_trie, LAYERS, 4, 4_000);
 }
 
-/// Incident: a leaf that goes down by several changes was found again, after each, by its name's hash and color alone; another write could have put a branch or a jump in its place.
-/// Consequence: that was taken for the leaf, and keys that nobody had removed were lost. Fix: it goes on only from the bucket as the change before left it.
+/// Once, a leaf that moves down by several changes was found again, after each of them, only by the
+/// hash and colour of its name. Another write could have put a branch or a jump in its place.
+/// Consequence: that entry was treated as the leaf, and present keys were lost. Fix: the move
+/// continues only from the bucket as the previous change left it.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_long_keys() {
@@ -301,30 +313,33 @@ fn skip_list_of_tails() {
     explore(skip_list, TAILS, 4, 4_000);
 }
 
-/// Incident: a write below a node that another thread was giving another least key had read that node before, and what lies below it afterwards.
-/// Consequence: a least key that was no key's any more. Fix: a write looks again at the node above those that it changes (`change.rs`).
+/// Once, a write below a node read that node before another thread gave it another least key, and
+/// read the nodes below it afterwards. Consequence: a node kept a least key that did not exist any
+/// more. Fix: a write reads the node above those that it changes again
+/// (`mlp_index/transaction.rs`).
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_of_names() {
     explore(mlp_index, NAMES, 3, 4_000);
 }
 
-/// Incident: this test took any panic for the bug's. Consequence: it passed while no table could be made, and every model of MlpIndex failed. Fix:
-/// [`planted::caught`] compares what the check says.
+/// Once, this test accepted any panic as the bug's. Consequence: it passed while no table could be
+/// made and every model of MlpIndex failed. Fix: [`planted::caught`] compares the message of the
+/// check.
 #[cfg(feature = "planted-bugs")]
 fn notices<I: CheckedIndex + 'static>(make: fn() -> I, keys: ScheduleKeys) {
     let caught = planted::caught(&[UNEXPLAINED, UNORDERED], || explore(make, keys, 3, 20_000));
     assert!(caught, "the planted bug went unnoticed");
 }
 
-/// A lookup that takes what it read of a bucket for what was there at one moment.
+/// The bug: a lookup does not check that the bucket stayed unchanged while it read.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_bucket_read_while_it_changes_is_noticed() {
     notices(mlp_index, NAMES);
 }
 
-/// A split that does not tell the readers of its leaf.
+/// The bug: a split does not announce itself to the readers of its leaf.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn an_unannounced_split_is_noticed() {

@@ -1,8 +1,9 @@
-//! The smallest runs that go through an index's every operation, in one thread and in several: what Miri and `ThreadSanitizer` have
-//! time for (`.ci/miri`, `.ci/tsan`), and a program of its own, since they build nothing else.
+//! The smallest runs that use every operation of an index, in one thread and in several. Miri and
+//! `ThreadSanitizer` have no time for more (`.ci/miri`, `.ci/tsan`). They are a program of their
+//! own because those tools build nothing else.
 //!
-//! Values are on the heap, so that each is followed and freed. Keys fill a few nodes and empty them again: nodes are split, grown,
-//! merged and retired, and tables made anew.
+//! Values are on the heap, so that the tools see each being used and freed. Keys fill a few nodes
+//! and empty them again: nodes are split, grown, merged and retired, and tables are rebuilt.
 
 #![cfg(not(skein_loom))]
 
@@ -18,18 +19,18 @@ use skein_index::{
 
 /// Enough for several nodes of every index, and for batches of retired objects.
 const KEYS: u16 = if cfg!(miri) { 32 } else { 80 };
-/// Threads that change and read the same few keys.
+/// The number of threads that change and read the same few keys.
 const THREADS: u16 = 3;
 const ROUNDS: u16 = if cfg!(miri) { 10 } else { 2_000 };
 
-/// Keys that all indexes take, some of which begin with others.
+/// Returns a key that all indexes accept. Some of these keys are prefixes of others.
 fn key(number: u16) -> Vec<u8> {
     let mut key = number.to_be_bytes().to_vec();
     key.resize(2 + usize::from(number % 5), b'k');
     key
 }
 
-/// All keys, walked by a cursor either way.
+/// Walks all keys with a cursor, in both directions, and returns their values.
 fn walked(index: &impl OrderedIndex<Boxed<u16>>, guard: &impl Guard) -> Vec<u16> {
     let mut cursor = index.cursor(guard);
     let mut forward = Vec::new();
@@ -99,7 +100,7 @@ fn crowd_of_threads(index: &impl OrderedIndex<Boxed<u16>>) {
     });
 }
 
-/// The values that one walk sees while others write.
+/// Returns the values that one walk sees while other threads write.
 fn walked_once(index: &impl OrderedIndex<Boxed<u16>>, guard: &impl Guard) -> Vec<u16> {
     let mut cursor = index.cursor(guard);
     let mut values = Vec::new();
@@ -132,7 +133,7 @@ fn collector() -> Arc<Collector> {
     Arc::new(Collector::new())
 }
 
-// Narrow nodes where the index has a choice, so that few keys need many of them.
+// Narrow nodes if the index has a choice, so that few keys need many nodes.
 small!(masstree, Masstree::<_, 3>::with_width(collector()));
 small!(wormhole, Wormhole::<_, 4>::with_variant(collector()));
 small!(cuckoo_trie, CuckooTrie::<_, 1>::with_variant(collector()));

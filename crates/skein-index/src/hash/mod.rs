@@ -1,20 +1,25 @@
-//! Hashes of prefixes that grow: the hash of a longer prefix follows from that of a shorter one and the bytes between.
+//! Prefix hashes. The hash of a longer prefix is computed from the state of a shorter one and the
+//! bytes between.
 //!
 //! ```text
-//!   start ─ step(8 bytes) ─► state ─ step(8 bytes) ─► state ...      one state for each eight bytes of a key
+//!   start ─ step(8 bytes) ─► state ─ step(8 bytes) ─► state ...   one state per 8 bytes of a key
 //!                              │ finish(0 to 7 bytes more, length)
 //!                              ▼
-//!                     64 bits: where in a table, which tag
+//!                     64 bits: the position in a table, and the tag
 //! ```
 //!
-//! The hash of a prefix depends on its bytes alone. [`Prefixes`] computes a key's states once, in one pass without a branch but the loop's; each
-//! prefix's hash is two steps away from one of them. Source: Wormhole (2019), section 3.1; that
-//! states are kept by the word instead of going on from the last probe's is ours: how many bytes lie between two probes is what no
-//! processor can predict.
+//! The hash of a prefix depends on its bytes only. [`PrefixHasher`] computes the states of a key
+//! once, in one pass without branches except the loop's. Every prefix's hash is two steps away from
+//! one of these states. Source: Wormhole (2019), section 3.1. Difference: we keep a state per word
+//! instead of continuing from the last probe's state, because no processor can predict how many
+//! bytes lie between two probes.
 //!
-//! Two hashes stand behind one interface. CRC-32C is fast, but it is linear: whoever chooses keys can make as many collide as they
-//! like, whatever its start value is. An index that meets more collisions than chance allows goes over to the keyed one, whose key
-//! is drawn at random when it is made.
+//! There are two kinds of hash behind one interface. CRC-32C is fast, but linear: an attacker can
+//! choose any number of keys that collide, for every start value. An index that meets more
+//! collisions than chance allows switches to the keyed hash. Its key is drawn at random.
+//!
+//! Read `prefix_hasher.rs` next; `crc32c/` has the processor's instruction. `peelable.rs` is a
+//! separate hash, for the Cuckoo Trie.
 
 mod crc32c;
 pub(crate) mod peelable;
@@ -24,35 +29,35 @@ use std::hash::{BuildHasher, RandomState};
 
 pub(crate) use prefix_hasher::PrefixHasher;
 
-/// A hash.
+/// A hash function over prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrefixHash {
     /// CRC-32C by the processor's own instruction.
     Hardware,
-    /// CRC-32C without it; the same values.
+    /// CRC-32C without that instruction. It returns the same values.
     Portable,
-    /// A multiplication per word, keyed.
+    /// One multiplication per word, with a key.
     Keyed(u64),
 }
 
 impl PrefixHash {
-    /// CRC-32C, the best way this processor can.
+    /// Returns CRC-32C, by the processor's instruction if it has one.
     pub(crate) fn crc32c() -> Self {
         if crc32c::in_hardware() { Self::Hardware } else { Self::Portable }
     }
 
-    /// A keyed hash with a key of its own.
+    /// Returns a keyed hash with a random key.
     pub(crate) fn keyed() -> Self {
         Self::Keyed(RandomState::new().hash_one(0_u64) | 1)
     }
 
-    /// Whether it is the keyed one.
+    /// Returns true if this is the keyed hash.
     #[inline(always)]
     pub(crate) fn is_keyed(self) -> bool {
         matches!(self, Self::Keyed(_))
     }
 
-    /// The hash of all of `bytes`, from the first one on.
+    /// Returns the hash of all of `bytes`.
     pub(crate) fn of(self, bytes: &[u8]) -> u64 {
         let words = bytes.as_chunks::<8>().0;
         let state =
@@ -68,7 +73,7 @@ impl PrefixHash {
         }
     }
 
-    /// The state eight bytes further.
+    /// Returns the state after eight more bytes.
     #[inline(always)]
     pub(crate) fn step(self, state: u64, word: u64) -> u64 {
         match self {
@@ -78,12 +83,12 @@ impl PrefixHash {
         }
     }
 
-    /// The hash of a prefix of `len` bytes, of which the last ones are not in the state yet: 64 bits that each depend on all
-    /// bytes, the upper ones best.
+    /// Returns the hash of a prefix of `len` bytes. `rest` holds its last bytes, which are not in
+    /// the state yet. Each of the 64 bits depends on all bytes; the upper bits are the best mixed.
     #[inline(always)]
     fn finish(self, state: u64, rest: u64, len: usize) -> u64 {
         let state = self.step(state, rest);
-        // The length, since zeros stand for the bytes that a word lacks.
+        // The length is part of the hash, because a partial word is padded with zeros.
         let sum = match self {
             Self::Hardware | Self::Portable => state | (len as u64) << 32,
             Self::Keyed(key) => keyed(key, state, len as u64),
@@ -91,29 +96,31 @@ impl PrefixHash {
         mixed(sum)
     }
 
-    /// The hash of the `len` bytes, whole words, that led to a state of the plain hash.
+    /// Returns the hash of the `len` bytes, a multiple of eight, that led to this CRC-32C state.
     #[inline(always)]
     pub(crate) fn of_words(state: u64, len: usize) -> u64 {
         mixed(state | (len as u64) << 32)
     }
 }
 
-/// A sum whose upper bits depend on all of it.
+/// Mixes `sum` so that the upper bits of the result depend on all of its bits.
 #[inline(always)]
 fn mixed(sum: u64) -> u64 {
     sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The crate keeps the register inverted between calls, as the checksum is defined; we keep it as it is.
+/// Steps CRC-32C in software. The crate `crc32c` inverts the register between calls, as the
+/// checksum's definition says; our state is not inverted.
 fn portable(register: u64, word: u64) -> u64 {
     u64::from(!::crc32c::crc32c_append(!(register as u32), &word.to_le_bytes()))
 }
 
-/// Folds eight bytes in by a full multiplication, so that no difference of inputs has a known effect.
+/// Mixes eight bytes in by a full multiplication, so that no difference of inputs has a known
+/// effect.
 #[cold]
 fn keyed(key: u64, state: u64, word: u64) -> u64 {
     let wide = u128::from(state ^ word) * u128::from(key ^ 0xa076_1d64_78bd_642f);
-    // The state once more, so that a product of zero does not make it forget.
+    // The state is mixed in once more, so that a product of zero does not erase it.
     (wide as u64) ^ ((wide >> 64) as u64) ^ state.rotate_left(32)
 }
 
@@ -123,7 +130,8 @@ mod tests {
 
     #[test]
     fn hardware_and_portable_agree_with_the_definition() {
-        // The check value of CRC-32C, of "123456789", by whole words: after "12345678", then one byte is left to the crate.
+        // The check value of CRC-32C is that of "123456789". The whole word "12345678" is hashed
+        // here; the crate hashes the last byte.
         let after_word = |hash: PrefixHash| hash.step(hash.start(), u64::from_le_bytes(*b"12345678"));
         for hash in [PrefixHash::Portable, PrefixHash::crc32c()] {
             assert_eq!(::crc32c::crc32c_append(!(after_word(hash) as u32), b"9"), 0xe306_9283, "{hash:?}");

@@ -1,37 +1,41 @@
-//! A hash of symbol strings from which the last symbol can be taken off again.
+//! A peelable hash of symbol strings: the last symbol can be removed from the hash again.
 //!
 //! ```text
-//!   extend(h, c):   x = (h ⊕ seed[c]) · M   mod 2^bits        peel(h, c):   the same steps backwards
-//!                   x, its two halves exchanged
+//!   extend(h, c):   x = (h ⊕ seed[c]) · M   mod 2^bits      peel(h, c):   the same steps backwards
+//!                   swap the two halves of x
 //! ```
 //!
-//! For each symbol, `extend` is a permutation of the hash values. So strings with the same last symbol have the same hash only if what is
-//! left without that symbol has the same hash too, which is what lets a table drop its keys (Cuckoo Trie, section 4.2). The paper's
-//! function is linear and known to all; ours is seeded at random, and multiplies both halves of the hash in turn, so that nobody can choose
-//! keys that collide without knowing the seeds. A step takes five cycles, and each waits for the one before.
+//! For each symbol, `extend` is a permutation of the hash values. So two strings with the same last
+//! symbol have the same hash only if the strings without that symbol have the same hash too. That
+//! is why a table does not have to store its keys (Cuckoo Trie, section 4.2). The paper's function
+//! is linear and publicly known. Ours is seeded at random and multiplies both halves of the hash in
+//! turn, so without the seeds an attacker cannot choose keys that collide. A step takes
+//! five cycles and depends on the step before.
 
 #[cfg(not(skein_loom))]
 use std::hash::{BuildHasher, RandomState};
 
-/// Odd, with about as many ones as zeros.
+/// An odd number with about as many ones as zeros.
 const MULTIPLIER: u32 = 0x9e37_79b1;
 
 /// The hash of the empty string.
 pub(crate) const EMPTY_HASH: u32 = 0;
 
-/// A hash over symbols, with values of up to 32 bits. How many is said at each call, where it is a constant.
+/// A hash over symbols, with values of up to 32 bits. Every call passes the number of bits, which
+/// is a constant there.
 #[derive(Debug)]
 pub(crate) struct Peelable {
-    /// By symbol; for any byte, so that no look into them needs a check.
+    /// One seed per symbol. There is one for every byte value, so that no access needs a bounds
+    /// check.
     seeds: [u32; 256],
 }
 
-/// All ones, so many.
+/// Returns a number with the lowest `bits` bits set.
 const fn mask(bits: u32) -> u32 {
     u32::MAX >> (32 - bits)
 }
 
-/// The lower `low` bits of a number of `bits` bits moved above the others.
+/// Rotates a number of `bits` bits to the right by `low` bits.
 #[inline(always)]
 const fn rotate(number: u32, low: u32, bits: u32) -> u32 {
     if bits == u32::BITS {
@@ -42,12 +46,12 @@ const fn rotate(number: u32, low: u32, bits: u32) -> u32 {
 }
 
 impl Peelable {
-    /// A hash with random seeds.
+    /// Returns a hash with random seeds.
     pub(crate) fn new() -> Self {
         Self { seeds: seeds() }
     }
 
-    /// The hash, of `bits` bits, 2 to 32, of the string that is longer by `symbol`.
+    /// Returns the hash, of 2 to 32 `bits`, of the string that is longer by `symbol`.
     #[inline(always)]
     pub(crate) fn extend(&self, bits: u32, hash: u32, symbol: u8) -> u32 {
         let mixed =
@@ -56,14 +60,14 @@ impl Peelable {
     }
 }
 
-/// Random numbers.
+/// Returns random seeds.
 #[cfg(not(skein_loom))]
 fn seeds() -> [u32; 256] {
     let random = RandomState::new();
     std::array::from_fn(|symbol| random.hash_one(symbol) as u32)
 }
 
-/// The same numbers each time: the runs of a model repeat each other.
+/// Returns the same seeds every time, because the runs of a `loom` model must repeat each other.
 #[cfg(skein_loom)]
 fn seeds() -> [u32; 256] {
     std::array::from_fn(|symbol| ((symbol as u64 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32)
@@ -71,14 +75,14 @@ fn seeds() -> [u32; 256] {
 
 #[cfg(test)]
 impl Peelable {
-    /// The hash of the string without its last symbol.
+    /// Returns the hash of the string without its last symbol.
     pub(crate) fn peel(&self, bits: u32, hash: u32, symbol: u8) -> u32 {
         let mixed = rotate(hash, bits - bits / 2, bits);
         (mixed.wrapping_mul(inverse(MULTIPLIER)) ^ self.seeds[usize::from(symbol)]) & mask(bits)
     }
 }
 
-/// The number that undoes a multiplication modulo 2^32, by Newton's method.
+/// Returns the multiplicative inverse modulo 2^32, by Newton's method.
 #[cfg(test)]
 fn inverse(odd: u32) -> u32 {
     (0..5).fold(odd, |guess, _| guess.wrapping_mul(2_u32.wrapping_sub(odd.wrapping_mul(guess))))
@@ -88,7 +92,8 @@ fn inverse(odd: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Every value is reached from exactly one, for every symbol, and the way back leads there.
+    /// Checks for every symbol that `extend` reaches every value exactly once, and that `peel`
+    /// undoes it.
     fn is_peelable(bits: u32) {
         let hash = Peelable::new();
         for symbol in 0..33 {
@@ -97,7 +102,7 @@ mod tests {
                 let longer = hash.extend(bits, value, symbol);
                 assert!(
                     !std::mem::replace(&mut reached[longer as usize], true),
-                    "{bits} bits: two come to {longer}"
+                    "{bits} bits: two values extend to {longer}"
                 );
                 assert_eq!(hash.peel(bits, longer, symbol), value, "{bits} bits");
             }
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn small_ones_are_peelable_without_exception() {
+    fn every_value_of_a_small_hash_is_peelable() {
         is_peelable(2);
         is_peelable(7);
         is_peelable(12);
@@ -133,7 +138,7 @@ mod tests {
                 seen.insert(value >> 16);
             }
         }
-        // 16,500 values in 65,536 places: chance leaves about 14,600 of them taken.
+        // 16,500 values in 65,536 places: chance leaves about 14,600 of them occupied.
         assert!(seen.len() > 13_000, "{} places", seen.len());
     }
 }

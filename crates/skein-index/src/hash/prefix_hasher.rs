@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   key      │ 8 bytes │ 8 bytes │ 8 bytes │ 3 │
-//!   kept     state and word 0, 1, 2, 3              one for each eight bytes, or for each 16, 32, .. of a long key
+//!   kept     state and word 0, 1, 2, 3       one for each 8 bytes, or 16, 32, ... of a long key
 //!   at(19)   state 2, 3 bytes of word 2, the length
 //! ```
 
@@ -10,35 +10,36 @@ use std::mem::MaybeUninit;
 
 use super::PrefixHash;
 
-/// Bytes of a step.
+/// The number of bytes of a step.
 const WORD: usize = size_of::<u64>();
-/// Places that are kept; a key's are further apart the longer it is.
+/// The number of kept states. The longer the key, the further apart they are.
 const KEPT: usize = 32;
 
-/// What is known of a place in a key: the state before it, and the eight bytes after.
+/// A position in a key: the state before it, and the eight bytes behind it.
 #[derive(Clone, Copy, Debug)]
 struct KeptState {
     state: u64,
     word: u64,
 }
 
-/// A key with what its prefixes' hashes follow from.
+/// A key, with the states from which its prefixes' hashes are computed.
 ///
-/// It is made empty and then set, in place: its states are not to be copied right after they were written.
+/// It is made empty and then set in place, so that the states are not copied after they are
+/// written.
 #[derive(Debug)]
 pub(crate) struct PrefixHasher<'k> {
     bytes: &'k [u8],
     hash: PrefixHash,
-    /// Whether the hash is the processor's, and each word is kept.
+    /// Whether the hash is the processor's CRC-32C and every word has a kept state.
     fast: bool,
-    /// A place is kept for each `1 << shift` words.
+    /// One state is kept per `1 << shift` words.
     shift: u32,
-    /// Of these, the first `1 + (bytes.len() / WORD >> shift)` are initialised.
+    /// The first `1 + (bytes.len() / WORD >> shift)` are initialised.
     kept: [MaybeUninit<KeptState>; KEPT],
 }
 
 impl<'k> PrefixHasher<'k> {
-    /// Those of the empty key.
+    /// Returns the hasher of the empty key.
     #[inline(always)]
     pub(crate) fn empty(hash: PrefixHash) -> Self {
         let mut kept = [MaybeUninit::uninit(); KEPT];
@@ -46,7 +47,7 @@ impl<'k> PrefixHasher<'k> {
         Self { bytes: &[], hash, fast: false, shift: 0, kept }
     }
 
-    /// Those of `bytes`. To be kept where it is made.
+    /// Computes the states of `bytes`. Callers should not move the hasher afterwards: it is large.
     #[inline(always)]
     pub(crate) fn set(&mut self, hash: PrefixHash, bytes: &'k [u8]) {
         (self.hash, self.bytes) = (hash, bytes);
@@ -80,20 +81,20 @@ impl<'k> PrefixHasher<'k> {
         }
     }
 
-    /// The key.
+    /// Returns the key.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &'k [u8] {
         self.bytes
     }
 
-    /// The hash of the prefix of `len` bytes.
+    /// Returns the hash of the prefix of `len` bytes.
     #[inline(always)]
     pub(crate) fn at(&self, len: usize) -> u64 {
         debug_assert!(len <= self.bytes.len());
         if !self.fast {
             return self.at_slowly(len);
         }
-        // SAFETY: `set` has written so many, since `len` is at most the key's length.
+        // SAFETY: `set` has written this entry, because `len` is at most the key's length.
         let kept = unsafe { self.kept[len / WORD % KEPT].assume_init() };
         PrefixHash::Hardware.finish(kept.state, first(kept.word, len), len)
     }
@@ -102,7 +103,7 @@ impl<'k> PrefixHasher<'k> {
     fn at_slowly(&self, len: usize) -> u64 {
         let words = len / WORD;
         let kept = words >> self.shift;
-        // SAFETY: `set_slowly` has written so many, since `len` is at most the key's length.
+        // SAFETY: `set_slowly` has written this entry, because `len` is at most the key's length.
         let mut state = unsafe { self.kept[kept].assume_init() }.state;
         for word in kept << self.shift..words {
             state = self.hash.step(state, self.word(word));
@@ -110,7 +111,7 @@ impl<'k> PrefixHasher<'k> {
         self.hash.finish(state, first(self.word(words), len), len)
     }
 
-    /// The hash of the key.
+    /// Returns the hash of the key.
     #[inline(always)]
     pub(crate) fn whole(&self) -> u64 {
         self.at(self.bytes.len())
@@ -124,18 +125,19 @@ impl<'k> PrefixHasher<'k> {
     }
 }
 
-/// The bytes of the word that a prefix of `len` bytes ends in which belong to it, zeros after them.
+/// Returns the bytes of `word` that belong to a prefix of `len` bytes which ends in it, padded with
+/// zeros.
 #[inline(always)]
 fn first(word: u64, len: usize) -> u64 {
     word & ((1 << (len % WORD * 8)) - 1)
 }
 
-/// The bytes beyond the last whole word, zeros after them.
+/// Returns the bytes behind the last whole word, padded with zeros.
 #[inline(always)]
 pub(super) fn tail(bytes: &[u8]) -> u64 {
     let rest = bytes.len() % WORD;
     if let Some(last) = bytes.last_chunk::<WORD>() {
-        // By two shifts, since none may be of 64.
+        // Two shifts, because a shift by 64 is not allowed.
         return (u64::from_le_bytes(*last) >> 1) >> (63 - 8 * rest);
     }
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_what_no_whole_word_holds() {
+    fn a_tail_holds_the_bytes_behind_the_last_whole_word() {
         let bytes: Vec<u8> = (1..=20).collect();
         for len in 0..=bytes.len() {
             let mut padded = [0; WORD];

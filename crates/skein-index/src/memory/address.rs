@@ -1,20 +1,21 @@
-//! Addresses in words: how what lies in an arena is linked.
+//! Conversion between pointers and addresses in words. Objects in an arena are linked by such
+//! words.
 
 use std::ptr::NonNull;
 
-/// An object's address, for a word that leads to it.
+/// Returns an object's address, to be stored in a word.
 #[inline(always)]
 pub(crate) fn address_of<T>(object: NonNull<T>) -> u64 {
     object.as_ptr().expose_provenance() as u64
 }
 
-/// The object at an address.
+/// Returns a pointer to the object at an address.
 ///
 /// # Safety
-/// The address came from [`address_of`] (so it is not null). That the object is live and of this type is asked of those who follow the
-/// pointer.
+/// The address must be a result of [`address_of`] (so it is not null). Code that dereferences the
+/// pointer must know that the object is live and of this type.
 #[inline(always)]
 pub(crate) unsafe fn at_address<T>(address: u64) -> NonNull<T> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's contract.
     unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(address as usize)) }
 }

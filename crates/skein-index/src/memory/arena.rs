@@ -1,4 +1,4 @@
-//! The arena: the public side of the allocator.
+//! The arena: the public interface of the allocator.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,47 +11,48 @@ use super::pages::PageSource;
 use super::size_class::{MAX_SMALL, class_of, size_of_class};
 use super::span::{share, span_of};
 
-/// How many parts there are.
+/// The number of parts.
 pub const PARTS: usize = 4;
 
-/// What memory is used for; live bytes are counted for each.
+/// The use of memory. Live bytes are counted for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryPart {
     /// Tree nodes and table buckets.
     Nodes,
     /// Key bytes outside the nodes.
     Keys,
-    /// Rows: values and what surrounds them.
+    /// Rows: values and the fields around them.
     Rows,
-    /// Unlinked, but maybe still seen by a reader.
+    /// Unlinked objects that readers may still see.
     Retired,
 }
 
 /// An allocator for many objects of few sizes, on huge pages, with exact accounting.
 ///
-/// A handle: clones share the same memory. Any thread may allocate, and any thread may free what another one
-/// allocated. Objects up to 8 KiB are rounded up to a size class (steps of 8 bytes up to 128, of 16 up to 256,
-/// of 64 up to 1024, then four per power of two); larger ones come from the global allocator.
+/// An `Arena` is a handle: clones share the same memory. Any thread may allocate, and any thread
+/// may free an object that another thread allocated. Objects up to 8 KiB are rounded up to a size
+/// class (steps of 8 bytes up to 128, of 16 up to 256, of 64 up to 1024, then four per power of
+/// two). Larger objects come from the global allocator.
 ///
-/// An object is aligned to the largest power of two that divides its rounded size, at most 64; so an object
-/// whose size is a multiple of 64 begins on a cache line, and one whose size is a multiple of 16 is aligned to
-/// 16. All are aligned to at least 8. Memory is not cleared.
+/// An object is aligned to the largest power of two that divides its rounded size, at least 8 and
+/// at most 64. So an object whose size is a multiple of 64 begins on a cache line. Memory is not
+/// cleared.
 ///
-/// Objects outlive the arena: memory stays until the last object is freed, so an object that a collector
-/// frees late is no mistake. Dropping the arena frees no objects; [`discard`](Self::discard) does.
+/// Objects outlive the arena: memory stays until the last object is freed, so a collector may free
+/// objects late. Dropping the arena frees no objects; [`discard`](Self::discard) does.
 ///
 /// ```
-/// use skein_index::memory::{Arena, Part};
+/// use skein_index::memory::{Arena, MemoryPart};
 ///
 /// let arena = Arena::new();
-/// let node = arena.alloc(320, Part::Nodes);
+/// let node = arena.alloc(320, MemoryPart::Nodes);
 /// assert_eq!(node.addr().get() % 64, 0);
-/// assert_eq!(arena.live(Part::Nodes), 320);
+/// assert_eq!(arena.live(MemoryPart::Nodes), 320);
 ///
-/// // Anywhere, later: the pointer and the size are enough.
+/// // Any thread can free it later: the pointer and the size are enough.
 /// // SAFETY: allocated above with this size and part, and not used again.
-/// unsafe { Arena::free(node, 320, Part::Nodes) };
-/// assert_eq!(arena.live(Part::Nodes), 0);
+/// unsafe { Arena::free(node, 320, MemoryPart::Nodes) };
+/// assert_eq!(arena.live(MemoryPart::Nodes), 0);
 /// ```
 #[derive(Clone)]
 pub struct Arena {
@@ -77,56 +78,59 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// An arena with no memory yet.
+    /// Returns an empty arena.
     pub fn new() -> Self {
         Self { heap: Heap::new(PageSource::HugePages) }
     }
 
-    /// An arena on pages of the common size, to measure what huge ones are worth.
+    /// Returns an arena on small pages, to measure the gain of huge pages.
     pub fn on_small_pages() -> Self {
         Self { heap: Heap::new(PageSource::SmallPages) }
     }
 
-    /// An arena on the process's global allocator, for a part of a program that counts its memory there, such as a module of a server.
+    /// Returns an arena on the process's global allocator, for a part of a program that counts its
+    /// memory there, such as a module of a server.
     ///
-    /// Its memory comes in blocks of 2 MiB, of which a part of 32 is lost, and whether they lie on huge pages is up to the allocator.
-    /// [`GrowingWords`](super::GrowingWords) take address space from the system all the same.
+    /// Its memory comes in blocks of 2 MiB, of which one part in 32 is lost. The allocator decides
+    /// if they lie on huge pages. [`GrowingWords`](super::GrowingWords) take address space from the
+    /// system all the same.
     pub fn on_global_allocator() -> Self {
         Self { heap: Heap::new(PageSource::Allocator) }
     }
 
-    /// Hands out `size` bytes, uninitialised; a size of 0 is taken as 1.
+    /// Returns `size` uninitialised bytes; a size of 0 counts as 1.
     ///
     /// Aborts the process, as every allocation in Rust does, if the system has no memory.
     #[inline]
     pub fn alloc(&self, size: usize, part: MemoryPart) -> NonNull<u8> {
         let size = size.max(1);
         if size <= MAX_SMALL {
-            // SAFETY: this handle keeps the heap and its bins.
+            // SAFETY: this handle keeps the heap and its bins alive.
             unsafe { Bin::alloc(Heap::bin(Arc::as_ptr(&self.heap), class_of(size)), part) }
         } else {
-            // SAFETY: this handle keeps the heap.
+            // SAFETY: this handle keeps the heap alive.
             unsafe { alloc_large(Arc::as_ptr(&self.heap), size, part) }
         }
     }
 
-    /// Takes an object back, on any thread.
+    /// Frees an object, on any thread.
     ///
     /// # Safety
-    /// `object` came from [`alloc`](Self::alloc) of some arena with this `size`; it is counted as `part`;
-    /// nobody uses it from now on.
+    /// `object` must be from [`alloc`](Self::alloc) of some arena with this `size`, be counted as
+    /// `part`, and not be used afterwards.
     ///
     /// # Panics
-    /// If the size is not of the class that the object was allocated in.
+    /// Panics if the size is not of the class that the object was allocated in.
     #[inline]
     pub unsafe fn free(object: NonNull<u8>, size: usize, part: MemoryPart) {
         let size = size.max(1);
         if size > MAX_SMALL {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller's contract.
             return unsafe { free_large(object, size, part) };
         }
         let span = span_of(object);
-        // SAFETY: a live object's span is mapped, and its `bin` and `size` do not change (invariant 2).
+        // SAFETY: a live object's span is mapped, and its `bin` and `size` do not change (invariant
+        // 2).
         unsafe {
             let expected = size_of_class(class_of(size));
             assert!(
@@ -138,10 +142,12 @@ impl Arena {
         }
     }
 
-    /// Counts an object as another part from now on, for instance as [`Part::Retired`] once it is unlinked.
+    /// Counts an object as another part from now on, for instance as [`MemoryPart::Retired`] once
+    /// it is unlinked.
     ///
     /// # Safety
-    /// `object` is live, came from [`alloc`](Self::alloc) with this `size`, and is counted as `from`.
+    /// `object` must be live, be from [`alloc`](Self::alloc) with this `size`, and be counted as
+    /// `from`.
     pub unsafe fn recount(object: NonNull<u8>, size: usize, from: MemoryPart, to: MemoryPart) {
         let size = size.max(1);
         // SAFETY: a live object's span is mapped, and its `bin` does not change (invariant 2).
@@ -154,51 +160,59 @@ impl Arena {
         }
     }
 
-    /// The bytes that an object of `size` takes, rounding included: what [`live`](Self::live) counts for it.
+    /// Returns the bytes that an object of `size` occupies, rounding included. [`live`](Self::live)
+    /// counts these.
     pub fn rounded(size: usize) -> usize {
         let size = size.max(1);
         if size <= MAX_SMALL { size_of_class(class_of(size)) } else { footprint(size) }
     }
 
-    /// Bytes of live objects of one part, rounding included. Exact while no thread allocates or frees.
+    /// Returns the bytes of live objects of one part, rounding included. The number is exact while
+    /// no thread allocates or frees.
     ///
-    /// Adds up some hundred counters, so it is for reports; to check a budget before every write use
-    /// [`taken`](Self::taken).
+    /// It adds up some hundred counters, so it is for reports. To check a budget before every
+    /// write, use [`taken`](Self::taken).
     pub fn live(&self, part: MemoryPart) -> usize {
         self.live_by_part()[part as usize]
     }
 
-    /// As [`live`](Self::live), of all parts at the price of one, in the order in which [`Part`] names them.
+    /// Returns the bytes of live objects of every part, at the cost of one call of
+    /// [`live`](Self::live), in the order of [`MemoryPart`]'s variants.
     pub fn live_by_part(&self) -> [usize; PARTS] {
         self.heap.live(|size| size)
     }
 
-    /// As [`live_by_part`](Self::live_by_part), with each object's share of what is left over in spans because no object fits there: up to an eighth, for
-    /// objects of some kilobytes.
+    /// Returns the bytes of live objects of every part, as [`live_by_part`](Self::live_by_part)
+    /// does, and adds to each object its share of the bytes at the end of a span where no object
+    /// fits: up to an eighth, for objects of some kilobytes.
     pub fn shares_by_part(&self) -> [usize; PARTS] {
         self.heap.live(share)
     }
 
-    /// Bytes in use, counted by whole spans of 64 KiB, with large objects and arrays of [`Words`](super::Words): one atomic read.
+    /// Returns the bytes in use: whole spans of 64 KiB, large objects, and arrays of
+    /// [`AtomicWords`](super::AtomicWords). It is one atomic read.
     #[inline]
     pub fn taken(&self) -> usize {
         self.heap.taken.load(Ordering::Relaxed)
     }
 
-    /// Address space held from the system. At most one unused region of 2 MiB is kept.
+    /// Returns the bytes of address space held from the system. At most one unused region of 2 MiB
+    /// is kept.
     #[inline]
     pub fn reserved(&self) -> usize {
         self.heap.reserved.load(Ordering::Relaxed)
     }
 
-    /// Frees all objects at once, in time that depends on the memory held and not on the number of objects.
+    /// Frees all objects at once, in time that depends on the memory held and not on the number of
+    /// objects.
     ///
-    /// For the drop of an index whose values need no drop of their own.
+    /// It is for dropping an index whose values need no drop of their own.
     ///
     /// # Safety
-    /// No object of this arena is used or freed from now on, and no other handle of it allocates again.
+    /// From now on no object of this arena may be used or freed, and no other handle of it may
+    /// allocate.
     pub unsafe fn discard(self) {
-        // SAFETY: this handle is a claim; the rest is the caller's promise.
+        // SAFETY: this handle is a claim; the rest is the caller's contract.
         unsafe { Heap::discard(Arc::as_ptr(&self.heap)) };
     }
 }

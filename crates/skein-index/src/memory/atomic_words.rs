@@ -1,5 +1,5 @@
-//! Large arrays of atomic words for hash tables: zeroed, aligned to cache lines, on huge pages where that pays. They lie outside the
-//! arena's regions, and are counted by it all the same.
+//! Large arrays of atomic words for hash tables: zeroed, aligned to cache lines, and on huge pages
+//! if they are large enough. They lie outside the arena's regions, but the arena counts them.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
@@ -13,26 +13,27 @@ use super::pages::{self, PAGE, PageSource, REGION};
 
 /// An array of atomic words, all zero at first.
 ///
-/// It begins on a cache line. From 64 KiB on it comes straight from the system, and from 2 MiB on it lies on huge pages unless told
-/// otherwise: a lookup in a table is a random read, and on small pages most of those miss the TLB too.
+/// It begins on a cache line. From 64 KiB on it comes directly from the system, and from 2 MiB on
+/// it lies on huge pages unless the caller forbids it: a lookup in a table is a random read, and on
+/// small pages most of those miss the TLB too.
 ///
 /// ```
 /// use std::sync::atomic::Ordering;
 ///
-/// use skein_index::memory::{Arena, Part, Words};
+/// use skein_index::memory::{Arena, AtomicWords, MemoryPart};
 ///
 /// let arena = Arena::new();
-/// let words = Words::new(&arena, 1024, true);
+/// let words = AtomicWords::new(&arena, 1024, true);
 /// words[7].store(5, Ordering::Relaxed);
 /// assert_eq!(words.iter().map(|word| word.load(Ordering::Relaxed)).sum::<u64>(), 5);
-/// assert_eq!((words.bytes(), arena.live(Part::Nodes)), (8192, 8192));
+/// assert_eq!((words.bytes(), arena.live(MemoryPart::Nodes)), (8192, 8192));
 /// ```
 #[derive(Debug)]
 pub struct AtomicWords {
-    /// Owned, initialised, `len` of them.
+    /// The first of `len` words, which are owned and initialised.
     first: NonNull<AtomicU64>,
     len: usize,
-    /// Who counts the bytes, as nodes or as what is retired.
+    /// The arena that counts the bytes, as nodes or as retired.
     arena: Arena,
     retired: AtomicBool,
 }
@@ -42,11 +43,11 @@ unsafe impl Send for AtomicWords {}
 // SAFETY: as above.
 unsafe impl Sync for AtomicWords {}
 
-/// What memory an array takes.
+/// The origin of an array's memory.
 enum WordsOrigin {
-    /// The global allocator, by this layout.
+    /// The global allocator, with this layout.
     Allocator(Layout),
-    /// The system, so many bytes.
+    /// The system, with this number of bytes.
     Pages(usize),
 }
 
@@ -55,10 +56,10 @@ fn origin(source: PageSource, len: usize) -> WordsOrigin {
     let page = if bytes.is_some_and(|bytes| bytes < REGION) { PAGE } else { REGION };
     let rounded = bytes.and_then(|bytes| bytes.checked_next_multiple_of(page));
     let (Some(bytes), Some(rounded)) = (bytes, rounded) else {
-        // No address space holds it: as much out of memory as any.
+        // It exceeds the address space, so this is out of memory.
         handle_alloc_error(Layout::new::<AtomicU64>());
     };
-    // Under loom a word is no plain integer, and arrays are small.
+    // Under `loom` a word is not a plain integer, and arrays are small.
     if bytes >= PAGE && source != PageSource::Allocator && !cfg!(skein_loom) {
         return WordsOrigin::Pages(rounded);
     }
@@ -69,9 +70,10 @@ fn origin(source: PageSource, len: usize) -> WordsOrigin {
 }
 
 impl AtomicWords {
-    /// `len` zeros, counted as nodes of `arena`; on huge pages if `huge`, the array is large enough and the system agrees.
+    /// Returns an array of `len` zeros, counted as nodes of `arena`. With `huge` it lies on huge
+    /// pages if it is large enough and the system agrees.
     ///
-    /// Aborts, as every allocation in Rust does, if there is no memory.
+    /// Aborts the process, as every allocation in Rust does, if there is no memory.
     pub fn new(arena: &Arena, len: usize, huge: bool) -> Self {
         let first = match origin(arena.heap.source, len) {
             WordsOrigin::Pages(bytes) => pages::map(bytes, huge),
@@ -85,19 +87,19 @@ impl AtomicWords {
         arena.heap.count(words.bytes(), MemoryPart::Nodes);
         if cfg!(skein_loom) {
             for index in 0..len {
-                // SAFETY: inside the block, which is ours alone.
+                // SAFETY: inside the block, which only this thread knows.
                 unsafe { words.first.add(index).write(AtomicU64::new(0)) };
             }
         }
         words
     }
 
-    /// The bytes it takes.
+    /// Returns the bytes that the array occupies.
     pub fn bytes(&self) -> usize {
         Self::bytes_of(&self.arena, self.len)
     }
 
-    /// The bytes that an array of `len` words takes in `arena`.
+    /// Returns the bytes that an array of `len` words occupies in `arena`.
     pub fn bytes_of(arena: &Arena, len: usize) -> usize {
         match origin(arena.heap.source, len) {
             WordsOrigin::Pages(bytes) => bytes,
@@ -105,14 +107,14 @@ impl AtomicWords {
         }
     }
 
-    /// Who counts the bytes.
+    /// Returns the arena that counts the bytes.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// From now on counts as unlinked, but maybe still seen by a reader.
+    /// Counts the array as retired from now on: unlinked, but perhaps still seen by readers.
     pub fn mark_retired(&self) {
-        // Relaxed here and in `drop`: who drops it has been handed it since.
+        // Relaxed here and in `drop`: the array was handed to the dropping thread after this call.
         if !self.retired.swap(true, Ordering::Relaxed) {
             self.arena.heap.recount(self.bytes(), MemoryPart::Nodes, MemoryPart::Retired);
         }
@@ -124,7 +126,8 @@ impl Deref for AtomicWords {
 
     #[inline(always)]
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: `new` made so many, and zeros are valid atomics (under loom they were written one by one).
+        // SAFETY: `new` allocated `len` words, and zeros are valid atomics (under `loom` they were
+        // written one by one).
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -139,7 +142,7 @@ impl Drop for AtomicWords {
                 unsafe { self.first.add(index).drop_in_place() };
             }
         }
-        // SAFETY: taken from there in `new`, for the same length.
+        // SAFETY: `new` allocated it from this origin with the same length.
         unsafe {
             match origin(self.arena.heap.source, self.len) {
                 WordsOrigin::Pages(bytes) => pages::unmap(self.first.cast(), bytes),

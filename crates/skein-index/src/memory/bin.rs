@@ -1,9 +1,9 @@
-//! Bins: the spans of one size class in one shard, behind one latch.
+//! Bins. A bin holds the spans of one size class in one shard, behind one latch.
 
 use std::cell::UnsafeCell;
 use std::ptr::{NonNull, null_mut};
-// The façade's atomics are not used in this folder: under `loom` the arena serves from the global allocator,
-// and a model must not explore the allocator's own counters.
+// This folder uses std's atomics, not those of `skein_sync`. Under `loom` the global allocator
+// serves all objects, and a model must not explore the allocator's own counters.
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use skein_sync::spin::Backoff;
@@ -18,20 +18,21 @@ pub(super) struct Bin {
     latch: AtomicBool,
     size: u32,
     heap: *const Heap,
-    /// Objects that users own, by part. Written under the latch, read by anybody.
+    /// The number of objects that users own, by part. Written under the latch, read by any thread.
     live: [AtomicUsize; PARTS],
     /// The list of spans with room (invariants 3 and 4).
     open: UnsafeCell<*mut ArenaSpan>,
 }
 
-/// The latch of a bin, held.
+/// Holds the latch of a bin until dropped.
 struct BinLatchGuard(*const Bin);
 
 impl Drop for BinLatchGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `lock`, so the next holder sees the list as we left it. After
-        // this store the bin may be gone: another thread can take the last object back and free the heap.
+        // Release: pairs with the Acquire in `lock`, so the next holder sees the list as this
+        // thread left it. After this store the bin may not exist any more: another thread can free
+        // the last object, and with it the heap.
         // SAFETY: until the store the caller has an object or a handle of this heap (invariant 1).
         unsafe { (*self.0).latch.store(false, Ordering::Release) };
     }
@@ -52,18 +53,21 @@ impl Bin {
     pub(super) fn add_live(&self, sums: &mut [usize; PARTS], weight: fn(usize) -> usize) {
         let weight = weight(self.size as usize);
         for (sum, live) in sums.iter_mut().zip(&self.live) {
-            // Relaxed: a statistic. A part may be negative by itself, where another thread is about to count.
+            // Relaxed: a statistic. A part may be negative for a moment, while another thread is
+            // between its two counts.
             *sum = sum.wrapping_add(live.load(Ordering::Relaxed).wrapping_mul(weight));
         }
     }
 
+    /// Acquires the latch.
+    ///
     /// # Safety
-    /// The bin is alive and stays so until the latch is dropped.
+    /// The bin must be alive and stay so until the latch is released.
     #[inline(always)]
     unsafe fn lock(bin: *const Bin) -> BinLatchGuard {
-        // SAFETY: alive, says the caller.
+        // SAFETY: the caller promises that the bin is alive.
         let latch = unsafe { &(*bin).latch };
-        // Acquire: pairs with the Release in `Held::drop`.
+        // Acquire: pairs with the Release in `BinLatchGuard::drop`.
         if latch.swap(true, Ordering::Acquire) {
             Self::lock_slowly(latch);
         }
@@ -75,29 +79,32 @@ impl Bin {
         let mut backoff = Backoff::new();
         loop {
             backoff.wait();
-            // Relaxed: only a look; the swap orders. Acquire: pairs with the Release in `Held::drop`.
+            // Relaxed: only a look; the swap orders. Acquire: pairs with the Release in
+            // `BinLatchGuard::drop`.
             if !latch.load(Ordering::Relaxed) && !latch.swap(true, Ordering::Acquire) {
                 return;
             }
         }
     }
 
-    /// Counts objects of `part` up or down. REQUIRES: the latch is held, so load and store are enough.
+    /// Adds `change` to the number of objects of `part`. REQUIRES: the latch is held, so a load and
+    /// a store are enough.
     #[inline(always)]
     fn count(&self, part: MemoryPart, change: isize) {
         let live = &self.live[part as usize];
         let now = live.load(Ordering::Relaxed).wrapping_add_signed(change);
-        debug_assert!(now.cast_signed() >= 0, "more objects of {part:?} given back than taken");
+        debug_assert!(now.cast_signed() >= 0, "more objects of {part:?} were freed than allocated");
         live.store(now, Ordering::Relaxed);
     }
 
     /// Hands an object out.
     ///
     /// # Safety
-    /// The caller keeps the heap alive (a handle, invariant 1).
+    /// The caller must keep the heap alive (by a handle, invariant 1).
     #[inline]
     pub(super) unsafe fn alloc(bin: *const Bin, part: MemoryPart) -> NonNull<u8> {
-        // SAFETY: alive; fields are used under the latch (invariant 3); the list's head has room (4).
+        // SAFETY: the bin is alive; its fields are used under the latch (invariant 3); the first
+        // span of the list has room (invariant 4).
         unsafe {
             let mut held = Self::lock(bin);
             let mut span = *(*bin).open.get();
@@ -120,11 +127,13 @@ impl Bin {
     /// Takes an object back.
     ///
     /// # Safety
-    /// `object` is live, lies in `span`, was counted as `part`, and is given up; `span.bin` is `bin`.
+    /// `object` must be live, lie in `span` and be counted as `part`, and must not be used again.
+    /// `span.bin` must be `bin`.
     #[inline]
     pub(super) unsafe fn free(bin: *const Bin, span: *mut ArenaSpan, object: NonNull<u8>, part: MemoryPart) {
-        // SAFETY: a live object keeps its bin and its span (invariants 1 and 2); fields are used under the
-        // latch (3); a span leaves and enters the list as its room changes (4).
+        // SAFETY: a live object keeps its bin and its span (invariants 1 and 2). Fields are used
+        // under the latch (invariant 3). A span leaves and enters the list when its room changes
+        // (invariant 4).
         unsafe {
             let held = Self::lock(bin);
             let was_full = (*span).is_full();
@@ -139,7 +148,8 @@ impl Bin {
             let heap = (*bin).heap;
             drop(held);
             if empty {
-                // The span's claim still keeps the heap; `take_span_back` ends with giving that up.
+                // The span's claim still keeps the heap alive; `take_span_back` gives that claim up
+                // last.
                 Heap::take_span_back(heap, span.cast());
             }
         }
@@ -148,9 +158,9 @@ impl Bin {
     /// Counts a live object as another part.
     ///
     /// # Safety
-    /// The caller owns a live object of this bin that is counted as `from`.
+    /// The caller must own a live object of this bin that is counted as `from`.
     pub(super) unsafe fn recount(bin: *const Bin, from: MemoryPart, to: MemoryPart) {
-        // SAFETY: a live object keeps its bin (invariant 1).
+        // SAFETY: a live object keeps its bin alive (invariant 1).
         unsafe {
             let _held = Self::lock(bin);
             (*bin).count(from, -1);
@@ -158,14 +168,15 @@ impl Bin {
         }
     }
 
-    /// A span for this bin, not yet in its list.
+    /// Returns a new span for this bin, not yet in its list.
     #[cold]
     unsafe fn new_span(bin: *const Bin) -> *mut ArenaSpan {
-        // SAFETY: the caller keeps the heap alive; the new span is this thread's alone (invariants 2, 3).
+        // SAFETY: the caller keeps the heap alive; the new span belongs to this thread alone
+        // (invariants 2 and 3).
         unsafe { ArenaSpan::init(Heap::give_span((*bin).heap), bin, (*bin).size) }
     }
 
-    /// REQUIRES: the latch is held and the span is in no list.
+    /// Puts a span into the list. REQUIRES: the latch is held and the span is in no list.
     unsafe fn link(bin: *const Bin, span: *mut ArenaSpan) {
         // SAFETY: the latch guards the list and the headers in it (invariant 3).
         unsafe {
@@ -179,7 +190,7 @@ impl Bin {
         }
     }
 
-    /// REQUIRES: the latch is held and the span is in the list.
+    /// Removes a span from the list. REQUIRES: the latch is held and the span is in the list.
     unsafe fn unlink(bin: *const Bin, span: *mut ArenaSpan) {
         // SAFETY: as in `link`.
         unsafe {

@@ -1,4 +1,5 @@
-//! An array of atomic words that grows and shrinks in place: its address space is taken once, its memory as it is needed.
+//! Growing arrays of atomic words. An array grows and shrinks in place: it reserves its address
+//! space once, and takes memory as it is needed.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -12,17 +13,19 @@ use super::arena::{Arena, MemoryPart};
 use super::atomic_words::AtomicWords;
 use super::pages::{self, PAGE, REGION};
 
-/// Whether the whole array is allocated at once: where there are no pages to play with, and arrays are small.
+/// Whether the whole array is allocated at once: under Miri and `loom`, which have no pages to
+/// commit and small arrays.
 const AT_ONCE: bool = cfg!(any(miri, skein_loom));
 
-/// An array of atomic words, at first of none; those that come are zero, or what they were when they went.
+/// An array of atomic words that grows and shrinks in place. At first it is empty. Words that
+/// become ready are zero, or hold what they held when they were last ready.
 ///
-/// It begins on a cache line. Words that went may still be read.
+/// It begins on a cache line. Words that are no longer ready may still be read.
 ///
 /// ```
 /// use std::sync::atomic::Ordering;
 ///
-/// use skein_index::memory::{Arena, GrowingWords, Part};
+/// use skein_index::memory::{Arena, GrowingWords, MemoryPart};
 ///
 /// let arena = Arena::new();
 /// let words = GrowingWords::new(&arena, 1 << 30, true);
@@ -30,27 +33,27 @@ const AT_ONCE: bool = cfg!(any(miri, skein_loom));
 /// // SAFETY: 1024 lines are ready.
 /// let line = unsafe { words.line(1000) };
 /// line[7].store(5, Ordering::Relaxed);
-/// assert_eq!(arena.live(Part::Nodes), 64 << 10);
+/// assert_eq!(arena.live(MemoryPart::Nodes), 64 << 10);
 /// words.resize(0);
-/// assert_eq!(arena.live(Part::Nodes), 0);
+/// assert_eq!(arena.live(MemoryPart::Nodes), 0);
 /// ```
 #[derive(Debug)]
 pub struct GrowingWords {
     memory: GrowingMemory,
     first: NonNull<AtomicU64>,
-    /// Lines of the whole array.
+    /// The number of lines of the whole array.
     lines: usize,
     ready: Mutex<ReadyBytes>,
     huge: bool,
     arena: Arena,
 }
 
-/// Bytes from the first word on.
+/// The numbers of bytes, from the first word on, that are ready.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadyBytes {
-    /// Of the words that are ready: the arena counts them.
+    /// The bytes of the ready words. The arena counts them.
     counted: usize,
-    /// Of whole pages: they have memory.
+    /// The same in whole pages: these bytes have memory.
     committed: usize,
 }
 
@@ -65,26 +68,28 @@ unsafe impl Send for GrowingWords {}
 // SAFETY: as above.
 unsafe impl Sync for GrowingWords {}
 
-/// Words in a cache line.
+/// The number of words in a cache line.
 const LINE: usize = CACHE_LINE / 8;
 
 impl GrowingWords {
-    /// Takes address space for `most` words, a multiple of a line's; memory on huge pages if `huge` and the system agrees.
+    /// Reserves address space for `most` words, a multiple of a cache line's. With `huge`, their
+    /// memory lies on huge pages if the system agrees.
     ///
-    /// Aborts, as every allocation in Rust does, if there is none.
+    /// Aborts the process, as every allocation in Rust does, if there is no address space.
     ///
     /// # Panics
-    /// If `most` is no such multiple, is 0, or is more words than half of the address space has.
+    /// Panics if `most` is not such a multiple, is 0, or exceeds half of the address space.
     pub fn new(arena: &Arena, most: usize, huge: bool) -> Self {
         assert!(
             most > 0 && most.is_multiple_of(LINE),
-            "{most} words: take whole cache lines, and at least one"
+            "{most} words: the length must be a multiple of {LINE} and not 0"
         );
         let len = most.checked_mul(size_of::<AtomicU64>()).filter(|&len| len <= isize::MAX as usize / 2);
         let len = len.unwrap_or_else(|| panic!("{most} words are more than the address space has"));
         let (memory, first) = if AT_ONCE {
             let words = AtomicWords::new(arena, most, false);
-            // Of the whole array: what is made of a reference to the first word reaches no further.
+            // A pointer to the whole array: a pointer made from a reference to the first word would
+            // be valid for that word only.
             let first = NonNull::from(&*words).cast();
             (GrowingMemory::Whole(words), first)
         } else {
@@ -95,12 +100,13 @@ impl GrowingWords {
         Self { memory, first, lines: most / LINE, ready, huge, arena: arena.clone() }
     }
 
-    /// Makes the first `len` words ready, and those after them no more. Callers take turns.
+    /// Makes the first `len` words ready, and the words behind them no longer ready. Concurrent
+    /// callers wait for each other.
     ///
-    /// Aborts if there is no memory.
+    /// Aborts the process if there is no memory.
     ///
     /// # Panics
-    /// If the array was made for fewer words.
+    /// Panics if the array was made for fewer words.
     pub fn resize(&self, len: usize) {
         let most = self.lines * LINE;
         assert!(len <= most, "resized to {len} words, made for {most}");
@@ -119,32 +125,35 @@ impl GrowingWords {
         }
         let (wanted, had) = (ready.committed, had.committed);
         if wanted > had {
-            // SAFETY: inside the reservation, as `len` is at most `most`, and not committed, as the lock is held.
+            // SAFETY: the range is inside the reservation, because `len` is at most `most`. It is
+            // not committed, because the lock is held.
             unsafe { pages::commit(self.at(had..wanted), wanted - had, self.huge) };
         } else if wanted < had {
-            // SAFETY: inside the reservation, and committed. What is still read there is zero from now on.
+            // SAFETY: the range is inside the reservation, and committed. Words that are still read
+            // there are zero from now on.
             unsafe { pages::decommit(self.at(wanted..had), had - wanted) };
         }
     }
 
-    /// Where a range of bytes begins.
+    /// Returns the start of a range of bytes.
     fn at(&self, range: Range<usize>) -> NonNull<u8> {
         // SAFETY: inside the array's address space.
         unsafe { self.first.cast::<u8>().add(range.start) }
     }
 
-    /// A line of words.
+    /// Returns a line of words.
     ///
     /// # Safety
-    /// The line is ready, or was once.
+    /// The line must be ready, or have been ready once.
     #[inline(always)]
     pub unsafe fn line(&self, line: usize) -> &[AtomicU64; LINE] {
         debug_assert!(line < self.lines);
-        // SAFETY: ready once, says the caller, so mapped for ever; words are never anything but atomics.
+        // SAFETY: the caller promises that the line was ready once, so it stays mapped; words are
+        // never anything but atomics.
         unsafe { &*self.line_address(line).cast() }
     }
 
-    /// The address of a line, for a prefetch; any number will do.
+    /// Returns the address of a line, for a prefetch. Any number is allowed.
     #[inline(always)]
     pub fn line_address(&self, line: usize) -> *const AtomicU64 {
         self.first.as_ptr().wrapping_add(line.wrapping_mul(LINE))
@@ -155,7 +164,7 @@ impl Drop for GrowingWords {
     fn drop(&mut self) {
         if let GrowingMemory::Reserved(len) = self.memory {
             self.arena.heap.uncount(lock(&self.ready).counted, MemoryPart::Nodes);
-            // SAFETY: reserved in `new` for this length; this is its last use.
+            // SAFETY: reserved in `new` with this length; this is its last use.
             unsafe { pages::unmap(self.first.cast(), len) };
         }
     }
@@ -169,11 +178,12 @@ mod tests {
 
     use super::*;
 
-    /// Incident: `resize` was safe, and took any length: past the end of the array it gave memory to, or took it from, what else the
-    /// system had mapped there. Two callers at once left pages without memory. Consequence: other data lost, or a fault. Fix: the
-    /// length is checked, and callers take turns.
+    /// Once, `resize` was a safe function that accepted any length. Consequence: past the end of
+    /// the array it committed or decommitted pages of other mappings, so other data was lost; and
+    /// two callers at once left pages without memory, so accesses faulted. Fix: the length is
+    /// checked, and callers wait for each other.
     #[test]
-    fn a_length_past_the_end_is_refused() {
+    fn a_length_past_the_end_panics() {
         let arena = Arena::new();
         let words = GrowingWords::new(&arena, 1024, false);
         words.resize(1024);

@@ -14,49 +14,51 @@ use super::pages::{self, PageSource, REGION};
 use super::size_class::{CLASSES, size_of_class};
 use super::span::{SPAN, base_of};
 
-/// Spans in a region.
+/// The number of spans in a region.
 const SPANS: usize = REGION / SPAN;
 
-/// What an arena's handles share. Lives by claims (invariant 1).
+/// The state that an arena's handles share. It lives as long as it has claims (invariant 1).
 pub(super) struct Heap {
     shards: Box<[AtomicPtr<[Bin; CLASSES]>]>,
     pool: Mutex<RegionPool>,
-    /// Where regions and arrays come from.
+    /// The source of regions and arrays.
     pub(super) source: PageSource,
-    /// Bytes of regions mapped, of large objects and of arrays.
+    /// Bytes of mapped regions, of large objects and of arrays.
     pub(super) reserved: AtomicUsize,
     /// Bytes of spans that bins hold, of large objects and of arrays.
     pub(super) taken: AtomicUsize,
-    /// Bytes of large objects and of arrays by part.
+    /// Bytes of large objects and of arrays, by part.
     large_live: [AtomicUsize; PARTS],
     pub(super) large: Mutex<LargeList>,
 }
 
-/// Regions and which of their spans are free.
+/// The regions, and which of their spans are free.
 struct RegionPool {
-    /// Every region by the address of its first span, with its mask of free spans.
+    /// Every region's mask of free spans, by the address of its first span.
     regions: BTreeMap<usize, u32>,
-    /// Regions with both free spans and used ones. The lowest is used first, so that high ones run empty.
+    /// Regions with both free and used spans. The lowest is used first, so that high regions become
+    /// empty.
     open: BTreeSet<usize>,
-    /// A region with all spans free, kept so that a span coming and going costs no system call.
+    /// A region whose spans are all free. It is kept so that taking and returning one span
+    /// repeatedly makes no system calls.
     spare: Option<usize>,
     source: PageSource,
 }
 
 // SAFETY: the raw pointers in bins and headers lead to memory that the heap owns and guards as
-// invariants 2 and 3 say; everything else is `Send` and `Sync` itself.
+// invariants 2 and 3 say. Everything else is `Send` and `Sync` itself.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
 
-/// The address of a region or span as a pointer (invariant 6).
+/// Converts the address of a region or span to a pointer (invariant 6).
 fn pointer(address: usize) -> NonNull<u8> {
     let pointer = std::ptr::with_exposed_provenance_mut(address);
     // SAFETY: regions come from `pages::map`, never null.
     unsafe { NonNull::new_unchecked(pointer) }
 }
 
-/// A number for the calling thread; the first thread gets 0, and so on.
+/// Returns a number for the calling thread: 0 for the first thread, and so on.
 #[inline(always)]
 fn thread_number() -> usize {
     use std::cell::Cell;
@@ -64,7 +66,7 @@ fn thread_number() -> usize {
     thread_local! { static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) } }
     NUMBER.with(|number| {
         if number.get() == usize::MAX {
-            // Relaxed: only that numbers differ matters.
+            // Relaxed: the numbers must differ, and nothing else depends on them.
             number.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
         number.get()
@@ -72,7 +74,7 @@ fn thread_number() -> usize {
 }
 
 impl Heap {
-    /// An empty heap on memory of this source.
+    /// Returns an empty heap on memory from this source.
     pub(super) fn new(source: PageSource) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(8, usize::from);
         // Twice the cores, because threads take shards in turn and not all of them allocate.
@@ -88,10 +90,11 @@ impl Heap {
         })
     }
 
-    /// The calling thread's bin for `class`.
+    /// Returns the calling thread's bin for `class`.
     ///
     /// # Safety
-    /// `heap` came from `Arc::as_ptr` (bins count claims through it), and the caller has a claim.
+    /// `heap` must be from `Arc::as_ptr` (bins count claims through it), and the caller must have
+    /// a claim.
     #[inline(always)]
     pub(super) unsafe fn bin(heap: *const Heap, class: usize) -> *const Bin {
         // SAFETY: alive by the caller's claim.
@@ -110,18 +113,20 @@ impl Heap {
     fn new_shard(heap: *const Heap, shard: &AtomicPtr<[Bin; CLASSES]>) -> *mut [Bin; CLASSES] {
         let bins = std::array::from_fn(|class| Bin::new(heap, size_of_class(class)));
         let made = Box::into_raw(Box::new(bins));
-        // Release: pairs with the Acquire in `bin`; Acquire: we may use the shard of the thread that won.
+        // Release: pairs with the Acquire in `bin`. Acquire: this thread may use the shard of the
+        // thread that won.
         match shard.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => made,
             Err(other) => {
-                // SAFETY: made above, published to nobody.
+                // SAFETY: made above, and never published.
                 drop(unsafe { Box::from_raw(made) });
                 other
             }
         }
     }
 
-    /// Live bytes of each part; `weight` says how many count for an object of a size.
+    /// Returns the live bytes of each part. `weight` returns how many bytes count for an object of
+    /// a size.
     pub(super) fn live(&self, weight: fn(usize) -> usize) -> [usize; PARTS] {
         let mut sums = std::array::from_fn(|part| self.large_live[part].load(Ordering::Relaxed));
         for shard in &self.shards {
@@ -142,23 +147,23 @@ impl Heap {
         }
     }
 
-    /// Counts them no more.
+    /// Stops counting bytes that lie outside the regions.
     pub(super) fn uncount(&self, bytes: usize, part: MemoryPart) {
         for counter in [&self.reserved, &self.taken, &self.large_live[part as usize]] {
             counter.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Counts them as another part.
+    /// Counts bytes that lie outside the regions as another part.
     pub(super) fn recount(&self, bytes: usize, from: MemoryPart, to: MemoryPart) {
         self.large_live[from as usize].fetch_sub(bytes, Ordering::Relaxed);
         self.large_live[to as usize].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A span for a bin, with a claim on the heap.
+    /// Returns a span for a bin, with a claim on the heap.
     ///
     /// # Safety
-    /// `heap` came from `Heap::new` and the caller has a claim on it.
+    /// `heap` must be from `Heap::new`, and the caller must have a claim on it.
     pub(super) unsafe fn give_span(heap: *const Heap) -> NonNull<u8> {
         // SAFETY: alive by the caller's claim; the span takes its own (invariant 1).
         let this = unsafe {
@@ -172,7 +177,8 @@ impl Heap {
     /// Takes back an empty span, given by any address inside it, and gives up its claim.
     ///
     /// # Safety
-    /// The span came from `give_span` of this heap; no object of it is live, and no bin lists it.
+    /// The span must be from `give_span` of this heap. No object of it may be live, and no bin
+    /// may list it.
     #[cold]
     pub(super) unsafe fn take_span_back(heap: *const Heap, span: *mut u8) {
         {
@@ -182,19 +188,20 @@ impl Heap {
             let surplus = lock(&this.pool).put(base_of(span.addr()));
             if let Some(region) = surplus {
                 this.reserved.fetch_sub(REGION, Ordering::Relaxed);
-                // SAFETY: all its spans are free and the pool no longer knows it (invariant 2).
+                // SAFETY: all its spans are free, and the pool does not hold it any more (invariant
+                // 2).
                 unsafe { pages::unmap_region(this.source, pointer(region)) };
             }
         }
-        // SAFETY: the span's own claim; nothing of the heap is used after it.
+        // SAFETY: the span's own claim; the heap is not used after this.
         unsafe { Arc::decrement_strong_count(heap) };
     }
 
     /// Frees every span and every large object, in use or not, with their claims.
     ///
     /// # Safety
-    /// The caller has a claim of its own; no object is used or freed from now on, and no other thread is
-    /// inside the heap. Bins must not be used again.
+    /// The caller must have a claim of its own. From now on no object may be used or freed, no
+    /// other thread may be inside the heap, and no bin may be used.
     pub(super) unsafe fn discard(heap: *const Heap) {
         // SAFETY: alive by the caller's claim.
         let this = unsafe { &*heap };
@@ -202,13 +209,14 @@ impl Heap {
         let mut claims = 0;
         for (region, free) in regions {
             claims += spans(this.source) - free.count_ones() as usize;
-            // SAFETY: nobody uses an object any more, says the caller.
+            // SAFETY: the caller promises that no object is used again.
             unsafe { pages::unmap_region(this.source, pointer(region)) };
         }
         // SAFETY: likewise.
         claims += unsafe { lock(&this.large).free_all() };
         for _ in 0..claims {
-            // SAFETY: one claim per span and per large object (invariant 1), all of which are gone.
+            // SAFETY: one claim per span and per large object (invariant 1), all of which are
+            // freed.
             unsafe { Arc::decrement_strong_count(heap) };
         }
     }
@@ -216,10 +224,11 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // No claims are left, so no spans are in use and the regions left are unused: at most the spare.
+        // No claims are left, so no span is in use. The remaining regions are unused: at most the
+        // spare one.
         let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
         for &region in pool.regions.keys() {
-            // SAFETY: unused, and nobody else knows it.
+            // SAFETY: unused, and no other thread knows it.
             unsafe { pages::unmap_region(self.source, pointer(region)) };
         }
         for shard in &mut self.shards {
@@ -232,12 +241,13 @@ impl Drop for Heap {
     }
 }
 
-/// Spans in a region of this source: one of the allocator begins anywhere, so its first span begins later, and is one less.
+/// Returns the number of spans in a region from this source. A region from the global allocator may
+/// begin at any address, so its first span begins later and it has one span less.
 fn spans(source: PageSource) -> usize {
     if source == PageSource::Allocator { SPANS - 1 } else { SPANS }
 }
 
-/// The free mask of a region with no span in use.
+/// Returns the free mask of a region with no span in use.
 fn all_free(source: PageSource) -> u32 {
     u32::MAX >> (32 - spans(source))
 }
@@ -247,7 +257,7 @@ impl RegionPool {
         Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, source }
     }
 
-    /// A free span; maps a region if there is none.
+    /// Returns a free span. Maps a region if no span is free.
     fn take(&mut self, reserved: &AtomicUsize) -> NonNull<u8> {
         let region = match (self.open.first(), self.spare.take()) {
             (Some(&region), spare) => {
@@ -270,8 +280,9 @@ impl RegionPool {
 
     fn grow(&mut self, reserved: &AtomicUsize) -> usize {
         let region = pages::map_region(self.source).addr().get();
-        // The first region stays on small pages, so that a small arena takes little memory; with a second
-        // one the arena is no longer small, and the first may be gathered onto a huge page too.
+        // The first region stays on small pages, so that a small arena takes little memory. With a
+        // second region the arena is no longer small, and the kernel may move the first onto a huge
+        // page too.
         if self.source == PageSource::HugePages && !self.regions.is_empty() {
             let first = if self.regions.len() == 1 { self.regions.keys().next() } else { None };
             for &region in first.into_iter().chain([&region]) {
@@ -283,7 +294,8 @@ impl RegionPool {
         region
     }
 
-    /// Takes a span back. Returns a region to unmap: the pool has forgotten it.
+    /// Takes a span back. Returns a region that the caller must unmap, if there is one; the pool no
+    /// longer holds it.
     fn put(&mut self, span: usize) -> Option<usize> {
         let (&region, free) =
             self.regions.range_mut(..=span).next_back().expect("a span comes from a region of the pool");
@@ -295,7 +307,7 @@ impl RegionPool {
             return None;
         }
         self.open.remove(&region);
-        // Of two empty regions the lower one stays.
+        // Of two empty regions, the lower one is kept.
         let surplus = match self.spare {
             None => {
                 self.spare = Some(region);

@@ -1,4 +1,5 @@
-//! Memory for the indexes and for the store's rows: slab arenas on huge pages, prefetch, cache-line types.
+//! The memory allocator for the indexes and for the store's rows: slab arenas on huge pages, arrays
+//! of atomic words, and prefetch.
 //!
 //! ```text
 //!   Arena ──► shard (by thread) ──► bin (by size class, one latch) ──► spans with room
@@ -8,30 +9,35 @@
 //!   span:  [gap][header][object][object][object] ...      all objects of one class
 //! ```
 //!
-//! A tree's lookups are bound by dependent reads, and a miss of the TLB is one more dependent read; so nodes
-//! lie on huge pages (Masstree, section 6.2: superpages gave 27 to 37 %). The header of a span is found
-//! by masking an object's address, so an object can be freed by its pointer and size alone: that is
+//! A tree lookup is a chain of dependent reads, and a TLB miss adds one more to it. So nodes lie on
+//! huge pages (Masstree, section 6.2: superpages gave 27 to 37 %). Masking an object's address
+//! gives the header of its span. So an object can be freed with only its pointer and size, which is
 //! all that a reclamation callback has.
+//!
+//! Read the files in this order: `size_class.rs`, `span.rs`, `bin.rs`, `heap.rs`, `pages.rs`,
+//! `arena.rs`; then `large_objects.rs`, `atomic_words.rs`, `growing_words.rs`.
 //!
 //! # Invariants
 //! Safety comments in this folder cite these by number.
 //!
-//! 1. **Claims.** A `Heap` lives as long as it has claims, counted as an `Arc`'s strong references: one per
-//!    `Arena` handle, one per span that a bin holds, one per large object. So whoever owns a live object may
-//!    reach its heap, and its bin, which the heap owns.
-//! 2. **Spans.** A span belongs either to the pool (its bit is set in its region's free mask) or to exactly
-//!    one bin. Its header's `bin` and `size` are written before the first object is handed out, and do not
-//!    change until the last object is back.
-//! 3. **Latch.** The rest of a header (its `state`), the links of free objects, and a bin's list are read and
-//!    written only under the bin's latch, or by the one thread that took the span from the pool and has not
-//!    yet linked it (or has unlinked it and not yet given it back).
-//! 4. **List.** A bin's list holds exactly those of its spans that have room. A span with no objects in use
-//!    is in no list once the latch is free: the thread that took its last object back returns it to the pool.
-//! 5. **Objects.** Every object lies wholly inside its span, past the header, and is in one of three
-//!    states: never handed out (at or past `fresh`), in the free list, or owned by a user.
-//! 6. **Addresses.** Spans are aligned to their size and their addresses are exposed when their region is mapped, so a
-//!    header's pointer may be made from any address inside its span while the region is mapped. (Regions of the system are
-//!    aligned to their own size, too; those of the global allocator are not, and have one span less.)
+//! 1. **Claims.** A `Heap` lives as long as it has claims, counted as an `Arc`'s strong references:
+//!    one per `Arena` handle, one per span that a bin holds, one per large object. So the owner of
+//!    a live object may access its heap, and its bin, which the heap owns.
+//! 2. **Spans.** A span belongs either to the pool (its bit is set in its region's free mask) or to
+//!    exactly one bin. Its header's `bin` and `size` are written before the first object is handed
+//!    out, and do not change until the last object is freed.
+//! 3. **Latch.** The rest of a header (its `state`), the links of free objects, and a bin's list
+//!    are read and written only under the bin's latch, or by the one thread that took the span from
+//!    the pool and has not linked it yet, or has unlinked it and not returned it yet.
+//! 4. **List.** A bin's list holds exactly those of its spans that have room. A span with no
+//!    objects in use is in no list once the latch is free: the thread that freed its last object
+//!    returns it to the pool.
+//! 5. **Objects.** Every object lies wholly inside its span, behind the header, and is in one of
+//!    three states: never handed out (at or beyond `fresh`), in the free list, or owned by a user.
+//! 6. **Addresses.** Spans are aligned to their size, and their addresses are exposed when their
+//!    region is mapped. So a header's pointer may be made from any address inside its span while
+//!    the region is mapped. (Regions from the system are aligned to their own size too. Those from
+//!    the global allocator are not, and have one span less.)
 
 mod address;
 mod arena;

@@ -1,36 +1,39 @@
-//! Address space from the system and back to it, in whole regions of 2 MiB.
+//! Pages: takes address space from the system, and returns it, in whole regions of 2 MiB.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::span::SPAN;
 
-/// Bytes in a region: one huge page of the common processors. Small under Miri, which is slow.
+/// The size of a region in bytes: one huge page of the common processors. Small under Miri, which
+/// is slow.
 pub(super) const REGION: usize = if cfg!(miri) { 64 << 10 } else { 2 << 20 };
 
-/// A multiple of the page size of all systems that we know.
+/// A multiple of the page size of all supported systems.
 pub(super) const PAGE: usize = 64 << 10;
 
-/// Where memory comes from.
+/// The source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageSource {
-    /// The system, on huge pages as soon as there is much.
+    /// The system; on huge pages once the arena has two regions.
     HugePages,
-    /// The system, on pages of the common size.
+    /// The system, on small pages.
     SmallPages,
-    /// The process's global allocator, which counts what it hands out.
+    /// The process's global allocator, which counts the memory that it hands out.
     Allocator,
 }
 
-/// A block of the allocator for a region: no more than its size, since allocators round up; what lies before its first span is lost.
+/// The layout of a region from the global allocator. It is no larger than a region, because
+/// allocators round up. The bytes before its first span are lost.
 const REGION_BLOCK: Layout = match Layout::from_size_align(REGION, align_of::<usize>()) {
     Ok(layout) => layout,
     Err(_) => panic!("a region is a layout"),
 };
 
-/// A region; the address is that of its first span, aligned to [`SPAN`]. With [`Source::Allocator`] it has one span less.
+/// Maps a region and returns the address of its first span, aligned to [`SPAN`]. A region from
+/// [`PageSource::Allocator`] has one span less.
 ///
-/// Aborts if there is no memory.
+/// Aborts the process if there is no memory.
 pub(super) fn map_region(source: PageSource) -> NonNull<u8> {
     if source != PageSource::Allocator {
         let region = map(REGION, false);
@@ -42,7 +45,8 @@ pub(super) fn map_region(source: PageSource) -> NonNull<u8> {
     // SAFETY: the layout's size is not zero.
     let Some(block) = NonNull::new(unsafe { alloc(REGION_BLOCK) }) else { handle_alloc_error(REGION_BLOCK) };
     let lead = lead_of(block);
-    // SAFETY: `lead` is at most a span, and one word of it is there: the block is aligned to words, so that what is added is one at least.
+    // SAFETY: the block is aligned to words, so `lead` is a whole number of words: at least one, at
+    // most a span. So the first span and the word before it lie in the block.
     let first = unsafe {
         let first = block.add(lead);
         first.cast::<usize>().sub(1).write(lead);
@@ -53,18 +57,21 @@ pub(super) fn map_region(source: PageSource) -> NonNull<u8> {
     first
 }
 
-/// From a block's begin to its first span: 8 bytes at least, which hold this number in front of the span.
+/// Returns the distance from a block's start to its first span: at least 8 bytes. The word before
+/// the span stores this number.
 fn lead_of(block: NonNull<u8>) -> usize {
     let address = block.addr().get();
     (address + size_of::<usize>()).next_multiple_of(SPAN) - address
 }
 
-/// Gives a region back.
+/// Returns a region to its source.
 ///
 /// # Safety
-/// It came from [`map_region`] of the same source, is given back once, and nothing in it is used again.
+/// The region must be from [`map_region`] of the same source. It must be returned once, and not
+/// be used afterwards.
 pub(super) unsafe fn unmap_region(source: PageSource, first: NonNull<u8>) {
-    // SAFETY: passed on to the caller; in front of the first span of an allocator's region is its lead, written in `map_region`.
+    // SAFETY: the caller's contract. The word before the first span of an allocator's region is its
+    // lead, written in `map_region`.
     unsafe {
         if source == PageSource::Allocator {
             let lead = first.cast::<usize>().sub(1).read();
@@ -75,19 +82,21 @@ pub(super) unsafe fn unmap_region(source: PageSource, first: NonNull<u8>) {
     }
 }
 
-/// What `len` bytes, a multiple of [`PAGE`], are taken as: whole regions are aligned to regions.
+/// Returns the layout of `len` bytes, a multiple of [`PAGE`]: whole regions are aligned to the size
+/// of a region. Aborts the process if there is no such layout.
 fn layout(len: usize) -> Layout {
     debug_assert!(len.is_multiple_of(PAGE));
     match Layout::from_size_align(len, if len.is_multiple_of(REGION) { REGION } else { PAGE }) {
         Ok(layout) => layout,
-        // No address space holds it: as much out of memory as any.
+        // It exceeds the address space, so this is out of memory.
         Err(_) => handle_alloc_error(Layout::new::<u8>()),
     }
 }
 
-/// Takes `len` bytes, a multiple of [`PAGE`], from the system: zeros, and if `huge` on huge pages as far as the system agrees.
+/// Maps `len` bytes, a multiple of [`PAGE`]. The bytes are zeros; with `huge` they lie on huge
+/// pages as far as the system agrees.
 ///
-/// Aborts, as every allocation in Rust does, if there is no memory.
+/// Aborts the process if there is no memory, as every allocation in Rust does.
 pub(super) fn map(len: usize, huge: bool) -> NonNull<u8> {
     let layout = layout(len);
     let Some(mapped) = system::map(layout) else { handle_alloc_error(layout) };
@@ -99,32 +108,33 @@ pub(super) fn map(len: usize, huge: bool) -> NonNull<u8> {
     mapped
 }
 
-/// Asks for huge pages. A hint: if the system has none, small pages serve.
+/// Asks the system for huge pages. This is a hint: without huge pages, small ones are used.
 pub(super) fn advise_huge(mapped: NonNull<u8>, len: usize) {
     system::advise_huge(mapped, len);
 }
 
-/// Asks for pages of the common size, whatever the system's habit.
+/// Asks the system for small pages, whatever its default is.
 pub(super) fn advise_small(mapped: NonNull<u8>, len: usize) {
     system::advise_small(mapped, len);
 }
 
-/// Takes `len` bytes of address space, a multiple of [`REGION`], without memory: nothing of it may be used before it is committed.
+/// Reserves `len` bytes of address space, a multiple of [`REGION`], without memory. No part of it
+/// may be used before it is committed.
 ///
-/// Aborts if there is none.
+/// Aborts the process if there is no address space.
 pub(super) fn reserve(len: usize) -> NonNull<u8> {
     let layout = layout(len);
     system::reserve(layout).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Gives memory to a part of a reservation, zeros at first.
+/// Commits a part of a reservation: gives it memory, at first zeros.
 ///
-/// Aborts if there is none.
+/// Aborts the process if there is no memory.
 ///
 /// # Safety
-/// The part lies in what [`reserve`] returned, in whole pages of [`PAGE`].
+/// The part must lie in a reservation of [`reserve`], in whole pages of [`PAGE`].
 pub(super) unsafe fn commit(part: NonNull<u8>, len: usize, huge: bool) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's contract.
     if unsafe { system::commit(part, len) }.is_none() {
         handle_alloc_error(layout(len));
     }
@@ -133,21 +143,23 @@ pub(super) unsafe fn commit(part: NonNull<u8>, len: usize, huge: bool) {
     }
 }
 
-/// Takes the memory of a part of a reservation back; it can still be read and written, and then has memory again.
+/// Returns the memory of a part of a reservation to the system. The part can still be read and
+/// written, and then gets memory again.
 ///
 /// # Safety
-/// The part was committed, and what is in it may be lost.
+/// The part must be committed, and its contents may be lost.
 pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's contract.
     unsafe { system::decommit(part, len) };
 }
 
-/// Gives a mapping back.
+/// Returns a mapping to the system.
 ///
 /// # Safety
-/// It came from [`map`] or [`reserve`] with this `len`, is given back once, and nothing in it is used again.
+/// The mapping must be from [`map`] or [`reserve`] with this `len`. It must be returned once, and
+/// not be used afterwards.
 pub(super) unsafe fn unmap(mapped: NonNull<u8>, len: usize) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller's contract.
     unsafe { system::unmap(mapped, layout(len)) };
 }
 
@@ -159,7 +171,8 @@ mod system {
     use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 
     fn map_bytes(len: usize, access: ProtFlags) -> Option<NonNull<u8>> {
-        // SAFETY: a private anonymous mapping at an address of the system's choice overlaps nothing.
+        // SAFETY: a private anonymous mapping at an address of the system's choice overlaps
+        // nothing.
         let address = unsafe { mmap_anonymous(null_mut(), len, access, MapFlags::PRIVATE) };
         NonNull::new(address.ok()?.cast())
     }
@@ -169,34 +182,39 @@ mod system {
     }
 
     pub(super) fn reserve(layout: Layout) -> Option<NonNull<u8>> {
-        // Without access it counts nowhere, not even where the system gives no more than it has.
+        // A mapping without access counts against no memory limit, not even on systems that do not
+        // overcommit.
         map_aligned(layout, ProtFlags::empty())
     }
 
     pub(super) unsafe fn commit(part: NonNull<u8>, len: usize) -> Option<()> {
-        // SAFETY: a part of a mapping of ours, says the caller, which gains rights only.
+        // SAFETY: the caller promises that it is a part of our mapping. It gains access rights
+        // only.
         unsafe { mprotect(part.as_ptr().cast(), len, MprotectFlags::READ | MprotectFlags::WRITE) }.ok()
     }
 
     pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
-        // SAFETY: a part of a mapping of ours, says the caller, whose contents may be lost. An error leaves it as it is.
+        // SAFETY: the caller promises that it is a part of our mapping whose contents may be lost.
+        // After an error it is unchanged.
         let _ = unsafe { madvise(part.as_ptr().cast(), len, Advice::LinuxDontNeed) };
     }
 
     fn map_aligned(layout: Layout, access: ProtFlags) -> Option<NonNull<u8>> {
         let (len, align) = (layout.size(), layout.align());
-        // The system places mappings one below the other, so once one is aligned the next mostly is.
+        // The system places mappings one below the other, so once one is aligned the next usually
+        // is too.
         let first = map_bytes(len, access)?;
         if first.addr().get().is_multiple_of(align) {
             return Some(first);
         }
-        // SAFETY: mapped above, known to nobody else.
+        // SAFETY: mapped above, and never shared.
         unsafe { unmap(first, layout) };
-        // One alignment more holds an aligned range; the rest goes back.
+        // A range that is longer by one alignment contains an aligned range; the rest is unmapped.
         let wide = map_bytes(len.checked_add(align)?, access)?;
         let lead = wide.addr().get().next_multiple_of(align) - wide.addr().get();
-        // SAFETY: `lead < align`, so the range and both ends lie inside the mapping, which is ours alone;
-        // all sizes are multiples of the page size because the layout's and the mapping's address are.
+        // SAFETY: `lead < align`, so the range and both ends lie inside the mapping, which only
+        // this thread knows. All sizes are multiples of the page size because the layout's size and
+        // the mapping's address are.
         unsafe {
             let aligned = wide.add(lead);
             if lead > 0 {
@@ -208,8 +226,8 @@ mod system {
     }
 
     pub(super) fn advise_huge(mapped: NonNull<u8>, len: usize) {
-        // SAFETY: the advice changes no contents, and the range is a mapping of ours. Errors (a kernel
-        // without huge pages) leave small pages, which are correct.
+        // SAFETY: the advice changes no contents, and the range is a mapping of ours. Errors (a
+        // kernel without huge pages) leave small pages, which are correct.
         let _ = unsafe { madvise(mapped.as_ptr().cast(), len, Advice::LinuxHugepage) };
     }
 
@@ -219,8 +237,8 @@ mod system {
     }
 
     pub(super) unsafe fn unmap(mapped: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller gives up the whole mapping. It can fail only where the kernel cannot split a
-        // mapping; the address space is then lost, and nothing else.
+        // SAFETY: the caller gives up the whole mapping. The call can fail only if the kernel
+        // cannot split a mapping; then only address space is lost.
         let _ = unsafe { munmap(mapped.as_ptr().cast(), layout.size()) };
     }
 }
@@ -235,7 +253,7 @@ mod system {
         NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
     }
 
-    /// Systems without these calls give memory as it is touched.
+    /// Systems without these calls provide memory when it is first touched.
     pub(super) fn reserve(layout: Layout) -> Option<NonNull<u8>> {
         map(layout)
     }
@@ -251,7 +269,7 @@ mod system {
     pub(super) fn advise_small(_mapped: NonNull<u8>, _len: usize) {}
 
     pub(super) unsafe fn unmap(mapped: NonNull<u8>, layout: Layout) {
-        // SAFETY: `map` made it with the same layout, and the caller gives it up.
+        // SAFETY: `map` allocated it with the same layout, and the caller gives it up.
         unsafe { std::alloc::dealloc(mapped.as_ptr(), layout) };
     }
 }

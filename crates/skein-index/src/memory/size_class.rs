@@ -1,4 +1,4 @@
-//! Size classes: which sizes a slab can have.
+//! Size classes: the object sizes that spans can have.
 //!
 //! ```text
 //!   8, 16, ... 128      steps of 8     small keys, suffixes, inline rows
@@ -7,20 +7,20 @@
 //!   1280, ... 8192      four per power of two
 //! ```
 //!
-//! Every multiple of 64 up to 1024 is a class, and every class above 256 is a multiple of 64: so a request
-//! for a multiple of 64 bytes always gets whole cache lines.
+//! Every multiple of 64 up to 1024 is a class, and every class above 256 is a multiple of 64. So an
+//! object whose size is a multiple of 64 always occupies whole cache lines.
 
-/// The largest object that a span can hold; bigger ones come from the global allocator. Under `loom` all do,
-/// because a model explores the protocol above the allocator, never the allocator.
+/// The largest object that a span can hold. The global allocator serves larger ones. Under `loom`
+/// it serves all, because a model explores the protocol above the allocator, never the allocator.
 pub(super) const MAX_SMALL: usize = if cfg!(skein_loom) { 0 } else { 8192 };
 
-/// How many classes there are.
+/// The number of classes.
 pub(super) const CLASSES: usize = 16 + 8 + 12 + 12;
 
-/// The size of each class in bytes, rising.
+/// The size of each class in bytes, ascending.
 const SIZES: [u16; CLASSES] = sizes();
 
-/// The class of each size up to 1024, by the size in words of 8 bytes, rounded up.
+/// The class of each size up to 1024, by the size in 8-byte words, rounded up.
 const BY_WORDS: [u8; 129] = by_words();
 
 const fn sizes() -> [u16; CLASSES] {
@@ -57,20 +57,21 @@ const fn by_words() -> [u8; 129] {
     table
 }
 
-/// The class that holds objects of `size` bytes. REQUIRES: `size <= MAX_SMALL`.
+/// Returns the smallest class that holds objects of `size` bytes. REQUIRES: `size <= MAX_SMALL`.
 #[inline(always)]
 pub(super) fn class_of(size: usize) -> usize {
     if size <= 1024 {
         BY_WORDS[size.div_ceil(8)] as usize
     } else {
-        // Above 1024 four classes share a power of two: its exponent and the two bits below it choose.
+        // Above 1024, four classes share a power of two: its exponent and the two bits below it
+        // select the class.
         let last = size - 1;
         let exponent = last.ilog2() as usize;
         36 + (exponent - 10) * 4 + ((last >> (exponent - 2)) & 3)
     }
 }
 
-/// The bytes that an object of this class takes.
+/// Returns the object size of a class in bytes.
 #[inline(always)]
 pub(super) fn size_of_class(class: usize) -> usize {
     SIZES[class] as usize

@@ -1,45 +1,45 @@
-//! Spans: 64 KiB of objects of one size, with a header that any object's address leads to.
+//! Spans: 64 KiB of objects of one size. The header can be found from the address of any object.
 //!
 //! ```text
 //!   span base           header (one line)          objects ...
 //!   │◄── colour × 64 ──►│ bin size free fresh ... │ o0 │ o1 │ o2 │ ...
 //! ```
 //!
-//! The header's place varies with the span's address (its colour): were it always at the span's start, all
-//! headers of a large arena would share a few sets of the caches and push each other out.
+//! The header's position varies with the span's address (cache colouring). If it were always at the
+//! span's start, the headers of a large arena would share a few cache sets and evict each other.
 
 use std::ptr::{NonNull, null_mut};
 
 use super::bin::Bin;
 
-/// Bytes in a span.
+/// The size of a span in bytes.
 pub(super) const SPAN: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
 
-/// How many places a header can have.
+/// The number of positions that a header can have.
 const COLOURS: usize = 16;
 
-/// A span's own data. While any object is live, every thread may read `bin` and `size`, so no `&mut` to the
-/// whole header is ever made; the rest is guarded by the bin's latch.
+/// The header of a span. While any object is live, every thread may read `bin` and `size`, so a
+/// `&mut` to the whole header must never be made. The bin's latch guards the rest.
 #[repr(C, align(64))]
 pub(super) struct ArenaSpan {
     /// The bin that holds the span (invariant 2).
     pub(super) bin: *const Bin,
     /// Bytes per object (invariant 2).
     pub(super) size: u32,
-    /// What changes (invariant 3).
+    /// The fields that change (invariant 3).
     pub(super) state: SpanState,
 }
 
 /// The part of a header that the bin's latch guards.
 pub(super) struct SpanState {
-    /// Objects that users own.
+    /// The number of objects that users own.
     pub(super) used: u32,
-    /// Offset of the first object in the free list, from the span's base; 0 if there is none. A free
-    /// object begins with the offset of the next.
+    /// The offset of the first object in the free list, from the span's base; 0 if the list is
+    /// empty. A free object begins with the offset of the next.
     free: u32,
-    /// Offset of the first object never handed out.
+    /// The offset of the first object that was never handed out.
     fresh: u32,
-    /// Neighbours in the bin's list.
+    /// The neighbours in the bin's list.
     pub(super) prev: *mut ArenaSpan,
     /// See `prev`.
     pub(super) next: *mut ArenaSpan,
@@ -47,13 +47,13 @@ pub(super) struct SpanState {
 
 const _: () = assert!(size_of::<ArenaSpan>() == 64);
 
-/// The base address of the span around `address`.
+/// Returns the base address of the span around `address`.
 #[inline(always)]
 pub(super) fn base_of(address: usize) -> usize {
     address & !(SPAN - 1)
 }
 
-/// The address of the header of the span around `address`.
+/// Returns the address of the header of the span around `address`.
 #[inline(always)]
 fn header_address(address: usize) -> usize {
     let base = base_of(address);
@@ -61,15 +61,16 @@ fn header_address(address: usize) -> usize {
     base + ((number ^ (number / 32)) % COLOURS) * size_of::<ArenaSpan>()
 }
 
-/// The header of the span that holds the object at `object`.
+/// Returns a pointer to the header of the span that holds the object at `object`.
 ///
-/// Only a pointer is made here; reading through it asks for a live span (invariant 6).
+/// Making the pointer is always safe; reading through it requires a live span (invariant 6).
 #[inline(always)]
 pub(super) fn span_of(object: NonNull<u8>) -> *mut ArenaSpan {
     std::ptr::with_exposed_provenance_mut(header_address(object.addr().get()))
 }
 
-/// The share of a span that an object of `size` bytes takes: with what is too little for one more object, about.
+/// Returns the share of a span that an object of `size` bytes takes, including about its part of
+/// the bytes at the end that are too few for one more object.
 pub(super) fn share(size: usize) -> usize {
     SPAN / ((SPAN - COLOURS / 2 * size_of::<ArenaSpan>()) / size)
 }
@@ -78,11 +79,12 @@ impl ArenaSpan {
     /// Makes the memory at `base` a span of objects of `size` bytes for `bin`.
     ///
     /// # Safety
-    /// `base` is a span of a mapped region that belongs to the calling thread alone.
+    /// `base` must be a span of a mapped region that belongs to the calling thread alone.
     pub(super) unsafe fn init(base: NonNull<u8>, bin: *const Bin, size: u32) -> *mut ArenaSpan {
         let span = span_of(base);
         let first = header_address(base.addr().get()) - base.addr().get() + size_of::<ArenaSpan>();
-        // SAFETY: the header lies inside the span, is aligned to 64 as the span is, and is the caller's.
+        // SAFETY: the header lies inside the span, is aligned to 64 as the span is, and belongs to
+        // the caller.
         unsafe {
             let (prev, next) = (null_mut(), null_mut());
             span.write(ArenaSpan {
@@ -94,7 +96,7 @@ impl ArenaSpan {
         span
     }
 
-    /// Whether no object is left to hand out. REQUIRES: the bin's latch.
+    /// Returns true if no object is left to hand out. REQUIRES: the bin's latch.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
         self.state.free == 0 && self.state.fresh as usize + self.size as usize > SPAN
@@ -103,10 +105,10 @@ impl ArenaSpan {
     /// Hands an object out.
     ///
     /// # Safety
-    /// The caller holds the bin's latch, and the span is not full.
+    /// The caller must hold the bin's latch, and the span must not be full.
     #[inline(always)]
     pub(super) unsafe fn take(span: *mut ArenaSpan) -> NonNull<u8> {
-        // SAFETY: under the latch the state is the caller's (invariant 3).
+        // SAFETY: the latch guards the state (invariant 3), and the caller holds it.
         let (this, size) = unsafe { (&mut (*span).state, (*span).size) };
         let base = base_of(span.addr());
         let offset = if this.free == 0 {
@@ -116,7 +118,8 @@ impl ArenaSpan {
         } else {
             let offset = this.free;
             let link = std::ptr::with_exposed_provenance::<u32>(base + offset as usize);
-            // SAFETY: a free object begins with its link (invariant 5), and its pages are exposed (6).
+            // SAFETY: a free object begins with its link (invariant 5), and its pages are exposed
+            // (invariant 6).
             this.free = unsafe { link.read() };
             offset
         };
@@ -129,14 +132,16 @@ impl ArenaSpan {
     /// Takes an object back.
     ///
     /// # Safety
-    /// The caller holds the bin's latch; the object is one of this span's, and gives up its contents.
+    /// The caller must hold the bin's latch. The object must be one of this span's, and its
+    /// contents are lost.
     #[inline(always)]
     pub(super) unsafe fn give(span: *mut ArenaSpan, object: NonNull<u8>) {
-        // SAFETY: under the latch the state is the caller's (invariant 3).
+        // SAFETY: the latch guards the state (invariant 3), and the caller holds it.
         let this = unsafe { &mut (*span).state };
         let address = object.addr().get();
         let link = std::ptr::with_exposed_provenance_mut::<u32>(address);
-        // SAFETY: objects are at least 8 bytes long and aligned to 8 (invariant 5), and this one is free now.
+        // SAFETY: objects are at least 8 bytes long and aligned to 8 (invariant 5), and this one is
+        // free now.
         unsafe { link.write(this.free) };
         this.free = (address - base_of(address)) as u32;
         this.used -= 1;

@@ -1,4 +1,5 @@
-//! Tests of the arena: no overlap, alignment, exact accounting, memory that comes back, many threads.
+//! Tests of the arena: objects do not overlap, alignment, exact accounting, reuse of memory, many
+//! threads.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -20,22 +21,22 @@ struct FilledObject {
     fill: u8,
 }
 
-// SAFETY: an object is memory of its owner alone.
+// SAFETY: the memory of an object belongs to its owner only.
 unsafe impl Send for FilledObject {}
 
 impl FilledObject {
     fn new(arena: &Arena, size: usize, part: MemoryPart, fill: u8) -> Self {
         let pointer = arena.alloc(size, part);
-        // SAFETY: `alloc` gave `size` bytes.
+        // SAFETY: `alloc` returned `size` bytes.
         unsafe { pointer.write_bytes(fill, size) };
         Self { pointer, size, part, fill }
     }
 
     fn free(self) {
-        // SAFETY: allocated and filled in `new`; freed once, because `self` is taken.
+        // SAFETY: allocated and filled in `new`; freed once, because `self` is consumed.
         unsafe {
             let bytes = std::slice::from_raw_parts(self.pointer.as_ptr(), self.size);
-            // All at once: one by one takes Miri minutes.
+            // Compared as a whole: byte by byte takes minutes under Miri.
             assert!(bytes == vec![self.fill; self.size], "an object of {} was overwritten", self.size);
             Arena::free(self.pointer, self.size, self.part);
         }
@@ -66,10 +67,10 @@ fn alignment_follows_the_size() {
 }
 
 #[test]
-fn memory_is_used_again_and_comes_back() {
+fn freed_memory_is_reused_and_returned() {
     let arena = Arena::new();
-    // A span holds some objects more or fewer by its colour. So many objects take the same number of regions
-    // with all colours.
+    // The number of objects in a span depends on its colour. So many objects need the same number
+    // of regions with all colours.
     let count = if cfg!(miri) { 500 } else { 40_000 };
     let mut reserved = 0;
     for round in 0..3u8 {
@@ -136,7 +137,7 @@ fn objects_outlive_the_arena() {
 }
 
 #[test]
-fn discard_takes_all() {
+fn discard_frees_every_object() {
     let arena = Arena::new();
     let other = arena.clone();
     for size in 1..300 {
@@ -148,12 +149,13 @@ fn discard_takes_all() {
 }
 
 #[test]
-fn a_wrong_size_is_noticed() {
+fn freeing_with_a_wrong_size_panics() {
     let arena = Arena::new();
     for (size, wrong) in [(128, 64), (20_000, 20_001)] {
         let object = FilledObject::new(&arena, size, MemoryPart::Rows, 3);
         let pointer = object.pointer;
-        // SAFETY: the object is live; the wrong size is what the test is about, and panics before any change.
+        // SAFETY: the object is live. The wrong size is the subject of the test, and panics before
+        // any change.
         let freed =
             std::panic::catch_unwind(move || unsafe { Arena::free(pointer, wrong, MemoryPart::Rows) });
         let message = *freed.expect_err("must panic").downcast::<String>().expect("a formatted message");
@@ -163,7 +165,8 @@ fn a_wrong_size_is_noticed() {
     assert_empty(&arena);
 }
 
-/// Each thread allocates, keeps some, frees some, and sends the rest to its neighbour, which frees them.
+/// Each thread allocates, keeps some objects, frees some, and sends the rest to its neighbour,
+/// which frees them.
 #[test]
 fn threads_free_what_others_allocated() {
     let (threads, rounds) = if cfg!(miri) { (3, 60) } else { (4, 30_000) };
@@ -205,7 +208,7 @@ fn threads_free_what_others_allocated() {
     assert_empty(&arena);
 }
 
-/// Two threads free the very last objects of an arena whose handle is gone.
+/// Two threads free the last objects of an arena whose handle is dropped.
 #[test]
 fn the_last_free_frees_the_heap_once() {
     for _ in 0..if cfg!(miri) { 20 } else { 500 } {
@@ -223,7 +226,8 @@ fn the_last_free_frees_the_heap_once() {
     }
 }
 
-/// Steps of a case of the test below at most, and cases. All counts of all bins are looked at in each step.
+/// The maximum number of steps of a case of the test below, and the number of cases. Each step
+/// reads all counters of all bins.
 const STEPS: usize = if cfg!(miri) { 60 } else { 200 };
 const CASES: u32 = if cfg!(miri) { 2 } else { 200 };
 
@@ -232,14 +236,15 @@ proptest! {
         cases: CASES, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Against a model: ranges never overlap, contents stay, and the accounting is exact at each step.
+    /// Compares an arena with a model: ranges never overlap, contents stay, and the accounting is
+    /// exact at each step.
     #[test]
     fn behaves_like_its_model(steps in proptest::collection::vec((0usize..12_000, 0usize..4, any::<u16>(), any::<bool>()), 1..STEPS)) {
         let arena = Arena::new();
         let mut live: BTreeMap<usize, FilledObject> = BTreeMap::new();
         let mut bytes = [0usize; 4];
         for (size, part, pick, frees) in steps {
-            // Sizes crowd at the small end, so that spans fill.
+            // Most sizes are small, so that spans fill.
             let size = if pick % 8 == 0 { size } else { size / 40 };
             if frees && !live.is_empty() {
                 let key = *live.keys().nth(pick as usize % live.len()).expect("not empty");
@@ -269,7 +274,8 @@ proptest! {
     }
 }
 
-/// Objects of many sizes in an arena on the global allocator: aligned, apart from each other, and given back to the last region.
+/// Objects of many sizes in an arena on the global allocator are aligned, do not overlap, and
+/// return their memory when they are freed.
 #[test]
 fn an_arena_lies_on_the_global_allocator() {
     let arena = Arena::on_global_allocator();
@@ -278,7 +284,7 @@ fn an_arena_lies_on_the_global_allocator() {
         let size = 8 + round % 90 * 8;
         let object = arena.alloc(size, MemoryPart::Nodes);
         assert_eq!(object.addr().get() % 8, 0);
-        // SAFETY: ours, and so long.
+        // SAFETY: this test owns the object, which has this length.
         unsafe { object.write_bytes(round as u8, size) };
         objects.push((object, size, round as u8));
     }
@@ -286,7 +292,7 @@ fn an_arena_lies_on_the_global_allocator() {
     assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
     assert!(arena.reserved() >= arena.taken());
     for (object, size, byte) in objects {
-        // SAFETY: allocated above with this size and part, written to then, and freed once.
+        // SAFETY: allocated above with this size and part, written afterwards, and freed once.
         unsafe {
             let bytes = std::slice::from_raw_parts(object.as_ptr(), size);
             assert!(bytes.iter().all(|found| *found == byte));

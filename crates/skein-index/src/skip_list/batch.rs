@@ -1,4 +1,5 @@
-//! Many lookups at once: each goes one step, then the next one does, so that while one waits for a node the others go on.
+//! Batched lookups. The lookups of a group take turns, one step each, so that their memory accesses
+//! overlap.
 
 use std::cmp::Ordering;
 
@@ -9,10 +10,10 @@ use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use crate::slot::Slot;
 
-/// Lookups in a group.
+/// The number of lookups in a group.
 const GROUP: usize = 32;
 
-/// A lookup under way: what `descend` keeps in its variables.
+/// A lookup under way: the local variables of `descend`.
 #[derive(Debug)]
 struct SkipListLookup<'k, const V: usize> {
     place: usize,
@@ -20,12 +21,13 @@ struct SkipListLookup<'k, const V: usize> {
     last: Node<V>,
     level: usize,
     bound: TowerLink<V>,
-    /// The link to follow next; its node has been asked for.
+    /// The link to follow next. Its node has been prefetched.
     link: TowerLink<V>,
 }
 
 impl<const V: usize> SkipListLookup<'_, V> {
-    /// Looks at the node that was asked for, and goes right or down, up to one that was not; true at the end of the search.
+    /// Reads the prefetched node and moves right or down until it reaches a node that must be
+    /// prefetched. Returns true at the end of the search.
     #[inline(always)]
     fn step(&mut self) -> bool {
         if let Some(node) = self.link.node() {
@@ -52,7 +54,8 @@ impl<const V: usize> SkipListLookup<'_, V> {
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Looks up all keys; `found` gets each one's position and its value's word. The caller holds a guard.
+    /// Looks up all keys and passes each key's position and its value's word to `found`. The caller
+    /// must hold a guard.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let nodes = &self.nodes_of(keys)[..keys.len()];
@@ -68,7 +71,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// The nodes of some keys, by their places.
+    /// Returns the nodes of up to [`GROUP`] keys, in the order of the keys.
     fn nodes_of(&self, keys: &[&[u8]]) -> [Option<Node<V>>; GROUP] {
         let mut nodes = [None; GROUP];
         let level = self.top() - 1;
@@ -118,7 +121,7 @@ mod tests {
         let guard = list.collector().enter();
         for n in 0..5_000 {
             list.insert(&key(n), Inline(n), &guard).unwrap();
-            // A version of its own for some.
+            // Some keys get a version in a block of its own.
             if n % 3 == 0 {
                 list.insert(&key(n), Inline(n), &guard).unwrap();
             }
@@ -137,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_find_what_stays_while_all_around_it_comes_and_goes() {
+    fn batches_find_stable_keys_while_their_neighbours_change() {
         let list = SkipList::<Inline<u64>, 4>::with_variant(std::sync::Arc::default());
         let put = |n| list.insert(&key(n), Inline(n), &list.collector().enter()).unwrap();
         (0..600).step_by(10).for_each(|n| assert_eq!(put(n), None));

@@ -1,4 +1,4 @@
-//! The checker: walks all levels of a quiet index, and verifies every invariant.
+//! The checker: walks all levels of an index that no thread uses, and verifies every invariant.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,12 @@ use super::node::Node;
 use super::node_state::SkipNodeState;
 use crate::slot::Slot;
 
-/// What the checker counted.
+/// The counts of the checker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SkipListStats {
-    /// Keys that are there.
+    /// Keys that are present.
     pub keys: usize,
-    /// Nodes: those of keys, and of keys that are absent but were not always.
+    /// Nodes: those of present keys, and those of absent keys that have older versions.
     pub nodes: usize,
     /// Links of all nodes.
     pub links: usize,
@@ -33,10 +33,10 @@ macro_rules! ensure {
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Verifies the whole structure.
+    /// Verifies the whole structure and returns its counts.
     ///
     /// # Errors
-    /// The first violation, in words.
+    /// Errors with a description of the first violation.
     pub fn check(&mut self) -> Result<SkipListStats, String> {
         let mut shape = SkipListStats::default();
         self.check_levels(&mut shape)?;
@@ -45,18 +45,19 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             self.check_versions(node, &mut shape, &mut kept)?;
         }
         for slot in self.snapshots.slots() {
-            for note in slot.left() {
+            for note in slot.notes() {
                 let is_there = kept.remove(&(note.node.key().to_vec(), note.stamp));
-                ensure!(is_there, "a note for {:?}, stamp {}, keeps nothing", note.node.key(), note.stamp);
+                ensure!(is_there, "a note for {:?}, stamp {}, has no version", note.node.key(), note.stamp);
             }
         }
-        ensure!(kept.is_empty(), "nobody keeps {kept:?}");
+        ensure!(kept.is_empty(), "versions without a note: {kept:?}");
         let counted = self.base.len.sum();
-        ensure!(shape.keys == counted, "{counted} keys counted, {} there", shape.keys);
+        ensure!(shape.keys == counted, "the key counter says {counted}, the list has {}", shape.keys);
         Ok(shape)
     }
 
-    /// Each level is in order, has no marked link, and holds the nodes that are so high, all of them.
+    /// Checks that each level is in order, has no marked link, and holds exactly the nodes that are
+    /// high enough.
     fn check_levels(&self, shape: &mut SkipListStats) -> Result<(), String> {
         for level in 0..Self::LEVELS {
             let due: Vec<Node<V>> = match level {
@@ -64,7 +65,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 _ => self.on_level(level - 1).filter(|node| node.height() > level).collect(),
             };
             let nodes: Vec<Node<V>> = self.on_level(level).collect();
-            ensure!(nodes == due, "level {level} is not what level {} has of its height", level.max(1) - 1);
+            ensure!(
+                nodes == due,
+                "level {level} does not hold the nodes of level {} that are high enough",
+                level.max(1) - 1
+            );
             let in_order = nodes.is_sorted_by(|a, b| a.key() < b.key());
             ensure!(in_order, "level {level} is out of order");
             let marked = nodes.iter().find(|node| node.next(level).is_marked());
@@ -79,12 +84,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             shape.nodes += 1;
             let height = self.heights.of(node.key());
             ensure!(node.height() == height, "{:?} has {} levels, not {height}", node.key(), node.height());
-            ensure!(node.is_built(), "{:?} is not said to be built", node.key());
+            ensure!(node.is_built(), "{:?} is not flagged as built", node.key());
         }
         Ok(())
     }
 
-    /// Stamps fall along a node's versions, the first of which says whether the key is there; notes those behind it.
+    /// Checks that stamps fall along a node's versions and that the node has a reason to exist.
+    /// Adds the versions behind the first to `kept`.
     fn check_versions(
         &self,
         node: Node<V>,
@@ -93,9 +99,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ) -> Result<(), String> {
         let (key, mut state) = (node.key(), node.state());
         ensure!(!state.is_claimed(), "{key:?} is claimed");
-        ensure!(!state.is_absent(), "{key:?} has nothing left, and is there");
+        ensure!(!state.is_absent(), "{key:?} has no version left, but its node is linked");
         let alone = state.older() == SkipNodeState::GONE;
-        ensure!(!(state.is_tombstone() && alone), "{key:?} is absent for ever, and is there");
+        ensure!(
+            !(state.is_tombstone() && alone),
+            "{key:?} is a tombstone without older versions, but its node is linked"
+        );
         shape.keys += usize::from(state.value(node).is_some());
         let mut limit = self.gate.now() + 1;
         let mut behind = false;

@@ -1,17 +1,20 @@
-//! Claims: how `compute` keeps a key as it is while its closure decides.
+//! Claims: how `compute` keeps a key unchanged while its closure decides.
 //!
 //! ```text
-//!   key has a node:   its state is claimed            before ──► [ key ] ──► after
-//!   key has none:     the link past its place is      before ══════════════► after
+//!   key has a node:      claim its state                        before ──► [ key ] ──► after
+//!   key has no node:     claim the link across its place        before ══════════════► after
 //! ```
 //!
-//! The closure is called once, and nothing happens to the key between what it is shown and what it decides. Other writers wait for the claim: those of
-//! the key, and where that has no node, those who would add a key at the same place, or take away a node next to it. No reader waits. A key that
-//! is to stay absent takes no memory.
+//! The closure is called once. Between the value that it gets and the decision that it returns, no
+//! other write changes the key. Other writers wait for the claim: writers of the same key and, if
+//! the key has no node, also threads that insert a key at the same place or remove the node before
+//! it. Readers never wait. A key that stays absent takes no memory. Design:
+//! `docs/design/compute-asks-once.md`.
 //!
 //! # Why a claimed link keeps a key absent
-//! A node of the key would have to be linked on the bottom level after the last node before it. That is the node whose link is claimed, and stays it:
-//! its link does not change, so no other node comes between, and it gets no mark, so it is not unlinked.
+//! A node of the key would have to be linked on the bottom level behind the last node before it.
+//! That node's link is claimed. The link does not change, so no other node can be inserted between.
+//! The node gets no mark, so it is not unlinked, and it stays the last node before the key.
 
 use skein_sync::reclaim::Guard;
 
@@ -23,8 +26,8 @@ use crate::index::{ComputeAction, Computed};
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Does what `change` decides about `key`, which is not too long; `change` is called once, and its decision is done before any other
-    /// write to the key.
+    /// Calls `change` once with the value of `key` and carries out its decision, before any other
+    /// write to the key. REQUIRES: the key is not too long.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
@@ -45,8 +48,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 if let ComputeAction::Put(value) = change(None) {
                     let node =
                         Node::new(&self.base.arena, height, key, SkipNodeState::GONE, value.into_word());
-                    let linked = self.link(node, &path, claim.let_go(), guard);
-                    assert!(linked, "a claimed link is its claimer's");
+                    let linked = self.link(node, &path, claim.keep_claimed(), guard);
+                    assert!(linked, "only the claimer changes a claimed link");
                     self.build(node, path, guard);
                     return Computed { before: None, changed: true };
                 }
@@ -56,7 +59,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// The same for a node whose state is claimed.
+    /// Does the same for a node whose state is claimed.
     fn decide_at<'g>(
         &'g self,
         claim: StateClaim<V>,
@@ -64,7 +67,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         guard: &'g impl Guard,
     ) -> Computed<'g, S> {
         let before = claim.state.value(claim.node);
-        // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
+        // SAFETY: the word is in the list of versions. If it is retired, then under this guard or a
+        // later one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let value = match change(seen) {
             ComputeAction::Put(value) => Some(value.into_word()),
@@ -72,21 +76,22 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             ComputeAction::Keep | ComputeAction::Remove => return Computed { before: seen, changed: false },
         };
         let node = claim.node;
-        let done = self.supersede(node, claim.let_go(), value, guard, None);
-        assert!(done.is_ok(), "a claimed state is its claimer's");
+        let done = self.supersede(node, claim.keep_claimed(), value, guard, None);
+        assert!(done.is_ok(), "only the claimer changes a claimed state");
         Computed { before: seen, changed: true }
     }
 }
 
-/// A claimed state; given back as it was when dropped, after a panic too.
+/// A claimed state. Dropping it, also during a panic, restores the state as it was.
 struct StateClaim<const V: usize> {
     node: Node<V>,
-    /// With the claim.
+    /// With the claim bit set.
     state: SkipNodeState,
 }
 
 impl<const V: usize> StateClaim<V> {
-    /// Claims the state of a node, unless another thread is quicker, or the node goes.
+    /// Claims the state of a node. Returns `None` if another thread is faster or the node is being
+    /// removed.
     fn of(node: Node<V>) -> Option<Self> {
         let state = node.unclaimed_state();
         if state == SkipNodeState::GONE {
@@ -97,8 +102,8 @@ impl<const V: usize> StateClaim<V> {
         node.exchange(state, state.claimed()).then(|| Self { node, state: state.claimed() })
     }
 
-    /// The state, which stays claimed.
-    fn let_go(self) -> SkipNodeState {
+    /// Returns the state, which stays claimed.
+    fn keep_claimed(self) -> SkipNodeState {
         std::mem::ManuallyDrop::new(self).state
     }
 }
@@ -106,25 +111,26 @@ impl<const V: usize> StateClaim<V> {
 impl<const V: usize> Drop for StateClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.exchange(self.state, self.state.unclaimed());
-        assert!(given_back, "a claimed state is its claimer's");
+        assert!(given_back, "only the claimer changes a claimed state");
     }
 }
 
-/// A claimed link on the bottom level; given back as it was when dropped, after a panic too.
+/// A claimed link on the bottom level. Dropping it, also during a panic, restores the link as it
+/// was.
 struct LinkClaim<const V: usize> {
     node: Node<V>,
-    /// With the claim.
+    /// With the claim bit set.
     link: TowerLink<V>,
 }
 
 impl<const V: usize> LinkClaim<V> {
-    /// Claims the link of a node if it is as it was seen.
+    /// Claims the link of a node. Returns `None` if the link is no longer `link`.
     fn of(node: Node<V>, link: TowerLink<V>) -> Option<Self> {
         node.replace_link(0, link, link.claimed()).then(|| Self { node, link: link.claimed() })
     }
 
-    /// The link, which stays claimed.
-    fn let_go(self) -> TowerLink<V> {
+    /// Returns the link, which stays claimed.
+    fn keep_claimed(self) -> TowerLink<V> {
         std::mem::ManuallyDrop::new(self).link
     }
 }
@@ -132,7 +138,7 @@ impl<const V: usize> LinkClaim<V> {
 impl<const V: usize> Drop for LinkClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.replace_link(0, self.link, self.link.unclaimed());
-        assert!(given_back, "a claimed link is its claimer's");
+        assert!(given_back, "only the claimer changes a claimed link");
     }
 }
 
@@ -155,11 +161,12 @@ mod tests {
         list
     }
 
-    /// Incident: `compute` on an absent key linked a node for its claim, and unlinked it when the key was to stay absent. Consequence: who
-    /// looked for keys that are not there, to change them if they were, filled the memory with nodes to be reclaimed. Fix: the claim is the
-    /// place between the neighbours, and a node is made once there is something to put.
+    /// Once, `compute` on an absent key linked a node as its claim, and unlinked it if the key was
+    /// to stay absent. Consequence: a thread that called `compute` on many absent keys filled the
+    /// memory with nodes waiting for reclamation. Fix: the claim is the link between the
+    /// neighbours, and a node is made only when there is a value to put.
     #[test]
-    fn what_stays_absent_takes_no_memory() {
+    fn keys_that_stay_absent_take_no_memory() {
         let mut list = list();
         let guard = list.collector().enter();
         let before = list.memory();
@@ -175,7 +182,8 @@ mod tests {
         assert_eq!(list.check().unwrap().nodes, 2);
     }
 
-    /// Whatever other threads do to an absent key, or to its neighbours, is done before the closure is called or after its decision is.
+    /// Every write of another thread to an absent key or its neighbours is done before the closure
+    /// is called or after its decision is carried out.
     #[test]
     fn nothing_happens_to_a_key_while_a_closure_decides() {
         for puts in [false, true] {

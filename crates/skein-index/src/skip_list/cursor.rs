@@ -1,4 +1,5 @@
-//! Cursors: along the bottom level, at one moment or now.
+//! Cursors. A cursor moves along the bottom level and shows the list as it is now, or as it was at
+//! a snapshot's moment.
 
 use std::marker::PhantomData;
 
@@ -11,56 +12,57 @@ use super::scan_prefetch::ScanPrefetcher;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
-/// The moment of a cursor that sees what there is.
+/// The moment of a cursor that shows the current state of the list.
 const NOW: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
 enum SkipListCursorState<const V: usize> {
     Fresh,
     BeforeFirst,
-    /// With the value's word as it was when the cursor came here.
+    /// A node, and its value's word as it was when the cursor reached it.
     On(Node<V>, u64),
     PastLast,
 }
 
-/// A position in a [`SkipList`], or in a [`Snapshot`](super::Snapshot) of it.
+/// A position in a [`SkipList`], or in a [`SkipListSnapshot`](super::SkipListSnapshot) of it.
 #[derive(Debug)]
 pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
     list: &'g SkipList<S, V>,
     guard: PhantomData<&'g G>,
-    /// What was written later is not seen.
+    /// The cursor does not show writes after this moment.
     moment: u64,
     state: SkipListCursorState<V>,
     ahead: ScanPrefetcher<V>,
     behind: PrecedingNodes<V>,
 }
 
-// SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
-// thread, so may the cursor.
+// SAFETY: a cursor holds a reference to an index that is `Sync`, and addresses that the guard keeps
+// alive. If the guard may be used by another thread, so may the cursor.
 unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for SkipListCursor<'_, S, G, V> {}
 
 impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
-    /// A cursor that sees what there is.
+    /// Returns a cursor over the current state of the list.
     pub(super) fn now(list: &'g SkipList<S, V>, guard: &'g G) -> Self {
         Self::new(list, NOW, guard)
     }
 
-    /// A cursor that sees what there was at a moment.
+    /// Returns a cursor over the list as it was at a moment.
     pub(super) fn new(list: &'g SkipList<S, V>, moment: u64, _guard: &'g G) -> Self {
         let (ahead, behind) = (ScanPrefetcher::new(), PrecedingNodes::new());
         Self { list, guard: PhantomData, moment, state: SkipListCursorState::Fresh, ahead, behind }
     }
 
-    /// The word that a node's key has at the cursor's moment.
+    /// Returns the word that a node's key has at the cursor's moment, or `None` if the key is
+    /// absent then.
     #[inline(always)]
     fn word(&self, node: Node<V>) -> Option<u64> {
         let state = node.state();
         if self.moment == NOW { state.value(node) } else { state.at(self.moment).value(node) }
     }
 
-    /// Moves to the first key from a node on.
+    /// Moves to the first present key at or behind a node. Returns false at the end of the list.
     #[inline(always)]
-    fn settle(&mut self, mut from: Option<Node<V>>) -> bool {
+    fn move_to_first_key(&mut self, mut from: Option<Node<V>>) -> bool {
         while let Some(node) = from {
             if let Some(word) = self.word(node) {
                 self.state = SkipListCursorState::On(node, word);
@@ -72,21 +74,21 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
         false
     }
 
-    /// The next node on the bottom level.
+    /// Returns the next node on the bottom level.
     #[inline(always)]
     fn after(&mut self, node: Node<V>) -> Option<Node<V>> {
         self.ahead.advance::<S>(node);
         node.next(0).node()
     }
 
-    /// Moves to the last key among the nodes that `fill` collects, or before them.
-    fn settle_back(&mut self, fill: impl FnOnce(&mut PrecedingNodes<V>, &SkipList<S, V>)) -> bool {
+    /// Moves to the last present key among the nodes that `fill` collects or before them.
+    fn move_to_last_key(&mut self, fill: impl FnOnce(&mut PrecedingNodes<V>, &SkipList<S, V>)) -> bool {
         self.ahead.clear();
         fill(&mut self.behind, self.list);
         self.step_back()
     }
 
-    /// Moves to the last key among the nodes behind the cursor, or before them.
+    /// Moves to the last present key before the cursor. Returns false at the start of the list.
     fn step_back(&mut self) -> bool {
         let mut lowest = None;
         loop {
@@ -113,15 +115,15 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
         let found = self
             .list
             .descend::<false>(|node| node.compare(&target), |level, _, beyond| ahead.begin(level, beyond));
-        self.settle(found)
+        self.move_to_first_key(found)
     }
 
     fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.settle_back(|behind, list| behind.fill(list, key, true))
+        self.move_to_last_key(|behind, list| behind.fill(list, key, true))
     }
 
     fn last(&mut self) -> bool {
-        self.settle_back(PrecedingNodes::fill_from_end)
+        self.move_to_last_key(PrecedingNodes::fill_from_end)
     }
 
     #[inline]
@@ -131,7 +133,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
             SkipListCursorState::On(node, _) => {
                 self.behind.clear();
                 let next = self.after(node);
-                self.settle(next)
+                self.move_to_first_key(next)
             }
             SkipListCursorState::PastLast => false,
         }
@@ -148,7 +150,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
                     self.state = SkipListCursorState::On(before, word);
                     return true;
                 }
-                self.settle_back(|behind, list| behind.fill(list, node.key(), false))
+                self.move_to_last_key(|behind, list| behind.fill(list, node.key(), false))
             }
             SkipListCursorState::BeforeFirst => false,
         }
@@ -163,7 +165,8 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
 
     fn value(&self) -> Option<S::Ref<'g>> {
         match self.state {
-            // SAFETY: the word was in the list of versions, and is retired, if at all, under the guard or a later one.
+            // SAFETY: the word was in the list of versions. If it is retired, then under the guard
+            // or a later one.
             SkipListCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
             _ => None,
         }

@@ -1,13 +1,14 @@
-//! Heights of towers: each level holds half of the nodes of the one below (section 3.1).
+//! Heights of towers: each level holds half of the nodes of the level below (section 3.1).
 //!
-//! A key's height is drawn from a hash of it under a seed that the list drew: no state to share between threads, no key's height to be
-//! known by who chooses keys, and the same towers again in a test that sets the seed.
+//! A key's height is drawn from a hash of the key, under a seed that the list drew. So threads
+//! share no state for it, a client that chooses keys cannot know their heights, and a test that
+//! sets the seed gets the same towers again.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::hash::PrefixHash;
 
-/// Draws heights from 1 to a most.
+/// Draws heights from 1 to `most`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heights {
     hash: PrefixHash,
@@ -15,20 +16,20 @@ pub(super) struct Heights {
 }
 
 impl Heights {
-    /// By a random seed.
+    /// Returns heights with a random seed.
     pub(super) fn new(most: usize) -> Self {
         Self::with_seed(most, RandomState::new().hash_one(0_u64))
     }
 
-    /// By this seed.
+    /// Returns heights with this seed.
     pub(super) fn with_seed(most: usize, seed: u64) -> Self {
         Self { hash: PrefixHash::Keyed(seed | 1), most }
     }
 
-    /// The height of a key's tower.
+    /// Returns the height of a key's tower.
     #[inline(always)]
     pub(super) fn of(self, key: &[u8]) -> usize {
-        // The upper bits are the best ones.
+        // The upper bits are the best mixed.
         (1 + self.hash.of(key).leading_ones() as usize).min(self.most)
     }
 }
@@ -41,7 +42,7 @@ mod tests {
     fn half_of_the_towers_of_each_height_are_higher() {
         for seed in 0..8 {
             let heights = Heights::with_seed(32, seed);
-            // Keys that come in order, and such as share all but their last bytes.
+            // Keys in order, and keys that share all but their last bytes.
             for key in
                 [|n: u32| n.to_be_bytes().to_vec(), |n: u32| format!("/a/long/path/{n:08}").into_bytes()]
             {

@@ -1,4 +1,4 @@
-//! Links: what a tower holds on one level.
+//! Links: one word per level of a tower.
 //!
 //! ```text
 //!   63                                3 2 1       0
@@ -7,12 +7,14 @@
 //!  └───────────────────────────────────┴─┴───────┴──────┘
 //! ```
 //!
-//! The mark says that the node *that holds the link* goes: a marked link never changes again, so nothing can be linked after a node that
-//! goes, and no node can be unlinked after it before it is itself (Fomitchev and Ruppert 2004, which the paper builds on; Harris 2001).
-
+//! The mark says that the node *that holds the link* is being removed. A marked link never changes
+//! again. So no node can be linked behind a marked node, and no node behind it can be unlinked
+//! before the marked node itself is (Fomitchev and Ruppert 2004, on which the paper builds; Harris
+//! 2001).
 //!
-//! The claim, on the bottom level alone, says that a thread decides about a key that belongs between both nodes and is not there (`compute.rs`): only
-//! it changes the link, marks included. Who reads links overlooks the claim (`Node::next`).
+//! The claim exists on the bottom level only. It says that a thread is deciding about a missing key
+//! that belongs between the two nodes (`compute.rs`). Only that thread changes the link, marks
+//! included. Readers ignore the claim (`Node::next`).
 
 use super::node::Node;
 use crate::memory::{address_of, prefetch_read};
@@ -20,7 +22,7 @@ use crate::memory::{address_of, prefetch_read};
 const MARK: u64 = 1;
 const CLAIM: u64 = 2;
 
-/// A link.
+/// The link of a node on one level, with its claim and mark bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TowerLink<const V: usize>(u64);
 
@@ -43,7 +45,7 @@ impl<const V: usize> TowerLink<V> {
         self.0
     }
 
-    /// Whether the node that holds the link goes.
+    /// Returns true if the node that holds the link is being removed.
     #[inline(always)]
     pub(super) fn is_marked(self) -> bool {
         self.0 & MARK != 0
@@ -74,15 +76,17 @@ impl<const V: usize> TowerLink<V> {
         Self(self.0 & !CLAIM)
     }
 
-    /// The node that it leads to.
+    /// Returns the node that the link leads to, or `None` at the end of the level.
     #[inline(always)]
     pub(super) fn node(self) -> Option<Node<V>> {
         let address = self.0 & !MARK;
-        // SAFETY: an address in a link is that of a node (`to`); whoever follows it keeps the node's invariant 4.
+        // SAFETY: an address in a link is that of a node (`to`). The caller must follow the node's
+        // invariant 4.
         (address != 0).then(|| unsafe { Node::at(address) })
     }
 
-    /// Asks for what a search reads of the node: its first key bytes, and its link on `level`.
+    /// Prefetches the parts of the node that a search reads: its first key bytes, and its link on
+    /// `level`.
     #[inline(always)]
     pub(super) fn prefetch(self, level: usize) {
         let header: *const u8 = std::ptr::without_provenance((self.0 & !MARK) as usize);
@@ -90,7 +94,7 @@ impl<const V: usize> TowerLink<V> {
         prefetch_read(header.wrapping_sub(8 * (level + 1)));
     }
 
-    /// Asks for what a scan reads of the node.
+    /// Prefetches the parts of the node that a scan reads.
     #[inline(always)]
     pub(super) fn prefetch_whole(self) {
         let header: *const u8 = std::ptr::without_provenance((self.0 & !MARK) as usize);

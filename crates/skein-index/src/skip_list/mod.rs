@@ -1,36 +1,50 @@
-//! The skip list: lock-free, with versions for snapshots, and cursors that read ahead through its towers.
+//! A lock-free skip list with snapshots. Each node keeps old versions of its value for live
+//! snapshots; cursors prefetch ahead through the towers.
 //!
 //! ```text
 //!   level 2   head ─────────────────► ▮ ──────────────────────────► ∅
-//!   level 1   head ──────► ▮ ───────► ▮ ──────────► ▮ ────────────► ∅       ▮ a link of a node's tower
-//!   level 0   head ─► ▮ ─► ▮ ─► ▮ ──► ▮ ──► ▮ ────► ▮ ──► ▮ ──────► ∅
+//!   level 1   head ──────► ▮ ───────► ▮ ──────────► ▮ ────────────► ∅
+//!   level 0   head ─► ▮ ─► ▮ ─► ▮ ──► ▮ ──► ▮ ────► ▮ ──► ▮ ──────► ∅     ▮ a link of a tower
 //!                     ant  bee  cat   dog   eel     fox   gnu
 //!                                     │
-//!                                     └ versions: 7 ──► 5 ──► absent ──► 1      newest first; mostly one, in the node itself
+//!                                     └ versions: 7 ──► 5 ──► absent ──► 1
+//!                                       newest first; usually one, inside the node
 //! ```
 //!
-//! Source: Xu, "Efficient Data Structures via Memory Level Parallelism" (MIT), section 3, which builds on Fomitchev and Ruppert, "Lock-free linked lists and
-//! skip lists" (PODC 2004). Files are named for what they hold; read `link.rs`, `node.rs`, `state.rs`, then `search.rs`, `write.rs` and `compute.rs`, then
-//! `gate.rs`, `kept.rs` and `snapshot.rs`, and for scans `ahead.rs` and `behind.rs`.
+//! Read the files in this order: `link.rs`, `node.rs`, `node_state.rs`; then `search.rs`,
+//! `write.rs`, `compute.rs`; then `snapshot_gate.rs`, `retained_versions.rs`, `snapshot.rs`,
+//! `prune.rs`; for scans `cursor.rs`, `scan_prefetch.rs` and `preceding_nodes.rs`. Design:
+//! `docs/design/skip-list.md`.
 //!
 //! # Protocol
-//! 1. Readers take no lock and write nothing shared; they walk over nodes that go, and leave unlinking to writers (`search.rs`).
-//! 2. What a key holds is one word of its node, its state; whatever is written is one exchange of such a word, or the link of a new node on
-//!    the bottom level (`state.rs`, `write.rs`). The towers above are short cuts, and may lag behind.
-//! 3. A node whose state says that nothing is left is marked from its top level downward, unlinked, and retired by one thread
-//!    (`node.rs`, invariants 3 and 5).
-//! 4. Each of those exchanges happens inside the gate, at a moment that a snapshot is wholly before or after (`gate.rs`).
-//! 5. A version that a snapshot needs is kept by a note with that snapshot (`kept.rs`). Without snapshots no write keeps anything.
+//! 1. Readers acquire no lock and write nothing shared. They walk over nodes that are being
+//!    removed; only writers unlink nodes (`search.rs`).
+//! 2. The value of a key is one word of its node, the node's state. Every write is one
+//!    compare-and-exchange: of a state, or of the bottom link that leads to a new node
+//!    (`node_state.rs`, `write.rs`). The upper levels are short cuts and may lag behind.
+//! 3. A node whose state has no version left is marked from its top level down, unlinked, and
+//!    retired by one thread (`node.rs`, invariants 3 and 5).
+//! 4. Each of these exchanges happens inside the gate, so that every snapshot is wholly before or
+//!    wholly after it (`snapshot_gate.rs`).
+//! 5. A note with a snapshot keeps each version that the snapshot needs (`retained_versions.rs`).
+//!    Without live snapshots a write keeps no old version.
 //!
 //! # Progress
-//! Lookups and scans wait for nobody. Inserts and removals are lock-free but for two waits, each for a few dozen instructions of another thread:
-//! while a snapshot is taken, and while `compute` holds the same key, or the place of a key that is not there, whose closure is to run once.
+//! Lookups and scans never wait. Inserts and removals are lock-free except for two waits: for a few
+//! dozen instructions while a snapshot is taken, and for the closure of a `compute` that has
+//! claimed the same key, or the place where that key is missing. The claim is necessary because
+//! `compute` calls its closure exactly once.
 //!
 //! # Where we differ from the paper, and why
-//! - The first version lies in the node, so that a scan reads one more line only where a key was written again (section 3.2 reads each).
-//! - A phase of reading ahead begins where the scan passes a node of level K, and not every 2^K steps; its first tasks come from the search;
-//!   long scans are further ahead (`ahead.rs`).
-//! - Heights are drawn from a seeded hash of the key (`heights.rs`).
+//! - The first version lies in the node, so a scan reads one more line only where a key was written
+//!   again (section 3.2 reads one for every node).
+//! - A prefetch phase begins when the scan passes a node of level K, not every 2^K steps. Its first
+//!   tasks are by-products of the search. Long scans keep a longer lead (`scan_prefetch.rs`).
+//! - A key's height is drawn from a seeded hash of the key (`heights.rs`).
+//!
+//! Sources: Xu, "Efficient Data Structures via Memory Level Parallelism" (MIT), section 3;
+//! Fomitchev and Ruppert, "Lock-free linked lists and skip lists" (PODC 2004), on which the former
+//! builds.
 
 mod batch;
 mod check;
@@ -76,9 +90,10 @@ use crate::engine::{IndexBase, IndexEngine};
 use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
 use crate::slot::Slot;
 
-/// An ordered index over byte strings, with snapshots; see the module's head.
+/// An ordered index over byte strings, with snapshots. The head of the module explains how it
+/// works.
 ///
-/// `V` chooses a variant; [`variant::DEFAULT`] is the one to use.
+/// `V` selects a variant; use [`variant::DEFAULT`].
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, SkipList};
@@ -88,12 +103,12 @@ use crate::slot::Slot;
 /// index.insert(b"goose", Inline(1_u64), &guard)?;
 /// assert_eq!(index.get(b"goose", &guard), Some(1));
 /// assert_eq!(index.get(b"geese", &guard), None);
-/// # Ok::<(), skein_index::Refused>(())
+/// # Ok::<(), skein_index::IndexError>(())
 /// ```
 pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
-    /// A tower of all levels, which is no key's, and before all.
+    /// The start of every level: a tower with all levels and no key, before all other nodes.
     head: Node<V>,
-    /// How many levels have nodes, or had.
+    /// The number of levels that have nodes or once had some.
     top: AtomicU64,
     heights: Heights,
     gate: SnapshotGate,
@@ -102,26 +117,26 @@ pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
     slots: PhantomData<S>,
 }
 
-// SAFETY: nodes and versions are reached through atomics, changed as the protocol says, and freed past a grace period; values are `Send`
-// and `Sync` by the contract of `Slot`.
+// SAFETY: nodes and versions are reached through atomics, changed by the protocol above, and freed
+// after a grace period. Values are `Send` and `Sync` by the contract of `Slot`.
 unsafe impl<S: Slot, const V: usize> Send for SkipList<S, V> {}
 // SAFETY: as above.
 unsafe impl<S: Slot, const V: usize> Sync for SkipList<S, V> {}
 
 impl<S: Slot> SkipList<S> {
-    /// An empty index with a collector of its own.
+    /// Returns an empty index with a collector of its own.
     pub fn new() -> Self {
         Self::with_collector(Arc::new(Collector::new()))
     }
 
-    /// An empty index that shares a collector, and so guards, with others.
+    /// Returns an empty index that shares a collector, and therefore guards, with others.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
         Self::with_variant(collector)
     }
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// An empty index of the variant that its type says.
+    /// Returns an empty index of variant `V`.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
         Self {
@@ -135,27 +150,28 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// This index, refusing writes once its memory is at `budget` bytes; nodes are counted in whole spans of the arena, so the precision is
-    /// 64 KiB.
+    /// Sets a memory budget: returns the index, which rejects writes once its memory reaches
+    /// `budget` bytes. Memory is counted in whole spans of the arena, so the precision is 64 KiB.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;
         self
     }
 
-    /// This index, with the towers that this seed gives: the same ones for the same keys. For tests; towers that are known can be chosen badly.
+    /// Sets the seed of the heights: returns the index, in which equal keys get equal towers. For
+    /// tests only: a client that knows the seed can choose keys with bad towers.
     ///
     /// # Panics
-    /// If it has keys: theirs have been drawn.
+    /// Panics if the index has keys, because their heights are drawn already.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
-        assert!(self.head.next(0).node().is_none(), "a seed is set before the first key");
+        assert!(self.head.next(0).node().is_none(), "set the seed before the first key is inserted");
         self.heights = Heights::with_seed(Self::LEVELS, seed);
         self
     }
 
-    /// This index, with at most `limit` snapshots at once: 1 to [`SNAPSHOTS_MAX`], and the nearest of those otherwise; [`SNAPSHOTS`] if not
-    /// called.
+    /// Sets how many snapshots may be live at once: returns the index. `limit` is clamped to 1 to
+    /// [`SNAPSHOTS_MAX`]; the default is [`SNAPSHOTS`].
     ///
     /// ```
     /// use skein_index::{Inline, SkipList};
@@ -170,10 +186,10 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// ```
     ///
     /// # Panics
-    /// If one of its snapshots was leaked.
+    /// Panics if a snapshot of this index was leaked.
     #[must_use]
     pub fn with_snapshot_limit(mut self, limit: usize) -> Self {
-        assert_eq!(self.snapshots().count, 0, "the limit is set before the first snapshot");
+        assert_eq!(self.snapshots().count, 0, "set the limit before the first snapshot is taken");
         self.snapshots = SnapshotRegistry::new(limit);
         self
     }
@@ -218,7 +234,8 @@ impl<S: Slot, const V: usize> IndexEngine<S> for SkipList<S, V> {
         value: S,
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, IndexError> {
-        // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
+        // SAFETY: the word was in the index. If it is retired, then under this guard or a later
+        // one.
         Ok(self.put(key, value, guard).map(|word| unsafe { S::borrow(word) }))
     }
 

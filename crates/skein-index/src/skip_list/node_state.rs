@@ -1,29 +1,34 @@
-//! States: one word that says what a node's key holds, and held.
+//! Node states. One word tells the value of a node's key and leads to its older versions.
 //!
 //! ```text
 //!   63                                      3     2       1 0
 //!  ┌─────────────────────────────────────────┬─────────┬──────┐
 //!  │ address of a version, or a stamp        │ claimed │ kind │
 //!  └─────────────────────────────────────────┴─────────┴──────┘
-//!   kind        means                                              the rest of the word
+//!   kind        meaning                                            the rest of the word
 //!   version     a value in a block of its own                      its address
-//!   inline      the node's first value, which lies in the node     its stamp
-//!   tombstone   the key is absent, and was not always              its address
-//!   absent      the key is absent, and the node goes               0
+//!   inline      the node's first value, inside the node            its stamp
+//!   tombstone   the key is absent, but once was present            its address
+//!   absent      the key is absent, and the node is being removed   0
 //!
 //!   node.versions ──► version, stamp 9 ──older──► tombstone, stamp 6 ──older──► inline, stamp 2
-//!      a snapshot of moment 10 sees the first, one of moment 7 nothing, one of moment 3 the node's own value
+//!
+//!      a snapshot of moment 10 sees the first, one of moment 7 no value,
+//!      one of moment 3 the node's own value
 //! ```
 //!
-//! A node heads the list of its versions, newest first (section 3.2). Where nobody has written a key twice, that list costs this one word:
-//! the first version is the node itself. Versions never change: who takes one out of the middle copies those before it (`prune.rs`). So
-//! everybody reads the list as it was when he read the word, and everything that is written is written by one exchange of that word.
+//! A node heads the list of its versions, newest first (section 3.2). If a key was written only
+//! once, the list is this one word: the first version is the node itself. Versions never change. To
+//! remove a version from the middle, a thread copies the versions before it (`prune.rs`). So every
+//! reader sees the list as it was when it read the word, and every write is one exchange of that
+//! word.
 //!
 //! # Invariants
-//! 1. Stamps fall along a list. `inline` is the last of its list.
-//! 2. Each version behind the first is kept by one note, and goes only with it (`kept.rs`).
-//! 3. `absent` is the end: the state never changes again, and the node is marked and unlinked.
-//! 4. While a state is claimed, only the claimer changes it. Readers overlook the claim.
+//! 1. Stamps fall along a list. `inline` is the last version of its list.
+//! 2. Each version behind the first is kept by one note, and is removed only with that note
+//!    (`retained_versions.rs`).
+//! 3. `absent` is final: the state never changes again, and the node is marked and unlinked.
+//! 4. While a state is claimed, only the claimer changes it. Readers ignore the claim.
 
 use std::ptr::NonNull;
 
@@ -40,7 +45,7 @@ const ABSENT: u64 = 3;
 const CLAIMED: u64 = 4;
 const SHIFT: u32 = 3;
 
-/// A version in a block of its own, or a tombstone, whose value is 0.
+/// A version in a block of its own. The value of a tombstone is 0.
 #[derive(Debug)]
 struct VersionBlock {
     value: u64,
@@ -48,12 +53,12 @@ struct VersionBlock {
     older: SkipNodeState,
 }
 
-/// A node's state.
+/// The state of a node: its list of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SkipNodeState(u64);
 
 impl SkipNodeState {
-    /// The key is absent, and the node goes.
+    /// The key is absent, and the node is being removed.
     pub(super) const GONE: Self = Self(ABSENT);
 
     #[inline(always)]
@@ -66,17 +71,18 @@ impl SkipNodeState {
         self.0
     }
 
-    /// The node's own value, written at a moment.
+    /// Returns the state of a node whose own value was written at moment `stamp`.
     #[inline(always)]
     pub(super) fn inline(stamp: u64) -> Self {
         Self(stamp << SHIFT | INLINE)
     }
 
-    /// A value, or none, on top of older versions.
+    /// Allocates a version with this value, or a tombstone for `None`, in front of the list
+    /// `older`.
     pub(super) fn stacked(arena: &Arena, value: Option<u64>, stamp: u64, older: Self) -> Self {
         let block = arena.alloc(size_of::<VersionBlock>(), MemoryPart::Nodes).cast::<VersionBlock>();
         let kind = if value.is_some() { VERSION } else { TOMBSTONE };
-        // SAFETY: the block is ours alone, aligned to 8, and of this size.
+        // SAFETY: only this thread knows the block, which is aligned to 8 and has this size.
         unsafe { block.write(VersionBlock { value: value.unwrap_or(0), stamp, older: older.unclaimed() }) };
         Self(address_of(block) | kind)
     }
@@ -101,37 +107,38 @@ impl SkipNodeState {
         Self(self.0 & !CLAIMED)
     }
 
-    /// Whether there is no version at all, not even a tombstone.
+    /// Returns true if there is no version, not even a tombstone.
     #[inline(always)]
     pub(super) fn is_absent(self) -> bool {
         self.kind() == ABSENT
     }
 
-    /// Whether the newest version is a tombstone.
+    /// Returns true if the newest version is a tombstone.
     pub(super) fn is_tombstone(self) -> bool {
         self.kind() == TOMBSTONE
     }
 
-    /// Whether its newest version has a block of its own.
+    /// Returns true if the newest version has a block of its own.
     pub(super) fn has_block(self) -> bool {
         self.block().is_some()
     }
 
-    /// The block of its newest version, if that has one.
+    /// Returns the block of the newest version, or `None` if that has no block.
     #[inline(always)]
     fn block(self) -> Option<NonNull<VersionBlock>> {
         let has_block = matches!(self.kind(), VERSION | TOMBSTONE);
-        // SAFETY: such a state has its block's address (`stacked`).
+        // SAFETY: a state of these kinds holds its block's address (`stacked`).
         has_block.then(|| unsafe { at_address(self.0 & !(KIND | CLAIMED)) })
     }
 
     #[inline(always)]
     fn version<'a>(self) -> Option<&'a VersionBlock> {
-        // SAFETY: versions are retired once they are out of their list, past the grace period of who read the state; they never change.
+        // SAFETY: versions never change. They are retired once they are out of their list, after
+        // the grace period of every thread that read the state.
         self.block().map(|block| unsafe { block.as_ref() })
     }
 
-    /// The value's word, unless the newest version is a tombstone or there is none.
+    /// Returns the value's word, or `None` if the key is absent.
     #[inline(always)]
     pub(super) fn value<const V: usize>(self, node: Node<V>) -> Option<u64> {
         match self.kind() {
@@ -141,25 +148,27 @@ impl SkipNodeState {
         }
     }
 
-    /// The same if that lies in the node, and no other line has to be read for it.
+    /// Returns the value's word if it lies in the node, so that no other line must be read; else
+    /// `None`.
     #[inline(always)]
     pub(super) fn inline_value<const V: usize>(self, node: Node<V>) -> Option<u64> {
         (self.kind() == INLINE).then(|| node.value())
     }
 
-    /// When its newest version was written. REQUIRES: there is one.
+    /// Returns the moment at which the newest version was written. REQUIRES: there is a version.
     #[inline(always)]
     pub(super) fn stamp(self) -> u64 {
         self.version().map_or(self.0 >> SHIFT, |version| version.stamp)
     }
 
-    /// What there is behind its newest version; [`State::GONE`] if nothing.
+    /// Returns the list behind the newest version, or [`SkipNodeState::GONE`] if there is no older
+    /// version.
     #[inline(always)]
     pub(super) fn older(self) -> Self {
         self.version().map_or(Self::GONE, |version| version.older)
     }
 
-    /// What the list was at a moment.
+    /// Returns the list as it was at a moment.
     #[inline(always)]
     pub(super) fn at(self, moment: u64) -> Self {
         let mut state = self;
@@ -169,7 +178,8 @@ impl SkipNodeState {
         state
     }
 
-    /// The list without its version of `stamp`, those before it copied; and that version's own state.
+    /// Returns the list without its version of `stamp`, and the removed version's own state. Copies
+    /// the versions before it.
     pub(super) fn without<const V: usize>(self, arena: &Arena, node: Node<V>, stamp: u64) -> (Self, Self) {
         if self.stamp() == stamp {
             return (self.older(), self);
@@ -178,7 +188,7 @@ impl SkipNodeState {
         (Self::stacked(arena, self.value(node), self.stamp(), rest), removed)
     }
 
-    /// Asks for the block of its newest version.
+    /// Prefetches the block of the newest version.
     #[inline(always)]
     pub(super) fn prefetch(self) {
         if matches!(self.kind(), VERSION | TOMBSTONE) {
@@ -188,43 +198,45 @@ impl SkipNodeState {
         }
     }
 
-    /// Frees the block of its newest version, if that has one, but not what its value owns.
+    /// Frees the block of the newest version, if there is one, but not the data that its value
+    /// owns.
     ///
     /// # Safety
-    /// Nobody can reach the block, and it is counted as `part`.
+    /// No other thread can reach the block, and it must be counted as `part`.
     pub(super) unsafe fn free(self, part: MemoryPart) {
         if let Some(block) = self.block() {
-            // SAFETY: allocated in `stacked` with this size; the caller vouches for the rest.
+            // SAFETY: allocated in `stacked` with this size; the rest is the caller's contract.
             unsafe { Arena::free(block.cast(), size_of::<VersionBlock>(), part) };
         }
     }
 
-    /// Frees the blocks of its versions down to where `end` begins, but not what their values own.
+    /// Frees the blocks of the versions before `end`, but not the data that their values own.
     ///
     /// # Safety
-    /// As for [`Self::free`], with `Part::Nodes`; and `end` is a part of the list.
+    /// As for [`Self::free`], with `MemoryPart::Nodes`; and `end` must be a tail of this list.
     pub(super) unsafe fn free_down_to(self, end: Self) {
         let mut state = self;
         while state != end {
             let older = state.older();
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller's contract.
             unsafe { state.free(MemoryPart::Nodes) };
             state = older;
         }
     }
 
-    /// Frees the block of its newest version, if that has one, once nobody can see it; not what its value owns.
+    /// Frees the block of the newest version, if there is one, after a grace period, but not the
+    /// data that its value owns.
     ///
     /// # Safety
-    /// The block is in no list.
+    /// The block must be in no list.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(word: *mut u8, _: &GracePeriod) {
-            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            // SAFETY: the collector passes the word that `retire` gave it, after the grace period.
             unsafe { SkipNodeState(word.addr() as u64).free(MemoryPart::Retired) };
         }
         let Some(block) = self.block() else { return };
-        // SAFETY: the block is live and counted as `Nodes`; the caller vouches that it is in no list. The collector hands the word
-        // back as it is: it never reads through what it is given.
+        // SAFETY: the block is live and counted as `Nodes`; the caller promises that it is in no
+        // list. The collector passes the word on unchanged: it never reads through it.
         unsafe {
             Arena::recount(block.cast(), size_of::<VersionBlock>(), MemoryPart::Nodes, MemoryPart::Retired);
             guard.defer_retire(std::ptr::without_provenance_mut::<u8>(self.unclaimed().0 as usize), reclaim);

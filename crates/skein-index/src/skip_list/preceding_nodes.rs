@@ -1,13 +1,15 @@
-//! Stepping back: links lead forward only, so a cursor that goes back keeps some nodes that lie before it.
+//! Stepping backward. Links lead forward only, so a cursor that moves backward keeps a stack of
+//! nodes before it.
 //!
 //! ```text
 //!   level 4    start ───────────────────────────────────────► beyond
 //!   level 0    start ─► 1 ─► 2 ─► 3 ─► 4 ─► 5 ─► 6 ─► 7 ─► cursor
-//!                       └──────── kept, the last first ────┘
+//!                       └──────── kept, popped from the right ─┘
 //! ```
 //!
-//! A search for what comes before the cursor ends some levels above the lowest, and walks the rest: some sixteen nodes, which serve as many
-//! steps. The cursor's guard keeps them live; whether they hold a key is asked when the cursor comes to them.
+//! A search for the nodes before the cursor stops at level 4 and walks the rest of the way on level
+//! 0: about sixteen nodes, which serve as many steps. The cursor's guard keeps them live. Whether a
+//! node holds a key is checked when the cursor reaches it.
 
 use std::cmp::Ordering;
 
@@ -17,12 +19,13 @@ use super::SkipList;
 use super::node::{Node, SearchKey};
 use crate::slot::Slot;
 
-/// The level from which the search walks: sixteen nodes lie between two of it.
+/// The level at which the search stops. On average sixteen nodes lie between two nodes of this
+/// level.
 const LEVEL: usize = 4;
-/// The most nodes that are kept.
+/// The maximum number of nodes that are kept.
 const NODES: usize = 32;
 
-/// Nodes before a cursor, the nearest last; the cursor steps on them from there.
+/// Nodes before a cursor, the nearest last. The cursor steps back by popping them.
 #[derive(Debug)]
 pub(super) struct PrecedingNodes<const V: usize> {
     nodes: ArrayVec<Node<V>, NODES>,
@@ -43,7 +46,7 @@ impl<const V: usize> PrecedingNodes<V> {
         self.nodes.pop()
     }
 
-    /// Collects the last nodes before a key, or those up to it if `inclusive`.
+    /// Collects the last nodes before a key; with `inclusive`, also the node of the key.
     pub(super) fn fill<S: Slot>(&mut self, list: &SkipList<S, V>, key: &[u8], inclusive: bool) {
         let target = SearchKey::of(key);
         self.collect(list, |node| match node.compare(&target) {
@@ -52,7 +55,7 @@ impl<const V: usize> PrecedingNodes<V> {
         });
     }
 
-    /// Collects the last nodes of all.
+    /// Collects the last nodes of the list.
     pub(super) fn fill_from_end<S: Slot>(&mut self, list: &SkipList<S, V>) {
         self.collect(list, |_| Ordering::Less);
     }

@@ -1,4 +1,4 @@
-//! Pruning: a version that no snapshot needs any more leaves its list.
+//! Pruning: removes a version from its list when no snapshot needs it any more.
 
 use skein_sync::reclaim::Guard;
 
@@ -10,22 +10,23 @@ use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Hands a note on to a snapshot that needs its version; if there is none, the version goes. The caller has the note in hand.
+    /// Passes a note on to another snapshot that sees its version, or prunes the version if no
+    /// snapshot does. The caller must own the note.
     #[cold]
     pub(super) fn pass_on(&self, kept: RetainedVersion<V>, guard: &impl Guard) {
         let left = self
             .snapshots
-            .with_holder(kept, |slot| slot.is_some_and(|slot| slot.leave(&self.base.arena, kept)));
+            .with_holder(kept, |slot| slot.is_some_and(|slot| slot.push(&self.base.arena, kept)));
         if !left {
             self.prune(kept, guard);
         }
     }
 
-    /// Takes a version out of its node's list, and the node out of the list if nothing is left of it.
+    /// Removes a version from its node's list, and removes the node if no version is left.
     fn prune(&self, RetainedVersion { node, stamp, .. }: RetainedVersion<V>, guard: &impl Guard) {
-        let (before, after, removed) = self.cut(node, stamp);
-        // SAFETY: the blocks before the version are replaced by copies, and its own is out of the list, with its value; nobody who takes a
-        // guard from now on finds them.
+        let (before, after, removed) = self.remove_version(node, stamp);
+        // SAFETY: copies replace the blocks before the version. The version's own block and value
+        // are out of the list. A guard that is taken from now on cannot reach any of them.
         unsafe {
             let mut state = before;
             while state != removed {
@@ -42,21 +43,26 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// The same for the list alone: what it was, what it is, and the version that went.
-    fn cut(&self, node: Node<V>, stamp: u64) -> (SkipNodeState, SkipNodeState, SkipNodeState) {
+    /// Exchanges the node's state for one without the version. Returns the previous state, the new
+    /// state and the state of the removed version.
+    fn remove_version(&self, node: Node<V>, stamp: u64) -> (SkipNodeState, SkipNodeState, SkipNodeState) {
         loop {
             let before = node.unclaimed_state();
             let (mut after, removed) = before.without(&self.base.arena, node, stamp);
             if after.is_tombstone() && after.older() == SkipNodeState::GONE {
-                // Absent now, and before: for every snapshot there is or will be.
-                // SAFETY: made above, or found at the head of the list with one version behind it, which goes: made above then too.
+                // The key is absent now and was absent before, for every present and future
+                // snapshot.
+                // SAFETY: the tombstone is a copy that `without` made above: a version with a note
+                // lies behind the head (`node_state.rs`, invariant 2), so `without` copies the
+                // head.
                 unsafe { after.free(MemoryPart::Nodes) };
                 after = SkipNodeState::GONE;
             }
             if node.exchange(before, after) {
                 return (before, after, removed);
             }
-            // SAFETY: down to there they are copies, made above, and known to nobody else; or nothing is left of them.
+            // SAFETY: the blocks before `removed.older()` are copies that were made above and never
+            // shared; if `after` is empty, it has no blocks.
             unsafe { after.free_down_to(if after == SkipNodeState::GONE { after } else { removed.older() }) };
         }
     }

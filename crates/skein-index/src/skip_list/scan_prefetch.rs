@@ -1,43 +1,55 @@
-//! Reading ahead: a scan asks for nodes before it comes to them, through the towers (section 3.1).
+//! Read-ahead of scans: prefetches nodes before the scan reaches them, through the towers (section
+//! 3.1).
 //!
 //! ```text
-//!   level 2   a ───────────────────────────► e           a task: a is here; ask for what lies between a and e
-//!   level 1   a ─────────────► c ──────────► e           asks for c and for what follows a below;
-//!   level 0   a ─────► b ────► c ─────► d ─► e           leaves two tasks: from a's next to c, and from c to e
+//!   level 2   a ───────────────────────────► e      a task: a has been prefetched;
+//!   level 1   a ─────────────► c ──────────► e      prefetch the nodes between a and e.
+//!   level 0   a ─────► b ────► c ─────► d ─► e
+//!
+//!       It prefetches c on level 1 and b on level 0, and adds two tasks:
+//!       from b to c, and from c to e.
 //! ```
 //!
-//! A task's node has been asked for in an earlier phase, so a phase waits for nothing: it asks for about 2^K nodes, which arrive together.
-//! A new phase begins whenever the scan passes a node of level K. That is every 2^K steps on average, as the paper's iterator for many
-//! threads has it (section 3.2), but by the nodes that it passes, and not by counting: what is ahead then stays as much ahead, however
-//! the towers fall, and no node has to be met again that may be unlinked by now.
+//! An earlier phase has prefetched the first node of every task, so a phase does not wait for
+//! memory. It prefetches about 2^K nodes, whose accesses overlap. A new phase begins whenever the
+//! scan passes a node of level K. That is every 2^K steps on average, as in the paper's iterator
+//! for many threads (section 3.2), but the phases follow the nodes instead of a count of steps. So
+//! the lead stays the same whatever heights the towers have, and the scan never returns to a node
+//! that may be unlinked by now.
 //!
-//! How much is ahead is what decides the speed of long scans: the lead, in nodes of level K, is 16 (`LEAD`), which made scans of 1,000
-//! keys a third to a half shorter than 5 did. It is built up step by step, so that short scans ask for little that they do not come to.
+//! The lead decides the speed of long scans. It is 16 nodes of level K (`LEAD`), which made scans
+//! of 1,000 keys a third to a half faster than a lead of 5. The lead is built up step by step, so
+//! short scans prefetch few nodes in vain.
 //!
-//! The first tasks cost nothing: a search has come, on each level, to the first node beyond the key; these are the ends of the tasks that
-//! the paper has to look for (section 3.1: "by brute force"). So a scan reads ahead from its second step on.
+//! The first tasks cost nothing. A search passes, on each level, the first node beyond the key.
+//! These nodes are the ends of the tasks that the paper has to look for (section 3.1: "by brute
+//! force"). So a scan prefetches from its second step on.
 //!
-//! Tasks are hints. What does not fit the queue, or leads through a node that goes, is forgotten.
+//! Tasks are hints. A task that does not fit the queue or leads through a marked node is dropped.
 
 use super::link::TowerLink;
 use super::node::Node;
 use super::variant::ahead;
 use crate::slot::Slot;
 
-/// The most tasks that wait: twice what is expected of the highest K.
+/// The maximum number of waiting tasks: twice the number that the highest K is expected to need.
 const TASKS: usize = 32;
 /// The highest K.
 const LEVEL_MAX: usize = 4;
 
-/// How many phases more than nodes of level K that it has passed a long scan has had: so many such nodes lie between it and what was asked for
-/// last. A task of level K takes K phases at least, and the more of them the longer the runs on one level that chance has made.
+/// The lead of a long scan: the number of level-K nodes between the scan and the node that was
+/// prefetched last. It is also the number of phases that the scan is ahead of the level-K nodes it
+/// has passed. A task of level K takes at least K phases, and more if chance has made long runs on
+/// one level.
 const LEAD: usize = 16;
-/// So many of them come at the first steps, one each; a scan that ends soon is to have asked for little in vain.
+/// The number of these phases that run at once, one at each of the first steps. A scan that ends
+/// soon should prefetch little in vain.
 const SOON: usize = 4;
-/// The others come one every so many steps.
+/// The other phases of the lead run once every this many steps.
 const LATER: usize = 4;
 
-/// Ask for what lies between `start`, which was asked for before, and `end`, by the links of `level` and below.
+/// A task: prefetch the nodes between `start`, which is prefetched already, and `end`, through the
+/// links of `level` and below.
 #[derive(Clone, Copy, Debug)]
 struct PrefetchTask<const V: usize> {
     start: TowerLink<V>,
@@ -45,27 +57,27 @@ struct PrefetchTask<const V: usize> {
     level: usize,
 }
 
-/// What a scan has asked for, and will.
+/// The state of a scan's read-ahead.
 #[derive(Debug)]
 pub(super) struct ScanPrefetcher<const V: usize> {
-    /// A ring of those that wait.
+    /// A ring of the waiting tasks.
     tasks: [PrefetchTask<V>; TASKS],
     first: usize,
     waiting: usize,
-    /// The node of level K that was asked for last.
+    /// The node of level K that was prefetched last.
     furthest: TowerLink<V>,
     /// The first node beyond the key on the level above, while a search goes down.
     above: TowerLink<V>,
-    /// Phases of the lead that it has not had.
+    /// The phases of the lead that have not run yet.
     due: usize,
     /// Steps of the scan.
     steps: usize,
 }
 
 impl<const V: usize> ScanPrefetcher<V> {
-    /// The level through which it reads ahead, the paper's K.
+    /// The level through which the scan prefetches, the paper's K.
     const LEVEL: usize = {
-        assert!(ahead(V) <= LEVEL_MAX, "a variant reads ahead through level 4 at most");
+        assert!(ahead(V) <= LEVEL_MAX, "a variant prefetches through level 4 at most");
         ahead(V)
     };
 
@@ -75,13 +87,14 @@ impl<const V: usize> ScanPrefetcher<V> {
         Self { tasks: [nothing; TASKS], first: 0, waiting: 0, furthest, above, due: 0, steps: 0 }
     }
 
-    /// Forgets what it was to ask for.
+    /// Drops all tasks.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         (self.waiting, self.due, self.furthest) = (0, 0, TowerLink::END);
     }
 
-    /// Takes the first node beyond the key that a search has come to on a level; levels come from above.
+    /// Adds a task for a level of a search, whose first node beyond the key is `beyond`. REQUIRES:
+    /// calls go from the top level down.
     #[inline(always)]
     pub(super) fn begin(&mut self, level: usize, beyond: TowerLink<V>) {
         if Self::LEVEL == 0 || level > Self::LEVEL {
@@ -95,7 +108,7 @@ impl<const V: usize> ScanPrefetcher<V> {
         self.above = beyond;
     }
 
-    /// The scan goes on from a node.
+    /// Records that the scan moves on from `node`, and runs the phases that are due.
     #[inline(always)]
     pub(super) fn advance<S: Slot>(&mut self, node: Node<V>) {
         if Self::LEVEL == 0 {
@@ -114,7 +127,8 @@ impl<const V: usize> ScanPrefetcher<V> {
         }
     }
 
-    /// Begins at a node of level K that the scan has come to, if it is known to be linked there.
+    /// Starts the lead at a node of level K that the scan has reached, if the node is known to be
+    /// linked there.
     #[cold]
     fn start_at(&mut self, node: Node<V>) {
         if node.is_built() {
@@ -122,7 +136,7 @@ impl<const V: usize> ScanPrefetcher<V> {
         }
     }
 
-    /// Does the tasks that wait, and leaves those that follow from them, and a new one of level K.
+    /// Runs the waiting tasks, which add their successors, and adds a task of level K.
     fn phase<S: Slot>(&mut self) {
         for _ in 0..self.waiting {
             let task = self.tasks[self.first];
@@ -133,7 +147,7 @@ impl<const V: usize> ScanPrefetcher<V> {
         if let Some(node) = self.furthest.node() {
             let next = node.next(Self::LEVEL);
             if next.is_marked() {
-                // It goes; the scan begins anew at the next node of its level.
+                // It is being removed; the lead starts again at the next node of its level.
                 self.furthest = TowerLink::END;
                 return;
             }
@@ -148,7 +162,7 @@ impl<const V: usize> ScanPrefetcher<V> {
         let Some(node) = start.node() else { return };
         let mut upper = node.next(level);
         if upper.is_marked() {
-            // Below, it may have gone long ago (`search.rs`).
+            // It may have been unlinked below long ago (`search.rs`).
             return;
         }
         let state = node.state();
@@ -170,7 +184,7 @@ impl<const V: usize> ScanPrefetcher<V> {
         }
     }
 
-    /// Leaves a task, if there is something to do.
+    /// Adds a task if it is not empty and the queue has room.
     #[inline(always)]
     fn push_task(&mut self, start: TowerLink<V>, end: TowerLink<V>, level: usize) {
         if start != end && start != TowerLink::END && self.waiting < TASKS {
@@ -189,7 +203,7 @@ mod tests {
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
 
-    /// On average so many nodes lie between two of level K.
+    /// The average number of nodes between two nodes of level K.
     const PER_PHASE: usize = 8;
 
     fn list(keys: u64) -> SkipList<Inline<u64>> {
@@ -206,7 +220,8 @@ mod tests {
         u64::from_be_bytes(*node.key().first_chunk().unwrap()) as usize
     }
 
-    /// Walks to the end from the first key on, and shows `each` every node and what is asked for last.
+    /// Walks from the first key to the end. Calls `each` with every node and the state of the
+    /// read-ahead.
     fn walk(list: &SkipList<Inline<u64>>, mut each: impl FnMut(Node<DEFAULT>, &ScanPrefetcher<DEFAULT>)) {
         let mut ahead = ScanPrefetcher::<DEFAULT>::new();
         let mut next = list
@@ -219,21 +234,22 @@ mod tests {
     }
 
     #[test]
-    fn the_lead_is_built_up_and_stays() {
+    fn the_lead_is_built_up_and_kept() {
         let list = list(40_000);
         let _guard = list.collector().enter();
         walk(&list, |node, ahead| {
             let Some(furthest) = ahead.furthest.node() else { return };
             let (at, lead) = (number(node), number(furthest).saturating_sub(number(node)));
-            // The end of the list is ahead of the last ones.
+            // Near the end of the list, the lead is shorter.
             assert!(!(100..39_000).contains(&at) || lead > LEAD * PER_PHASE / 4, "{lead} at {at}");
             assert!(lead < LEAD * PER_PHASE * 4, "{lead} at {at}");
         });
     }
 
-    /// Each node is a task's start, so that its links are there when they are read, and mostly long before the scan comes.
+    /// Every node becomes the start of a task, so its links are prefetched before they are read,
+    /// usually long before the scan reaches it.
     #[test]
-    fn nodes_are_asked_for_before_the_scan_comes() {
+    fn nodes_are_prefetched_before_the_scan_reaches_them() {
         let list = list(40_000);
         let _guard = list.collector().enter();
         let mut asked: HashMap<usize, usize> = HashMap::new();
@@ -247,16 +263,16 @@ mod tests {
             let in_time = asked.get(&at).is_some_and(|&when| at - when > PER_PHASE);
             late += usize::from(at > 200 && !in_time);
         });
-        assert!(late < 40_000 / 50, "{late} nodes were asked for late, or not at all");
+        assert!(late < 40_000 / 50, "{late} nodes were prefetched late or never");
     }
 
     #[test]
-    fn a_scan_goes_on_reading_ahead_where_what_was_ahead_goes() {
+    fn a_scan_keeps_its_lead_when_nodes_ahead_are_removed() {
         let list = list(10_000);
         let guard = list.collector().enter();
         let mut lost = 0;
         walk(&list, |node, ahead| {
-            // All that lies before the scan for a while goes, and half comes again.
+            // The next 2,000 nodes are removed, and half of them are inserted again.
             if number(node) == 3_000 {
                 for key in 3_001..5_000_u64 {
                     list.remove(&key.to_be_bytes(), &guard);
@@ -268,6 +284,6 @@ mod tests {
             let is_ahead = ahead.furthest.node().is_some_and(|furthest| number(furthest) > number(node));
             lost += usize::from((3_400..9_000).contains(&number(node)) && !is_ahead);
         });
-        assert_eq!(lost, 0, "nothing is ahead");
+        assert_eq!(lost, 0, "steps without a lead");
     }
 }

@@ -1,25 +1,35 @@
-//! Searches: from the top of the head's tower, to the right while keys are smaller, else down.
+//! Searches. A search starts at the top of the head's tower, moves right while the next key is
+//! smaller, else moves down a level.
 //!
 //! ```text
 //!   level 2   head ─────────────► 10 ───────────────────────────► 70
 //!   level 1   head ─────► 5 ────► 10 ────────► 30 ──────────────► 70
-//!   level 0   head ─► 2 ─► 5 ─► 8 ─► 10 ─► 20 ─► 30 ─► 40 ─► 50 ─► 70        a search for 40 goes 10, 30, 40
+//!   level 0   head ─► 2 ─► 5 ─► 8 ─► 10 ─► 20 ─► 30 ─► 40 ─► 50 ─► 70
+//!
+//!             a search for 40 visits 10, 30, 40
 //! ```
 //!
-//! Each step to the right is a dependent read; each step down is none, if the node that comes next there has been asked for: on arrival
-//! at a node a search asks for its neighbours on the next levels too.
+//! Each step to the right waits for memory. A step down does not wait if the next node there has
+//! been prefetched: on arrival at a node, a search prefetches the node's neighbours on the next
+//! lower levels too.
 //!
 //! # Which nodes may be read
-//! Readers unlink nothing, and walk over marked nodes. Why what they reach is live, under a guard that was taken before:
+//! Readers unlink nothing and walk over marked nodes. Every node that a reader reaches is live if
+//! its guard was taken before, for two reasons:
 //!
-//! 1. *Along a level.* On each level a node has one predecessor at a time, and while that is marked, its link cannot change: so a node is
-//!    never unlinked from a level before a marked node that leads to it. Who stands on a node that was in the level's list under his guard
-//!    finds only nodes that were, too, or came later; and what is retired after a guard was taken is kept for it.
-//! 2. *Down.* A node may be in the list of a high level, and long gone from a low one. But marks go from the top downward: a link seen
-//!    unmarked says that the node was, then, in the lists below as well (`node.rs`, invariant 3). So a search goes down only from nodes
-//!    whose link it has seen unmarked on the level that it comes from; marked ones it passes on that level alone.
+//! 1. *Along a level.* On each level a node has one predecessor at a time. While the predecessor is
+//!    marked, its link cannot change. So a node is never unlinked from a level before the marked
+//!    nodes that lead to it. A reader on a node that was in the level's list under its guard
+//!    therefore finds only nodes that also were in the list, or were inserted later. A node that is
+//!    retired after a guard was taken stays allocated for that guard.
+//! 2. *Down.* A node may be in the list of a high level and already unlinked from a low one. But
+//!    marks are set from the top down: a link that is seen unmarked proves that the node was, at
+//!    that moment, in the lists below as well (`node.rs`, invariant 3). So a search moves down only
+//!    from nodes whose link it saw unmarked on the level it leaves. It walks past marked nodes on
+//!    their level only.
 //!
-//! The same says why a search finds a key that is there: all nodes that it meets on level 0 were in the list at some moment since it began.
+//! The same argument shows why a search finds every key that is present: all nodes that it meets on
+//! level 0 were in the list at some moment since the search began.
 
 use arrayvec::ArrayVec;
 use std::cmp::Ordering;
@@ -33,27 +43,29 @@ use super::node::{Node, SearchKey};
 use super::variant::{WITHOUT_PREFETCH, has, levels};
 use crate::slot::Slot;
 
-/// On how many levels below its own a search asks for a node's neighbours: it goes down one with a chance of a half, two with a quarter.
+/// The number of levels below its own on which a search prefetches a node's neighbours. It moves
+/// down one level with a probability of a half, two with a quarter.
 const BELOW: usize = 3;
 
-/// The most levels that a variant may say.
+/// The maximum number of levels of a variant.
 pub(super) const LEVELS_MAX: usize = 32;
 
-/// Where a key is or belongs: on each level that its node has, the last node before it and what that leads to.
+/// The position of a key: for each level of its node, the last node before the key and the link of
+/// that node.
 #[derive(Debug)]
 pub(super) struct TowerPath<const V: usize> {
-    /// From the top level of the key's tower downward.
+    /// From the top level of the key's tower down.
     steps: ArrayVec<(Node<V>, TowerLink<V>), LEVELS_MAX>,
 }
 
 impl<const V: usize> TowerPath<V> {
-    /// The last node before the key on a level, and its link there.
+    /// Returns the last node before the key on `level`, and the link of that node.
     #[inline(always)]
     pub(super) fn at(&self, level: usize) -> (Node<V>, TowerLink<V>) {
         self.steps[self.steps.len() - 1 - level]
     }
 
-    /// The node of the key.
+    /// Returns the node of the key, or `None` if the key has no node.
     #[inline(always)]
     pub(super) fn found(&self, target: &SearchKey<'_>) -> Option<Node<V>> {
         self.at(0).1.node().filter(|node| node.compare(target) == Ordering::Equal)
@@ -61,37 +73,43 @@ impl<const V: usize> TowerPath<V> {
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// How many levels searches begin with: at least those of every node that is linked.
+    /// Returns the number of levels at which searches begin: at least the height of every linked
+    /// node.
     #[inline(always)]
     pub(super) fn top(&self) -> usize {
-        // Relaxed: a search that begins too low is a longer one, and finds the same. Who unlinks begins at the node's own height.
+        // Relaxed: a search that begins too low takes longer and finds the same. Unlinking begins
+        // at the node's own height.
         self.top.load(Memory::Relaxed) as usize
     }
 
-    /// Lets searches begin as high as this.
+    /// Raises the level at which searches begin to at least `height`.
     pub(super) fn raise_top(&self, height: usize) {
         if height > self.top() {
             self.top.fetch_max(height as u64, Memory::Relaxed);
         }
     }
 
-    /// The first node whose `order` to what is looked for is not `Less`; one that is `Equal` is enough if `EXACT`, if others
-    /// may come before it on the levels below.
-    /// `pass` is told, level by level, the last node before it that has been seen unmarked, and what stopped the search there.
+    /// Returns the first node that `order` does not put before the target (`Less`), or `None` at
+    /// the end of the list.
+    ///
+    /// With `EXACT` it returns any unmarked node for which `order` is `Equal`, without looking on
+    /// the levels below for equal nodes before it. Calls `end_of_level` for each level, from the
+    /// top down, with the last unmarked node before the target and the link at which the search
+    /// stopped.
     #[inline(always)]
     pub(super) fn descend<const EXACT: bool>(
         &self,
         order: impl Fn(Node<V>) -> Ordering,
-        mut pass: impl FnMut(usize, Node<V>, TowerLink<V>),
+        mut end_of_level: impl FnMut(usize, Node<V>, TowerLink<V>),
     ) -> Option<Node<V>> {
         let mut last = self.head;
         let mut level = self.top();
-        // What stopped the search on the level above stops it here, too.
+        // The link that stopped the search on the level above stops it here too.
         let mut bound = TowerLink::END;
         loop {
             level -= 1;
             let mut link = last.next(level).unmarked();
-            Self::look_below(last, level);
+            Self::prefetch_below(last, level);
             while link != bound
                 && let Some(node) = link.node()
             {
@@ -106,27 +124,29 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 let next = node.next(level);
                 if !next.is_marked() {
                     last = node;
-                    Self::look_below(last, level);
+                    Self::prefetch_below(last, level);
                 }
                 link = next.unmarked();
             }
-            pass(level, last, link);
+            end_of_level(level, last, link);
             if level == 0 {
                 return link.node();
             }
         }
     }
 
-    /// Asks for what the search of the levels below will look at first, if it goes down from here.
+    /// Prefetches the nodes that a search reads first on the levels below if it moves down from
+    /// `node`.
     #[inline(always)]
-    fn look_below(node: Node<V>, level: usize) {
+    fn prefetch_below(node: Node<V>, level: usize) {
         let levels = if has(V, WITHOUT_PREFETCH) { 0 } else { BELOW };
         for below in (level.saturating_sub(levels)..level).rev() {
             node.next(below).prefetch(below);
         }
     }
 
-    /// The node of a key, if there is one; its state may say that the key is absent. The caller holds a guard.
+    /// Returns the node of a key, or `None`. The state of the node may say that the key is absent.
+    /// The caller must hold a guard.
     #[inline(always)]
     pub(super) fn node_of(&self, key: &[u8]) -> Option<Node<V>> {
         let target = SearchKey::of(key);
@@ -134,9 +154,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         found.filter(|node| node.compare(&target) == Ordering::Equal)
     }
 
-    /// The path of a key whose node has `height` levels, for a writer. Marked nodes on the way are unlinked; a node of the key itself is on all
-    /// levels of the path the same, or was on none of them: so no node is ever linked before another one of its key, and one that goes is found.
-    /// The caller holds a guard.
+    /// Returns the path of a key whose node has `height` levels, for a writer. Unlinks marked nodes
+    /// that it meets.
+    ///
+    /// If the key has a node, either all levels of the path show it or none does. So a node is
+    /// never linked before another node of the same key, and a node that is being removed is found.
+    /// The caller must hold a guard.
     pub(super) fn find(&self, target: &SearchKey<'_>, height: usize) -> TowerPath<V> {
         let mut backoff = Backoff::new();
         loop {
@@ -147,19 +170,20 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// The same, unless another thread unlinks there, or claims a link that is to lead past a marked node.
+    /// Tries [`Self::find`] once. Returns `None` if another thread unlinks a node on the path, or
+    /// has claimed a link that would have to bypass a marked node.
     #[inline(always)]
     fn try_find(&self, target: &SearchKey<'_>, height: usize) -> Option<TowerPath<V>> {
         let mut path = TowerPath { steps: ArrayVec::new_const() };
         let mut last = self.head;
-        // The key's node, if a level has one.
+        // The link to the key's node, once a level shows it.
         let mut own = TowerLink::END;
         for level in (0..self.top().max(height)).rev() {
             let mut link = last.next(level);
             if link.is_marked() {
                 return None;
             }
-            Self::look_below(last, level);
+            Self::prefetch_below(last, level);
             while let Some(node) = link.node() {
                 let order = node.compare(target);
                 if order == Ordering::Greater {
@@ -178,17 +202,18 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                     break;
                 }
                 (last, link) = (node, next);
-                Self::look_below(last, level);
+                Self::prefetch_below(last, level);
             }
             if level < height {
                 path.steps.push((last, link));
             }
         }
-        // One that was unmarked above, and gone below by the time the search came there, has been marked above since.
+        // A node that was unmarked on an upper level and is missing below has been marked above
+        // meanwhile.
         (own == TowerLink::END || own == path.at(0).1).then_some(path)
     }
 
-    /// The most levels that a tower has.
+    /// The maximum height of a tower.
     pub(super) const LEVELS: usize = {
         assert!(levels(V) > 0 && levels(V) <= LEVELS_MAX, "a variant has 1 to 32 levels");
         levels(V)

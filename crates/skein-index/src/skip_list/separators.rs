@@ -1,14 +1,15 @@
-//! Keys that cut the list into parts of about the same size: those of a level that has some for each part.
+//! Separators: keys that divide the list into parts of about the same size. They are sampled from
+//! the highest level that has enough nodes.
 
 use super::SkipList;
 use super::node::Node;
 use crate::slot::Slot;
 
-/// Nodes looked at per part: the more, the more even the parts.
+/// Sampled nodes per part. More nodes give more even parts.
 const PER_PART: usize = 64;
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// At most `parts - 1` keys, in order. The caller holds a guard.
+    /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);
         let enough = (0..self.top()).rev().find(|&level| self.on_level(level).nth(wanted).is_some());
@@ -16,12 +17,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         let parts = parts.clamp(1, sample.len().max(1));
         let mut keys: Vec<Vec<u8>> =
             (1..parts).map(|part| sample[part * sample.len() / parts].to_vec()).collect();
-        // A key that went and came again meanwhile was seen twice.
+        // A key that was removed and inserted again meanwhile may have been sampled twice.
         keys.dedup();
         keys
     }
 
-    /// The nodes of one level, those that go included.
+    /// Returns the nodes of one level, including marked ones.
     pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node<V>> {
         std::iter::successors(self.head.next(level).node(), move |node| node.next(level).node())
     }

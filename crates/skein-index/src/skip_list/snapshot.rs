@@ -1,4 +1,4 @@
-//! Snapshots: a view of the whole list as it was at one moment.
+//! Snapshots: views of the whole list as it was at one moment.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,33 +16,34 @@ use super::variant::{BARE, DEFAULT, has};
 use crate::index::OrderedIndex;
 use crate::slot::Slot;
 
-/// How many snapshots may be live at once, unless [`SkipList::with_snapshot_limit`] says otherwise.
+/// The maximum number of live snapshots, unless [`SkipList::with_snapshot_limit`] sets another.
 pub const SNAPSHOTS: usize = 64;
-/// The most that it may say.
+/// The highest limit that [`SkipList::with_snapshot_limit`] accepts.
 pub const SNAPSHOTS_MAX: usize = SLOTS;
 
-/// Why there is no further snapshot.
+/// The error of a call that would exceed the limit of live snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
 )]
 pub struct TooManySnapshots {
-    /// How many are live.
+    /// The number of live snapshots.
     pub live: usize,
-    /// How many may be.
+    /// The limit.
     pub limit: usize,
 }
 
-/// The live snapshots of a list: how many, and the age of the oldest, for as long as which old versions are kept.
+/// The live snapshots of a list: their number, and the age of the oldest. Old versions are kept for
+/// that long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SkipListSnapshots {
-    /// How many are live.
+    /// The number of live snapshots.
     pub count: usize,
-    /// How long ago the oldest was taken, if there is one.
+    /// The age of the oldest, if there is one.
     pub oldest: Option<Duration>,
 }
 
-/// The live snapshots, oldest first, and where notes for them are left.
+/// The live snapshots, oldest first, and the slots that hold their notes.
 #[derive(Debug)]
 pub(super) struct SnapshotRegistry<const V: usize> {
     live: Mutex<Vec<(LiveSnapshot, Instant)>>,
@@ -55,17 +56,18 @@ impl<const V: usize> SnapshotRegistry<V> {
         Self { live: Mutex::new(Vec::new()), slots }
     }
 
-    /// The slot of a live snapshot, or of one that was live a moment ago.
+    /// Returns the slot of a snapshot that is live or was live a moment ago.
     pub(super) fn slot(&self, holder: LiveSnapshot) -> &RetentionSlot<V> {
         &self.slots[holder.slot]
     }
 
-    /// All slots.
+    /// Returns all slots.
     pub(super) fn slots(&self) -> &[RetentionSlot<V>] {
         &self.slots
     }
 
-    /// Runs `leave` with the newest live snapshot that sees a version, if there is one; that one is not dropped meanwhile.
+    /// Calls `leave` with the slot of the newest live snapshot that sees a version, or with `None`.
+    /// That snapshot is not dropped meanwhile.
     pub(super) fn with_holder<R>(
         &self,
         kept: RetainedVersion<V>,
@@ -79,11 +81,13 @@ impl<const V: usize> SnapshotRegistry<V> {
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Takes a snapshot: every write that returned before this call is in it, none that is called after it, and with a write each one
-    /// that somebody saw before.
+    /// Takes a snapshot. It contains every write that returned before this call and no write that
+    /// starts after it. If it contains a write, it also contains every write that some thread had
+    /// seen before that write.
     ///
-    /// It waits for writes that are just being published, and they for it, a few dozen instructions long. While it lives, versions
-    /// that it sees are kept; [`snapshots`](Self::snapshots) says for how long by now.
+    /// The call waits for the writes that are being published, and they wait for it: a few dozen
+    /// instructions each. While the snapshot lives, the versions that it sees are kept;
+    /// [`snapshots`](Self::snapshots) returns the age of the oldest.
     ///
     /// ```
     /// use skein_index::{Inline, OrderedIndex, SkipList, range};
@@ -100,7 +104,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// ```
     ///
     /// # Errors
-    /// [`TooManySnapshots`].
+    /// Returns [`TooManySnapshots`] if as many snapshots are live as the limit allows.
     pub fn snapshot(&self) -> Result<SkipListSnapshot<'_, S, V>, TooManySnapshots> {
         Ok(SkipListSnapshot(SnapshotLease {
             holder: self.register_snapshot()?,
@@ -109,7 +113,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }))
     }
 
-    /// The same, for a snapshot that keeps the list alive and may go wherever the list may.
+    /// Takes a snapshot as [`snapshot`](Self::snapshot) does, but one that keeps the list alive and
+    /// may be sent wherever the list may.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -120,13 +125,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// list.insert(b"goose", Inline(1_u64), &list.collector().enter())?;
     /// let snapshot = list.snapshot_owned()?;
     /// drop(list);
-    /// let seen = std::thread::spawn(move || snapshot.get(b"goose", &snapshot.collector().enter()));
-    /// assert_eq!(seen.join().unwrap(), Some(1));
+    /// let look = move || snapshot.get(b"goose", &snapshot.collector().enter());
+    /// assert_eq!(std::thread::spawn(look).join().unwrap(), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`TooManySnapshots`].
+    /// Returns [`TooManySnapshots`] if as many snapshots are live as the limit allows.
     pub fn snapshot_owned(self: &Arc<Self>) -> Result<SkipListSnapshot<'static, S, V>, TooManySnapshots> {
         Ok(SkipListSnapshot(SnapshotLease {
             holder: self.register_snapshot()?,
@@ -135,7 +140,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }))
     }
 
-    /// Takes a moment, and keeps from then on what a snapshot of it sees.
+    /// Takes a moment. From then on, the versions that a snapshot of this moment sees are kept.
     fn register_snapshot(&self) -> Result<LiveSnapshot, TooManySnapshots> {
         const { assert!(!has(V, BARE), "a bare list has no snapshots") };
         let mut live = lock(&self.snapshots.live);
@@ -150,7 +155,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         Ok(holder)
     }
 
-    /// Keeps nothing more for a snapshot; gives the notes of what was kept.
+    /// Ends a snapshot and returns its notes.
     fn end(&self, ended: LiveSnapshot) -> RetentionNotes<V> {
         let mut live = lock(&self.snapshots.live);
         live.retain(|&(holder, _)| holder != ended);
@@ -158,7 +163,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         self.snapshots.slot(ended).close()
     }
 
-    /// How many snapshots are live, and how old the oldest is.
+    /// Returns the number of live snapshots and the age of the oldest.
     pub fn snapshots(&self) -> SkipListSnapshots {
         let live = lock(&self.snapshots.live);
         SkipListSnapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
@@ -183,17 +188,19 @@ impl<S: Slot, const V: usize> Deref for SnapshotList<'_, S, V> {
     }
 }
 
-/// What keeps a moment, and then lets go what was kept for it; when dropped, all at once.
+/// The right to a moment. After the end of the snapshot, it holds the notes that are still to be
+/// processed. Dropping it processes all of them.
 struct SnapshotLease<'i, S: Slot, const V: usize> {
     list: SnapshotList<'i, S, V>,
     holder: LiveSnapshot,
-    /// What is still to be let go; `None` before the end.
+    /// The notes that are still to be processed; `None` before the end of the snapshot.
     notes: Option<RetentionNotes<V>>,
 }
 
 impl<S: Slot, const V: usize> SnapshotLease<'_, S, V> {
-    /// Ends the snapshot, if it has not ended, and looks at some notes; whether there are more.
-    fn let_go(&mut self, most: usize) -> bool {
+    /// Ends the snapshot if it has not ended, and processes up to `most` notes. Returns true if
+    /// notes are left.
+    fn process_notes(&mut self, most: usize) -> bool {
         let Self { list, holder, notes } = self;
         let notes = notes.get_or_insert_with(|| list.end(*holder));
         let guard = list.base.collector.enter();
@@ -207,44 +214,49 @@ impl<S: Slot, const V: usize> SnapshotLease<'_, S, V> {
 
 impl<S: Slot, const V: usize> Drop for SnapshotLease<'_, S, V> {
     fn drop(&mut self) {
-        self.let_go(usize::MAX);
+        self.process_notes(usize::MAX);
     }
 }
 
-/// A view of a [`SkipList`] as it was at one moment. What it gives is read under a guard, but it needs none to live.
+/// A view of a [`SkipList`] as it was at one moment. Reads need a guard; the snapshot itself does
+/// not.
 ///
-/// When it is dropped, what was kept for it alone is let go, which takes some hundred nanoseconds for each write that superseded what it shows;
-/// [`release`](Self::release) does that in steps.
+/// Dropping the snapshot releases the versions that were kept for it alone. That takes some hundred
+/// nanoseconds for each write that superseded a version which it shows. [`release`](Self::release)
+/// does the same work in steps.
 pub struct SkipListSnapshot<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
 
 impl<'i, S: Slot, const V: usize> SkipListSnapshot<'i, S, V> {
-    /// The collector whose guards it takes: the list's own.
+    /// Returns the collector whose guards the snapshot accepts: the list's own.
     pub fn collector(&self) -> &Collector {
         self.0.list.collector()
     }
 
-    /// The value that `key` had.
+    /// Returns the value that `key` had, or `None` if it was absent.
     ///
     /// # Panics
-    /// If the guard is not of the list's own collector.
+    /// Panics if the guard is not of the list's own collector.
     pub fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         check_guard(&self.0.list.base.collector, guard);
         let node = self.0.list.node_of(key)?;
         let word = node.state().at(self.0.holder.moment).value(node)?;
-        // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
+        // SAFETY: the word is in the list of versions. If it is retired, then under this guard or a
+        // later one.
         Some(unsafe { S::borrow(word) })
     }
 
-    /// A cursor over the keys that there were, before the first. [`walk`](crate::walk()) goes over a range with it.
+    /// Returns a cursor over the keys of the snapshot, before the first key.
+    /// [`walk`](crate::walk()) visits a range with it.
     ///
     /// # Panics
-    /// If the guard is not of the list's own collector.
+    /// Panics if the guard is not of the list's own collector.
     pub fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
         check_guard(&self.0.list.base.collector, guard);
         SkipListCursor::new(&self.0.list, self.0.holder.moment, guard)
     }
 
-    /// Ends the snapshot; what was kept for it is let go step by step, for who must not be held up.
+    /// Ends the snapshot and returns an object that releases its versions step by step, for threads
+    /// that must not block for long.
     ///
     /// ```
     /// use skein_index::{Inline, OrderedIndex, SkipList};
@@ -256,13 +268,13 @@ impl<'i, S: Slot, const V: usize> SkipListSnapshot<'i, S, V> {
     /// list.insert(b"goose", Inline(2), &guard)?;
     /// let mut release = snapshot.release();
     /// while release.step(1_000) {
-    ///     // Here is time for something else.
+    ///     // Do other work between two steps.
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn release(self) -> SkipListRelease<'i, S, V> {
         let mut lease = self.0;
-        lease.let_go(0);
+        lease.process_notes(0);
         SkipListRelease(lease)
     }
 }
@@ -273,13 +285,13 @@ impl<S: Slot, const V: usize> fmt::Debug for SkipListSnapshot<'_, S, V> {
     }
 }
 
-/// What was kept for a snapshot that has ended. When it is dropped, the rest is let go at once.
+/// The versions that were kept for an ended snapshot. Dropping it releases all that are left.
 pub struct SkipListRelease<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
 
 impl<S: Slot, const V: usize> SkipListRelease<'_, S, V> {
-    /// Lets go up to `most` versions; whether there are more.
+    /// Releases up to `most` versions. Returns true if versions are left.
     pub fn step(&mut self, most: usize) -> bool {
-        self.0.let_go(most)
+        self.0.process_notes(most)
     }
 }
 

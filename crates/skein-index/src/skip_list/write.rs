@@ -1,12 +1,15 @@
-//! Writes.
+//! Writes: `insert`, `remove`, and the steps that `compute` shares with them.
 //!
 //! ```text
-//!   key has a node:   find ──► read the state ──► exchange it, inside the gate ──► keep or retire what it superseded
-//!   key has none:     find ──► link the node on level 0, inside the gate ──► link it on the levels above
-//!   nothing is left:  state absent ──► mark from the top ──► unlink from the top ──► retire
+//!   key has a node:      find ──► read the state ──► exchange it inside the gate
+//!                             ──► keep or retire the superseded version
+//!   key has no node:     find ──► link the node on level 0 inside the gate
+//!                             ──► link it on the levels above
+//!   no version is left:  state absent ──► mark from the top ──► unlink from the top ──► retire
 //! ```
 //!
-//! `insert` and `remove` go on by single exchanges: whoever loses one starts over, and somebody has won. `compute` claims first (`compute.rs`).
+//! `insert` and `remove` use single exchanges: if a thread's exchange fails, another thread's has
+//! succeeded, and the loser starts over. `compute` claims first (`compute.rs`).
 
 use skein_sync::reclaim::Guard;
 
@@ -21,7 +24,7 @@ use super::variant::{BARE, has};
 use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
-/// A node of which nothing is left: it can be unlinked, and holds its key no more.
+/// The node has no version left. It may be unlinked and no longer holds its key.
 #[derive(Debug)]
 struct EmptyNode;
 
@@ -29,23 +32,23 @@ struct EmptyNode;
 #[derive(Debug)]
 pub(super) struct LostRace;
 
-/// What an exchange of a state has done.
+/// The result of a successful exchange of a state.
 #[derive(Debug)]
 struct SupersededState {
     /// The stamp of the new version.
     stamp: u64,
-    /// Who needs what was there, if somebody does.
+    /// The newest snapshot that sees the superseded version, if there is one.
     holder: Option<LiveSnapshot>,
-    /// Whether nothing is left.
-    gone: bool,
+    /// Whether no version is left.
+    is_empty: bool,
 }
 
 impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Sets `key`, which is not too long; returns the word that it had.
+    /// Sets the value of `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
         let (target, height) = (SearchKey::of(key), self.heights.of(key));
         let word = value.into_word();
-        // Before the search: what is written here comes from memory while that waits for memory, too.
+        // The node is made before the search, so that the memory accesses of both overlap.
         let node = Node::new(&self.base.arena, height, key, SkipNodeState::GONE, word);
         loop {
             let path = self.find(&target, height);
@@ -55,7 +58,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                     unsafe { node.free(MemoryPart::Nodes) };
                     return before;
                 }
-                // It goes; the next search unlinks it.
+                // It is being removed; the next search unlinks it.
                 there.mark();
                 continue;
             }
@@ -68,7 +71,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Sets the value of a node's key; returns the word that it had.
+    /// Sets the value of a node's key and returns the word that it had. Errors if the node is being
+    /// removed.
     fn put_into(&self, node: Node<V>, word: u64, guard: &impl Guard) -> Result<Option<u64>, EmptyNode> {
         loop {
             let state = node.unclaimed_state();
@@ -81,7 +85,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Removes `key`, which is not too long; returns the word that it had.
+    /// Removes `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn take<G: Guard>(&self, key: &[u8], guard: &G) -> Option<u64> {
         let (target, height) = (SearchKey::of(key), self.heights.of(key));
         let path = self.find(&target, height);
@@ -95,14 +99,16 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Runs `publish` at one moment of the gate; a bare list, which nobody sees as it was, has none.
+    /// Runs `publish` at one moment of the gate. A bare list has no snapshots and therefore no
+    /// gate.
     #[inline(always)]
     fn publish<R>(&self, thread: usize, publish: impl FnOnce(GatePass) -> R) -> R {
         if has(V, BARE) { publish(GatePass::ALONE) } else { self.gate.pass(thread, publish) }
     }
 
-    /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys. Returns the
-    /// word that was superseded, if there was one.
+    /// Puts a version with this value, or a tombstone, in front of a node's list, and updates the
+    /// count of keys. Returns the superseded word, if there was one. Errors if the state is no
+    /// longer `seen`.
     pub(super) fn supersede(
         &self,
         node: Node<V>,
@@ -126,10 +132,10 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 return Some(SupersededState {
                     stamp: inside.stamp,
                     holder,
-                    gone: state == SkipNodeState::GONE,
+                    is_empty: state == SkipNodeState::GONE,
                 });
             }
-            // SAFETY: made above, and seen by nobody.
+            // SAFETY: made above, and never shared.
             unsafe { state.free(MemoryPart::Nodes) };
             None
         });
@@ -138,11 +144,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         if delta != 0 {
             self.base.len.add(thread, delta);
         }
-        self.let_go(node, seen, &done, guard, path);
+        self.retain_or_retire(node, seen, &done, guard, path);
         Ok(before)
     }
 
-    /// The same for a node without versions: its value is replaced under a claim, or its key is absent from now on. Returns the word that goes.
+    /// Does the same for a node of a bare list: replaces its value under a claim, or makes its key
+    /// absent. Returns the superseded word.
     fn overwrite(
         &self,
         node: Node<V>,
@@ -164,11 +171,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             if !node.exchange(seen, SkipNodeState::GONE) {
                 return Err(LostRace);
             }
-            // Who would write the value claims a state that is no more.
+            // Another writer of the value would have to claim a state that exists no longer.
             self.base.len.add(guard.thread_id(), -1);
             node.value()
         };
-        // SAFETY: out of the list, which owned it: nobody who takes a guard from now on finds it.
+        // SAFETY: the list owned the word and no longer holds it: a guard that is taken from now on
+        // cannot reach it.
         unsafe { retire_value::<S>(before, guard) };
         if value.is_none() {
             self.remove_node(node, path, guard);
@@ -176,8 +184,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         Ok(before)
     }
 
-    /// Keeps what was superseded for who needs it, or retires it, and the node if nothing is left.
-    fn let_go(
+    /// Leaves a note for the superseded version if a snapshot needs it. Otherwise retires the
+    /// version, and also the node if no version is left.
+    fn retain_or_retire(
         &self,
         node: Node<V>,
         seen: SkipNodeState,
@@ -187,24 +196,26 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ) {
         if let Some(holder) = done.holder {
             let kept = RetainedVersion { node, stamp: seen.stamp(), until: done.stamp };
-            if !self.snapshots.slot(holder).leave(&self.base.arena, kept) {
+            if !self.snapshots.slot(holder).push(&self.base.arena, kept) {
                 self.pass_on(kept, guard);
             }
             return;
         }
-        // SAFETY: out of the list of versions: nobody who takes a guard from now on finds them.
+        // SAFETY: the versions are out of their list: a guard that is taken from now on cannot
+        // reach them.
         unsafe {
             if let Some(word) = seen.value(node) {
                 retire_value::<S>(word, guard);
             }
             seen.retire(guard);
         }
-        if done.gone {
+        if done.is_empty {
             self.remove_node(node, path, guard);
         }
     }
 
-    /// Links a node with its own value on level 0 where its path says; false if the link there is not `seen` any more.
+    /// Links a node with its own value on level 0, at the position of its path. Returns false if
+    /// the link there is no longer `seen`.
     pub(super) fn link(
         &self,
         node: Node<V>,
@@ -225,7 +236,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         linked
     }
 
-    /// Links a node on the levels above, unless it goes meanwhile.
+    /// Links a node on the levels above, unless it is removed meanwhile.
     pub(super) fn build(&self, node: Node<V>, mut path: TowerPath<V>, guard: &impl Guard) {
         let height = node.height();
         if height == 1 {
@@ -254,8 +265,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Takes a node out of the list whose state says that nothing is left of it. Only who made it so calls this. `path` leads to the node,
-    /// or did, if it is known.
+    /// Removes a node whose state says that no version is left. Only the thread that set this state
+    /// may call it. `path` is the path to the node, possibly outdated, if the caller knows one.
     #[inline(never)]
     pub(super) fn remove_node(&self, node: Node<V>, path: Option<&TowerPath<V>>, guard: &impl Guard) {
         node.mark();
@@ -264,7 +275,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Unlinks a marked node from all levels, and retires it. Only who has to retire it calls this (`node.rs`, invariant 5).
+    /// Unlinks a marked node from all levels and retires it. Only the thread that must retire the
+    /// node may call it (`node.rs`, invariant 5).
     fn unlink(&self, node: Node<V>, path: Option<&TowerPath<V>>, guard: &impl Guard) {
         let by_path = path.is_some_and(|path| {
             (0..node.height()).rev().all(|level| {
@@ -273,10 +285,10 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             })
         });
         if !by_path {
-            // A search for its key unlinks it wherever it is.
+            // A search for its key unlinks it on every level.
             self.find(&SearchKey::of(node.key()), node.height());
         }
-        // SAFETY: it is in no list, and nobody will link it.
+        // SAFETY: it is in no list, and no thread will link it.
         unsafe { node.retire(guard) };
     }
 }

@@ -1,4 +1,4 @@
-//! The conformance suite, run over every index. A new index joins by one line at the end.
+//! Runs the conformance suite on every index. To add an index, add one line at the end.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl IndexFamily for OfMlpIndex {
     }
 }
 
-/// The same, with a table that is resized by every insert and every removal.
+/// The same, with a table that every insert and every removal resizes.
 struct OfResizingMlpIndex;
 
 impl IndexFamily for OfResizingMlpIndex {

@@ -1,5 +1,5 @@
-//! Linearizability of small histories: a few threads do a few operations each on two or three keys, and for the
-//! answers they got there must be an order of all operations that explains them and respects real time
+//! Linearizability of small histories. A few threads do a few operations each on two or three keys.
+//! There must be an order of all operations that explains their answers and respects real time
 //! (`support/history.rs`).
 
 use std::sync::{Arc, Barrier};
@@ -13,7 +13,7 @@ use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedInde
 const THREADS: usize = 3;
 const OPERATIONS: usize = 5;
 
-/// One thread's operations.
+/// Runs one thread's operations.
 fn run<I: OrderedIndex<Inline<u64>>>(
     index: &I,
     keys: &[&[u8]],
@@ -38,7 +38,7 @@ fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
-/// Two levels, so that nodes are linked on several and there is much to walk.
+/// Two levels, so that nodes are linked on several levels and walks are long.
 fn skip_list() -> SkipList<Inline<u64>, 2> {
     SkipList::with_variant(Arc::new(Collector::new()))
 }
@@ -51,7 +51,7 @@ fn mlp_index() -> MlpIndex<Inline<u64>, { CROWDED | WITHOUT_HUGE_PAGES }> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 
-/// Resized by every insert and every removal.
+/// Every insert and every removal resizes the table.
 fn resizing_mlp_index() -> MlpIndex<Inline<u64>, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
@@ -59,7 +59,8 @@ fn resizing_mlp_index() -> MlpIndex<Inline<u64>, { BUCKET_PER_KEY | WITHOUT_HUGE
 fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
     for round in 0..rounds {
         let index = make();
-        // Company, so that nodes are nearly full and the operations split, grow, shrink and unlink them.
+        // More keys, so that nodes are nearly full and the operations split, grow, shrink and
+        // unlink them.
         for key in &others[..round as usize % (others.len() + 1)] {
             index.insert(key, Inline(0), &index.collector().enter()).unwrap();
         }
@@ -149,9 +150,9 @@ fn histories_in_a_crowded_table() {
     check(mlp_index, &[b"\0\0\0\x08", b"\0\0\0\x08\x08", b"\0\0\0"], &others, 3000);
 }
 
-/// The search itself: it must refuse a history that no order explains.
+/// Checks the search itself: it must reject a history that no order explains.
 #[test]
-fn a_wrong_history_is_refused() {
+fn a_wrong_history_is_rejected() {
     let done = |kind, answer, began, ended| FinishedCall { key: 0, kind, answer, began, ended };
     let stale = [done(HistoryCall::Insert(1), None, 0, 1), done(HistoryCall::Get, None, 2, 3)];
     assert!(!explains(&stale));

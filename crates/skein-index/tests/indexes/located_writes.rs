@@ -1,4 +1,5 @@
-//! Writes of a Masstree that begin where a batch of lookups ended, while the tree changes between the two: nodes split and go, layers grow and go.
+//! Located writes of a Masstree: a write starts at the node where a batch of lookups ended. The
+//! tree changes between the two: nodes split and are removed, layers grow and are removed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use skein_index::{Collector, ComputeAction, Inline, Masstree, OrderedIndex};
 
 type LocatedTree<const W: usize> = Masstree<Inline<u64>, W>;
 
-/// One step: a batch of keys is located, others are written meanwhile, then the batch is.
+/// One step: a batch of keys is located, other keys are written meanwhile, then the batch is
+/// written.
 #[derive(Debug, Clone)]
 struct LocatedBatch {
     batch: Vec<(Vec<u8>, Option<u64>)>,
@@ -53,7 +55,7 @@ fn places_hold<const W: usize>(steps: &[LocatedBatch]) {
         }
         for ((key, value), place) in step.batch.iter().zip(places) {
             let Some(place) = place else { continue };
-            // SAFETY: the place is of this tree and key, and the guard is the same.
+            // SAFETY: the location is of this tree and key, and the guard is the same.
             let read = unsafe { tree.get_at(key, place, &guard) };
             assert_eq!(read, model.get(key).copied(), "of {key:?}");
             // SAFETY: as above.
@@ -91,11 +93,12 @@ fn every_key_of_a_quiet_tree_has_a_place() {
     let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut located = 0;
     tree.locate_many(&keys, &guard, |_, _, place| located += usize::from(place.is_some()));
-    // Roots of layers that have split may be reached by a stale link once.
+    // A lookup may reach the root of a split layer through an outdated link once.
     assert!(located > keys.len() * 9 / 10, "{located} of {}", keys.len());
 }
 
-/// Writers count up keys of their own in batches, remove and insert them again, in nodes that they share.
+/// Writers increment keys of their own in batches, and remove and insert them again, in nodes that
+/// they share.
 #[test]
 fn batches_of_two_writers_lose_nothing() {
     const WRITERS: usize = 2;
@@ -120,7 +123,7 @@ fn batches_of_two_writers_lose_nothing() {
                     for (&at, place) in batch.iter().zip(places) {
                         let next = (round % 3 > 0).then(|| counts[at].map_or(0, |count| count + 1));
                         let Some(place) = place else { continue };
-                        // SAFETY: the place is of this tree and key, and the guard is the same.
+                        // SAFETY: the location is of this tree and key, and the guard is the same.
                         let done =
                             unsafe { tree.compute_at(own[at], place, |_| change(next), &guard) }.unwrap();
                         assert_eq!(done.before, counts[at], "of {:?}", own[at]);

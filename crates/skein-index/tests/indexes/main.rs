@@ -1,7 +1,9 @@
-//! What every index has to hold, in one program: the indexes' many instances are compiled once for all.
+//! Tests that every index must pass, in one program, so that the indexes' many instances are
+//! compiled only once.
 //!
-//! `cargo test -p skein-index --test indexes waves` runs one module. What has a program of its own has a reason: `allocations` counts what the
-//! heap is asked for, models (`loom_*`, `schedules`) are built with other atomics.
+//! `cargo test -p skein-index --test indexes waves` runs one module. Other tests have their own
+//! programs for a reason: `allocations` counts heap allocations; the models (`loom_*`, `schedules`)
+//! are built with other atomics.
 #![cfg(not(skein_loom))]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Random operations on each index, compared with a `BTreeMap` step by step.
+//! Runs random operations on each index and compares it with a `BTreeMap` after every step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ fn mlp_index<const V: usize>(operations: &[IndexOperation]) {
     check(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-/// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
-/// end the memory.
+/// Runs the operations, compares, and removes every other key. Checks the structure at each stage,
+/// and the memory at the end.
 fn check(mut index: impl CheckedIndex, operations: &[IndexOperation]) {
     let empty = index.memory().live();
     let mut model = BTreeMap::new();
@@ -76,7 +76,7 @@ fn check(mut index: impl CheckedIndex, operations: &[IndexOperation]) {
     }
     compare_all(&index, &BTreeMap::new(), &index.collector().enter());
     index.verify();
-    assert_eq!(index.memory().live(), empty, "memory has not come back");
+    assert_eq!(index.memory().live(), empty, "memory was not returned");
 }
 
 proptest! {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn masstree_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
+    fn masstree_without_optimisations(operations in operations(&any_key(), 500)) {
         masstree::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
     }
 
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn wormhole_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
+    fn wormhole_without_optimisations(operations in operations(&any_key(), 500)) {
         wormhole::<{
             16 | WITHOUT_TAGS
                 | WITHOUT_INCREMENTAL_HASH
@@ -158,7 +158,8 @@ proptest! {
         cuckoo_trie::<{ 2 | CUCKOO_WITHOUT_PREFETCH }>(&operations);
     }
 
-    // In a small table a run of one symbol comes back to its hash so soon that an index in thirty thousand has no color left for a key.
+    // In a small table a run of one symbol repeats its hash so soon that one index in thirty
+    // thousand has no colour left for a key.
     #[test]
     fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
         cuckoo_trie::<8>(&operations);
@@ -170,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn mlp_index_that_asks_for_all_levels(operations in operations(&short_key(), 300)) {
+    fn mlp_index_that_prefetches_all_levels(operations in operations(&short_key(), 300)) {
         mlp_index::<{ ALL_LEVELS | MLP_WITHOUT_PREFETCH }>(&operations);
     }
 
@@ -195,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn skip_list_that_reads_further_ahead(operations in operations(&any_key(), 500)) {
+    fn skip_list_with_a_longer_lead(operations in operations(&any_key(), 500)) {
         skip_list::<{ 32 | AHEAD_4 }>(&operations);
     }
 
@@ -220,13 +221,13 @@ proptest! {
     }
 
     #[test]
-    fn skip_list_without_what_makes_it_fast(operations in operations(&zero_tails(), 300)) {
+    fn skip_list_without_optimisations(operations in operations(&zero_tails(), 300)) {
         skip_list::<{ 8 | PLAIN | SKIP_WITHOUT_PREFETCH }>(&operations);
     }
 }
 
-/// Keys that come in order leave full nodes behind, not half-full ones (Masstree, section 4.3): the split of the last node takes
-/// only the new key along.
+/// Inserting keys in order leaves full nodes behind, not half-full ones (Masstree, section 4.3):
+/// the split of the last node moves only the new key.
 #[test]
 fn keys_in_order_fill_their_nodes() {
     let mut index = Masstree::<Inline<u64>>::new();

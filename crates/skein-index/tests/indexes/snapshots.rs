@@ -1,16 +1,20 @@
-//! Snapshots of the skip list are true: what one shows is the list as it was at one moment, and stays so while writers go on.
+//! Snapshots of the skip list: each shows the list as it was at one moment, and stays the same
+//! while writers continue.
 //!
 //! ```text
-//!   writer a   ──[ put 1 ]──[ put 2 ]──────[ put 3 ]───────►     the values of a key rise, so that the one that is seen
-//!   writer b   ────────[ put 1 ]──────[ put 2 ]────────────►     says which writes of the key are in the snapshot
+//!   writer a   ──[ put 1 ]──[ put 2 ]──────[ put 3 ]───────►
+//!   writer b   ────────[ put 1 ]──────[ put 2 ]────────────►
 //!   reader     ──────────────[ get ]────[ get ]────────────►
 //!   snapshot   ──────────────────[ taken ]─────────────────►
+//!
+//!   The values of a key rise, so a value tells which writes of the key a snapshot contains.
 //! ```
 //!
-//! The history checker knows when each write began and ended. A lookup that saw a write says that the write was done when the lookup ended; one that
-//! did not see it, that it was not when the lookup began. Then for one moment to explain a snapshot, each write outside it must have
-//! been undone at some time after each write inside it was under way, and after the snapshot was asked for; and each write inside it under way
-//! before the snapshot was there.
+//! The history checker knows when each write began and ended. If a lookup saw a write, the write
+//! was done when the lookup ended. If a lookup did not see it, the write was not done when the
+//! lookup began. One moment can explain a snapshot only if each write outside it was undone at some
+//! time after each write inside it had begun, and after the snapshot was requested; and if each
+//! write inside it had begun before the snapshot was returned.
 #![cfg_attr(feature = "planted-bugs", allow(dead_code))]
 
 use std::collections::BTreeMap;
@@ -25,7 +29,7 @@ use skein_index::{Boxed, Cursor, Guard, Inline, OrderedIndex, SkipList};
 
 type NumberList = SkipList<Inline<u64>>;
 
-/// When something began and ended.
+/// The times at which a call began and ended.
 #[derive(Clone, Copy, Debug)]
 struct CallSpan {
     began: u64,
@@ -43,7 +47,7 @@ impl CallSpan {
 /// A key's number, and how many of its writes were seen.
 type SeenWrites = (usize, u64);
 
-/// One thread's part of a history.
+/// An event of a history.
 #[derive(Debug)]
 enum SnapshotEvent {
     /// The key's n-th write.
@@ -53,9 +57,9 @@ enum SnapshotEvent {
     Snapshot(Vec<u64>, CallSpan),
 }
 
-/// Whether each snapshot is one moment of the history; what is wrong, if not.
+/// Checks that each snapshot is one moment of the history. Errors with a description if one is not.
 fn check(keys: usize, events: &[SnapshotEvent]) -> Result<(), String> {
-    // The n-th write of a key, by key: what is known of when it was done. The one before the first was always there.
+    // For each write of each key: when it may have been done. Write 0 of a key was always there.
     let mut writes = vec![vec![CallSpan { began: 0, ended: 0 }]; keys];
     for event in events {
         if let SnapshotEvent::Write((key, number), span) = event {
@@ -79,7 +83,7 @@ fn check(keys: usize, events: &[SnapshotEvent]) -> Result<(), String> {
         let SnapshotEvent::Snapshot(seen, span) = event else { continue };
         let mut inside = writes.iter().zip(seen).flat_map(|(writes, &seen)| &writes[..=seen as usize]);
         let outside = writes.iter().zip(seen).flat_map(|(writes, &seen)| &writes[seen as usize + 1..]);
-        // The moment is after all these, and before all those.
+        // The moment is after all the former, and before all the latter.
         let after = inside.by_ref().map(|write| write.began).fold(span.began, u64::max);
         let before = outside.map(|write| write.ended).fold(span.ended, u64::min);
         if after > before {
@@ -89,7 +93,7 @@ fn check(keys: usize, events: &[SnapshotEvent]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many writes of each key a snapshot shows.
+/// Returns how many writes of each key a snapshot shows.
 fn seen_by<const V: usize>(
     snapshot: &SkipListSnapshot<'_, Inline<u64>, V>,
     list: &NumberList,
@@ -99,7 +103,8 @@ fn seen_by<const V: usize>(
     keys.iter().map(|key| snapshot.get(key, &guard).unwrap_or(0)).collect()
 }
 
-/// One run: writers, each with keys of its own, readers, and one who takes snapshots.
+/// Runs writers with keys of their own, readers, and a thread that takes snapshots. Returns their
+/// events.
 fn history(keys: usize, writes: u64) -> Vec<SnapshotEvent> {
     let list = NumberList::new();
     let names: Vec<Vec<u8>> = (0..keys).map(|key| format!("key {key}").into_bytes()).collect();
@@ -157,27 +162,28 @@ fn each_snapshot_is_one_moment() {
     }
 }
 
-/// The checker notices a gate that does not wait for writes under way.
+/// The checker must notice a gate that does not wait for writes under way.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_snapshot_that_waits_for_nobody_is_noticed() {
     use std::time::{Duration, Instant};
-    // On one core it takes long to come.
+    // On one core the bug takes long to occur.
     let until = Instant::now() + Duration::from_mins(10);
     let mut rounds = (0_usize..).take_while(|_| Instant::now() < until);
     let caught = rounds.any(|round| check(2 + round % 5, &history(2 + round % 5, 60)).is_err());
     assert!(caught, "the planted bug went unnoticed");
 }
 
-/// The checker itself.
+/// Checks the checker itself.
 #[test]
-fn histories_without_a_moment_are_refused() {
+fn histories_without_a_moment_are_rejected() {
     let span = |began, ended| CallSpan { began, ended };
     let write = |key, number, began, ended| SnapshotEvent::Write((key, number), span(began, ended));
-    // The second write is in, and the first, done before it began, is not.
+    // The second write is in the snapshot, and the first is not, although it was done before the
+    // second began.
     let torn = [write(0, 1, 0, 1), write(1, 1, 2, 5), SnapshotEvent::Snapshot(vec![0, 1], span(3, 4))];
     assert!(check(2, &torn).is_err());
-    // The same with a snapshot that sees both, or none, or the first.
+    // The same with a snapshot that sees both writes, neither, or only the first.
     for seen in [[1, 1], [1, 0]] {
         let fine = [write(0, 1, 0, 1), write(1, 1, 2, 5), SnapshotEvent::Snapshot(seen.to_vec(), span(3, 4))];
         check(2, &fine).unwrap();
@@ -186,7 +192,8 @@ fn histories_without_a_moment_are_refused() {
     assert!(check(1, &late).is_err());
     let early = [write(0, 1, 5, 6), SnapshotEvent::Snapshot(vec![1], span(3, 4))];
     assert!(check(1, &early).is_err());
-    // Two writes and two lookups, all at once: the first was seen before somebody did not see the second, which is in.
+    // Two writes and two lookups, all at once. One lookup saw the first write before another missed
+    // the second, which is in the snapshot.
     let lookups = [SnapshotEvent::Lookup((0, 1), span(1, 2)), SnapshotEvent::Lookup((1, 0), span(3, 4))];
     let mut crossed =
         vec![write(0, 1, 0, 9), write(1, 1, 0, 9), SnapshotEvent::Snapshot(vec![0, 1], span(0, 9))];
@@ -195,7 +202,7 @@ fn histories_without_a_moment_are_refused() {
     assert!(check(2, &crossed).is_err());
 }
 
-/// All that a snapshot shows, by each way there is to ask.
+/// Returns the contents of a snapshot, and checks that all ways of reading it agree.
 fn contents(
     snapshot: &SkipListSnapshot<'_, Inline<u64>, { skein_index::skip_list::variant::DEFAULT }>,
     list: &NumberList,
@@ -216,7 +223,8 @@ fn contents(
     up.into_iter().collect()
 }
 
-/// Writes of all kinds between snapshots that come and go: each shows what the model was when it was taken, for as long as it lives.
+/// Writes of all kinds between snapshots. Each snapshot shows the model as it was when the snapshot
+/// was taken, as long as the snapshot lives.
 #[test]
 fn snapshots_show_what_was() {
     let mut list = NumberList::new();
@@ -259,12 +267,12 @@ fn snapshots_show_what_was() {
         guard.flush();
         drop(guard);
         let memory = list.memory();
-        assert_eq!((memory.live(), memory.unreclaimed), (empty.live(), 0), "memory has not come back");
+        assert_eq!((memory.live(), memory.unreclaimed), (empty.live(), 0), "memory was not returned");
         assert_eq!(list.check().unwrap().nodes, 0);
     }
 }
 
-/// What a write supersedes is kept only where a snapshot needs it, and no longer than that.
+/// A superseded version is kept only while a snapshot needs it.
 #[test]
 fn no_more_versions_are_kept_than_snapshots_need() {
     let mut list = NumberList::new();
@@ -282,11 +290,11 @@ fn no_more_versions_are_kept_than_snapshots_need() {
         let guard = list.collector().enter();
         assert_eq!(first.get(b"key", &guard), Some(99));
         assert_eq!((second.get(b"key", &guard), third.get(b"key", &guard)), (Some(199), Some(199)));
-        // Two versions and their notes, whatever was written between.
+        // Two versions and their notes are kept, however many writes there were between.
         assert_eq!(list.memory().nodes, before + 2 * (24 + 32));
         drop(third);
         assert_eq!(second.get(b"key", &guard), Some(199));
-        // Ended, it keeps nothing more; what it kept goes with a step.
+        // An ended snapshot keeps nothing more. One step releases the versions that it kept.
         let mut release = second.release();
         assert_eq!(list.snapshots().count, 1);
         assert_eq!(list.memory().nodes, before + 2 * (24 + 32));
@@ -311,8 +319,8 @@ impl Drop for CountedVersion {
     }
 }
 
-/// Values on the heap, written and removed by several threads while snapshots come and go: none is freed while a snapshot shows it, and all
-/// are in the end.
+/// Several threads write and remove values on the heap while snapshots are taken and dropped. No
+/// value is freed while a snapshot shows it, and all are freed in the end.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn values_live_as_long_as_snapshots_show_them() {
@@ -361,7 +369,8 @@ fn values_live_as_long_as_snapshots_show_them() {
                         while release.step(3) {}
                     }
                 }
-                // Else a few of the versions that it let go would wait for more until the list goes.
+                // Otherwise some of the released versions would wait in the collector until the
+                // list is dropped.
                 list.collector().enter().flush();
             });
         }
@@ -375,7 +384,7 @@ fn values_live_as_long_as_snapshots_show_them() {
     assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
-/// Not all snapshots are dropped; the values that they kept are, with the list.
+/// A leaked snapshot: the values that it kept are dropped with the list.
 #[test]
 fn a_leaked_snapshot_leaks_no_value() {
     let alive = Arc::new(AtomicUsize::new(2));

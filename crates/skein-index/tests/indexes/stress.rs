@@ -1,7 +1,8 @@
-//! Many threads on one index, with checks that bite: every thread knows exactly what its own keys must be at
-//! every moment, values say which key they belong to, and scans must meet all keys that stay.
+//! Stress tests: many threads on one index. Every thread knows exactly the value of each of its own
+//! keys at every moment; values name the key they belong to; scans must return all keys that stay.
 //!
-//! `SKEIN_STRESS=30 cargo test --release -p skein-index --test indexes stress` makes the runs 30 times as long.
+//! `SKEIN_STRESS=30 cargo test --release -p skein-index --test indexes stress` makes the runs 30
+//! times as long.
 #![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
 
 use std::collections::HashMap;
@@ -16,11 +17,11 @@ use skein_index::{
     SkipList, Slot, Wormhole,
 };
 
-/// What the checks of a writer's keys, and of those that stay, say.
+/// The messages of the checks on a writer's keys and on the keys that stay.
 const NOT_AS_LEFT: &str = "a key is not as its writer left it";
 const MISSING: &str = "a stable key is missing";
 
-/// A value that names its key: the key's number above, a counter below.
+/// Returns a value that names its key: the key's number above, a counter below.
 fn value_of(key: usize, version: u64) -> u64 {
     (key as u64) << 32 | version & 0xffff_ffff
 }
@@ -29,7 +30,7 @@ fn key_in(value: u64) -> usize {
     (value >> 32) as usize
 }
 
-/// What the threads of one run share.
+/// The state that the threads of one run share.
 struct StressRun<'r, I> {
     index: &'r I,
     keys: &'r [Vec<u8>],
@@ -43,7 +44,7 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
         key.is_multiple_of(self.stable)
     }
 
-    /// Changes the keys of one writer, and compares every answer with what it must be.
+    /// Changes the keys of one writer and compares every answer with the expected one.
     fn write(&self, writer: usize, writers: usize, operations: usize) -> HashMap<usize, u64> {
         let mut random = TestRandom::new(writer as u64 + 1);
         let mut mine: HashMap<usize, u64> = HashMap::new();
@@ -51,7 +52,7 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
             (0..self.keys.len()).filter(|&key| !self.is_stable(key) && key % writers == writer).collect();
         for version in 0..operations as u64 {
             let guard = self.index.collector().enter();
-            // Now and then a wave of removals, so that nodes and layers go.
+            // Occasionally a wave of removals, so that nodes and layers are removed.
             let wave = (version / 512).is_multiple_of(2);
             let key = own[random.below(own.len())];
             let bytes = &self.keys[key];
@@ -88,7 +89,8 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
         mine
     }
 
-    /// Looks keys up, one by one and in batches: stable ones must be there, and every value must be its key's.
+    /// Looks keys up, one by one and in batches. Stable keys must be present, and every value must
+    /// belong to its key.
     fn read(&self, seed: u64) {
         let mut random = TestRandom::new(seed);
         while !self.stop.load(Ordering::Relaxed) {
@@ -106,7 +108,8 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
         }
     }
 
-    /// Scans up and down: in order, no value of another key, all stable keys exactly once.
+    /// Scans in both directions. Keys must be in order, values must belong to their keys, and all
+    /// stable keys must appear exactly once.
     fn scan(&self) {
         let stable = (0..self.keys.len()).filter(|&key| self.is_stable(key)).count();
         let mut forward = false;
@@ -131,8 +134,8 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
     }
 }
 
-/// Writers, readers and scanners at once; afterwards the index holds what the writers say, and gives its memory
-/// back when all is removed.
+/// Runs writers, readers and scanners at once. Afterwards the index must hold what the writers
+/// recorded, and return its memory when all keys are removed.
 fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     let empty = index.memory().live();
     let run = StressRun { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };
@@ -149,7 +152,7 @@ fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
             .map(|(w, run)| scope.spawn(move || run.write(w, 3, times(operations))))
             .collect();
         let others = [scope.spawn(|| run.read(99)), scope.spawn(|| run.scan())];
-        // The others stop even if a writer's check fails.
+        // The other threads stop even if a writer's check fails.
         let results: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         run.stop.store(true, Ordering::Relaxed);
         expected.extend(returned(results).into_iter().flatten());
@@ -175,7 +178,7 @@ fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     }
     guard.flush();
     drop(guard);
-    assert_eq!(index.memory().live(), empty, "memory has not come back");
+    assert_eq!(index.memory().live(), empty, "memory was not returned");
     index.verify();
 }
 
@@ -235,7 +238,7 @@ fn cuckoo_trie_with_paths() {
     cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
 }
 
-/// So few buckets that the table grows and shrinks all the time, and entries move about.
+/// So few buckets that the table grows and shrinks all the time, and entries move.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_two_buckets_with_numbers() {
@@ -248,7 +251,7 @@ fn cuckoo_trie_of_two_buckets_with_paths() {
     cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
 }
 
-/// Incident: see `cuckoo_trie_of_long_keys` in `schedules.rs`.
+/// For the incident see `cuckoo_trie_of_long_keys` in `schedules.rs`.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_with_long_keys() {
@@ -272,7 +275,7 @@ fn skip_list_with_paths() {
     skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
 }
 
-/// So few levels and keys that the same nodes come and go all the time.
+/// So few levels and keys that the same nodes are inserted and removed all the time.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_three_levels_with_numbers() {
@@ -305,21 +308,21 @@ fn mlp_index_with_short_keys() {
     mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::short(2_000), 60_000);
 }
 
-/// So few keys, and so close, that writers meet in the same nodes all the time.
+/// So few keys, and so close together, that writers use the same nodes all the time.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_few_short_keys() {
     mlp_index::<{ skein_index::mlp_index::variant::WITHOUT_PREFETCH }>(&shared_keys::short(60), 60_000);
 }
 
-/// Names that meet in few buckets: the table grows and shrinks all the time, and nodes move about.
+/// Names that share few buckets: the table grows and shrinks all the time, and nodes move.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_crowded_keys() {
     mlp_index::<{ skein_index::mlp_index::variant::CROWDED }>(&shared_keys::crowded(200), 30_000);
 }
 
-/// The table is resized by every insert and every removal, under readers and scans.
+/// Every insert and every removal resizes the table, under readers and scans.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_that_resizes() {
@@ -327,7 +330,8 @@ fn mlp_index_that_resizes() {
     mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::numbers(600), 30_000);
 }
 
-/// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.
+/// The suite must notice a lookup that does not follow a split: the checks above fail within some
+/// rounds.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_lost_split_check_is_noticed() {
@@ -362,7 +366,7 @@ fn narrow_masstree_with_paths() {
     masstree::<3>(&shared_keys::paths(60), 60_000);
 }
 
-/// Increments from several threads, on keys that other threads remove: none may be lost.
+/// Several threads increment keys that other threads remove. No increment may be lost.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn increments_are_not_lost() {
@@ -415,7 +419,7 @@ impl Drop for CountedValue {
     }
 }
 
-/// Values on the heap are dropped exactly once, and never while a reader looks at them.
+/// Values on the heap are dropped exactly once, and never while a reader uses them.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn boxed_values_are_dropped_once() {

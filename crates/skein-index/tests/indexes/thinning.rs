@@ -1,8 +1,8 @@
-//! How many bytes of nodes an index keeps once nine of ten keys are removed, beside a fresh index
-//! of the keys that stay.
+//! Thinning: how many bytes of nodes an index keeps after nine of ten keys are removed, compared
+//! with a fresh index of the remaining keys.
 //!
-//! Both are filled in ascending order, which packs nodes as full as they get: no other fill makes
-//! the fresh index smaller.
+//! Both are filled in ascending order, which packs nodes as full as possible: no other fill makes
+//! the fresh index smaller. Design: `docs/design/thinning.md`.
 #![cfg(not(miri))]
 
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use crate::support::random::TestRandom;
 use crate::support::shared_keys;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
-/// ThinnedKeys before the removals.
+/// The number of keys before the removals.
 const KEYS: usize = 60_000;
-/// The same of an index whose greatest array does not shrink with the keys: so many that this one
-/// is not most of it.
+/// The same for an index whose largest array does not shrink with the keys: so many that this array
+/// is not most of the index.
 const MANY_KEYS: usize = 8 * KEYS;
-/// One key in so many stays.
+/// One key in this many stays.
 const ONE_IN: usize = 10;
 
 type ThinnedKeys = Vec<Vec<u8>>;
@@ -46,18 +46,18 @@ fn decimals(count: usize) -> ThinnedKeys {
     (0..count).map(|number| format!("{number:08}").into_bytes()).collect()
 }
 
-/// ThinnedKeys as a server's clients name them.
+/// Returns keys like those of a server's clients.
 fn names() -> ThinnedKeys {
     (0..KEYS).map(|number| format!("user:{number:012}:profile").into_bytes()).collect()
 }
 
-/// ThinnedKeys in layers: a prefix for every `each` of them.
+/// Returns keys in layers: one prefix for every `each` of them.
 fn layers(prefixes: usize, each: usize) -> ThinnedKeys {
     let key = |number: usize| format!("prefix/{:08}/shared/{:04}/tail", number / each, number % each);
     (0..prefixes * each).map(|number| key(number).into_bytes()).collect()
 }
 
-/// Strings of two bytes, of up to 30: their trie forks at every byte.
+/// Returns strings of up to 30 bytes of two values: their trie forks at every byte.
 fn bits() -> ThinnedKeys {
     let mut random = TestRandom::new(5);
     let keys: BTreeSet<Vec<u8>> =
@@ -70,7 +70,7 @@ fn sorted(mut keys: ThinnedKeys) -> ThinnedKeys {
     keys
 }
 
-/// Sets of sorted keys of up to eight bytes.
+/// Returns sets of sorted keys of up to eight bytes.
 fn short_keys(count: usize) -> Vec<(&'static str, ThinnedKeys)> {
     vec![("numbers", sorted(shared_keys::numbers(count))), ("decimals", decimals(count))]
 }
@@ -95,7 +95,7 @@ fn filled<'k, I: OrderedIndex<Inline<u64>>>(index: I, keys: impl Iterator<Item =
     index
 }
 
-/// The bytes of nodes after removals in this order, and those of a fresh index.
+/// Returns the bytes of nodes after removals in this order, and those of a fresh index.
 fn node_bytes<I: CheckedIndex>(make: fn() -> I, keys: &ThinnedKeys, order: ThinningOrder) -> (usize, usize) {
     let stays = || keys.iter().skip(3).step_by(ONE_IN);
     let mut goes: Vec<&Vec<u8>> =
@@ -117,7 +117,7 @@ fn gives_back<I: CheckedIndex>(make: fn() -> I, sets: Vec<(&'static str, Thinned
     gives_back_but(make, sets, most, &[]);
 }
 
-/// The same, with another bound for some sets.
+/// Does the same, with another bound for some sets.
 #[expect(clippy::cast_precision_loss, reason = "bytes of small indexes")]
 fn gives_back_but<I: CheckedIndex>(
     make: fn() -> I,
@@ -140,22 +140,23 @@ fn gives_back_but<I: CheckedIndex>(
     );
 }
 
-/// Incident: border nodes went only when they were empty. Consequence: a tree of 200,000 keys that
-/// had lost nine in ten kept 9.4 times the node bytes of a fresh one, whatever the order. Fix:
-/// neighbours that have become sparse merge, interior nodes likewise.
+/// Once, border nodes were removed only when they were empty. Consequence: a tree of 200,000 keys
+/// that had lost nine in ten kept 9.4 times the node bytes of a fresh one, whatever the order. Fix:
+/// neighbours that have become sparse merge, and so do interior nodes.
 #[test]
 fn masstree_gives_memory_back() {
     gives_back(Masstree::<Inline<u64>>::new, all_keys(), 3.0);
 }
 
-/// Incident: a leaf merged with its right neighbour only. Consequence: where keys were removed in
-/// ascending order, that one was still full, and 10.2 times the node bytes of a fresh index stayed.
-/// Fix: a leaf merges with its left neighbour too.
+/// Once, a leaf merged with its right neighbour only. Consequence: if keys were removed in
+/// ascending order, that neighbour was still full, and 10.2 times the node bytes of a fresh index
+/// stayed. Fix: a leaf merges with its left neighbour too.
 ///
-/// Incident: of keys in layers, 2.5 times the bytes of a fresh index stayed, 3.1 times where less was removed. Cause: keys in order
-/// made anchors as long as chance would have it, and the table shrank late. Fix: of the cuts near the end the one with the shortest anchor is taken,
-/// and a table is made anew below three sixteenths. Layers that are longer than a leaf keep long anchors, which a fresh index of fewer
-/// keys does not need.
+/// Once, keys in layers kept 2.5 times the bytes of a fresh index, and 3.1 times where fewer keys
+/// were removed. Cause: keys in order got anchors of random length, and the table shrank late. Fix:
+/// of the split points near the end, the one with the shortest anchor is taken, and the table is
+/// rebuilt below three sixteenths. Layers that are longer than a leaf keep long anchors, which a
+/// fresh index of fewer keys does not need.
 #[test]
 fn wormhole_gives_memory_back() {
     gives_back_but(Wormhole::<Inline<u64>>::new, all_keys(), 2.0, &[("layers of 200", 2.5)]);

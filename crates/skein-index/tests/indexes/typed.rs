@@ -1,4 +1,5 @@
-//! The typed façade of MlpIndex: codes keep order and come back, the map does what a `BTreeMap` does, and nothing is allocated for keys.
+//! The typed map over MlpIndex: key codes keep the order and can be decoded, and the map behaves
+//! like a `BTreeMap`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,14 +9,14 @@ use std::ops::{Bound, RangeBounds};
 use proptest::prelude::*;
 use skein_index::{Boxed, ComputeAction, Guard, IndexError, Inline, MlpError, MlpKey, MlpMap, ShortBytes};
 
-/// A key type, its keys that are most likely to go wrong, and its order, told without its code.
+/// A key type with its edge cases, and its order, defined without its code.
 trait KeySample: MlpKey + Debug {
     fn order(&self, other: &Self) -> Ordering;
     fn edges() -> Vec<Self>;
     fn any() -> BoxedStrategy<Self>;
 }
 
-/// Zero, the ends, powers of two, and what is one beside them.
+/// Zero, the ends, powers of two, and their neighbours.
 macro_rules! integer_sample {
     ($($t:ty),*) => {$(
         impl KeySample for $t {
@@ -88,12 +89,12 @@ impl KeySample for ShortBytes {
     }
 }
 
-/// Keys of which half are edges.
+/// Returns random keys, half of which are edge cases.
 fn sample<K: KeySample + 'static>() -> BoxedStrategy<K> {
     prop_oneof![prop::sample::select(K::edges()), K::any()].boxed()
 }
 
-/// Keys of few, so that they meet often.
+/// Returns keys drawn from a few, so that they repeat often.
 fn crowd<K: KeySample + 'static>() -> impl Strategy<Value = Vec<K>> {
     prop::collection::vec(sample::<K>(), 1..40)
 }
@@ -102,7 +103,7 @@ fn same<K: KeySample>(one: &K, other: &K) -> bool {
     one.order(other).is_eq()
 }
 
-/// Codes are in the order of keys, and go back to the same keys.
+/// Checks that codes are in the order of their keys and decode to the same keys.
 fn check_law<K: KeySample>(one: K, other: K) {
     let (code, other_code) = (one.encode().unwrap(), other.encode().unwrap());
     assert_eq!(code.cmp(&other_code), one.order(&other), "{one:?} {other:?}");
@@ -146,7 +147,7 @@ fn of_model<K: KeySample>(found: Option<(&InKeyOrder<K>, &u64)>) -> TypedEntry<K
     found.map(|(key, value)| (*key, *value))
 }
 
-/// Does the same to both; what they say of it has to be the same.
+/// Makes the same change to both and compares their answers.
 fn change_both<K: KeySample>(
     map: &NumberMap<K>,
     model: &mut TypedMapModel<K>,
@@ -183,7 +184,7 @@ fn change_both<K: KeySample>(
     }
 }
 
-/// What is at, before and after a key.
+/// Compares the entries at, before and after a key.
 fn compare_near<K: KeySample>(map: &NumberMap<K>, model: &TypedMapModel<K>, key: K, guard: &impl Guard) {
     let (at, beyond) = (Bound::Included(InKeyOrder(key)), Bound::Excluded(InKeyOrder(key)));
     assert_eq!(map.get(key, guard), model.get(&InKeyOrder(key)).copied());
@@ -216,10 +217,10 @@ fn compare_range<K: KeySample>(
             break;
         }
     }
-    assert_eq!((entries.next(), entries.next_back()), (None, None), "an end is an end");
+    assert_eq!((entries.next(), entries.next_back()), (None, None), "an exhausted range must stay exhausted");
 }
 
-/// All that can be asked of a map, of all of `keys`.
+/// Compares all answers of a map, for all of `keys`.
 fn compare_all<K: KeySample>(map: &NumberMap<K>, model: &TypedMapModel<K>, keys: &[K], guard: &impl Guard) {
     assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
     assert_eq!(entry(map.first(guard)), of_model(model.first_key_value()));
@@ -289,7 +290,7 @@ macro_rules! for_each_key_type {
                 }
 
                 #[test]
-                fn a_map_is_as_a_btree_map(
+                fn a_map_behaves_like_a_btree_map(
                     keys in crowd::<$t>(),
                     changes in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..9, any::<u64>()), 0..300),
                 ) {
@@ -353,7 +354,7 @@ fn increments_wrap_around() {
 }
 
 #[test]
-fn values_on_the_heap_are_lent() {
+fn values_on_the_heap_are_borrowed() {
     let map = MlpMap::<i32, Boxed<String>>::default();
     let guard = map.collector().enter();
     for key in -50..50 {
@@ -366,7 +367,7 @@ fn values_on_the_heap_are_lent() {
 }
 
 #[test]
-fn a_budget_is_kept_and_the_refusal_is_the_index_s() {
+fn a_budget_is_kept_and_the_error_is_the_index_s() {
     let map = MlpMap::<u64, Inline<u64>>::new().with_budget(4 << 20);
     let guard = map.collector().enter();
     let refused = (0..1_000_000).find_map(|key| map.insert(key, Inline(key), &guard).err());
@@ -379,7 +380,7 @@ fn a_budget_is_kept_and_the_refusal_is_the_index_s() {
 
 #[test]
 #[should_panic(expected = "guard")]
-fn a_guard_of_another_collector_is_noticed_by_get_many() {
+fn get_many_rejects_a_guard_of_another_collector() {
     let (map, other) = (NumberMap::<u64>::new(), NumberMap::<u64>::new());
     map.get_many(&[1], &other.collector().enter(), |_, _| ());
 }

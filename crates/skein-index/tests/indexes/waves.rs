@@ -1,13 +1,15 @@
-//! Waves of inserts and removals, so that nodes of an index split and merge all the time, under scans up and down that are held
-//! to what the contract says of every key.
+//! Waves of inserts and removals, so that nodes split and merge all the time, under scans in both
+//! directions. The scans are checked against the contract for every key.
 //!
 //! ```text
 //!   key's count   0: absent   1: is being inserted   2: present   3: is being removed   4: absent ...
-//!   scan          counts before ─► keys met ─► counts after
+//!   scan          counts before ─► keys returned ─► counts after
 //! ```
 //!
-//! A key whose count was 2 before and after the scan, the same 2, was present throughout: the scan has met it, once. One that was absent
-//! throughout, it has not. No scan meets a key on the other side of where it began. `SKEIN_STRESS=30` makes the runs 30 times as long.
+//! If a key's count was the same 2 before and after the scan, the key was present throughout, and
+//! the scan must return it once. If the key was absent throughout, the scan must not return it. No
+//! scan returns a key on the wrong side of its start. `SKEIN_STRESS=30` makes the runs 30 times as
+//! long.
 #![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
 
 use std::sync::Arc;
@@ -22,13 +24,14 @@ use skein_index::{
 
 const WRITERS: usize = 2;
 const PRESENT: u64 = 2;
-/// What the checks of writers and of scans say.
+/// The messages of the checks of writers and scans.
 const LOST: &str = "a key is lost";
 const BACK: &str = "a removed key is back";
 const UNORDERED: &str = "out of order, or twice";
 const WRONGLY_MET: &str = "met an absent key, or missed a present one:";
 
-/// What the threads of one run share. A key's value is its place among the sorted keys.
+/// The state that the threads of one run share. A key's value is its position among the sorted
+/// keys.
 struct WaveRun<'r, I> {
     index: &'r I,
     keys: &'r [Vec<u8>],
@@ -37,7 +40,8 @@ struct WaveRun<'r, I> {
 }
 
 impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
-    /// Some keys stay, so that there are always neighbours; the others belong to one writer each.
+    /// Returns the writer that owns a key. Some keys have no owner and stay, so that there are
+    /// always neighbours.
     fn owner(key: usize) -> Option<usize> {
         (!key.is_multiple_of(16)).then_some(key % WRITERS)
     }
@@ -56,7 +60,8 @@ impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
         self.counts[key].fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Inserts all of one writer's keys and removes them, in order, in reverse order, and in none.
+    /// Inserts and removes all of one writer's keys: in order, in reverse order, and in random
+    /// order.
     fn write(&self, writer: usize, waves: usize) {
         let mut random = TestRandom::new(writer as u64);
         let mut own: Vec<usize> =
@@ -80,7 +85,8 @@ impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
         self.counts.iter().map(|count| count.load(Ordering::SeqCst)).collect()
     }
 
-    /// Scans one way until the run ends: by turns all keys, and some from a key on.
+    /// Scans in one direction until the run ends: alternately all keys, and some keys from a random
+    /// one.
     fn scan(&self, forward: bool) {
         let mut random = TestRandom::new(forward.into());
         while !self.stop.load(Ordering::Relaxed) {
@@ -89,7 +95,7 @@ impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
         }
     }
 
-    /// One scan, of at most so many keys.
+    /// Runs one scan of at most `most` keys.
     fn scan_from(&self, start: usize, most: usize, forward: bool) {
         let before = self.counts();
         let guard = self.index.collector().enter();
@@ -112,7 +118,7 @@ impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
             met.first().is_none_or(|&first| if forward { first >= start } else { first <= start }),
             "from {start} on, forward {forward}: {met:?}"
         );
-        // A scan that ended early says nothing about what lies past the last key that it met.
+        // A scan that ended early says nothing about keys behind the last one that it returned.
         let last = if on { met.last().copied() } else { Some(if forward { self.keys.len() - 1 } else { 0 }) };
         let Some(last) = last else { return };
         met.sort_unstable();
@@ -126,7 +132,8 @@ impl<I: OrderedIndex<Inline<u64>>> WaveRun<'_, I> {
     }
 }
 
-/// Writers and scanners at once. In the end only the keys that stay are there, and the nodes that the waves filled are gone.
+/// Runs writers and scanners at once. In the end only the keys that stay are present, and the nodes
+/// that the waves filled are freed.
 fn waves<I: CheckedIndex>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
     keys.sort();
     let run = WaveRun {
@@ -150,8 +157,8 @@ fn waves<I: CheckedIndex>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
         returned(scanners.map(std::thread::ScopedJoinHandle::join));
     });
     run.scan_from(0, keys.len(), true);
-    // A table is made smaller by one thread at a time, and the others go on: what was left large where that one was interrupted is made up for
-    // by later removals.
+    // One thread at a time shrinks a table, and the others continue. If that thread was
+    // interrupted, later removals shrink the table.
     run.write(0, 1);
     index.verify();
     assert_eq!(index.len(), keys.len().div_ceil(16));
@@ -167,7 +174,7 @@ fn masstree(keys: Vec<Vec<u8>>, count: usize) {
     waves(Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new())), keys, count);
 }
 
-/// From eight buckets on.
+/// The table starts with eight buckets.
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
     waves(CuckooTrie::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
@@ -208,7 +215,7 @@ fn narrow_masstree_with_paths() {
     masstree(shared_keys::paths(200), 150);
 }
 
-/// So many keys that their buckets are several pages.
+/// So many keys that their buckets fill several pages.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn small_cuckoo_trie_with_numbers() {
@@ -229,11 +236,11 @@ fn skip_list_with_numbers() {
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
-fn skip_list_that_reads_further_ahead_with_paths() {
+fn skip_list_with_a_longer_lead_and_paths() {
     skip_list::<{ 32 | skein_index::skip_list::variant::AHEAD_4 }>(shared_keys::paths(1_000), 40);
 }
 
-/// So low that all towers are linked and unlinked side by side.
+/// Towers are so low that all are linked and unlinked side by side.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_two_levels_with_paths() {
@@ -252,12 +259,12 @@ fn mlp_index_with_numbers() {
     mlp_index(shared_keys::numbers(160_000), 1);
 }
 
-/// A split that does not tell the readers of its leaf.
+/// The bug: a split does not announce itself to the readers of its leaf.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn an_unannounced_split_is_noticed() {
     let round = || wormhole::<4>(shared_keys::numbers(200), 150);
-    // Some rounds where threads have cores of their own, hundreds where they share one.
+    // A few rounds if each thread has a core, hundreds if they share one.
     let messages = [LOST, BACK, UNORDERED, WRONGLY_MET];
     let caught = (0..3_000).any(|_| crate::support::planted::caught(&messages, round));
     assert!(caught, "the planted bug went unnoticed");

@@ -1,4 +1,4 @@
-//! Indexes that are wrong on purpose, so that the tests show that the checker notices.
+//! Indexes with deliberate flaws, to show that the checker notices them.
 
 use std::ops::Bound;
 
@@ -8,18 +8,18 @@ use skein_index::{
 
 use crate::record::UniqueValue;
 
-/// What an index does wrong.
+/// The flaw of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// `compute` writes what it decided after others may have written.
+    /// `compute` writes its decision late, after other threads may have written.
     LateDecision,
-    /// `remove` answers what was there a moment before.
+    /// `remove` returns the value that was present a moment before.
     SecondRemoval,
-    /// `insert` answers what was there a moment before.
+    /// `insert` returns the value that was present a moment before.
     LateAnswer,
-    /// `remove_range` names what was there a moment before.
+    /// `remove_range` reports the keys that were present a moment before.
     RangeNamesTooMany,
-    /// `get_many` takes the answer for one key for all.
+    /// `get_many` returns one key's answer for all keys.
     OneAnswerForAll,
 }
 

@@ -1,9 +1,11 @@
-//! Sets of keys that meet where the indexes' structures are delicate. Few keys in each, so that threads meet on them.
+//! Sets of keys for which the indexes' structures are delicate. Each set is small, so that threads
+//! use the same keys.
 
 /// A set of keys, in order.
 pub type HistoryKeySet = Vec<Vec<u8>>;
 
-/// Sets of keys of up to so many bytes; those that differ in trailing zeros alone only if the index is to have them.
+/// Returns sets of keys of up to `longest` bytes. Keys that differ in trailing zeros only are
+/// included if `zero_tails` is set.
 pub fn sets(longest: usize, zero_tails: bool) -> Vec<HistoryKeySet> {
     let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
     let mut sets: Vec<HistoryKeySet> = vec![
@@ -20,7 +22,7 @@ pub fn sets(longest: usize, zero_tails: bool) -> Vec<HistoryKeySet> {
         ]),
         numbers(24, 0x9e37_79b9_7f4a_7c15),
         numbers(40, 3),
-        // Layers of a trie below each other.
+        // Nested layers of a trie.
         (0..12)
             .map(|number: u8| [vec![b'x'; usize::from(number % 4 * 9 + number / 4)], vec![number]].concat())
             .collect(),

@@ -1,17 +1,23 @@
-//! Linearizability of long histories, over every index: threads do operations of all kinds on a few keys, every value is written once, and for each key
-//! there must be an order of all that was done with it which explains every answer and respects real time.
+//! Linearizability of long histories, over every index. Threads run operations of all kinds on a
+//! few keys; every value is written once. For each key there must be an order of all its operations
+//! that explains every answer and respects real time.
 //!
 //! ```text
-//!   round.rs     fill ─► threads work ─► look ─► explain each key's history ─► empty, check the structure, count what was not dropped
-//!   work.rs      one thread's operations, each noted as what it says of its keys        record.rs    values, clock, notes
-//!   search.rs    the search for the order                                               flawed.rs    indexes that are wrong on purpose
+//!   round.rs     fill ─► threads work ─► read all keys ─► explain each key's history
+//!                ─► empty the index, check its structure, count the values that were not dropped
+//!   worker.rs    one thread's operations; each adds events to the keys that it concerns
+//!   record.rs    values, clock, notes
+//!   search.rs    the search for the order
+//!   flawed.rs    indexes with deliberate flaws
 //! ```
 //!
-//! Point operations, `compute` and `get_many` are linearizable key by key. Scans and `remove_range` are not one moment, but each key that they met, or
-//! should have met, was there, or absent, at some moment of them. Histories of several keys at once, in small, are in `indexes/linearizability.rs`.
+//! Point operations, `compute` and `get_many` are linearizable key by key. A scan or a
+//! `remove_range` is not one moment. But each key that it returned, or should have returned, was
+//! present or absent at some moment of it. `indexes/linearizability.rs` has small histories of
+//! several keys at once.
 //!
-//! `.ci/linearizability MINUTES` runs so long over each index; a plain run takes some seconds. A failure names the seed; `SKEIN_SEED` repeats the
-//! random choices, not the machine's timing.
+//! `.ci/linearizability MINUTES` runs for that long over each index; a plain run takes some
+//! seconds. A failure names the seed. `SKEIN_SEED` repeats the random choices, but not the timing.
 #![cfg(not(skein_loom))]
 
 mod flawed;
@@ -38,21 +44,21 @@ use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGE
 use skein_index::skip_list::variant::BARE;
 use skein_index::{Boxed, Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Wormhole, mlp_index};
 
-/// Rounds for each variant of an index in a plain run.
+/// The number of rounds for each variant of an index in a plain run.
 const ROUNDS: u64 = 100;
 
-/// Rounds after which an index goes, and another one comes.
+/// The number of rounds after which an index is dropped and a new one is made.
 const ROUNDS_PER_INDEX: u64 = 9;
 
-/// Rounds by which a flaw must have been noticed; most are within ten.
+/// The number of rounds within which a flaw must be noticed; most take fewer than ten.
 const ROUNDS_MAX: u64 = 100_000;
 
 fn collector() -> Arc<Collector> {
-    // Small batches: what is retired goes soon.
+    // Small batches, so that retired objects are freed soon.
     Arc::new(Collector::new().batch_size(4))
 }
 
-/// How long a variant of an index is tried.
+/// How long a variant of an index is tested.
 #[derive(Clone, Copy)]
 enum TrialLimit {
     Rounds(u64),
@@ -60,7 +66,7 @@ enum TrialLimit {
 }
 
 impl TrialLimit {
-    /// What the environment says, of which each of so many variants has a share.
+    /// Returns the limit from the environment. The variants share its time equally.
     fn of(variants: u32) -> Self {
         let minutes = std::env::var("SKEIN_LINEARIZABILITY_MINUTES").ok();
         minutes.map_or(Self::Rounds(ROUNDS), |minutes| {
@@ -82,7 +88,7 @@ fn seed() -> u64 {
     std::env::var("SKEIN_SEED").map_or_else(|_| now(), |seed| seed.parse().expect("a number"))
 }
 
-/// Says what was tried when a check fails.
+/// Prints the seed and the counts when a check fails.
 struct TrialContext<'t> {
     name: &'t str,
     seed: u64,
@@ -97,7 +103,7 @@ impl Drop for TrialContext<'_> {
     }
 }
 
-/// Tries an index until a check fails, or it is over.
+/// Tests an index until a check fails or the limit is reached.
 fn explore<I: HistoryIndex>(
     name: &str,
     make: impl Fn() -> I,
@@ -116,7 +122,7 @@ fn explore<I: HistoryIndex>(
             verify(&mut index);
         }
         drop(index);
-        assert_eq!(shared.living(), 0, "values that nobody dropped");
+        assert_eq!(shared.living(), 0, "values were not dropped");
     }
     println!("{name}: {:?}", context.tally);
 }
@@ -138,7 +144,8 @@ macro_rules! variants {
 
 type HistorySlot = Boxed<UniqueValue>;
 
-// A node of width 3 has no place for more than three keys of one slice, which differ in trailing zeros.
+// A node of width 3 has no room for more than three keys of one slice, which differ in trailing
+// zeros.
 variants! {
     masstree, 3 {
         Masstree<HistorySlot, 3>, MAX_KEY_LEN, false, with_width;
@@ -165,7 +172,7 @@ variants! {
     }
 }
 
-/// The checker bites: it finds no order for what each flaw does, however long it takes.
+/// Checks the checker: it must reject the histories of every flaw.
 #[test]
 fn flawed_indexes_are_noticed() {
     let flaws = [
@@ -186,6 +193,6 @@ fn flawed_indexes_are_noticed() {
                 TrialLimit::Rounds(ROUNDS_MAX),
             );
         });
-        assert!(caught, "nobody noticed {flaw:?}");
+        assert!(caught, "the checker did not notice {flaw:?}");
     }
 }

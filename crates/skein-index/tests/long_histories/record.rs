@@ -1,4 +1,5 @@
-//! What threads note: values that tell a use after their end, a clock, and the events of each key.
+//! The records of threads: values that detect a use after their drop, a clock, and the events of
+//! each key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,23 +8,23 @@ use skein_index::{Boxed, Guard, OrderedIndex};
 
 use crate::search::{KeyEffect, KeyEvent};
 
-/// Tells a value that is alive from memory that was one.
+/// Tells a live value from freed memory.
 const ALIVE: u64 = 0x5eed_0fa1_1ea5_e000;
 
-/// A value that nobody else writes.
+/// A value that is written only once.
 #[derive(Debug)]
 pub struct UniqueValue {
     number: u64,
     alive: AtomicU64,
-    /// How many values there are.
+    /// The number of live values.
     living: Arc<AtomicUsize>,
 }
 
 impl UniqueValue {
-    /// Its number. Panics if its life is over.
+    /// Returns its number. Panics if the value was dropped.
     pub fn number(&self) -> u64 {
         let alive = self.alive.load(Ordering::Relaxed);
-        assert_eq!(alive, ALIVE ^ self.number, "a value was read that is no more");
+        assert_eq!(alive, ALIVE ^ self.number, "a dropped value was read");
         self.number
     }
 }
@@ -36,7 +37,7 @@ impl Drop for UniqueValue {
     }
 }
 
-/// What all threads of a run share.
+/// The state that all threads of a run share.
 #[derive(Debug, Default)]
 pub struct HistoryRecorder {
     clock: AtomicU64,
@@ -45,13 +46,13 @@ pub struct HistoryRecorder {
 }
 
 impl HistoryRecorder {
-    /// A moment, unlike all others.
+    /// Returns a moment that differs from all others.
     pub fn now(&self) -> u64 {
-        // Sequentially consistent, so that the moments are in the order in which threads have them.
+        // SeqCst, so that the moments are in the order in which the threads take them.
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A value with a number of its own.
+    /// Returns a value with a new number.
     pub fn value(&self) -> (u64, Boxed<UniqueValue>) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.living.fetch_add(1, Ordering::Relaxed);
@@ -59,7 +60,7 @@ impl HistoryRecorder {
         (number, Boxed::new(UniqueValue { number, alive, living: Arc::clone(&self.living) }))
     }
 
-    /// How many values have not been dropped.
+    /// Returns the number of values that have not been dropped.
     pub fn living(&self) -> usize {
         self.living.load(Ordering::Relaxed)
     }
@@ -70,7 +71,7 @@ pub trait HistoryIndex: OrderedIndex<Boxed<UniqueValue>> {}
 
 impl<I: OrderedIndex<Boxed<UniqueValue>>> HistoryIndex for I {}
 
-/// What one thread was told, by the number of the key.
+/// The events of one thread, by the number of the key.
 #[derive(Debug)]
 pub struct ThreadNotes<'r> {
     pub shared: &'r HistoryRecorder,
@@ -79,7 +80,7 @@ pub struct ThreadNotes<'r> {
 }
 
 impl ThreadNotes<'_> {
-    /// Does something between two moments, which it returns with the answer.
+    /// Calls `act` between two moments. Returns its result and both moments.
     pub fn timed<R>(&self, act: impl FnOnce() -> R) -> (R, (u64, u64)) {
         let began = self.shared.now();
         let answer = act();
@@ -91,7 +92,7 @@ impl ThreadNotes<'_> {
     }
 }
 
-/// Puts new values for some keys; returns what all hold.
+/// Inserts new values for some keys. Returns the value of every key.
 pub fn fill(
     index: &impl HistoryIndex,
     keys: &[Vec<u8>],
@@ -109,7 +110,7 @@ pub fn fill(
     keys.iter().map(put).collect()
 }
 
-/// The number of a key's value.
+/// Returns the number of a key's value.
 pub fn number_of<G: Guard>(index: &impl HistoryIndex, key: &[u8], guard: &G) -> Option<u64> {
     index.get(key, guard).map(UniqueValue::number)
 }

@@ -1,4 +1,4 @@
-//! Rounds: threads work on one index, then each key's history is explained.
+//! Rounds. In a round, threads work on one index; then each key's history is explained.
 
 use std::fmt::Write;
 use std::sync::Barrier;
@@ -11,15 +11,15 @@ use crate::record::{HistoryIndex, HistoryRecorder, ThreadNotes, fill, number_of}
 use crate::search::{HistoryVerdict, KeyEffect, KeyEvent, ValueNumber, explain};
 use crate::worker::HistoryWorker;
 
-/// What was checked.
+/// The counts of a test.
 #[derive(Debug, Default)]
 pub struct HistoryTally {
     pub rounds: u64,
     /// One for each key of a round.
     pub histories: u64,
-    /// What the threads did.
+    /// The operations of the threads.
     pub operations: u64,
-    /// What histories say: an operation on many keys is in the history of each.
+    /// The events in the histories: an operation on many keys is in the history of each.
     pub events: u64,
 }
 
@@ -33,7 +33,7 @@ struct HistoryRound<'r, I> {
 }
 
 impl<I: HistoryIndex> HistoryRound<'_, I> {
-    /// Runs the threads; returns what they noted, in no order.
+    /// Runs the threads and returns their events, in no order.
     fn run(&self, seeds: &mut TestRandom) -> Vec<(usize, KeyEvent)> {
         let barrier = Barrier::new(self.threads);
         std::thread::scope(|scope| {
@@ -52,7 +52,8 @@ impl<I: HistoryIndex> HistoryRound<'_, I> {
         })
     }
 
-    /// Adds what the index holds at last, by a lookup of each key; a scan has to find as many, both ways.
+    /// Adds the final values of all keys as lookups. Scans in both directions must find the same
+    /// number of keys.
     fn look(&self, events: &mut Vec<(usize, KeyEvent)>) {
         let mut notes = ThreadNotes { shared: self.shared, thread: self.threads, events: Vec::new() };
         let guard = self.index.collector().enter();
@@ -83,7 +84,8 @@ impl<I: HistoryIndex> HistoryRound<'_, I> {
     }
 }
 
-/// One round: fills the index, has threads work on it, explains what they saw, and empties the index.
+/// Runs one round: fills the index, lets threads work on it, explains their answers, and empties
+/// the index.
 pub fn round<I: HistoryIndex>(
     index: &I,
     keys: &HistoryKeySet,

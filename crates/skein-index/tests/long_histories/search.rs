@@ -1,26 +1,28 @@
-//! The search for an order of all operations on one key that explains what each of them was told.
+//! The search for an order of all operations on one key that explains their answers.
 //!
-//! After Wing and Gong (1993): an operation may come next if no other one that is left had ended before it began. Positions that were searched in vain
-//! are remembered. Every value is written once, so there is seldom more than one way to go on, and long histories are searched in no time.
+//! After Wing and Gong (1993): an operation may be next if no other remaining operation had ended
+//! before it began. The search remembers positions that failed. Every value is written once, so
+//! there is seldom more than one candidate, and long histories are searched quickly.
 
 use std::collections::HashSet;
 
-/// What a key holds: the number of its value, if it is there.
+/// The number of a key's value, or `None` if the key is absent.
 pub type ValueNumber = Option<u64>;
 
-/// What an operation says of a key at one moment between its begin and its end.
+/// The effect of an operation on a key, at one moment between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyEffect {
     /// The key held this, and nothing changed.
     Saw(ValueNumber),
     /// The key held the first, and holds the second from then on.
     Changed(ValueNumber, ValueNumber),
-    /// The key was there, with any value, and went.
+    /// The key was present, with any value, and was removed.
     Removed,
 }
 
 impl KeyEffect {
-    /// What the key holds afterwards; none if the operation cannot have met it so.
+    /// Returns the value that the key holds afterwards, or `None` if the operation cannot have
+    /// found the key like this.
     fn after(self, before: ValueNumber) -> Option<ValueNumber> {
         match self {
             Self::Saw(seen) => (seen == before).then_some(before),
@@ -30,10 +32,10 @@ impl KeyEffect {
     }
 }
 
-/// An operation that has ended, as far as it is about one key.
+/// A finished operation, as far as it concerns one key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyEvent {
-    /// For who reads the history.
+    /// The operation's name, for messages.
     pub name: &'static str,
     pub thread: usize,
     pub effect: KeyEffect,
@@ -45,19 +47,19 @@ pub struct KeyEvent {
 pub enum HistoryVerdict {
     Explained,
     Impossible,
-    /// The search took too many positions.
+    /// The search visited too many positions.
     Undecided,
 }
 
-/// Positions after which the search gives up.
+/// The number of positions after which the search gives up.
 const POSITIONS_MAX: usize = 1_000_000;
 
-/// Which events an order has taken, and what the key holds then.
+/// The events that an order has taken, and the value that the key then holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SearchPosition {
     /// All events before this one are taken.
     first: usize,
-    /// Those after it that are, in order.
+    /// The later events that are taken, in order.
     taken: Vec<usize>,
     held: ValueNumber,
 }
@@ -72,7 +74,7 @@ impl SearchPosition {
         self.first += run;
     }
 
-    /// The events that may come next; they are sorted by their begins.
+    /// Returns the events that may be next. They are sorted by their start.
     fn candidates(&self, events: &[KeyEvent]) -> Vec<usize> {
         let mut first_end = u64::MAX;
         let mut found = Vec::new();
@@ -88,8 +90,9 @@ impl SearchPosition {
         found
     }
 
-    /// Takes what may come next and changes nothing, for as long as there is such an event: later it fits no better. Returns the candidates then.
-    fn take_what_saw(&mut self, events: &[KeyEvent]) -> Vec<usize> {
+    /// Takes candidates that change nothing as long as there are some: they fit no better later.
+    /// Returns the remaining candidates.
+    fn take_fitting_lookups(&mut self, events: &[KeyEvent]) -> Vec<usize> {
         loop {
             let candidates = self.candidates(events);
             let fits = |event: &&usize| events[**event].effect == KeyEffect::Saw(self.held);
@@ -99,14 +102,14 @@ impl SearchPosition {
     }
 }
 
-/// Whether an order of the events explains them, of a key that held `held` before.
+/// Tells if an order of the events explains them, for a key that held `held` before.
 pub fn explain(events: &[KeyEvent], held: ValueNumber) -> HistoryVerdict {
     let mut events = events.to_vec();
     events.sort_unstable_by_key(|event| event.began);
     let mut searched = HashSet::new();
     let mut open = vec![SearchPosition { first: 0, taken: Vec::new(), held }];
     while let Some(mut position) = open.pop() {
-        let candidates = position.take_what_saw(&events);
+        let candidates = position.take_fitting_lookups(&events);
         if position.first == events.len() {
             return HistoryVerdict::Explained;
         }
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_answer_is_refused() {
+    fn a_stale_answer_is_rejected() {
         let put = event(KeyEffect::Changed(None, Some(1)), 0, 1);
         assert_eq!(explain(&[put, event(KeyEffect::Saw(None), 2, 3)], None), HistoryVerdict::Impossible);
         assert_eq!(explain(&[put, event(KeyEffect::Saw(Some(1)), 2, 3)], None), HistoryVerdict::Explained);
@@ -159,7 +162,7 @@ mod tests {
         );
     }
 
-    /// Reads that see two values in different orders: each fits alone.
+    /// Two reads that see two values in different orders: each fits alone.
     #[test]
     fn readers_agree_on_an_order() {
         let puts = [KeyEffect::Changed(Some(0), Some(1)), KeyEffect::Changed(Some(1), Some(2))];
@@ -172,9 +175,9 @@ mod tests {
         assert_eq!(explain(&events, Some(0)), HistoryVerdict::Explained);
     }
 
-    /// A way that fits at first and fails at last is given up for another one.
+    /// The search gives up a path that fits at first and fails later, and tries another.
     #[test]
-    fn the_search_goes_back() {
+    fn the_search_backtracks() {
         let events = [
             event(KeyEffect::Changed(Some(0), Some(1)), 0, 10),
             event(KeyEffect::Removed, 0, 10),

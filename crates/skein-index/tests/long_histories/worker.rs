@@ -1,4 +1,4 @@
-//! What threads do: operations of all kinds, drawn at random, on keys of which a few are drawn most often.
+//! The work of threads: random operations of all kinds. A few keys are drawn most often.
 
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,10 +9,10 @@ use crate::random::TestRandom;
 use crate::record::{HistoryIndex, ThreadNotes, UniqueValue, number_of};
 use crate::search::KeyEffect;
 
-/// Keys that are drawn most often.
+/// The number of keys that are drawn most often.
 const HOT: usize = 4;
 
-/// One thread's part in a round.
+/// One thread of a round.
 pub struct HistoryWorker<'r, I> {
     pub index: &'r I,
     /// In order.
@@ -21,7 +21,7 @@ pub struct HistoryWorker<'r, I> {
     pub notes: ThreadNotes<'r>,
 }
 
-/// What a closure of `compute` decides.
+/// The decision of a closure of `compute`.
 #[derive(Clone, Copy, Debug)]
 enum ComputeDecision {
     Keep,
@@ -31,17 +31,18 @@ enum ComputeDecision {
     Panic,
 }
 
-/// What a closure panics with: not by the macro, whose message nobody needs.
+/// The payload of a closure's planned panic. The macro is not used because its message would
+/// clutter the output.
 struct PlannedPanic;
 
 impl<I: HistoryIndex> HistoryWorker<'_, I> {
-    /// Does so many operations, and now and then takes another guard.
+    /// Runs `operations` operations and takes a new guard from time to time.
     pub fn work(&mut self, operations: usize) {
         let collector = self.index.collector();
         let mut done = 0;
         while done < operations {
             let run = 1 + self.random.below(10).min(operations - done - 1);
-            // What an owned guard protects goes through another path of the collector.
+            // Owned guards use another code path of the collector.
             if self.random.below(8) == 0 {
                 let guard = collector.enter_owned();
                 (0..run).for_each(|_| self.operate(&guard));
@@ -99,7 +100,8 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         self.notes.note("remove", key, KeyEffect::Changed(before, None), when);
     }
 
-    /// A read-modify-write, whose effect is told by what its closure saw and decided; the answer has to agree.
+    /// A read-modify-write. Its effect follows from the value and the decision of its closure; the
+    /// answer must agree.
     fn compute(&mut self, key: usize, guard: &impl Guard) {
         let decisions = [
             ComputeDecision::Keep,
@@ -146,16 +148,16 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
                 let expected = match effect {
                     KeyEffect::Changed(before, now) => (before, before.is_some() || now.is_some()),
                     KeyEffect::Saw(seen) => (seen, false),
-                    KeyEffect::Removed => unreachable!("no closure decides so"),
+                    KeyEffect::Removed => unreachable!("no closure returns this decision"),
                 };
-                assert_eq!(answer, expected, "what compute answers, and what its closure saw and decided");
+                assert_eq!(answer, expected, "the answer of compute does not match its closure");
             }
             Err(panic) => assert!(panic.is::<PlannedPanic>(), "another panic than the planned one"),
         }
         self.notes.note("compute", key, effect, when);
     }
 
-    /// Some keys at once, the same one twice now and then.
+    /// Looks up some keys at once, sometimes the same key twice.
     fn get_many(&mut self, guard: &impl Guard) {
         let numbers: Vec<usize> =
             (0..=self.random.below(40)).map(|_| self.random.below(self.keys.len())).collect();
@@ -172,7 +174,8 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         }
     }
 
-    /// Notes what a scan saw of all keys between two, both included: what it did not meet was absent at a moment.
+    /// Records the result of a scan for all keys in a range: a key that the scan did not return was
+    /// absent at some moment.
     fn note_scan(
         &mut self,
         name: &'static str,
@@ -192,7 +195,7 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         }
     }
 
-    /// Goes on from a key, up or down, to the end or for some steps.
+    /// Scans from a key, in either direction, to the end or for some steps.
     fn scan(&mut self, guard: &impl Guard) {
         let (from, forward) = (self.random.below(self.keys.len()), self.random.below(2) == 0);
         let limit = if self.random.below(4) == 0 { 1 + self.random.below(5) } else { usize::MAX };
@@ -213,7 +216,8 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
             }
             !on
         });
-        // Past the last key that it met, a scan that was left says nothing.
+        // A scan that was stopped early says nothing about keys behind the last one that it
+        // returned.
         let last = met.last().filter(|_| !ended).map(|(last, _)| keys.partition_point(|key| key < last));
         let bounds = if forward {
             from..last.map_or(keys.len(), |last| last + 1)
@@ -244,7 +248,7 @@ impl<I: HistoryIndex> HistoryWorker<'_, I> {
         self.note_scan("range", 0..self.keys.len(), &met, when);
     }
 
-    /// A removal of each key in a range, at a moment of its own.
+    /// Removes a range: each key of it at some moment of the call.
     fn remove_range(&mut self, guard: &impl Guard) {
         let ends = [self.random.below(self.keys.len()), self.random.below(self.keys.len())];
         let (from, to) = (ends[0].min(ends[1]), ends[0].max(ends[1]));

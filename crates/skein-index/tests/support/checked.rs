@@ -1,11 +1,11 @@
-//! Indexes whose whole structure can be verified.
+//! Indexes with a checker that verifies their whole structure.
 
 use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// An index with a checker.
 pub trait CheckedIndex: OrderedIndex<Inline<u64>> {
-    /// Fails if an invariant does not hold.
+    /// Panics if an invariant does not hold.
     fn verify(&mut self);
 }
 
@@ -39,7 +39,7 @@ impl<const V: usize> CheckedIndex for MlpIndex<Inline<u64>, V> {
         if V & BUCKET_PER_KEY != 0 {
             assert!(
                 shape.slots >= 4 * (2_048 + shape.leaves),
-                "it has not grown as often as it was to: {shape:?}"
+                "the table has not grown with every key: {shape:?}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! The conformance suite: what every byte-string index must do, one test per promise of the contract.
+//! The conformance suite for every byte-string index, with one test per promise of the contract.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use super::shared_keys;
 /// An index under test, for any kind of slot.
 pub trait IndexFamily {
     type Index<S: Slot>: OrderedIndex<S>;
-    /// The longest key that it takes.
+    /// The length of the longest key that it accepts.
     const LONGEST: usize = MAX_KEY_LEN;
-    /// An empty index with a collector of its own.
+    /// Returns an empty index with a collector of its own.
     fn index<S: Slot>() -> Self::Index<S>;
-    /// An empty index that refuses writes over a budget.
+    /// Returns an empty index that rejects writes over a budget.
     fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S>;
 }
 
-/// Writes the suite's tests for a family.
+/// Defines the suite's tests for a family.
 macro_rules! conformance {
     ($module:ident, $family:ty) => {
         mod $module {
             use super::*;
             $crate::support::conformance::conformance!(@tests $family,
-                starts_empty, keeps_what_is_put, any_bytes_are_a_key, trailing_zeros_count, the_longest_key,
-                compute_sees_and_decides, a_panic_leaves_all_as_it_was, insert_if_absent_keeps_the_first,
-                get_many_answers_each_key_once, cursor_goes_both_ways, cursor_turns_round, cursor_outlives_changes, cursor_changes_threads,
-                ranges_from_both_ends, prefixes, remove_range_tells_what_it_removed, over_the_budget,
-                a_foreign_guard_is_refused, memory_comes_back, values_are_dropped_once, split_points_cut_evenly);
+                starts_empty, returns_inserted_values, any_bytes_are_a_key, trailing_zeros_count, the_longest_key,
+                compute_sees_and_decides, a_panic_in_compute_changes_nothing, insert_if_absent_keeps_the_first,
+                get_many_reports_each_key_once, cursor_moves_both_ways, cursor_changes_direction, cursor_outlives_changes, cursor_moves_between_threads,
+                ranges_from_both_ends, prefixes, remove_range_reports_removed_keys, writes_over_the_budget_fail,
+                a_foreign_guard_is_rejected, memory_is_returned, values_are_dropped_once, split_points_divide_evenly);
         }
     };
     (@tests $family:ty, $($name:ident),*) => {
@@ -43,7 +43,7 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-/// Keys that share much, as long as the index takes them.
+/// Returns keys that share long parts, as long as the index accepts them.
 fn paths<F: IndexFamily>(count: usize) -> Vec<Vec<u8>> {
     if F::LONGEST < MAX_KEY_LEN { shared_keys::short(count) } else { shared_keys::paths(count) }
 }
@@ -78,7 +78,7 @@ pub fn starts_empty<F: IndexFamily>() {
     assert!(index.split_points(4, &guard).is_empty());
 }
 
-pub fn keeps_what_is_put<F: IndexFamily>() {
+pub fn returns_inserted_values<F: IndexFamily>() {
     let index: NumberIndex<F> = F::index();
     let guard = index.collector().enter();
     assert_eq!(index.insert(b"key", Inline(1), &guard).unwrap(), None);
@@ -118,7 +118,7 @@ pub fn the_longest_key<F: IndexFamily>() {
     let mut longest = vec![7; F::LONGEST];
     index.insert(&longest, Inline(1), &guard).unwrap();
     *longest.last_mut().unwrap() = 8;
-    // Two keys that part in the last byte only: as many layers as there can be.
+    // Two keys that differ in the last byte only: as many layers as there can be.
     index.insert(&longest, Inline(2), &guard).unwrap();
     assert_eq!(index.get(&longest, &guard), Some(2));
     assert!(range(&index, .., &guard).map(|(_, value)| value).eq([1, 2]));
@@ -155,7 +155,7 @@ pub fn compute_sees_and_decides<F: IndexFamily>() {
     assert!(index.is_empty());
 }
 
-pub fn a_panic_leaves_all_as_it_was<F: IndexFamily>() {
+pub fn a_panic_in_compute_changes_nothing<F: IndexFamily>() {
     let keys = paths::<F>(60);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..50]);
@@ -180,7 +180,7 @@ pub fn insert_if_absent_keeps_the_first<F: IndexFamily>() {
     assert_eq!(index.get(b"key", &guard), Some(1));
 }
 
-pub fn get_many_answers_each_key_once<F: IndexFamily>() {
+pub fn get_many_reports_each_key_once<F: IndexFamily>() {
     let keys = paths::<F>(300);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..200]);
@@ -195,7 +195,7 @@ pub fn get_many_answers_each_key_once<F: IndexFamily>() {
     }
 }
 
-pub fn cursor_goes_both_ways<F: IndexFamily>() {
+pub fn cursor_moves_both_ways<F: IndexFamily>() {
     let index = filled::<F>(&[b"b", b"d", b"dd", b"f"]);
     let guard = index.collector().enter();
     let mut cursor = index.cursor(&guard);
@@ -213,8 +213,8 @@ pub fn cursor_goes_both_ways<F: IndexFamily>() {
     assert!(cursor.next() && cursor.key() == Some(b"b"));
 }
 
-/// Random walks: after any number of steps forward and back, the cursor is where counting says.
-pub fn cursor_turns_round<F: IndexFamily>() {
+/// Random walks: after any number of steps in both directions, the cursor is at the expected key.
+pub fn cursor_changes_direction<F: IndexFamily>() {
     for mut keys in [shared_keys::numbers(200), paths::<F>(200)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);
@@ -237,8 +237,8 @@ pub fn cursor_turns_round<F: IndexFamily>() {
     }
 }
 
-/// A cursor under a guard that may change threads goes along.
-pub fn cursor_changes_threads<F: IndexFamily>()
+/// A cursor under a guard that may move between threads can move along with it.
+pub fn cursor_moves_between_threads<F: IndexFamily>()
 where
     for<'g> <NumberIndex<F> as OrderedIndex<Inline<u64>>>::IndexCursor<'g, OwnedGuard<'g>>: Send,
 {
@@ -256,7 +256,8 @@ where
     assert!(cursor.next() && cursor.key() == Some(b"c"));
 }
 
-/// Keys are removed and added around a cursor, which goes on in order and misses none that stays.
+/// Keys are removed and inserted around a cursor. The cursor must continue in order and return
+/// every key that stays.
 pub fn cursor_outlives_changes<F: IndexFamily>() {
     for keys in [shared_keys::numbers(400), paths::<F>(400)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
@@ -268,7 +269,8 @@ pub fn cursor_outlives_changes<F: IndexFamily>() {
             let mut met = Vec::new();
             while if forward { cursor.next() } else { cursor.prev() } {
                 met.push(cursor.key().unwrap().to_vec());
-                // Every fourth of the first half stays; the rest comes and goes, the cursor's own key too.
+                // Every fourth key of the first half stays. The others are removed and inserted,
+                // the cursor's own key too.
                 for _ in 0..6 {
                     let key = random.below(keys.len());
                     if key >= 200 || !key.is_multiple_of(4) {
@@ -291,7 +293,7 @@ pub fn cursor_outlives_changes<F: IndexFamily>() {
             }
             assert!(met.is_sorted_by(|a, b| a < b));
             for key in keys[..200].iter().step_by(4) {
-                assert!(met.binary_search(key).is_ok(), "a key that stayed was missed");
+                assert!(met.binary_search(key).is_ok(), "the cursor missed a key that stayed");
             }
         }
     }
@@ -334,7 +336,7 @@ pub fn prefixes<F: IndexFamily>() {
     assert!(values(b"c").is_empty());
 }
 
-pub fn remove_range_tells_what_it_removed<F: IndexFamily>() {
+pub fn remove_range_reports_removed_keys<F: IndexFamily>() {
     let mut keys = paths::<F>(500);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices);
@@ -349,17 +351,19 @@ pub fn remove_range_tells_what_it_removed<F: IndexFamily>() {
     assert_eq!(keys_of(&index), keys);
 }
 
-pub fn over_the_budget<F: IndexFamily>() {
+pub fn writes_over_the_budget_fail<F: IndexFamily>() {
     let empty: NumberIndex<F> = F::index();
     let index: NumberIndex<F> = F::with_budget(empty.memory().live() + (2 << 20));
     let guard = index.collector().enter();
     let refused = (0..10_000_000_u64).find_map(|n| index.insert(&n.to_be_bytes(), Inline(n), &guard).err());
-    let Some(IndexError::OverBudget { used, budget }) = refused else { panic!("no refusal: {refused:?}") };
+    let Some(IndexError::OverBudget { used, budget }) = refused else {
+        panic!("no write failed: {refused:?}")
+    };
     assert!(used >= budget && index.memory().live() <= budget + (64 << 10));
     let len = index.len() as u64;
     assert!(len > 10_000 && index.get(&(len - 1).to_be_bytes(), &guard).is_some());
-    assert_eq!(index.get(&len.to_be_bytes(), &guard), None, "the refused write left something");
-    // Removing makes room again.
+    assert_eq!(index.get(&len.to_be_bytes(), &guard), None, "the rejected write left a key");
+    // Removals make room for inserts again.
     for n in 0..len {
         index.remove(&n.to_be_bytes(), &guard);
     }
@@ -369,7 +373,7 @@ pub fn over_the_budget<F: IndexFamily>() {
     index.insert(b"key", Inline(1), &guard).unwrap();
 }
 
-pub fn a_foreign_guard_is_refused<F: IndexFamily>() {
+pub fn a_foreign_guard_is_rejected<F: IndexFamily>() {
     let (index, other): (NumberIndex<F>, NumberIndex<F>) = (F::index(), F::index());
     let guard = other.collector().enter();
     let uses: [&dyn Fn(); 4] = [
@@ -383,7 +387,7 @@ pub fn a_foreign_guard_is_refused<F: IndexFamily>() {
     }
 }
 
-pub fn memory_comes_back<F: IndexFamily>() {
+pub fn memory_is_returned<F: IndexFamily>() {
     let sets = [shared_keys::numbers(20_000), paths::<F>(20_000)];
     let index: NumberIndex<F> = F::index();
     let empty = index.memory();
@@ -404,7 +408,7 @@ pub fn memory_comes_back<F: IndexFamily>() {
     }
 }
 
-/// Says how often it was dropped.
+/// Counts its drops.
 struct DropTally(Arc<AtomicUsize>);
 
 impl Drop for DropTally {
@@ -421,13 +425,13 @@ pub fn values_are_dropped_once<F: IndexFamily>() {
     let guard = index.collector().enter();
     for key in &keys {
         index.insert(key, noted(), &guard).unwrap();
-        // Refused by the key that is there: dropped at once.
+        // The key is present, so the value is rejected and dropped immediately.
         index.insert_if_absent(key, noted(), &guard).unwrap();
     }
     assert_eq!(drops.load(Ordering::Relaxed), 100);
     let replaced = index.insert(&keys[0], noted(), &guard).unwrap().unwrap();
     let removed = index.remove(&keys[1], &guard).unwrap();
-    // Both are still there for who holds a guard.
+    // Both values stay valid while a guard is held.
     assert!(Arc::ptr_eq(&replaced.0, &drops) && Arc::ptr_eq(&removed.0, &drops));
     guard.flush();
     drop(guard);
@@ -436,7 +440,7 @@ pub fn values_are_dropped_once<F: IndexFamily>() {
     assert_eq!(drops.load(Ordering::Relaxed), 201);
 }
 
-pub fn split_points_cut_evenly<F: IndexFamily>() {
+pub fn split_points_divide_evenly<F: IndexFamily>() {
     for mut keys in [shared_keys::numbers(20_000), paths::<F>(20_000)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);

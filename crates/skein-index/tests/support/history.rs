@@ -1,7 +1,9 @@
-//! Histories: what threads asked an index, what they were told and when, and whether some order of all operations explains it.
+//! Histories: the calls of threads, their answers and their times, and a search for an order of all
+//! calls that explains the answers.
 //!
-//! The order is searched for by brute force (Wing and Gong 1993): of the operations whose turn it can be,
-//! those that nobody finished before, try each whose answer fits, and go on.
+//! The search is brute force (Wing and Gong 1993). A call may be next if no other remaining call
+//! had ended before it began. The search tries each such call whose answer fits, and continues with
+//! the rest.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +17,19 @@ pub enum HistoryCall {
     Get,
     Insert(u64),
     Remove,
-    /// Adds one if the key is there.
+    /// Adds one if the key is present.
     Increment,
 }
 
 impl HistoryCall {
-    /// One of the four.
+    /// Returns one of the calls at random.
     pub fn any(random: &mut TestRandom) -> Self {
         let value = random.next() >> 1;
         [Self::Get, Self::Insert(value), Self::Remove, Self::Increment][random.below(4)]
     }
 }
 
-/// A finished operation: what it was, what it answered, and when it began and ended.
+/// A finished call: its kind, its answer, and when it began and ended.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedCall {
     pub key: usize,
@@ -37,7 +39,7 @@ pub struct FinishedCall {
     pub ended: u64,
 }
 
-/// Tells the moments of a history apart.
+/// A clock whose moments are all different.
 #[derive(Debug, Default)]
 pub struct HistoryClock(AtomicU64);
 
@@ -47,7 +49,7 @@ impl HistoryClock {
     }
 }
 
-/// Does an operation, and notes it.
+/// Makes a call and returns it with its answer and times.
 pub fn perform<I: OrderedIndex<Inline<u64>>>(
     index: &I,
     keys: &[&[u8]],
@@ -70,10 +72,10 @@ pub fn perform<I: OrderedIndex<Inline<u64>>>(
     FinishedCall { key, kind, answer, began, ended: clock.now() }
 }
 
-/// What the index must hold; small, so that it can be remembered.
+/// The contents that the index must have. It is small, so that the search can remember it.
 type HistoryState = BTreeMap<usize, u64>;
 
-/// The answer an operation must give in this state, which it changes.
+/// Returns the answer that a call must give in this state, and changes the state.
 fn apply(state: &mut HistoryState, done: &FinishedCall) -> Option<u64> {
     match done.kind {
         HistoryCall::Get => state.get(&done.key).copied(),
@@ -87,12 +89,12 @@ fn apply(state: &mut HistoryState, done: &FinishedCall) -> Option<u64> {
     }
 }
 
-/// Whether some order of the operations explains their answers, from an empty index on.
+/// Returns true if some order of the calls explains their answers, starting with an empty index.
 pub fn explains(history: &[FinishedCall]) -> bool {
     explains_rest(history, 0, &HistoryState::new(), &mut HashSet::new())
 }
 
-/// Whether some order of the operations not yet in `taken` does.
+/// Returns true if some order of the calls that are not in `taken` does.
 fn explains_rest(
     history: &[FinishedCall],
     taken: u32,

@@ -1,4 +1,4 @@
-//! What the tests of all indexes share: a model, and operations to run on both.
+//! Helpers of the tests of all indexes: a model, and operations to run on the index and the model.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -16,13 +16,14 @@ use std::panic::resume_unwind;
 use proptest::prelude::*;
 use skein_index::{ComputeAction, Cursor, Guard, Inline, OrderedIndex, ScanDirection, range, walk};
 
-/// A number of operations, times what the environment says.
+/// Returns a number of operations, multiplied by the factor in the environment (`SKEIN_STRESS`).
 pub fn times(operations: usize) -> usize {
     let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     if cfg!(miri) { operations / 200 } else { operations * factor }
 }
 
-/// What threads returned. The panic of one goes on here, so that what its check says is not lost.
+/// Returns the results of threads. If a thread panicked, panics with the same payload, so that its
+/// message is not lost.
 pub fn returned<T>(results: impl IntoIterator<Item = std::thread::Result<T>>) -> Vec<T> {
     results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
@@ -48,8 +49,8 @@ pub enum IndexOperation {
     RemoveRange(Bound<TestKey>, Bound<TestKey>),
 }
 
-/// Keys that meet often, and meet a tree of slices where it hurts: shared prefixes, zero bytes, lengths around
-/// multiples of 8, keys and their extensions.
+/// Returns keys that repeat often and are hard for a tree of slices: shared prefixes, zero bytes,
+/// lengths around multiples of 8, keys and their extensions.
 pub fn any_key() -> TestKeyStrategy {
     let byte = prop_oneof![4 => Just(0_u8), 2 => Just(b'a'), 1 => Just(0xff), 1 => any::<u8>()];
     let prefix = prop_oneof![
@@ -77,7 +78,8 @@ pub fn any_key() -> TestKeyStrategy {
         .boxed()
 }
 
-/// Keys that differ in the number of zeros, or of other bytes, at their ends: anchors are prefixes of each other, and long.
+/// Returns keys that differ in the number of zeros, or of other bytes, at their ends: anchors are
+/// long prefixes of each other.
 pub fn zero_tails() -> TestKeyStrategy {
     let tail = prop_oneof![4 => Just(0_u8), 1 => Just(1_u8), 1 => Just(0xff)];
     (0_usize..3, 0_usize..150, tail, prop::collection::vec(0_u8..2, 0..3))
@@ -90,7 +92,7 @@ pub fn zero_tails() -> TestKeyStrategy {
         .boxed()
 }
 
-/// Keys with at most three lengths per slice, for trees of small nodes.
+/// Returns keys with at most three lengths per slice, for trees of small nodes.
 pub fn spread_key() -> TestKeyStrategy {
     (0_usize..5, prop::collection::vec(0_u8..4, 1..9))
         .prop_map(|(prefix, digits)| {
@@ -105,7 +107,8 @@ pub fn spread_key() -> TestKeyStrategy {
         .boxed()
 }
 
-/// Keys of up to eight bytes: integers that are dense, one apart, powers of two, at the ends, or all in one byte, and byte strings.
+/// Returns keys of up to eight bytes: byte strings, and integers that are dense, neighbours, powers
+/// of two, at the ends, or that use one byte only.
 pub fn short_key() -> TestKeyStrategy {
     let near = |number: u64| (0_u64..3).prop_map(move |off| number.wrapping_add(off).wrapping_sub(1));
     let integer = prop_oneof![
@@ -125,7 +128,8 @@ pub fn short_key() -> TestKeyStrategy {
     .boxed()
 }
 
-/// Keys whose prefixes of all lengths end in few different ways, so that the nodes of a crowded table meet in few buckets.
+/// Returns keys whose prefixes of all lengths have few different endings, so that the nodes of a
+/// crowded table share few buckets.
 pub fn crowded_key() -> TestKeyStrategy {
     let byte = prop_oneof![3 => Just(0_u8), 1 => Just(16_u8), 1 => Just(8_u8)];
     let tail = prop::collection::vec(byte, 8);
@@ -145,7 +149,7 @@ fn bound(key: TestKeyStrategy) -> impl Strategy<Value = Bound<TestKey>> {
     ]
 }
 
-/// A run of operations over the given keys.
+/// Returns a sequence of operations on the given keys.
 pub fn operations(key: &TestKeyStrategy, count: usize) -> impl Strategy<Value = Vec<IndexOperation>> {
     let k = || TestKeyStrategy::clone(key);
     let one = prop_oneof![
@@ -167,7 +171,7 @@ fn as_slices<'k>(start: &'k Bound<TestKey>, end: &'k Bound<TestKey>) -> (Bound<&
     (start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
 }
 
-/// The model's keys within bounds, which may cross.
+/// Returns the model's entries within bounds, which may cross.
 fn within(
     model: &BTreeMap<TestKey, u64>,
     start: &Bound<TestKey>,
@@ -190,7 +194,7 @@ fn within(
         .collect()
 }
 
-/// What a walk shows.
+/// Returns the entries that a walk visits.
 fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
     index: &I,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),
@@ -206,7 +210,7 @@ fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
     found
 }
 
-/// Runs an operation on the index and on the model, and compares what they say.
+/// Runs an operation on the index and on the model, and compares their answers.
 pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
     index: &I,
     model: &mut BTreeMap<TestKey, u64>,

@@ -1,4 +1,4 @@
-//! What the `loom` models of all indexes share.
+//! Helpers of the `loom` models of all indexes.
 
 use std::sync::Arc;
 
@@ -6,11 +6,12 @@ use skein_index::{Cursor, Inline, OrderedIndex};
 
 use super::checked::CheckedIndex;
 
-/// How often a thread may be interrupted in one run.
+/// The number of times that a thread may be interrupted in one run.
 #[allow(dead_code, reason = "where operations are long, it is once")]
 pub const PREEMPTIONS: usize = 2;
 
-/// Runs two threads against an index that holds `keys` (each with its position as value), in every order.
+/// Runs two threads in every order, against an index that holds `keys` (each with its position as
+/// value).
 pub fn model<I: CheckedIndex + 'static>(
     make: fn() -> I,
     preemptions: usize,
@@ -30,7 +31,7 @@ pub fn model<I: CheckedIndex + 'static>(
     });
 }
 
-/// Runs something in every order.
+/// Runs `run` in every order.
 pub fn explore(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -57,7 +58,7 @@ pub fn remove(index: &impl OrderedIndex<Inline<u64>>, key: &str) -> Option<u64> 
     index.remove(key.as_bytes(), &index.collector().enter())
 }
 
-/// All keys, upward or downward.
+/// Returns all keys, in ascending or descending order.
 pub fn scan(index: &impl OrderedIndex<Inline<u64>>, forward: bool) -> Vec<Vec<u8>> {
     let guard = index.collector().enter();
     let mut cursor = index.cursor(&guard);

@@ -1,12 +1,13 @@
-//! Whether a planted bug was caught by the check that is there for it.
+//! Tells if the right check caught a planted bug.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a check that a planted bug makes fail now and then; returns whether it failed with one of `messages`.
+/// Runs a check that a planted bug makes fail sometimes. Returns true if it failed with one of
+/// `messages`.
 ///
 /// # Panics
-/// If the check failed in another way, which would otherwise pass for a check that bites.
+/// Panics if the check failed in another way, which would otherwise count as having caught the bug.
 pub fn caught(messages: &[&str], check: impl FnOnce()) -> bool {
     let Err(panic) = catch_unwind(AssertUnwindSafe(check)) else { return false };
     let said = message(&*panic);

@@ -16,12 +16,12 @@ impl TestRandom {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
-    /// Puts items in any order.
+    /// Puts items in random order.
     #[allow(dead_code, reason = "models take this file alone, and shuffle nothing")]
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

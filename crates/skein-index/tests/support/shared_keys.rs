@@ -1,18 +1,18 @@
-//! Sets of different keys for tests with several threads.
+//! Sets of distinct keys for tests with several threads.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::random::TestRandom;
 
-/// Numbers, as eight bytes each.
+/// Returns random numbers of eight bytes each.
 pub fn numbers(count: usize) -> Vec<Vec<u8>> {
     let mut random = TestRandom::new(5);
     (0..count).map(|_| random.next().to_be_bytes().to_vec()).collect()
 }
 
-/// Made-up paths: long shared prefixes, few names per folder, no two lengths of one slice that differ in zero
-/// bytes only.
+/// Returns made-up paths: long shared prefixes, few names per folder, and no two lengths of one
+/// slice that differ in zero bytes only.
 pub fn paths(count: usize) -> Vec<Vec<u8>> {
     let mut random = TestRandom::new(6);
     let mut keys = BTreeSet::new();
@@ -32,7 +32,7 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Keys that begin with the same hundred bytes, or some hundreds.
+/// Returns keys that share their first hundred bytes, or some hundreds.
 pub fn long(count: usize) -> Vec<Vec<u8>> {
     let mut random = TestRandom::new(9);
     let mut keys: Vec<_> = (0..count)
@@ -42,7 +42,8 @@ pub fn long(count: usize) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Keys of up to eight bytes that share much, of all lengths, some of which differ in trailing zeros alone.
+/// Returns keys of up to eight bytes, of all lengths, that share long parts. Some differ in
+/// trailing zeros only.
 pub fn short(count: usize) -> Vec<Vec<u8>> {
     let mut random = TestRandom::new(7);
     let mut keys = BTreeSet::new();
@@ -59,7 +60,8 @@ pub fn short(count: usize) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Keys of eight bytes whose prefixes of all lengths end in the same eleven bits but for two of them.
+/// Returns keys of eight bytes. All prefixes of all lengths end in the same eleven bits except for
+/// two of them.
 pub fn crowded(count: usize) -> Vec<Vec<u8>> {
     let mut random = TestRandom::new(8);
     let mut keys = BTreeSet::new();

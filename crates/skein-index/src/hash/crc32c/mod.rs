@@ -1,7 +1,7 @@
-//! CRC-32C by the processor's instruction, where it has one; one file per architecture.
+//! CRC-32C by the processor's instruction, if it has one. One file per architecture.
 //!
-//! Written in assembly: as intrinsics the instructions could only be used in functions that are compiled for processors
-//! which have them, and such functions are never inlined into others.
+//! The code is assembly. Intrinsics could be used only in functions that are compiled for
+//! processors with the instruction, and such functions are never inlined into others.
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod aarch64;
@@ -17,12 +17,12 @@ use other as processor;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use x86_64 as processor;
 
-/// Whether the processor has the instruction.
+/// Returns true if the processor has the instruction.
 pub(super) fn in_hardware() -> bool {
-    processor::has_it()
+    processor::is_available()
 }
 
-/// The register after eight more bytes. REQUIRES: [`in_hardware`].
+/// Returns the register after eight more bytes. REQUIRES: [`in_hardware`].
 #[inline(always)]
 pub(super) fn step(register: u64, word: u64) -> u64 {
     processor::by_8(register, word)
