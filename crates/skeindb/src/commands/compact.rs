@@ -1,4 +1,4 @@
-//! `skein compact`: gives back what a disk store's file does not need.
+//! `skein compact`: returns the unused space of a disk store's file.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ Examples:
 The folder is one of the disk engine that no server uses. Pages that have little are merged, as far as the trie allows it; pages at \
 the end of its file move to free places before them, and the file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
 
-/// Shorten a disk store's file to what it needs.
+/// Shrink a disk store's file to the space that it needs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompactArgs {

@@ -1,4 +1,4 @@
-//! `skein count`: how many keys a server or a cluster has between two bounds.
+//! `skein count`: counts the keys of a server or a cluster between two bounds.
 
 use skeindb::ScanDirection;
 use skeindb::client::{Reply, bound};
@@ -24,7 +24,7 @@ Examples:
 A server counts by itself. A cluster is counted by reading the names of all nodes, as `skein range` does: every key that is there all the time counts \
 once, also while slots migrate and primaries fail over.";
 
-/// Count keys, of a server or of a whole cluster.
+/// Count the keys of a server or of a whole cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CountArgs {

@@ -133,7 +133,7 @@ fn lines_cannot_hold_a_newline() {
     assert!(out.is_empty());
 }
 
-/// Bytes that lean towards those which the formats treat specially.
+/// Returns bytes, often those that the formats treat specially.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let special = prop::sample::select(b"\t\n\r\\\",\0\xff a".to_vec());
     prop::collection::vec(prop_oneof![special, any::<u8>()], 0..12)

@@ -1,4 +1,4 @@
-//! What the command line refuses: one clear line each, a non-zero exit, and nothing lost.
+//! Rejected command lines: each gives one clear line and a non-zero exit code, and loses nothing.
 
 use std::fs;
 use std::net::TcpListener;
@@ -68,9 +68,9 @@ fn a_data_folder_that_is_a_file() {
     assert_eq!(fs::read(&file).unwrap(), b"precious");
 }
 
-/// Incident: `serve --data ~` made a data folder among a user's files, and let nobody else into it.
-/// Consequence: files of both lie in a heap, and others lose their way to them. Fix: a folder that
-/// has files and is no data folder is refused, before anything is made or changed.
+/// Incident: `serve --data ~` made a data folder among a user's files, and removed others' access.
+/// Consequence: the files of both were mixed, and others could not reach theirs. Fix: a folder that
+/// has files and is not a data folder is rejected before anything is created or changed.
 #[test]
 fn a_folder_of_somebody_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn a_folder_of_somebody_else_is_refused() {
     );
 
     fs::remove_file(folder.path().join("letter.txt")).unwrap();
-    // As a fresh file system has it.
+    // As on a fresh file system.
     fs::create_dir(folder.path().join("lost+found")).unwrap();
     for _ in 0..2 {
         ServerProcess::start(folder.path(), &[]).stop();
@@ -108,7 +108,7 @@ fn a_data_folder_that_is_not_there() {
     assert!(!missing.exists(), "asking made it");
 }
 
-/// For root no permission is missing, so then somebody else runs the command.
+/// Root lacks no permission, so for root another user runs the command.
 #[test]
 fn a_data_folder_without_permission() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,9 +143,10 @@ fn a_port_in_use() {
     assert_refused(&output, 1, &[&address, "in use", "--listen"]);
 }
 
-/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with 1. Consequence: the unit file, which
-/// does not restart after 2, started the server again and again. Fix: what can never be an address
-/// is a wrong option, wherever it stands. A name that does not resolve may do so later.
+/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with exit code 1. Consequence: the unit
+/// file, which does not restart after code 2, started the server again and again. Fix: a text that
+/// can never be an address is a usage error, wherever it is given. A name that does not resolve may
+/// do so later.
 #[test]
 fn an_address_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,9 +184,9 @@ fn an_open_address_needs_a_password() {
     assert_refused(&output, 2, &["0.0.0.0:0", "--password-file"]);
 }
 
-/// Incident: of the files that options name, a missing one of `--config` ended with 2, and all
-/// others with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
-/// again and again. Fix: what an option names and cannot be used is a wrong option.
+/// Incident: a missing file of `--config` ended with exit code 2, but a missing file of any other
+/// option with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
+/// again and again. Fix: a named file that cannot be used is a usage error.
 #[test]
 fn files_that_options_name_are_options() {
     let folder = tempfile::tempdir().unwrap();
@@ -256,7 +257,7 @@ fn files_that_cannot_be_read_or_written() {
     server.stop();
 }
 
-/// The server dies under a load: the command says so and how far it came.
+/// The server dies during a load. The command must report that, and its progress.
 #[test]
 fn a_server_that_goes_away() {
     use std::io::Write;
@@ -275,15 +276,16 @@ fn a_server_that_goes_away() {
     input.write_all("key\n".repeat(10_000).as_bytes()).unwrap();
     while client.call(&[b"GET", b"key"]).unwrap() == Reply::Null {}
     server.kill();
-    // It may notice at any of these.
+    // The command may notice at any of these writes.
     while input.write_all("key\n".repeat(10_000).as_bytes()).is_ok() {}
     drop(input);
     let output = load.wait_with_output().unwrap();
     assert_refused(&output, 1, &["lost the connection", "records read", "loaded before"]);
 }
 
-/// Answers and messages went to a full disk: the command ended by a panic, with an exit code that means nothing. Now it
-/// says so where it can, and its exit code is the one of the table.
+/// Incident: when answers and messages went to a full disk, the command panicked, with a
+/// meaningless exit code. Fix: it reports the error where it can, and its exit code is one of the
+/// table.
 #[test]
 fn output_to_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `skein load` and `skein dump`: every format gives back what went in, through a server and through a folder.
+//! `skein load` and `skein dump`: every format must preserve its input, through a server and
+//! through a folder.
 
 use std::process::Stdio;
 
@@ -9,7 +10,7 @@ use crate::common::{
 };
 use skeindb::client::Reply;
 
-/// Rows with awkward bytes: as TSV, in the order of their keys.
+/// Returns rows with awkward bytes, as TSV, in the order of their keys.
 fn awkward_rows() -> Vec<u8> {
     let mut random = E2eRandom::new(7);
     let mut rows = std::collections::BTreeMap::new();
@@ -22,7 +23,7 @@ fn awkward_rows() -> Vec<u8> {
         let mut fields: Vec<Vec<u8>> = (0..fields).map(|_| bytes(&mut random, 40)).collect();
         let columns = fields.len() == 4;
         if columns {
-            // Columns come back in the order of their names, which differ.
+            // Columns are returned in the order of their names, so the names differ.
             fields[0] = b"first".to_vec();
             fields[2] = b"second".to_vec();
         }
@@ -64,7 +65,7 @@ fn every_format_gives_back_what_went_in() {
     let rows = awkward_rows();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // `--data` opens a folder of the engine in memory alone.
+    // `--data` opens a folder of the memory engine only.
     let is_memory = disk_trie().is_none();
     if is_memory {
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", &path("first")], &rows));
@@ -173,7 +174,7 @@ fn lines_cannot_hold_newlines_and_dump_says_so() {
     let data = data.to_str().unwrap();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", data], b"a\\nb\t1\nc\t2\n"));
     let output = run(["dump", "--data", data, "--format", "lines"]);
-    assert_refused(&output, 4, &["1 keys with a newline", "--format hex"]);
+    assert_refused(&output, 4, &["1 key with a newline", "--format hex"]);
     assert_eq!(output.stdout, b"c\n");
 }
 
@@ -188,7 +189,7 @@ fn large_values_pass_both_ways() {
     server.stop();
 }
 
-/// Sorted sets and hashes, of few and of many, with and without a time: as commands.
+/// Returns commands for small and large sorted sets and hashes, with and without an expiry time.
 fn collections() -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     let mut commands: Vec<Vec<String>> = vec![
@@ -212,7 +213,7 @@ fn collections() -> Vec<Vec<String>> {
     commands
 }
 
-/// What a server must answer when it has all of them.
+/// Asserts that a server answers as if it had all of them.
 fn assert_collections(server: &ServerProcess, before: &ServerProcess) {
     let questions: [&[&str]; 9] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
@@ -267,7 +268,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     server.stop();
 }
 
-/// What cannot be held is refused, line by line, and the rest is loaded.
+/// Records that cannot be held are rejected line by line, and the rest is loaded.
 #[test]
 fn sorted_sets_are_refused_where_there_are_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -284,9 +285,9 @@ fn sorted_sets_are_refused_where_there_are_none() {
     assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
 }
 
-/// Incident: `dump -o` cut an existing file to nothing before the first row, and a dump that failed
-/// left half a file under the name of a whole one. Consequence: a backup that fails destroys the
-/// one before it. Fix: rows go to another name first, and `--force` is asked for.
+/// Incident: `dump -o` truncated an existing file before the first row, and a failed dump left half
+/// a file under the final name. Consequence: a backup that failed destroyed the previous one. Fix:
+/// rows are written under a temporary name, and replacing a file requires `--force`.
 #[test]
 fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -295,7 +296,7 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     stdout_of(run_with_input(["load", "-", "--data", data], b"a\nb\nc\n"));
     std::fs::write(&file, "precious").unwrap();
     assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "is there already", "--force"]);
-    // Nobody is there to dump.
+    // There is no server to dump.
     assert_eq!(run(["dump", "--from", "127.0.0.1:1", "-o", name, "--force"]).status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     let dumped = run(["dump", "--data", data, "-o", name, "--force"]);
@@ -307,12 +308,13 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     stdout_of(quiet);
     assert_eq!(folder.path().read_dir().unwrap().count(), 2, "nothing else is left");
     assert_refused(&run(["dump", "--data", data, "--force"]), 2, &["--output"]);
-    // What is no file is written to as it is.
+    // A path that is not a regular file is written in place.
     stdout_of(run(["dump", "--data", data, "-o", "/dev/null"]));
 }
 
-/// Nobody had tried Ctrl-C during a dump onto an existing file. The file that was begun goes, the old one stays, and the message
-/// says how far it came. The source stands still until the signal is there.
+/// Nobody had tried Ctrl-C during a dump onto an existing file. The unfinished file must be
+/// removed, the old one kept, and the message must report the progress. The source holds the dump
+/// until the signal has arrived.
 #[test]
 fn an_interrupted_dump_leaves_the_old_file() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

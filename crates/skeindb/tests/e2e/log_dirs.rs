@@ -1,4 +1,4 @@
-//! Log folders outside the data folder, as a user has them: relative, absolute, unmounted, lost.
+//! Log folders outside the data folder, as users have them: relative, absolute, unmounted, lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,8 @@ fn count(server: &ServerProcess) -> usize {
     scan_values(&mut server.client(), b"").len()
 }
 
-/// Two folders beside the data folder, named relative to the folder in which the server is started or in full.
+/// Two folders beside the data folder, with absolute names, or relative to the server's working
+/// folder.
 struct LogDirSetup {
     root: tempfile::TempDir,
 }
@@ -27,7 +28,7 @@ impl LogDirSetup {
         self.root.path().join(name)
     }
 
-    /// A server that is started in `self.root`, with everything named as a user would there.
+    /// Starts a server in `self.root`, with names as a user would write them there.
     fn start_within(&self, log_dirs: &[&str]) -> ServerProcess {
         let mut command =
             skein(["serve", "--listen", "127.0.0.1:0", "--data", "data", "--durability", "sync"]);
@@ -36,7 +37,8 @@ impl LogDirSetup {
     }
 }
 
-/// Started with folders, killed; started without the option, from elsewhere: everything is there, and so is what comes after.
+/// Started with log folders and killed, then started elsewhere without the option: all old and new
+/// data must be there.
 #[test]
 fn a_restart_without_the_option_has_everything() {
     for full in [false, true] {
@@ -82,7 +84,7 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     set(&mut server.client(), 0..100);
     server.client().call(&[b"SAVE"]).unwrap();
     for _ in 0..4 {
-        // Connections go to the workers in turn, so both logs have something.
+        // Connections are assigned to the workers in turn, so both logs get records.
         set(&mut server.client(), 100..200);
     }
     server.kill();
@@ -97,13 +99,13 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     let check = run_check(&data);
     assert_refused(&check, 1, &words);
     assert!(String::from_utf8_lossy(&check.stdout).contains("1 log folder missing"));
-    // Mounted.
+    // The disk is mounted again.
     fs::remove_dir(&lost).unwrap();
     fs::rename(place.at("away"), &lost).unwrap();
     let server = ServerProcess::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.kill();
-    // Lost for good.
+    // The disk is lost for good.
     let give_up = ["--give-up-log-dir", lost.to_str().unwrap()];
     let refused = ServerProcess::try_start(&data, &give_up).expect_err("it is there");
     assert_refused(&refused, 2, &["--give-up-log-dir", "is there"]);
@@ -117,15 +119,15 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     server.stop();
 }
 
-/// All files and folders below a folder, itself included, that others than their owner may do
-/// anything with.
+/// Returns all files and folders below a folder, itself included, to which users other than the
+/// owner have any access.
 fn open_to_others(folder: &Path) -> Vec<String> {
     let mode = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.permissions().mode());
     let mut found = Vec::new();
     if mode(folder) & 0o077 != 0 {
         found.push(format!("{:o} {}", mode(folder), folder.display()));
     }
-    // What is removed meanwhile is open to nobody.
+    // A file that is removed meanwhile is open to nobody.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -137,10 +139,10 @@ fn open_to_others(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Incident: log folders beside the data folder were made with mode 755 and their files with 644; a
-/// data folder was closed only after its first files were there, and one that existed kept such
-/// files. Consequence: every user of the machine could read what was written. Fix: what is made is
-/// its owner's alone from the first byte, and what is found open is closed.
+/// Incident: log folders beside the data folder were created with mode 755 and their files with
+/// 644. A data folder was closed only after its first files existed, and an existing one kept such
+/// files. Consequence: every user of the machine could read the data. Fix: new files are accessible
+/// only to their owner from the first byte, and open ones are closed when found.
 #[test]
 fn what_is_written_is_for_the_owner_alone() {
     let engines: [&[&str]; 2] = [&["--log-dir", "logs/deep"], &["--engine", "disk", "--trie", "linked"]];
@@ -174,7 +176,7 @@ fn what_is_written_is_for_the_owner_alone() {
     assert!(open_to_others(&copy).is_empty());
 }
 
-/// Lets everybody read all files.
+/// Makes all files readable for everybody.
 fn open_files(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().is_dir() {

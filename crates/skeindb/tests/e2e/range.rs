@@ -41,7 +41,7 @@ fn a_server_is_read_page_by_page() {
         assert_eq!(text(["count", args[0], args[1], "--from", from]), count);
     }
     let partly = run(["range", "--from", from, "--prefix", "two"]);
-    assert_refused(&partly, 4, &["1 keys with a newline"]);
+    assert_refused(&partly, 4, &["1 key with a newline"]);
     server.stop();
 }
 

@@ -1,4 +1,4 @@
-//! `skein bench`: the papers' figures and tables, re-run on this machine.
+//! `skein bench`: repeats the papers' figures and tables on this machine.
 
 mod compare;
 mod keysets;
@@ -14,7 +14,7 @@ use skein_bench::result::{ResultLine, read};
 use crate::console;
 use crate::exit::{Exit, Failure};
 
-/// Where results go unless told otherwise.
+/// The default results file.
 const RESULTS: &str = "skein-bench.jsonl";
 
 const EXAMPLES: &str = "\
@@ -35,7 +35,8 @@ Examples:
 Rivals are measured beside ours if this program was built with them:
   cargo build --release -p skeindb --features rivals";
 
-/// Re-run the papers' figures and tables on this machine, beside the rivals a user would otherwise pick.
+/// Repeat the papers' figures and tables on this machine, beside the rivals that a user would
+/// otherwise choose.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -66,7 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The lines of several results files.
+/// Reads the lines of several results files.
 fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultLine>, Failure> {
     let mut lines = Vec::new();
     for path in paths {
@@ -75,7 +76,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultLine>, Failure> {
     Ok(lines)
 }
 
-/// Shows text.
+/// Prints text.
 fn show(text: &str) -> Result<Exit, Failure> {
     console::print(text).map(|()| Exit::Ok)
 }
@@ -85,7 +86,7 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::during(format_args!("cannot write {}", path.display()), &error))
 }
 
-/// The bench's error as a command's.
+/// Converts the bench's error into a command's failure.
 fn failure(error: skein_bench::Error) -> Failure {
     match error {
         skein_bench::Error::Input(text) => Failure::usage(text),

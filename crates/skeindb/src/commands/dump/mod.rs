@@ -1,4 +1,5 @@
-//! `skein dump`: a server's or a data folder's keys and values as text, in order if keys have one.
+//! `skein dump`: writes the keys and values of a server or a data folder as text, in order if the
+//! keys have one.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -56,8 +57,8 @@ Opening a data folder does what a server's start does: it takes the folder's loc
 pub struct DumpArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
-    /// or with commas.
+    /// A node of a cluster, instead of a server: all nodes are read. May be given several times, or
+    /// with commas.
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -65,25 +66,25 @@ pub struct DumpArgs {
         conflicts_with_all = ["server", "data"],
     )]
     cluster: Vec<String>,
-    /// How to write.
+    /// The format of the output.
     #[arg(long, value_enum, default_value = "tsv")]
     format: Format,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[arg(long, conflicts_with_all = ["min", "max"])]
     prefix: Option<OsString>,
-    /// The smallest key: `[key` included, `(key` left out, `-` for no bound.
+    /// The smallest key: `[key` includes it, `(key` excludes it, `-` for no bound.
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     min: Option<OsString>,
-    /// The greatest key: `[key` included, `(key` left out, `+` for no bound.
+    /// The greatest key: `[key` includes it, `(key` excludes it, `+` for no bound.
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     max: Option<OsString>,
-    /// At most so many keys.
+    /// The greatest number of keys to write.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// The file to write; standard output by default. It is there when it is whole, and not before.
+    /// The file to write; standard output by default. The file appears only when it is complete.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it is there.
+    /// Replace the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
     /// No progress bar and no summary.
@@ -96,7 +97,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let range = bounds::range(["--min", "--max"], args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref())
         .map_err(Failure::usage)?;
     let to = target_file::DumpTarget::open(args.output.as_deref(), args.force)?;
-    // Rows and a bar on one terminal would be in each other's way.
+    // Rows and a bar would disturb each other on one terminal.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
     let mut output = DumpOutput::new(to, args.format, args.limit, shows)?;
     if output.left > 0 && !args.cluster.is_empty() {

@@ -1,4 +1,4 @@
-//! `skein range`: the keys of a server or of a cluster, in order.
+//! `skein range`: writes the keys of a server or a cluster in order.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -34,26 +34,26 @@ for a cluster while slots migrate and primaries fail over. What cannot be read f
 /// The bounds of a range, as arguments.
 #[derive(clap::Args)]
 pub struct BoundArgs {
-    /// The smallest key: `[key` included, `(key` left out, `-` for no bound.
+    /// The smallest key: `[key` includes it, `(key` excludes it, `-` for no bound.
     #[arg(allow_hyphen_values = true, requires = "max")]
     min: Option<OsString>,
-    /// The greatest key: `[key` included, `(key` left out, `+` for no bound.
+    /// The greatest key: `[key` includes it, `(key` excludes it, `+` for no bound.
     #[arg(allow_hyphen_values = true)]
     max: Option<OsString>,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[arg(long, conflicts_with = "min")]
     prefix: Option<OsString>,
 }
 
 impl BoundArgs {
-    /// The range between them.
+    /// Returns the range between the bounds.
     pub fn range(&self) -> Result<OwnedBounds, Failure> {
         bounds::range(["MIN", "MAX"], self.min.as_ref(), self.max.as_ref(), self.prefix.as_ref())
             .map_err(Failure::usage)
     }
 }
 
-/// Write keys in order, of a server or of a whole cluster.
+/// Write the keys of a server or of a whole cluster, in order.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RangeCommandArgs {
@@ -64,10 +64,10 @@ pub struct RangeCommandArgs {
     /// From the greatest key to the smallest.
     #[arg(long)]
     rev: bool,
-    /// At most so many keys.
+    /// The greatest number of keys to write.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// Write what the keys hold, too.
+    /// Also write the values.
     #[arg(long)]
     values: bool,
 }
