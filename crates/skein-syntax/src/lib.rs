@@ -1,13 +1,14 @@
-//! How the ordered commands (`SK.RANGE` and its like) are written, for whoever answers or sends them.
+//! The grammar of the ordered commands (`SK.RANGE` and its relatives).
 //!
 //! ```text
-//!   SK.RANGE  min max          [REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]
+//!   SK.RANGE  min max             [REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]
 //!             └ KeyRange::parse   └ RangeOptions::parse
-//!   SK.PREFIX prefix           ...
+//!   SK.PREFIX prefix              ...
 //!             └ KeyRange::with_prefix
 //! ```
 //!
-//! The server and the module for Redis and Valkey read requests by this, so that both take the same words and answer the same errors.
+//! The server and the module for Redis and Valkey both parse requests with this crate. So they
+//! accept the same words and return the same errors.
 
 pub mod number;
 mod options;

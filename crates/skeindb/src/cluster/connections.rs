@@ -82,7 +82,7 @@ impl NodeConnections {
         Self { options, open: HashMap::new(), made: 0, failed: BTreeSet::new() }
     }
 
-    /// Returns the connection to a node. Makes one if there is none.
+    /// Returns the connection to a node. Makes one if necessary.
     fn link(&mut self, node: &str) -> Result<&mut NodeConnection, Setback> {
         if !self.open.contains_key(node) {
             // Until the connection is made.

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_repeated() {
+    fn final_setbacks_are_not_repeated() {
         let refused = Error::new(ErrorKind::Refused, "no");
         assert_eq!(trial(Duration::from_hours(1)).after(Setback::Final(refused.clone())), Err(refused));
     }

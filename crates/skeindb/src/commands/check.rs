@@ -23,12 +23,11 @@ Examples:
   skein check ./skein-data
 
 It reads all files of the newest checkpoint and of the logs and checks every checksum. It takes the folder's lock, so \
-stop the server first. Log folders need not be named, the data folder knows them; one that is missing is said to be so, with \
+stop the server first. Log folders need not be named: the data folder remembers them. A missing one is reported with \
 the way out, and the exit code is 1.
 
-A torn tail, of what was being written when a process or the machine died, is no damage: the next start of a server cuts \
-it off, and nothing that was promised is lost. With damage the exit code is 3, and no server starts on the folder: restore \
-the named files from a copy.
+A torn tail, left by a write during a crash, is not damage: the next start of a server cuts it off, and no promised write \
+is lost. With damage the exit code is 3, and no server starts on the folder: restore the named files from a copy.
 
 A folder of the disk engine is read in the same way: every page of its file, every node of its trie, every record of its log.";
 

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 const EXAMPLES: &str = "\
 Examples:
   skein config > skein.toml         all options, commented out
-  skein config --check skein.toml   look at what was edited, and start nothing
+  skein config --check skein.toml   check the edited file, start nothing
   skein serve --config skein.toml   serve with it";
 
 /// Print a configuration file for `skein serve --config`: all options, with their help and

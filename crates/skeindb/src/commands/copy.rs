@@ -42,12 +42,13 @@ Examples:
       some keys of another one
   skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
       --from-password-file pw
-      by TLS; what is said of --from is there for --to
+      by TLS; every --from option also exists for --to
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-A key that is there already is replaced. Lists, sets and streams are not copied: the first are named, all are counted by type, and exit code 4 says \
-that there were some. A source that is the target by another name, or a node of it, is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
+An existing key is replaced. Lists, sets and streams are not copied: the first ones are named, all are counted by type, and exit \
+code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
+copy with a message about its progress; keys that were copied remain.";
 
 /// Copy all keys of a Redis server into a running server, or into a cluster.
 #[derive(clap::Args)]

@@ -24,9 +24,9 @@ Examples:
   skein probe --json - | jq .advice
       JSON alone, on standard output
 
-It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and \
+It maps two arrays of the footprint (1 GiB, or less if memory is short), one on huge pages and one on small ones, and \
 changes nothing on the machine. Other programs make the figures worse: run it while the machine is idle.
-docs/benchmarks/ says how each figure is measured and how to read it.";
+docs/benchmarks/ explains how each figure is measured and how to read it.";
 
 /// Measure this machine's memory, and explain the consequences for SkeinDB.
 #[derive(clap::Args)]

@@ -23,9 +23,9 @@ const INTERVAL_MAX: Duration = Duration::from_hours(24);
 const EXAMPLES: &str = "\
 Examples:
   skein stats
-      the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
+      the server at 127.0.0.1:6380: the replies to INFO and SK.MEMORY
   skein stats --watch
-      the same server, looked at every second
+      the same server, every second
   skein stats --watch --interval 10s --ticks 6 >load.tsv
       for a minute, as a table: without a terminal each tick is a line
   skein stats --from rediss://localhost:6381 --tls-ca ca.pem --password-file pw
@@ -33,7 +33,7 @@ Examples:
   skein stats --data ./skein-data
       a data folder that no server uses
 
-Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn \
+With --data the command opens the folder as a server does: it takes the folder's lock, reads everything, and cuts off a torn \
 log tail. `skein check` changes nothing.";
 
 /// Show the numbers of a server or a data folder.

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named_with_its_line() {
+    fn wrong_values_are_named_with_their_line() {
         for (text, line, words) in [
             ("a = 1\nb = ", 2, ""),
             ("a = 1\na = 2", 2, "duplicate key"),

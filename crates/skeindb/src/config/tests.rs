@@ -106,7 +106,7 @@ fn a_file_that_never_ends_is_refused() {
 /// The printed file has every option. It changes nothing as printed, and nothing if its defaults
 /// are uncommented.
 #[test]
-fn the_printed_file_is_what_holds_without_it() {
+fn the_printed_file_changes_nothing() {
     let mut skein = Cli::command();
     skein.build();
     let serve = skein.find_subcommand("serve").expect("the command");

@@ -95,8 +95,9 @@ fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
 
 fn neither(fields: usize) -> String {
     format!(
-        "{} fields, and no time in milliseconds at their end; a record is a key and a value, or a key and name-value pairs \
-         of columns, and if the key expires the time and, for a value, an empty field; or a key, member-score pairs and zset",
+        "{} fields without a time in milliseconds at the end; write a key and a value, or a key and name-value pairs of \
+         columns, or a key, member-score pairs and zset; a key that expires needs its time at the end, and for a value \
+         an empty field behind it",
         fields + 1
     )
 }
@@ -114,7 +115,7 @@ fn members(fields: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, f64)>, String> {
     let score = |text: &[u8]| {
         parse_double(text).ok_or_else(|| {
             format!(
-                "the score \"{}\" is no number; a sorted set is a key, member-score pairs and zset",
+                "the score \"{}\" is not a number; a sorted set is a key, member-score pairs and zset",
                 text.escape_ascii()
             )
         })

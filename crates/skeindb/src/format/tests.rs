@@ -120,9 +120,9 @@ fn sorted_sets_say_so_at_the_end() {
     };
     assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
     assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
-    bad(&read[2], 3, "the score \"x\" is no number");
+    bad(&read[2], 3, "the score \"x\" is not a number");
     bad(&read[3], 4, "\"zset:\"");
-    bad(&read[4], 5, "the score \"nan\" is no number");
+    bad(&read[4], 5, "the score \"nan\" is not a number");
     assert_eq!(read[5], value(6, "f", "zset"));
 }
 
@@ -145,7 +145,7 @@ fn score() -> impl Strategy<Value = f64> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn written_records_are_read_back_unchanged(
         rows in prop::collection::vec(
             (
                 bytes(),

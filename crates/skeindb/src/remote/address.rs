@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_a_secret() {
+    fn errors_never_repeat_a_secret() {
         for (text, word) in [
             ("redis://ann:hunter2@geese:6380", "--password-file"),
             ("redis://:hunter2@geese:6380", "--password-file"),

@@ -163,7 +163,7 @@ mod tests {
     /// Incident: `--insecure` beside an authority checked no certificate, and ignored the other
     /// option without a word.
     #[test]
-    fn who_says_whom_to_believe_cannot_say_insecure() {
+    fn insecure_excludes_a_trusted_authority() {
         let takes = |line: &str| {
             let command = Command::new("skein").no_binary_name(true);
             let command = ToArgs::augment_args(ServerArgs::augment_args(command));

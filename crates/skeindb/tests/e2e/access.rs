@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
-use crate::common::{ServerProcess, assert_refused, disk_trie, run, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, disk_trie, run, skein, stdout_of};
 
 /// A folder of certificates: of an authority, of a stranger, and those that the authority signed.
 pub struct CertificateFiles(tempfile::TempDir);
@@ -57,7 +57,7 @@ impl CertificateFiles {
 /// A server with a password, the user `ann`, a Unix socket, and a port for TLS.
 struct GuardedServer {
     files: CertificateFiles,
-    server: ServerProcess,
+    server: SkeinServe,
     /// `localhost` and the TLS port.
     tls: String,
 }
@@ -86,7 +86,7 @@ impl GuardedServer {
             files_of(&[("--tls-ca", ca)]);
         }
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let server = ServerProcess::start(&PathBuf::from(files.path("data")), &options);
+        let server = SkeinServe::start(&PathBuf::from(files.path("data")), &options);
         Self { files, server, tls }
     }
 
@@ -148,7 +148,7 @@ fn a_user_with_a_certificate_works_by_tls_with_its_keys_alone() {
 
     // One command writes through TLS, and the other reads in plain text.
     let other = tempfile::tempdir().unwrap();
-    let copy = ServerProcess::start(other.path(), &[]);
+    let copy = SkeinServe::start(other.path(), &[]);
     let from = all.replace("--", "--from-");
     let said = server.says(&format!("copy --from TLS --from-tls {from} --to {}", copy.address));
     assert!(said.starts_with("3001 keys copied"), "{said}");

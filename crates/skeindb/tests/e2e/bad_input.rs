@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use crate::common::{ServerProcess, assert_refused, full_disk, run, run_with_input, skein};
+use crate::common::{SkeinServe, assert_refused, full_disk, run, run_with_input, skein};
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -58,7 +58,7 @@ fn a_data_folder_that_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, b"precious").unwrap();
-    let server = ServerProcess::try_start(&file, &[]).expect_err("a file is no folder");
+    let server = SkeinServe::try_start(&file, &[]).expect_err("a file is no folder");
     assert_refused(&server, 1, &[text(&file), "is a file"]);
     for command in ["check", "stats --data", "dump --data"] {
         let args = command.split(' ').chain([text(&file)]);
@@ -93,7 +93,7 @@ fn a_folder_of_somebody_else_is_refused() {
     // As on a fresh file system.
     fs::create_dir(folder.path().join("lost+found")).unwrap();
     for _ in 0..2 {
-        ServerProcess::start(folder.path(), &[]).stop();
+        SkeinServe::start(folder.path(), &[]).stop();
     }
 }
 
@@ -171,7 +171,7 @@ fn a_name_and_a_port_alone_are_addresses() {
     for (n, listen) in [["--listen", "localhost:0"], ["--port", "0"]].into_iter().enumerate() {
         let mut command = skein(["serve", "--data"]);
         command.arg(folder.path().join(n.to_string())).args(listen);
-        let server = ServerProcess::launch(command).expect("the server starts");
+        let server = SkeinServe::launch(command).expect("the server starts");
         assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
         server.stop();
     }
@@ -217,7 +217,7 @@ fn passwords() {
         2,
         &[&empty, "empty"],
     );
-    let server = ServerProcess::start(&data, &["--password-file", &right]);
+    let server = SkeinServe::start(&data, &["--password-file", &right]);
     let address = server.address.as_str();
     assert_refused(&run(["dump", "--from", address]), 1, &["password", "--password-file"]);
     assert_refused(
@@ -248,7 +248,7 @@ fn no_server_there() {
 #[test]
 fn files_that_cannot_be_read_or_written() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(&folder.path().join("data"), &[]);
+    let server = SkeinServe::start(&folder.path().join("data"), &[]);
     let to = ["--to", server.address.as_str()];
     assert_refused(&run(["load", "/nowhere/file"].into_iter().chain(to)), 1, &["/nowhere/file"]);
     assert_refused(&run(["load", text(folder.path())].into_iter().chain(to)), 1, &["is a folder"]);
@@ -264,7 +264,7 @@ fn a_server_that_goes_away() {
     use std::process::Stdio;
 
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let mut load = crate::common::skein(["load", "-", "--to", &server.address])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -69,7 +69,7 @@ pub fn run_all_of(folder: &Path, begin: &str, server: &str) -> usize {
 /// bench could not start its servers, and ended with an error. Fix: it starts the program that is
 /// running, whatever file has its name now.
 #[test]
-fn a_bench_whose_program_is_removed_goes_on() {
+fn a_bench_continues_when_its_program_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (program, results) = (folder.path().join("skein"), folder.path().join("results.jsonl"));
     fs::copy(env!("CARGO_BIN_EXE_skein"), &program).unwrap();
@@ -87,7 +87,7 @@ fn a_bench_whose_program_is_removed_goes_on() {
 }
 
 #[test]
-fn every_experiment_on_indexes_runs_and_says_what_it_found() {
+fn index_experiments_run_and_have_verdicts() {
     let folder = tempfile::tempdir().unwrap();
     let names = [
         "lookup",
@@ -122,7 +122,7 @@ fn median(lines: &[Value], measure: &str, contender: &str, label: Option<&str>) 
 }
 
 #[test]
-fn memory_is_what_the_allocators_say_and_the_system_sees() {
+fn memory_agrees_with_allocators_and_the_system() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--keys", "rand-8", "--count", "200000", "--rounds", "1", "--no-probe", "--out"];
     let out = folder.path().join("results.jsonl");
@@ -164,7 +164,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
 }
 
 #[test]
-fn what_weighs_an_index_takes_nothing_but_keys() {
+fn bench_weigh_accepts_only_keys() {
     let mut command = skein(["bench", "weigh", "btreemap"]);
     let output = command.stdin(std::process::Stdio::null()).output().expect("it starts");
     assert_refused(&output, 2, &["cannot read the keys to weigh"]);
@@ -290,7 +290,7 @@ fn a_users_own_keys_are_a_key_set() {
 }
 
 #[test]
-fn lists_name_what_there_is() {
+fn lists_name_experiments_and_key_sets() {
     let list = String::from_utf8(stdout_of(run(["bench", "list"]))).expect("text");
     assert!(list.contains("masstree-fig8") && list.contains("claim:"), "{list}");
     let names = String::from_utf8(stdout_of(run(["bench", "list", "--names"]))).expect("text");
@@ -303,7 +303,7 @@ fn lists_name_what_there_is() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn senseless_options_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none.jsonl");
     let missing = missing.to_str().expect("temporary paths are text");

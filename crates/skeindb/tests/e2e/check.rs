@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ServerProcess, assert_refused, run, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, stdout_of};
 
 /// Returns a folder in which a server wrote a checkpoint and then a log, and was killed.
 fn folder_with_data() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let server = SkeinServe::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -69,7 +69,7 @@ fn a_sound_folder_is_described_and_not_changed() {
 
 /// Asserts that both halves of the test data are complete.
 fn assert_complete(folder: &Path) {
-    let server = ServerProcess::start(folder, &[]);
+    let server = SkeinServe::start(folder, &[]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -97,7 +97,7 @@ fn a_flipped_bit_is_damage_and_nothing_is_lost() {
         assert!(String::from_utf8_lossy(&check.stdout).contains("1 place is damaged"));
         assert!(contents(folder.path()) == before, "{key}: check changed the folder");
 
-        let server = ServerProcess::try_start(folder.path(), &[]).expect_err("no server starts on damage");
+        let server = SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on damage");
         assert_refused(&server, 3, &[name, "damaged", "byte"]);
         assert!(fs::read(&path).unwrap() == before[&path], "{key}: the damaged file was changed");
         flip(&path, at);
@@ -115,8 +115,8 @@ fn an_unknown_format_version_is_refused_and_kept() {
         // Every file begins with eight bytes of magic and a four-byte version.
         foreign[8..12].copy_from_slice(&99u32.to_le_bytes());
         fs::write(&path, &foreign).unwrap();
-        let server = ServerProcess::try_start(folder.path(), &[])
-            .expect_err("no server starts on what it does not know");
+        let server =
+            SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(fs::read(&path).unwrap() == foreign, "{key}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();
@@ -144,7 +144,7 @@ fn a_torn_tail_is_cut_off() {
 #[test]
 fn check_leaves_a_folder_alone_that_is_in_use() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_refused(&run([Path::new("check"), folder.path()]), 1, &["in use"]);
     server.stop();
 }

@@ -117,7 +117,7 @@ pub fn interrupt(process: u32) {
 
 /// A running server.
 #[derive(Debug)]
-pub struct ServerProcess {
+pub struct SkeinServe {
     child: Child,
     stdout: BufReader<ChildStdout>,
     /// The output up to the address.
@@ -126,7 +126,7 @@ pub struct ServerProcess {
     pub address: String,
 }
 
-impl ServerProcess {
+impl SkeinServe {
     /// Starts a server on a free port with its data in `folder`.
     pub fn start(folder: &Path, options: &[&str]) -> Self {
         Self::try_start(folder, options).expect("the server starts")
@@ -276,7 +276,7 @@ impl ServerProcess {
     }
 }
 
-impl Drop for ServerProcess {
+impl Drop for SkeinServe {
     fn drop(&mut self) {
         // A failed test must not leave its server behind.
         drop(self.child.kill());

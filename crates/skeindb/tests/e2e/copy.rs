@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused, interrupt, run, stdout_of};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, interrupt, run, stdout_of};
 use skeindb::client::{Client, Reply};
 
 /// A real Redis. It is stopped when the value is dropped.
@@ -92,7 +92,7 @@ fn everything_but_lists_comes_over_from_redis() {
     let Some(redis) = RedisProcess::start() else { return };
     fill(&redis.address);
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     // Left by an earlier attempt: it must be replaced, not extended.
     let mut client = Client::connect(&server.address).unwrap();
     client.call(&[b"HSET", b"hash", b"old", b"1"]).unwrap();
@@ -120,7 +120,7 @@ fn a_server_that_is_not_there_is_named() {
 fn a_server_is_not_copied_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let server = ServerProcess::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
+    let server = SkeinServe::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
     let mut client = server.client();
     client.call(&[b"HSET", b"hash", b"f", b"v"]).unwrap();
     let port = server.address.rsplit_once(':').unwrap().1;
@@ -145,7 +145,7 @@ fn refused_keys_are_counted_by_type() {
         theirs.call(command).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let output = run(["copy", "--from", &redis.address, "--to", &server.address, "--show-refused", "1"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 set) refused, in "), "{said}");
@@ -162,7 +162,7 @@ fn refused_keys_are_counted_by_type() {
 #[test]
 fn an_interrupted_copy_says_how_far_it_came() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [from, to] = folders.each_ref().map(|folder| ServerProcess::start(folder.path(), &[]));
+    let [from, to] = folders.each_ref().map(|folder| SkeinServe::start(folder.path(), &[]));
     let mut source = from.client();
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use skeindb::client::Reply;
 
-use crate::common::{ServerProcess, assert_refused, run, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, skein, stdout_of};
 
 const DISK: [&str; 6] = ["--engine", "disk", "--trie", "linked", "--cache", "1m"];
 
 /// Starts a server with only these options, whatever the environment says.
-fn start(folder: &Path, options: &[&str]) -> ServerProcess {
+fn start(folder: &Path, options: &[&str]) -> SkeinServe {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder).args(options);
-    ServerProcess::launch(command).expect("the server starts")
+    SkeinServe::launch(command).expect("the server starts")
 }
 
 /// Returns the names and contents of a folder's files, except the lock.
@@ -29,7 +29,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn it_says_what_it_serves_and_has_it_again() {
+fn the_greeting_names_the_engine_and_data_survives() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &DISK);
     for part in ["disk engine, a linked trie", "durability buffered", "0 keys (0 writes from the log)"] {

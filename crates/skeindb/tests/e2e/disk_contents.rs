@@ -7,16 +7,16 @@ use std::path::Path;
 use skein_disk::{DiskOptions, DiskStore};
 use skeindb::client::{Client, Reply};
 
-use crate::common::{ServerProcess, assert_refused, run, run_with_input, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, run_with_input, skein, stdout_of};
 
 const MEMORY: &[&str] = &[];
 const DISK: &[&str] = &["--engine", "disk", "--cache", "1m"];
 
 /// Starts a server with only these options, whatever the environment says.
-fn start(folder: &Path, options: &[&str]) -> ServerProcess {
+fn start(folder: &Path, options: &[&str]) -> SkeinServe {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder).args(options);
-    ServerProcess::launch(command).expect("the server starts")
+    SkeinServe::launch(command).expect("the server starts")
 }
 
 fn ask(client: &mut Client, command: &[&[u8]]) -> Reply {
@@ -53,7 +53,7 @@ fn load(folder: &Path, text: &[u8]) -> std::process::Output {
 }
 
 /// Returns a server's whole data, by its replies.
-fn dump_of(server: &ServerProcess) -> Vec<u8> {
+fn dump_of(server: &SkeinServe) -> Vec<u8> {
     stdout_of(run(["dump", "--from", &server.address]))
 }
 
@@ -115,7 +115,7 @@ fn loading_into_rows_on_disk_refuses_single_records() {
 }
 
 #[test]
-fn each_folder_is_opened_as_what_it_is_and_as_nothing_else() {
+fn each_folder_is_opened_only_as_its_own_kind() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, rows) = (folder.path().join("bytes"), folder.path().join("rows"));
     let store = DiskStore::open(&bytes, DiskOptions::default()).unwrap();

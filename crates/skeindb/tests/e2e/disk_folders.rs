@@ -70,7 +70,7 @@ fn compact_shortens_the_file() {
     assert!(length() == 4 << 20 && before > 4 << 20, "{before} and {}", length());
     assert!(said("check", folder.path()).contains("1,500 keys"));
     let memory = tempfile::tempdir().unwrap();
-    assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["no data folder of the disk engine"]);
+    assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["not a data folder of the disk engine"]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
 /// Consequence: its data could not be moved elsewhere. Fix: the dump writes the keys in the trie's
 /// own sequence.
 #[test]
-fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
+fn a_hash_trie_is_dumped_and_loaded_elsewhere() {
     let ordered = folder_with_data(TrieShape::Classical { n: 16 });
     let all = stdout_of(run(["dump", "--data", ordered.path().to_str().unwrap()]));
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::FixedHash { n: 16 }] {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use skein_disk::{DiskOptions, DiskStore, Values};
 
 use crate::common::{
-    E2eRandom, ServerProcess, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
+    E2eRandom, SkeinServe, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
 };
 use skeindb::client::Reply;
 
@@ -61,7 +61,7 @@ fn escape(field: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_format_gives_back_what_went_in() {
+fn every_format_preserves_its_input() {
     let rows = awkward_rows();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -70,12 +70,12 @@ fn every_format_gives_back_what_went_in() {
     if is_memory {
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", &path("first")], &rows));
     } else {
-        let server = ServerProcess::start(path("first").as_ref(), &[]);
+        let server = SkeinServe::start(path("first").as_ref(), &[]);
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], &rows));
         server.stop();
     }
     for format in ["tsv", "csv", "hex"] {
-        let server = ServerProcess::start(path("first").as_ref(), &[]);
+        let server = SkeinServe::start(path("first").as_ref(), &[]);
         let over_network = stdout_of(run(["dump", "--from", &server.address, "--format", format]));
         server.stop();
         if is_memory {
@@ -83,7 +83,7 @@ fn every_format_gives_back_what_went_in() {
             assert!(over_network == from_folder, "{format}: server and folder differ");
         }
 
-        let server = ServerProcess::start(path(format).as_ref(), &[]);
+        let server = SkeinServe::start(path(format).as_ref(), &[]);
         let load = ["load", "-", "--format", format, "--to", &server.address, "--batch", "7"];
         stdout_of(run_with_input(load, &over_network));
         let back = stdout_of(run(["dump", "--from", &server.address]));
@@ -95,7 +95,7 @@ fn every_format_gives_back_what_went_in() {
 #[test]
 fn bounds_and_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let keys = "a\nab\nabc\nb\nc\n";
     stdout_of(run_with_input(["load", "-", "--to", &server.address, "--value", "key"], keys.as_bytes()));
     let dump = |options: &[&str]| -> String {
@@ -129,7 +129,7 @@ fn of_two_records_of_a_key_the_last_wins() {
 #[test]
 fn bad_lines_are_named_and_the_others_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let long = "k".repeat(65_536);
     let text = format!("a\t1\nno value\n{long}\t2\nb\\x\t3\nc\t4\n");
     for target in ["server", "folder"] {
@@ -181,7 +181,7 @@ fn lines_cannot_hold_newlines_and_dump_says_so() {
 #[test]
 fn large_values_pass_both_ways() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let text: String =
         (0..40).map(|n| format!("k{n:02}\t{}\n", "v".repeat(200_000 + n))).collect::<Vec<_>>().concat();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
@@ -214,7 +214,7 @@ fn collections() -> Vec<Vec<String>> {
 }
 
 /// Asserts that a server answers as if it had all of them.
-fn assert_collections(server: &ServerProcess, before: &ServerProcess) {
+fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
     let questions: [&[&str]; 9] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
@@ -242,7 +242,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let server = ServerProcess::start(path("first").as_ref(), &[]);
+    let server = SkeinServe::start(path("first").as_ref(), &[]);
     let mut client = server.client();
     for command in collections() {
         let command: Vec<&[u8]> = command.iter().map(String::as_bytes).collect();
@@ -259,7 +259,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
         let from_folder = stdout_of(run(["dump", "--data", &path(format), "--format", format]));
         assert!(from_folder == dump, "{format}: server and folder differ");
 
-        let again = ServerProcess::start(path(&format!("{format} again")).as_ref(), &[]);
+        let again = SkeinServe::start(path(&format!("{format} again")).as_ref(), &[]);
         let to_server = ["load", "-", "--format", format, "--to", &again.address];
         stdout_of(run_with_input(to_server, &dump));
         assert_collections(&again, &server);
@@ -279,7 +279,7 @@ fn sorted_sets_are_refused_where_there_are_none() {
     let output = run_with_input(load, text.as_bytes());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{errors}");
-    for reason in ["line 2: the disk engine has no sorted sets", "line 3: the score \"x\" is no number"] {
+    for reason in ["line 2: the disk engine has no sorted sets", "line 3: the score \"x\" is not a number"] {
         assert!(errors.contains(reason), "{reason:?} is not in: {errors}");
     }
     assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
@@ -295,7 +295,7 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let (data, name) = (data.to_str().unwrap(), file.to_str().unwrap());
     stdout_of(run_with_input(["load", "-", "--data", data], b"a\nb\nc\n"));
     std::fs::write(&file, "precious").unwrap();
-    assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "is there already", "--force"]);
+    assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "already exists", "--force"]);
     // There is no server to dump.
     assert_eq!(run(["dump", "--from", "127.0.0.1:1", "-o", name, "--force"]).status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
@@ -319,7 +319,7 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
 fn an_interrupted_dump_leaves_the_old_file() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [data, target] = folders.each_ref().map(tempfile::TempDir::path);
-    let server = ServerProcess::start(data, &[]);
+    let server = SkeinServe::start(data, &[]);
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
     server.client().pipeline(&sets).unwrap();

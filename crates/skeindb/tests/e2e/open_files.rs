@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused};
+use crate::common::{PATIENCE, SkeinServe, assert_refused};
 use skeindb::client::{Client, Reply};
 
 /// Returns a server that may have this many open files.
@@ -41,7 +41,7 @@ fn until_done(what: &str, mut ask: impl FnMut() -> Reply) {
 #[test]
 fn idle_connections_stop_no_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::launch(limited(256, folder.path())).expect("the server starts");
+    let server = SkeinServe::launch(limited(256, folder.path())).expect("the server starts");
     let mut client = server.client();
     let most = clients_max(&mut client);
     assert!((50..226).contains(&most), "{most}");
@@ -69,7 +69,7 @@ fn idle_connections_stop_no_writes() {
     assert_eq!(client.call(&[b"SET", b"last", b"v"]).unwrap(), Reply::ok());
     drop(idle);
     server.stop();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(201));
     server.stop();
 }
@@ -77,7 +77,7 @@ fn idle_connections_stop_no_writes() {
 #[test]
 fn a_limit_without_room_for_clients_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ServerProcess::launch(limited(40, folder.path())).expect_err("it does not start");
+    let said = SkeinServe::launch(limited(40, folder.path())).expect_err("it does not start");
     assert_refused(&said, 1, &["the limit on open files is 40", "raise it (ulimit -n) above "]);
 }
 
@@ -85,9 +85,9 @@ fn a_limit_without_room_for_clients_is_told() {
 /// acceptor again for clients that already wait, so it must retry by itself. It does: the clients
 /// are accepted when a descriptor is free, and rejected writes succeed again.
 #[test]
-fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
+fn waiting_clients_are_accepted_when_a_descriptor_is_free() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::launch(limited(256, folder.path())).expect("the server starts");
+    let server = SkeinServe::launch(limited(256, folder.path())).expect("the server starts");
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"first", b"v"]).unwrap(), Reply::ok());
     let open = || std::fs::read_dir(format!("/proc/{}/fd", server.process())).expect("its files").count();
@@ -136,7 +136,7 @@ fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
     until_done("SAVE", || client.call(&[b"SAVE"]).unwrap());
     until_done("last", || client.call(&[b"SET", b"last", b"v"]).unwrap());
     server.stop();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(42));
     server.stop();
 }

@@ -20,7 +20,7 @@ const RESULTS: &str = "skein-bench.jsonl";
 const EXAMPLES: &str = "\
 Examples:
   skein bench list
-      what can be measured, and what the papers claim
+      the experiments, and the papers' claims
   skein bench run scan-100 --size small
       measure, in minutes
   skein bench run masstree-fig8 --rounds 5
@@ -30,7 +30,7 @@ Examples:
   skein bench report
       a table here, and charts in skein-bench.html
   skein bench compare old.jsonl new.jsonl
-      what has moved beyond the noise
+      the changes beyond the noise
 
 Rivals are measured beside ours if this program was built with them:
   cargo build --release -p skeindb --features rivals";

@@ -28,7 +28,7 @@ Examples:
   skein dump --prefix usr/bin/ --limit 10
       the first ten keys under a prefix
   skein dump --min '[a' --max '(b' --format lines
-      keys from a, included, to b, left out
+      keys from a, included, to b, excluded
   skein dump --data ./skein-data --format hex -o all.hex
       a data folder that no server uses
   skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem \\
@@ -37,19 +37,19 @@ Examples:
   skein dump --cluster 10.0.0.1:7000 -o all.tsv
       all nodes of a Redis cluster that has the module skein
 
-Tsv, csv and hex hold all that a server does, whatever the bytes: values, hashes, sorted sets, and when they expire; `skein load` \
-with the same format gives it back. A hash or a sorted set with much in it has several records, each with a part of it. Lines holds \
-keys alone. A dump is not a snapshot: it has every key that was there all the time, and of those that came or went \
-meanwhile some. Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no \
-format holds. They are counted by type.
+Tsv, csv and hex preserve values, hashes, sorted sets and expiry times, whatever the bytes; `skein load` with the same \
+format restores them. A large hash or sorted set has several records, each with a part of it. Lines holds only keys. A \
+dump is not a snapshot: it has every key that was there all the time, and some of those that were inserted or removed \
+meanwhile. Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold (use --format hex), or \
+lists, sets and streams, which no format can hold. They are counted by type.
 
-With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. One node is enough to name; the \
-others are found.
+With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. Name one \
+node; the client finds the others.
 
-A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program. \
-A hash trie has no order of keys: a dump of all of it comes in the order of their hashes, and bounds are refused.
+A folder of the disk engine may have the rows of a server, as above, or the plain values of a program; the dump detects \
+which. A hash trie has no order of keys: a whole dump is in the sequence of their hashes, and bounds are rejected.
 
-Opening a data folder does what a server's start does: it takes the folder's lock and cuts off a torn log tail.";
+With --data the command opens the folder as a server does: it takes the folder's lock and cuts off a torn log tail.";
 
 /// Write keys and values as text, in order.
 #[derive(clap::Args)]

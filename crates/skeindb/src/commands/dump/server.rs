@@ -64,7 +64,7 @@ fn dump_unordered(peer: &mut ServerPeer, output: &mut DumpOutput) -> Result<(), 
 fn keys_of(peer: &ServerPeer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
     match page {
         Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => Err(Failure::new(format!(
-            "{0} is no SkeinDB: it has no command SK.RANGE; bring its keys into a running SkeinDB with: skein copy --from {0}",
+            "{0} is not a SkeinDB server: it has no command SK.RANGE; copy its keys into a running SkeinDB with: skein copy --from {0}",
             peer.address
         ))),
         Reply::Error(text) if text.contains(NO_RIGHT_TO_KEYS) => {

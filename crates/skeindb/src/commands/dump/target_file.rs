@@ -140,10 +140,7 @@ fn cannot_write(file: &Path, error: &io::Error) -> Failure {
 }
 
 fn exists(file: &Path) -> Failure {
-    Failure::new(format!(
-        "{} is there already; name another file, or replace it with --force",
-        file.display()
-    ))
+    Failure::new(format!("{} already exists; name another file, or replace it with --force", file.display()))
 }
 
 #[cfg(test)]

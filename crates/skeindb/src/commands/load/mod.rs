@@ -31,9 +31,9 @@ Formats:
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
-A key that expires has the time at the end, in milliseconds since 1970, and after a value's time an empty field.
+If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
-What is loaded is added to a hash or a sorted set that is there.
+Loading adds to an existing hash or sorted set.
 
 Examples:
   skein load paths.txt
@@ -45,14 +45,14 @@ Examples:
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
-Exit code 4 says that all was read but some records were refused; each is named with its line.";
+Exit code 4 says that the whole file was read but some records were rejected; each is named with its line.";
 
 /// Load keys and values from a text file.
 #[derive(clap::Args)]
 #[command(
     after_help = EXAMPLES,
     mut_arg("server", |server| server.long("to")),
-    mut_arg("data", |data| data.help("A data folder that no server uses, in place of a server; it is made if it is not there")),
+    mut_arg("data", |data| data.help("A data folder that no server uses, instead of a server; it is created if it does not exist")),
     mut_arg("log_dir", |dir| dir.help(
         "A folder for new logs of the data folder, to change those that it remembers. May be given several times"
     )),

@@ -21,15 +21,17 @@ Examples:
   skein range --prefix goose: --limit 10
       the first ten keys under a prefix
   skein range '[a' '(b' --values
-      keys from a, included, to b, left out, and what they hold
+      keys from a, included, to b, excluded, and their values
   skein range --cluster 10.0.0.1:7000 --rev
       all keys of a Redis cluster that has the module skein, from the last
 
-Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without times of expiry. Exit \
-code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no format holds.
+Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without expiry times. Exit \
+code 4 says that keys were left out: keys with a newline, which lines cannot hold (use `skein dump --format hex`), or lists, sets \
+and streams, which no format can hold.
 
-A range is not a snapshot: it has every key that was there all the time, exactly once, and of those that came or went meanwhile some. That also holds \
-for a cluster while slots migrate and primaries fail over. What cannot be read for 30 s ends the range with an error that names it.";
+A range is not a snapshot: it has every key that was there all the time, exactly once, and some of those that were inserted or \
+removed meanwhile. That also holds for a cluster while slots migrate and primaries fail over. If a part of it cannot be read for \
+30 s, the range ends with an error that names the part.";
 
 /// The bounds of a range, as arguments.
 #[derive(clap::Args)]

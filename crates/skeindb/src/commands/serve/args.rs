@@ -44,17 +44,17 @@ Examples:
   skein serve --config /etc/skein.toml
       options from a file; `skein config` prints one
   skein serve --engine disk --cache 4g
-      more data than memory: 4 GiB of it are cached
+      more data than memory: a cache of 4 GiB
 
 Durability:
   none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
-  buffered  on disk within 200 ms; a crash may lose that much, and what
-            survives is a prefix with no holes
+  buffered  on disk within 200 ms; a crash may lose that much, and
+            leaves a prefix of the writes with no holes
   sync      on disk before the reply
 
-Sizes take k, m, g, t (powers of 1024); times take us, ms, s, m, h.
-SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers what it has read and loses nothing. A second \
-signal ends it at once, as a crash would.";
+Units of sizes are k, m, g, t (powers of 1024); those of times us, ms, s, m, h.
+SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers the requests that it has read, and loses nothing. A \
+second signal ends it immediately, like a crash.";
 
 /// Serve a data folder to Redis clients.
 #[derive(clap::Args)]

@@ -22,7 +22,7 @@ pub fn check(folder: &Path) -> Result<(), Failure> {
     }
     if found.mode() & OTHERS_WRITE != 0 {
         return Err(Failure::new(format!(
-            "{name} can be written to by everybody (mode {:o}); mend it with: chmod o-w {name}",
+            "every user can write to {name} (mode {:o}); fix it with: chmod o-w {name}",
             found.mode() & 0o7777
         )));
     }

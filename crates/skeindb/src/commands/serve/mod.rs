@@ -143,7 +143,7 @@ fn stop_on_signals(
                 None => {
                     first = Some(Instant::now());
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-                    say(&format!("{name}: stopping; once more ends it at once\n"));
+                    say(&format!("{name}: stopping; a second signal ends it immediately\n"));
                     supervisor.stopping();
                     stoppable.stop();
                 }

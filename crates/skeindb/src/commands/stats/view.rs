@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_fits_and_says_what_matters() {
+    fn a_screen_fits_and_shows_the_main_numbers() {
         let (before, now) = two();
         let lines = screen("here:1", &now, &before, 24, 80);
         assert!(

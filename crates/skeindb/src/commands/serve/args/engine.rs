@@ -70,7 +70,7 @@ fn parse_reading(name: &str) -> Result<ReadMode, String> {
         // and the server opens one store there. `docs/operations.md` tells the owner not to write
         // to these files.
         "mmap" => Ok(unsafe { ReadMode::mapping() }),
-        other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
+        other => Err(format!("unknown read mode '{other}'; use pread or mmap")),
     }
 }
 

@@ -59,7 +59,9 @@ impl ListenOption {
             return Err("it names no host".to_owned());
         }
         let port = match port {
-            Some(port) => port.parse().map_err(|_| format!("the port {port:?} is no number up to 65535"))?,
+            Some(port) => {
+                port.parse().map_err(|_| format!("the port {port:?} is not a number up to 65535"))?
+            }
             None if host.bytes().all(|byte| byte.is_ascii_digit()) => {
                 return Err(format!(
                     "it names no host; to listen on this machine alone write 127.0.0.1:{host}"
@@ -88,13 +90,13 @@ fn ip(host: &str) -> Option<IpAddr> {
 fn check_name(host: &str) -> Result<(), String> {
     let of_a_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
     if host.chars().all(|letter| letter.is_ascii_digit() || letter == '.') {
-        return Err(format!("{host} is no address: IPv4 has four numbers up to 255"));
+        return Err(format!("{host} is not an address: IPv4 has four numbers up to 255"));
     }
     if host.contains(':') {
         // A zone, as in fe80::1%eth0, is left to the resolver.
-        return if host.contains('%') { Ok(()) } else { Err(format!("{host} is no address of IPv6")) };
+        return if host.contains('%') { Ok(()) } else { Err(format!("{host} is not an IPv6 address")) };
     }
-    if host.chars().all(of_a_name) { Ok(()) } else { Err(format!("{host:?} is no host's name")) }
+    if host.chars().all(of_a_name) { Ok(()) } else { Err(format!("{host:?} is not a host name")) }
 }
 
 #[cfg(test)]
@@ -131,22 +133,22 @@ mod tests {
     /// restart after code 2, started the server again and again. Fix: a text that can never be an
     /// address is a usage error.
     #[test]
-    fn what_is_no_address_is_a_wrong_option() {
+    fn text_that_is_no_address_is_a_usage_error() {
         for (text, words) in [
             ("7223", "write 127.0.0.1:7223"),
             ("256.0.0.1:7223", "four numbers up to 255"),
             ("1.2.3:7223", "four numbers up to 255"),
-            ("127.0.0.1:99999", "\"99999\" is no number up to 65535"),
-            ("localhost:", "\"\" is no number up to 65535"),
-            ("localhost:http", "\"http\" is no number"),
+            ("127.0.0.1:99999", "\"99999\" is not a number up to 65535"),
+            ("localhost:", "\"\" is not a number up to 65535"),
+            ("localhost:http", "\"http\" is not a number"),
             (":7223", "it names no host"),
             ("", "it names no host"),
             ("[]:7223", "it names no host"),
             ("[::1]7223", "write HOST:PORT"),
-            ("::zz", "no address of IPv6"),
-            ("[::1", "no address of IPv6"),
+            ("::zz", "not an IPv6 address"),
+            ("[::1", "not an IPv6 address"),
             ("http://localhost", "write HOST:PORT"),
-            ("two words:7223", "no host's name"),
+            ("two words:7223", "not a host name"),
         ] {
             let failure = LISTEN.resolve(text).expect_err(text);
             assert_eq!(failure.exit, Exit::Usage, "{text}: {}", failure.message);
