@@ -106,7 +106,7 @@ fn times_stand_at_the_end() {
         );
     }
     for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
-        bad(read, line, "no time in milliseconds");
+        bad(read, line, "without a time in milliseconds");
     }
 }
 

@@ -42,7 +42,7 @@ mod tests {
         assert!(check(folder.path()).is_ok() && check(&folder.path().join("none")).is_ok());
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("a mode");
         let message = check(folder.path()).expect_err("it is open").message;
-        assert!(message.contains("(mode 777); mend it with: chmod o-w "), "{message}");
+        assert!(message.contains("(mode 777); fix it with: chmod o-w "), "{message}");
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("a mode");
         assert!(check(folder.path()).is_ok());
     }
