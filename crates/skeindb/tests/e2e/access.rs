@@ -224,7 +224,7 @@ fn options_that_would_do_nothing_are_refused() {
     for (line, words) in [
         ("stats --tls-ca ca", ["--tls-ca works only with TLS", "rediss://"]),
         ("stats --insecure", ["--insecure works only with TLS", "--tls"]),
-        ("stats --tls --from unix:/s", ["--tls", "leave it out"]),
+        ("stats --tls --from unix:/s", ["--tls", "leave the option out"]),
         ("stats --from redis://ann@geese:1 --user bob", ["--user bob", "ann"]),
         ("copy --from redis://ann@geese:1", ["the user \"ann\" needs a password", "--from-password-file"]),
         ("stats --data d --user ann", ["cannot be used with", "--user"]),

@@ -79,7 +79,11 @@ fn a_folder_of_somebody_else_is_refused() {
     let named = text(folder.path());
     for engine in ["memory", "disk"] {
         let output = run(["serve", "--listen", "127.0.0.1:0", "--engine", engine, "--data", named]);
-        assert_refused(&output, 2, &[named, "letter.txt", "no data folder", "name an empty folder"]);
+        assert_refused(
+            &output,
+            2,
+            &[named, "letter.txt", "neither a data folder nor empty", "name an empty folder"],
+        );
     }
     assert_refused(&run_with_input(["load", "-", "--data", named], b"k\n"), 2, &[named, "letter.txt"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");

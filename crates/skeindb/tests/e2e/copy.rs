@@ -153,7 +153,7 @@ fn refused_keys_are_counted_by_type() {
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one is named");
     // Its keys are not dumped either, but the message names a way.
     let dumped = run(["dump", "--from", &redis.address]);
-    assert_refused(&dumped, 1, &["no SkeinDB", &format!("skein copy --from {}", redis.address)]);
+    assert_refused(&dumped, 1, &["not a SkeinDB server", &format!("skein copy --from {}", redis.address)]);
     server.stop();
 }
 
