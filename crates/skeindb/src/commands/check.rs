@@ -1,4 +1,4 @@
-//! `skein check`: reports what a data folder contains and what is damaged. Changes nothing.
+//! `skein check`: reports the contents and the damage of a data folder. Changes nothing.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ is lost. With damage the exit code is 3, and no server starts on the folder: res
 
 A folder of the disk engine is read in the same way: every page of its file, every node of its trie, every record of its log.";
 
-/// Read a data folder and report what it contains; change nothing.
+/// Read a data folder and report its contents; change nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {

@@ -42,7 +42,7 @@ log tail. `skein check` changes nothing.";
 pub struct StatsArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// Show what the server does, again and again, until Ctrl-C.
+    /// Show the server's activity, again and again, until Ctrl-C.
     #[arg(long, conflicts_with = "data")]
     watch: bool,
     /// With --watch: the length of a tick.

@@ -55,7 +55,7 @@ fn ends_quoted(line: &[u8], mut quoted: bool) -> bool {
 /// Returns the fields of a record.
 ///
 /// # Errors
-/// Returns what is wrong with the record.
+/// Returns the mistake in the record.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let mut fields = Vec::with_capacity(2);

@@ -20,7 +20,7 @@ const SORTED_SET: &[u8] = b"zset";
 /// Returns the record of these fields, which include the key.
 ///
 /// # Errors
-/// Returns what is wrong with the fields.
+/// Returns the mistake in the fields.
 pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, String> {
     let mut fields = fields;
     let key = if fields.is_empty() { Vec::new() } else { fields.remove(0) };

@@ -5,7 +5,7 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Returns the fields of a line.
 ///
 /// # Errors
-/// Returns what is wrong with the line.
+/// Returns the mistake in the line.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     text.split(|&byte| byte == b'\t' || byte == b' ').map(decode).collect()

@@ -3,7 +3,7 @@
 /// Returns the fields of a line.
 ///
 /// # Errors
-/// Returns what is wrong with the line.
+/// Returns the mistake in the line.
 pub(super) fn parse(text: &[u8], raw: bool) -> Result<Vec<Vec<u8>>, String> {
     if raw {
         return Ok(text.split(|&byte| byte == b'\t').map(<[u8]>::to_vec).collect());
