@@ -222,7 +222,7 @@ fn follow(
         RoutedAnswer::Moved(slot, to) => table.set(slot, &to),
         RoutedAnswer::Ask(to) => one.ask = Some(to),
         RoutedAnswer::Later(what) => {
-            *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node"))
+            *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node"));
         }
         RoutedAnswer::Done(_) => {}
     }
