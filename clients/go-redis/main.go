@@ -1,6 +1,7 @@
 // A session of common calls through go-redis, against the server at HOST PORT.
 //
-// Each part of the session is a function in the table below; a third argument names parts to leave out, with commas between.
+// Each part of the session is a function in the table below. A third argument names parts to skip,
+// separated by commas.
 package main
 
 import (
@@ -21,7 +22,7 @@ var ctx = context.Background()
 
 type client = *redis.Client
 
-// try gives the value of a call that must not fail.
+// try returns the value of a call that must not fail.
 func try[T any](value T, err error) T {
 	if err != nil {
 		panic(fmt.Sprintf("%v", err))
@@ -52,7 +53,7 @@ func sorted(words []string) []string {
 	return words
 }
 
-// until waits for what takes a while; the bound is only there so that a failure ends.
+// until waits for a condition. The bound only makes a failing test end.
 func until(done func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !done() {

@@ -1,7 +1,7 @@
 /* A session of common calls through hiredis, against the server at HOST PORT.
  *
- * Each part of the session is a function in the table at the end; a third argument names parts to leave out, with commas
- * between. In RESP2; Debian's hiredis knows no RESP3. */
+ * Each part of the session is a function in the table at the end. A third argument names parts to
+ * skip, separated by commas. It uses RESP2, because Debian's hiredis lacks RESP3. */
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void fail(int line, const char *what, const char *got) {
     exit(1);
 }
 
-/* A reply in one line: text as it is, (integer), nil, [elements], !error. */
+/* Returns a reply in one line: text unchanged, (integer), nil, [elements], !error. */
 static size_t show(const redisReply *r, char *out, size_t room) {
     size_t used = 0;
     switch (r->type) {
@@ -52,7 +52,7 @@ static void expect_reply(int line, void *reply, const char *expected) {
 }
 
 #define CALL(...) must(__LINE__, redisCommand(c, __VA_ARGS__))
-/* The reply that is expected, then the command. */
+/* The expected reply, then the command. */
 #define IS(expected, ...) expect_reply(__LINE__, redisCommand(c, __VA_ARGS__), expected)
 #define HOLDS(what, got) ((what) ? (void)0 : fail(__LINE__, #what, got))
 
@@ -115,7 +115,7 @@ static void bits(void) {
     IS("(100)", "BITPOS bits 1 1");
 }
 
-/* Goes through all of a SCAN-like command, `prefix CURSOR suffix`; how many elements it gave. */
+/* Runs a SCAN-like command to its end, `prefix CURSOR suffix`. Returns the number of elements. */
 static size_t scan(const char *prefix, const char *suffix) {
     char cursor[32] = "0", words[256];
     size_t found = 0;
@@ -302,7 +302,7 @@ static const struct {
     {"errors", errors}, {"binary", binary},
 };
 
-/* Whether a part is named between the commas of `list`. */
+/* Returns whether `list`, which is separated by commas, names a part. */
 static int named(const char *name, const char *list) {
     size_t len = strlen(name);
     for (const char *at = list; at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)

@@ -1,6 +1,7 @@
 // A session of common calls through ioredis, against the server at HOST PORT.
 //
-// Each function below is a part of the session; a third argument names parts to leave out, with commas between.
+// Each function below is a part of the session. A third argument names parts to skip, separated by
+// commas.
 "use strict";
 
 const assert = require("node:assert/strict");
@@ -18,7 +19,7 @@ async function fails(call, text) {
   });
 }
 
-/** Waits for what takes a while; the bound is only there so that a failure ends. */
+/** Waits for a condition. The bound only makes a failing test end. */
 async function until(done) {
   const deadline = Date.now() + 30_000;
   while (!(await done())) {
@@ -27,7 +28,7 @@ async function until(done) {
   }
 }
 
-/** All that a stream of SCAN, HSCAN or ZSCAN gives, in order of text. */
+/** Returns all items of a stream of SCAN, HSCAN or ZSCAN, sorted as text. */
 async function drain(stream) {
   const found = [];
   for await (const some of stream) found.push(...some);

@@ -18,7 +18,7 @@ def equal(got, expected):
 
 
 def fails(text, call, *args, **options):
-    """The server must answer with an error that holds the text."""
+    """Asserts that the server answers an error that contains the text."""
     try:
         got = call(*args, **options)
     except redis.ResponseError as error:
@@ -29,12 +29,12 @@ def fails(text, call, *args, **options):
 
 
 def pairs(reply):
-    """Members and scores, which the library gives as lists in RESP3 and as tuples in RESP2."""
+    """Returns members and scores. The library returns lists in RESP3 and tuples in RESP2."""
     return [tuple(pair) for pair in reply]
 
 
 def until(done):
-    """Waits for what takes a while; the bound is only there so that a failure ends."""
+    """Waits for a condition. The bound only makes a failing test end."""
     deadline = time.monotonic() + 30
     while not done():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-//! Whole sequences of commands on a server, against a model in memory.
+//! Fuzzes whole sequences of commands on a server, against a model in memory.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Configuration: any text as a file of options, and as a value that CONFIG SET is given. What a file says is the same when it is written anew.
+//! Fuzzes the configuration: any text as a file of options, and as a new value for CONFIG SET. A
+//! file's entries must be the same when they are written again.
 
 #![no_main]
 
@@ -6,7 +7,8 @@ use std::fmt::Write;
 
 use libfuzzer_sys::fuzz_target;
 
-// The parser is the command's alone, which would bring all of it along.
+// Included by path: the parser belongs to the command, and the whole command would be a large
+// dependency.
 #[path = "../../crates/skeindb/src/config/file.rs"]
 mod file;
 
@@ -40,7 +42,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// A text as TOML.
+/// Returns a text as TOML.
 fn quoted(text: &str) -> String {
     let escaped = text
         .chars()

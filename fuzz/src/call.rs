@@ -1,18 +1,19 @@
-//! What a sequence is made of.
+//! The parts of a sequence of commands.
 
 use arbitrary::Arbitrary;
 
-/// Whether sorted sets are part of the sequences.
+/// Whether the sequences contain sorted sets.
 pub const SORTED_SETS: bool = true;
-/// Likewise transactions.
+/// Whether the sequences contain transactions.
 pub const TRANSACTIONS: bool = true;
 
-/// A key or a field: few, so that commands meet, of lengths at which indexes change their ways.
+/// A key or a field. There are few, so that commands meet, and their lengths are those at which
+/// indexes change their representation.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct FuzzName(u8);
 
 impl FuzzName {
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(self) -> Vec<u8> {
         match self.0 % 12 {
             0 => Vec::new(),
@@ -33,16 +34,16 @@ impl FuzzName {
 pub enum FuzzText {
     /// A number as text.
     Number(i64),
-    /// A number near the ends of what there is.
+    /// A number near the greatest or the smallest one.
     Extreme(bool, u8),
     /// Any bytes.
     Bytes(Vec<u8>),
-    /// As many bytes as this.
+    /// This many bytes.
     Long(u16),
 }
 
 impl FuzzText {
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Number(number) => number.to_string().into_bytes(),
@@ -54,7 +55,7 @@ impl FuzzText {
     }
 }
 
-/// When SET sets.
+/// The condition under which SET writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Arbitrary)]
 pub enum SetCondition {
     /// Always.
@@ -65,23 +66,23 @@ pub enum SetCondition {
     Present,
 }
 
-/// What SET does to the key's expiry.
+/// The effect of SET on the key's expiry time.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub enum SetExpiry {
-    /// It goes.
+    /// Removes it.
     Never,
     /// KEEPTTL.
     Keep,
-    /// PXAT, so many milliseconds after the present.
+    /// PXAT, this many milliseconds after the present.
     After(u8),
 }
 
-/// A score, with one digit after the point at most.
+/// A score, with at most one digit after the point.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct FuzzScore(i8);
 
 impl FuzzScore {
-    /// As a number.
+    /// Returns the score as a number.
     pub fn number(self) -> f64 {
         f64::from(self.0) / 2.0
     }
@@ -122,7 +123,7 @@ pub enum FuzzCommand {
 }
 
 impl FuzzCommand {
-    /// Whether the server has the command.
+    /// Returns whether the server has the command.
     pub fn is_there(&self) -> bool {
         let sorted_sets = matches!(
             self,
@@ -140,10 +141,10 @@ impl FuzzCommand {
 /// A part of a sequence.
 #[derive(Debug, Clone, Arbitrary)]
 pub enum FuzzStep {
-    /// A command. Those that follow each other are sent as one pipeline.
+    /// A command. Consecutive ones are sent as one pipeline.
     Call(FuzzCommand),
     /// Commands between MULTI and EXEC.
     Atomic(Vec<FuzzCommand>),
-    /// The clock goes on by so many milliseconds.
+    /// The clock advances by this many milliseconds.
     Advance(u8),
 }

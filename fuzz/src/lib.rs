@@ -1,4 +1,7 @@
-//! Sequences of commands, a model that says what each must answer, and a server that is held to it.
+//! Sequences of commands, a model that returns the expected replies, and a server that is checked
+//! against it.
+//!
+//! Read `call` first (the commands), then `model`, then `served`.
 
 mod call;
 mod model;

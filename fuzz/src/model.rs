@@ -1,4 +1,4 @@
-//! What a server must answer, in RESP2, by ordered maps in memory.
+//! The model: computes a server's expected replies, in RESP2, with ordered maps in memory.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::call::{FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
 /// A command's words.
 pub type FuzzRequest = Vec<Vec<u8>>;
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug, Clone)]
 enum FuzzValue {
     Value(Vec<u8>),
@@ -23,7 +23,7 @@ struct FuzzRow {
     until: Option<u64>,
 }
 
-/// All that a server holds.
+/// The expected data of a server.
 #[derive(Debug, Default)]
 pub struct FuzzModel {
     rows: BTreeMap<Vec<u8>, FuzzRow>,
@@ -37,12 +37,12 @@ const NO_INTEGER: &[u8] = b"-ERR value is not an integer or out of range\r\n";
 const NO_HASH_INTEGER: &[u8] = b"-ERR hash value is not an integer\r\n";
 const OVERFLOW: &[u8] = b"-ERR increment or decrement would overflow\r\n";
 
-/// A bulk string.
+/// Encodes a bulk string.
 pub fn bulk(text: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat()
 }
 
-/// An array of what is encoded already.
+/// Encodes an array of encoded elements.
 pub fn array(elements: &[Vec<u8>]) -> Vec<u8> {
     [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat()
 }
@@ -59,7 +59,7 @@ fn maybe(text: Option<&Vec<u8>>) -> Vec<u8> {
     text.map_or(NIL.to_vec(), |text| bulk(text))
 }
 
-/// The integer that a text is, written in the one way that counts.
+/// Parses an integer in its only valid notation.
 fn parse(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     text.parse::<i64>().ok().filter(|number| number.to_string() == text)
@@ -81,22 +81,22 @@ fn flat(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
     pairs.iter().flat_map(|(name, text)| [name.clone(), text.clone()]).collect()
 }
 
-/// What a command answers, or the error.
+/// The reply to a command, or its error.
 type ModelAnswer = Result<Vec<u8>, &'static [u8]>;
 
 impl FuzzModel {
-    /// Nothing is there, and it is `now`.
+    /// Returns an empty model at the time `now`.
     pub fn new(now: u64) -> Self {
         Self { rows: BTreeMap::new(), now }
     }
 
-    /// It is later. As in Redis, a key is there throughout its last millisecond.
+    /// Advances the clock. As in Redis, a key still exists throughout its last millisecond.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
         self.rows.retain(|_, row| row.until.is_none_or(|until| until >= now));
     }
 
-    /// The request, and its reply.
+    /// Returns the request, and the expected reply.
     pub fn run(&mut self, call: &FuzzCommand) -> (FuzzRequest, Vec<u8>) {
         let (request, answer) = self.answer(call);
         (request, answer.unwrap_or_else(<[u8]>::to_vec))
@@ -175,7 +175,7 @@ impl FuzzModel {
                 let at = self.now.saturating_add_signed(i64::from(*after));
                 let request = words("PEXPIREAT", &[key.bytes(), at.to_string().into_bytes()]);
                 let there = self.rows.get_mut(&key.bytes()).map(|row| row.until = Some(at)).is_some();
-                // Unlike SET, it removes a key that would only see the present millisecond out.
+                // Unlike SET, it removes a key whose expiry time is the present millisecond.
                 if at <= self.now {
                     self.rows.remove(&key.bytes());
                 }
@@ -384,7 +384,7 @@ impl FuzzModel {
         (request, Ok(answer))
     }
 
-    /// Sets a value, and keeps the expiry; its length.
+    /// Sets a value, and keeps the expiry time. Returns the value's length.
     fn put(&mut self, key: Vec<u8>, text: Vec<u8>) -> usize {
         let len = text.len();
         let until = self.rows.get(&key).and_then(|row| row.until);
@@ -408,7 +408,8 @@ impl FuzzModel {
         }
     }
 
-    /// The columns of a key, which is made without any; see [`forget_if_empty`](Self::forget_if_empty).
+    /// Returns the columns of a key. Creates a key without columns if necessary; see
+    /// [`forget_if_empty`](Self::forget_if_empty).
     fn columns_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, Vec<u8>>, &'static [u8]> {
         let row = self
             .rows
@@ -420,7 +421,7 @@ impl FuzzModel {
         }
     }
 
-    /// Likewise members.
+    /// Returns the members of a key, likewise.
     fn members_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, f64>, &'static [u8]> {
         let row = self
             .rows
@@ -443,7 +444,7 @@ impl FuzzModel {
         }
     }
 
-    /// Members by score, then by name.
+    /// Returns the members by score, then by name.
     fn order(&self, key: &[u8]) -> Result<Vec<(f64, Vec<u8>)>, &'static [u8]> {
         match self.rows.get(key).map(|row| &row.held) {
             None => Ok(Vec::new()),
@@ -457,7 +458,7 @@ impl FuzzModel {
     }
 }
 
-/// The score; there is one zero.
+/// Returns the score, with negative zero as zero.
 fn positive(score: FuzzScore) -> f64 {
     score.number() + 0.0
 }

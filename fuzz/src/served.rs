@@ -1,4 +1,4 @@
-//! A server with one worker and a clock of its own, and one client of it.
+//! A server with one worker and a manual clock, and its only client.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,22 +11,22 @@ use crate::call::TRANSACTIONS;
 use crate::model::{FuzzRequest, array};
 use crate::{FuzzModel, FuzzStep};
 
-/// A server that is held to the model.
+/// A server that is checked against the model.
 pub struct CheckedServer {
     client: TcpStream,
     clock: ExpiryClock,
-    // Serves until the process ends.
+    // It serves until the process ends.
     _server: Server,
 }
 
 impl CheckedServer {
-    /// Starts one.
+    /// Starts a server.
     ///
     /// # Panics
-    /// If it cannot.
+    /// Panics if the server cannot start.
     pub fn start() -> Self {
         let clock = ExpiryClock::manual(1_700_000_000_000);
-        // Nothing is logged, so the folder is of no use once the store is open.
+        // Nothing is logged, so the folder is unnecessary once the store is open.
         let folder = tempfile::tempdir().expect("a folder");
         let options = StoreOptions {
             durability: Durability::None,
@@ -44,10 +44,10 @@ impl CheckedServer {
         Self { client, clock, _server: server }
     }
 
-    /// Runs the steps from an empty store on.
+    /// Runs the steps on an empty store.
     ///
     /// # Panics
-    /// If a reply is not the model's.
+    /// Panics if a reply differs from the model's.
     pub fn check(&mut self, steps: &[FuzzStep]) {
         let mut model = FuzzModel::new(self.clock.now());
         let mut pipeline = vec![(vec![b"FLUSHALL".to_vec()], b"+OK\r\n".to_vec())];
@@ -73,14 +73,14 @@ impl CheckedServer {
         self.exchange(&pipeline);
     }
 
-    /// Sends the requests at once, and compares what comes back.
+    /// Sends the requests at once, and compares the replies.
     fn exchange(&mut self, pipeline: &[(FuzzRequest, Vec<u8>)]) {
         let mut sent = Vec::new();
         for (request, _) in pipeline {
             let words: Vec<_> = request.iter().map(|word| crate::model::bulk(word)).collect();
             sent.extend(array(&words));
         }
-        // Shows that nothing comes besides.
+        // Shows that there are no further replies.
         sent.extend(b"PING\r\n");
         self.client.write_all(&sent).expect("to send");
         for (request, expected) in pipeline {

@@ -1,6 +1,7 @@
 //! A session of common calls through redis-rs, against the server at HOST PORT.
 //!
-//! Each part of the session is a function in [`PARTS`]; a third argument names parts to leave out, with commas between.
+//! Each part of the session is a function in [`PARTS`]. A third argument names parts to skip,
+//! separated by commas.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ fn call<T: redis::FromRedisValue>(c: &mut Connection, words: &str) -> RedisResul
     command.query(c)
 }
 
-/// The reply to words with spaces between, which must not be an error.
+/// Returns the reply to words separated by spaces. Panics if it is an error.
 fn ask<T: redis::FromRedisValue>(c: &mut Connection, words: &str) -> T {
     call(c, words).unwrap_or_else(|error| panic!("{words}: {error}"))
 }
@@ -205,7 +206,7 @@ fn transactions(c: &mut Connection) {
     let got: (i64,) = redis::transaction(c, &["a"], |c, p| {
         let value: i64 = c.get("a")?;
         if runs == 0 {
-            // What is watched is changed on the way, by this very connection: the first EXEC must do nothing.
+            // This very connection changes the watched key meanwhile: the first EXEC must do nothing.
             c.set::<_, _, ()>("a", 10)?;
         }
         runs += 1;
@@ -271,7 +272,7 @@ const PARTS: [(&str, fn(&mut Connection)); 12] = [
     ("binary", binary),
 ];
 
-/// The crate's version, as it is pinned.
+/// Returns the pinned version of the crate.
 fn version() -> &'static str {
     let pinned = include_str!("../Cargo.toml").split_once("version = \"=").expect("a pinned version").1;
     pinned.split('"').next().unwrap_or(pinned)

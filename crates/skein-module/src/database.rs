@@ -71,8 +71,8 @@ impl ModuleState {
         self.databases[database].get_or_insert_with(|| Box::new(DatabaseNames::new()))
     }
 
-    /// Removes a name, if it is present. Unlike [`DatabaseNames::remove`], it returns nothing, and so the
-    /// removal may wait in a batch.
+    /// Removes a name, if it is present. Unlike [`DatabaseNames::remove`], it returns nothing, and
+    /// so the removal may wait in a batch.
     pub fn forget(&mut self, database: usize, name: &[u8]) {
         if let Some(names) = self.names(database) {
             names.forget(name);

@@ -66,8 +66,8 @@ impl Drop for EventLoopHook {
 
 unsafe extern "C" fn on_ready(_: c_int, _: *mut c_void, _: c_int) {
     if let Some((on_turn, ctx)) = ON_TURN.with(|place| *place) {
-        // SAFETY: the context lives as long as the `EventLoopHook`, which `on_turn` may drop as its last
-        // act.
+        // SAFETY: the context lives as long as the `EventLoopHook`, which `on_turn` may drop as its
+        // last act.
         on_turn(unsafe { Ctx::new(std::ptr::with_exposed_provenance_mut(ctx)) });
     }
 }

@@ -4,7 +4,7 @@
 //!   request ─► first slice ─► done: the reply is sent at once
 //!                   │ more
 //!                   ▼
-//!              client blocked ─► timer ─► slice ─► ... ─► portions ─► client unblocked
+//!              client blocked ─► timer ─► slice ─► ... ─► reply slices ─► client unblocked
 //! ```
 //!
 //! Within `MULTI` and scripts a module must not block the client. There the whole command runs in

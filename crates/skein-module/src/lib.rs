@@ -6,11 +6,11 @@
 //! AOF, expiry, eviction and users. A server without the module reads all data.
 //!
 //! ```text
-//!   key inserted, removed ─► feed ─► names (one per database) ◄── sweep: fills, repairs later
-//!                                      │ a page of names
-//!   SK.RANGE and kin ──► commands ──► visible: opened untouched, allowed to the user
-//!                                      │ rows of the reply
-//!                         job: a slice at a time, other clients in between ──► reply
+//!   key inserted, removed ─► notifications ─► names (one per database) ◄── sweep: fills, repairs
+//!                                               │ a page of names
+//!   SK.RANGE and relatives ─► commands ─► visible: opened untouched, allowed to the user
+//!                                               │ rows of the reply
+//!                             job: a slice at a time, other clients in between ──► reply
 //! ```
 //!
 //! # Invariants
@@ -18,8 +18,8 @@
 //!    notifications. The module starts no thread. So [`gil`] gives access to the state without a
 //!    lock of its own.
 //! 2. **No call of the server while the state is borrowed.** If the module opens an expired key,
-//!    the server may remove it and notify [`feed`], which borrows the state. So the module copies
-//!    the names out first.
+//!    the server may remove it and notify [`notifications`], which borrows the state. So the module
+//!    copies the names out first.
 //! 3. **Names are a superset, or the module is not ready.** Once the first sweep is complete, the
 //!    name of each existing key is in its database's index. If a command or the sweep finds a name
 //!    without a key, it drops the name.

@@ -4,8 +4,8 @@
 //! Wormhole accepts, although they are rare. A tree beside the Wormhole holds such names, and a
 //! page merges both. Changes wait in a [`PendingChanges`] batch, which every reader merges first.
 //!
-//! Each name has a [`ExpiryKnowledge`]. It says whether the server notifies the module in time when the
-//! key is removed, or whether the module must look up the key.
+//! Each name has an [`ExpiryKnowledge`]. It says whether the server notifies the module in time
+//! when the key is removed, or whether the module must look up the key.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};

@@ -10,8 +10,9 @@
 //! the time. The repair has no timer, because a server does not unload a module that has one. The
 //! fill has a timer for exactly that reason.
 //!
-//! [`feed`](crate::feed) handles the keys that are inserted or removed meanwhile. A scan of the
-//! server returns every key that exists during the whole scan. So no name is missing after it.
+//! [`notifications`](crate::notifications) handles the keys that are inserted or removed meanwhile.
+//! A scan of the server returns every key that exists during the whole scan. So no name is missing
+//! after it.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Bound;
@@ -40,10 +41,9 @@ const BUCKETS: usize = 16;
 
 /// The progress of the sweep.
 struct KeySweep {
-    /// Calls for the slices of a fill, while a fill runs.
+    /// Requests the slices of a fill, while a fill runs.
     turns: Option<EventLoopHook>,
-    /// The fill's timer. It keeps the module loaded, and calls for the slices if there are no
-    /// turns.
+    /// The fill's timer. It keeps the module loaded, and requests the slices if there is no hook.
     timer: Option<raw::RedisModuleTimerID>,
     /// The time at which the last slice of the fill ended.
     rested: u64,
@@ -184,7 +184,8 @@ fn keys(ctx: Ctx<'_>) -> u64 {
 }
 
 impl KeySweep {
-    /// Starts the turns and the timer that call for the slices of a fill, unless they run already.
+    /// Starts the event-loop hook and the timer that request the slices of a fill, unless they run
+    /// already.
     fn begin_fill(&mut self, ctx: Ctx<'_>) {
         if self.turns.is_none() {
             self.turns = EventLoopHook::start(ctx, fill_slice);
@@ -199,8 +200,8 @@ impl KeySweep {
         }
     }
 
-    /// Ends the calls for slices. The context may be that of the turns. The caller must not use it
-    /// afterwards.
+    /// Ends the requests for slices. The context may be that of the hook. The caller must not use
+    /// it afterwards.
     fn end_fill(&mut self, ctx: Ctx<'_>) {
         if let Some(timer) = self.timer.take() {
             // SAFETY: a live context; the timer's data is null.

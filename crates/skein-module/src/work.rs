@@ -57,12 +57,12 @@ impl Requester {
     fn visible(
         &self,
         ctx: Ctx<'_>,
-        page: (&KeyRange, ScanDirection, usize),
-        access: (c_int, KeysToOpen),
+        query: NameQuery<'_>,
+        access: NameAccess,
         each: impl FnMut(&[u8], Option<&OpenKey<'_>>) -> ControlFlow<()>,
     ) -> (Option<Vec<u8>>, WorkProgress) {
         let slots = NodeSlots::lately(ctx);
-        self.visible_in(slots.as_ref().map(|slots| &slots.owned), ctx, page, access, each)
+        self.visible_in(slots.as_ref().map(|slots| &slots.owned), ctx, query, access, each)
     }
 
     /// Does the same as `visible` for the names in these slots, or for all names.
@@ -70,16 +70,16 @@ impl Requester {
         &self,
         slots: Option<&SlotSet>,
         ctx: Ctx<'_>,
-        page: (&KeyRange, ScanDirection, usize),
-        (to, opened): (c_int, KeysToOpen),
+        query: NameQuery<'_>,
+        access: NameAccess,
         mut each: impl FnMut(&[u8], Option<&OpenKey<'_>>) -> ControlFlow<()>,
     ) -> (Option<Vec<u8>>, WorkProgress) {
         ctx.select(self.database);
-        let (range, direction, few) = page;
+        let NameQuery { range, direction, most: few } = query;
         // The rights are read anew for each slice: an administrator may revoke rights meanwhile.
         let rights = self.user.as_ref().map(|user| CommandRights::of(user, &self.command));
         let rights = rights.filter(|rights| !rights.has_all_keys());
-        let told = slots.is_none() && opened == KeysToOpen::IfUnsure;
+        let told = slots.is_none() && access.opened == KeysToOpen::IfUnsure;
         // If the first names are hidden, the slice continues with further pages. To wait a
         // millisecond for each few names would take long.
         let (mut range, mut last, mut most, mut left) = (range.clone(), None, few, SLICE_NAMES.max(few));
@@ -96,7 +96,7 @@ impl Requester {
                 // A string of the server costs an allocation.
                 let string = (rights.is_some() || !is_sure).then(|| ServerString::new(name));
                 if let (Some(rights), Some(string)) = (&rights, &string)
-                    && !rights.allow(to, string)
+                    && !rights.allow(access.right, string)
                 {
                     continue;
                 }
@@ -128,6 +128,21 @@ impl Requester {
             most = (most * PAGE_GROWTH).min(left);
         }
     }
+}
+
+/// The names to check: the first `most` names of a range, in a direction.
+#[derive(Clone, Copy)]
+struct NameQuery<'r> {
+    range: &'r KeyRange,
+    direction: ScanDirection,
+    most: usize,
+}
+
+/// The right that the user needs, and the keys to open.
+#[derive(Clone, Copy)]
+struct NameAccess {
+    right: c_int,
+    opened: KeysToOpen,
 }
 
 /// Says which keys are opened.
@@ -190,13 +205,14 @@ impl RangeWork {
         let Self { asker, range, direction, left, shown, limit, elements } = self;
         let (begin, most) = (answer.len(), (*left).min(SLICE_NAMES));
         let opened = if *shown == RangeProjection::Keys { KeysToOpen::IfUnsure } else { KeysToOpen::All };
-        let page = (&*range, *direction, most);
-        let (last, progress) = asker.visible_in(slots, ctx, page, (TO_READ, opened), |name, key| {
-            *elements += write_entry(name, key, shown, asker.newer, answer);
-            *left -= 1;
-            let full = answer.len() - begin > SLICE_BYTES || answer.len() > *limit;
-            if full || *left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        let query = NameQuery { range, direction: *direction, most };
+        let (last, progress) =
+            asker.visible_in(slots, ctx, query, NameAccess { right: TO_READ, opened }, |name, key| {
+                *elements += write_entry(name, key, shown, asker.newer, answer);
+                *left -= 1;
+                let full = answer.len() - begin > SLICE_BYTES || answer.len() > *limit;
+                if full || *left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
         if answer.len() > *limit {
             return Err(format!(
                 "ERR the reply would be longer than the limit of {limit} bytes (skein.max-reply); take LIMIT, and go on from (last-key"
@@ -254,8 +270,8 @@ impl SlicedWork for CountWork {
         let Self { asker, range, count } = self;
         let (last, progress) = asker.visible(
             ctx,
-            (range, ScanDirection::Forward, SLICE_NAMES),
-            (TO_READ, KeysToOpen::IfUnsure),
+            NameQuery { range, direction: ScanDirection::Forward, most: SLICE_NAMES },
+            NameAccess { right: TO_READ, opened: KeysToOpen::IfUnsure },
             |_, _| {
                 *count += 1;
                 ControlFlow::Continue(())
@@ -269,8 +285,8 @@ impl SlicedWork for CountWork {
     }
 }
 
-/// The number of names on the first page of [`FirstKeyWork`]. The first name usually suffices; a longer
-/// page would copy the others for nothing.
+/// The number of names on the first page of [`FirstKeyWork`]. The first name usually suffices; a
+/// longer page would copy the others for nothing.
 const FEW: usize = 8;
 
 /// The work of `SK.FIRST` and its like: finds the first key from a bound on.
@@ -284,8 +300,11 @@ impl SlicedWork for FirstKeyWork {
     fn step(&mut self, ctx: Ctx<'_>, answer: &mut CollectedReply) -> Result<WorkProgress, String> {
         let Self { asker, range, direction } = self;
         let mut found = false;
-        let (last, progress) =
-            asker.visible(ctx, (range, *direction, FEW), (TO_READ, KeysToOpen::All), |name, key| {
+        let (last, progress) = asker.visible(
+            ctx,
+            NameQuery { range, direction: *direction, most: FEW },
+            NameAccess { right: TO_READ, opened: KeysToOpen::All },
+            |name, key| {
                 found = true;
                 answer.push(ReplyPart::Array(2));
                 answer.push(ReplyPart::Bulk(name));
@@ -293,7 +312,8 @@ impl SlicedWork for FirstKeyWork {
                     value::write(key, answer);
                 }
                 ControlFlow::Break(())
-            });
+            },
+        );
         if found {
             return Ok(WorkProgress::Done);
         }
@@ -325,8 +345,8 @@ impl SlicedWork for RemoveWork {
         let mut names = Vec::new();
         let (last, progress) = asker.visible(
             ctx,
-            (range, ScanDirection::Forward, SLICE_NAMES),
-            (TO_DELETE, KeysToOpen::IfUnsure),
+            NameQuery { range, direction: ScanDirection::Forward, most: SLICE_NAMES },
+            NameAccess { right: TO_DELETE, opened: KeysToOpen::IfUnsure },
             |name, _| {
                 names.push(ServerString::new(name));
                 ControlFlow::Continue(())

@@ -1,9 +1,9 @@
-//! How the ordered commands (`SK.RANGE` and its like) are written, for whoever answers or sends them.
+//! The grammar of the ordered commands (`SK.RANGE` and its relatives).
 //!
 //! ```text
-//!   SK.RANGE  min max          [REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]
+//!   SK.RANGE  min max             [REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]
 //!             └ KeyRange::parse   └ RangeOptions::parse
-//!   SK.PREFIX prefix           ...
+//!   SK.PREFIX prefix              ...
 //!             └ KeyRange::with_prefix
 //! ```
 //!

@@ -1,6 +1,7 @@
-//! Decimal integers as Redis reads them.
+//! Decimal integers in the form that Redis accepts.
 
-/// Reads a signed integer: an optional minus and digits; no plus, no spaces, no leading zeros, no "-0".
+/// Parses a signed integer: an optional minus and digits. Returns `None` for a plus, spaces,
+/// leading zeros, or "-0".
 pub fn parse_i64(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', digits) => (true, digits),
@@ -14,7 +15,7 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Reads an unsigned integer: digits without leading zeros.
+/// Parses an unsigned integer: digits without leading zeros. Returns `None` for any other text.
 pub fn parse_u64(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 || (text[0] == b'0' && text.len() > 1) {
         return None;
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_redis_reads() {
+    fn parses_integers_as_redis_does() {
         for (text, value) in [
             (&b"0"[..], Some(0)),
             (b"7", Some(7)),

@@ -1,16 +1,16 @@
-//! What follows the bounds of a range.
+//! The words behind the bounds of a range.
 
 use crate::SyntaxError;
 use crate::number::{parse_i64, parse_u64};
 
-/// What is shown of each key.
+/// What a range returns for each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RangeProjection {
-    /// The key and what it holds.
+    /// The key and its value.
     Entries,
     /// The key alone.
     Keys,
-    /// The key and these columns, null where there is none.
+    /// The key and these columns; null for each missing column.
     Columns(Vec<Vec<u8>>),
 }
 
@@ -26,21 +26,21 @@ pub enum RangeProjection {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeOptions {
-    /// From the greatest key to the least.
+    /// From the greatest key to the smallest.
     pub reverse: bool,
-    /// Keys at most.
+    /// The most keys.
     pub limit: usize,
-    /// What is shown of each.
+    /// What the range returns for each key.
     pub shown: RangeProjection,
-    /// All of one moment.
+    /// Whether all keys are of one moment.
     pub snapshot: bool,
 }
 
 impl RangeOptions {
-    /// Reads the words.
+    /// Parses the words.
     ///
     /// # Errors
-    /// A [`SyntaxError`], never that of a bound.
+    /// Returns a [`SyntaxError`], but never [`SyntaxError::Bound`].
     pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, SyntaxError> {
         let (mut reverse, mut limit, mut shown, mut snapshot) = (false, None, None, false);
         while let Some(word) = words.next() {
@@ -66,7 +66,7 @@ impl RangeOptions {
     }
 }
 
-/// A count, and so many names.
+/// Parses a count and as many names.
 fn columns<'a>(words: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, SyntaxError> {
     let count = parse_i64(words.next().ok_or(SyntaxError::Syntax)?).ok_or(SyntaxError::NotAnInteger)?;
     let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(SyntaxError::NoColumns)?;

@@ -1,10 +1,10 @@
-//! Bounds of ranges, written as ZRANGEBYLEX has them: `[key`, `(key`, `-` and `+`.
+//! Bounds of ranges, in the notation of ZRANGEBYLEX: `[key`, `(key`, `-` and `+`.
 
 use std::ops::Bound;
 
 use crate::SyntaxError;
 
-/// A range of keys. Empty ones are told apart here, so that no index sees crossed bounds.
+/// A range of keys. Empty ranges are detected here, so that no index receives crossed bounds.
 ///
 /// ```
 /// use skein_syntax::KeyRange;
@@ -16,13 +16,13 @@ use crate::SyntaxError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The least keys.
+    /// The lower bound.
     pub lower: Bound<Vec<u8>>,
-    /// The greatest keys.
+    /// The upper bound.
     pub upper: Bound<Vec<u8>>,
 }
 
-/// One end as it was written.
+/// One bound as it was written.
 enum WrittenBound<'a> {
     BeforeAll,
     AfterAll,
@@ -42,10 +42,10 @@ impl<'a> WrittenBound<'a> {
 }
 
 impl KeyRange {
-    /// All keys.
+    /// The range of all keys.
     pub const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
-    /// Bytes that its bounds take.
+    /// Returns the memory of its bounds in bytes.
     pub fn memory(&self) -> usize {
         let bytes = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Included(key) | Bound::Excluded(key) => key.capacity(),
@@ -54,10 +54,10 @@ impl KeyRange {
         bytes(&self.lower) + bytes(&self.upper)
     }
 
-    /// The range from `min` to `max`; `None` if no key can lie in it.
+    /// Returns the range from `min` to `max`, or `None` if it cannot contain a key.
     ///
     /// # Errors
-    /// [`SyntaxError::Bound`].
+    /// Returns [`SyntaxError::Bound`] if a bound has another form.
     pub fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, SyntaxError> {
         let (min, max) = (WrittenBound::parse(min)?, WrittenBound::parse(max)?);
         let lower = match min {
@@ -78,13 +78,13 @@ impl KeyRange {
         Ok((!crossed).then(|| Self { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }))
     }
 
-    /// All keys that begin with `prefix`.
+    /// Returns the range of all keys that begin with `prefix`.
     pub fn with_prefix(prefix: &[u8]) -> Self {
         let upper = skein_index::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         Self { lower: Bound::Included(prefix.to_vec()), upper }
     }
 
-    /// What of the range comes after `key`; `None` if no key can lie in it.
+    /// Returns the part of the range behind `key`, or `None` if it cannot contain a key.
     pub fn after(self, key: Vec<u8>) -> Option<Self> {
         match (&self.lower, &self.upper) {
             (_, Bound::Included(last) | Bound::Excluded(last)) if key >= *last => None,
@@ -93,7 +93,7 @@ impl KeyRange {
         }
     }
 
-    /// Both ends, as an index takes them.
+    /// Returns both bounds in the form that an index expects.
     pub fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
     }

@@ -1,4 +1,4 @@
-//! Hash slots of a cluster: which slot a key is in, and sets of slots.
+//! Hash slots of a cluster: the slot of a key, and sets of slots.
 //!
 //! A cluster divides its keys among 16,384 slots. A key's slot is the CRC-16 (XMODEM) of the key,
 //! or of its hash tag: the text between the first `{` and the next `}`, unless that is empty.
@@ -28,7 +28,7 @@ fn hash_tag(key: &[u8]) -> Option<&[u8]> {
     (len > 0).then(|| &key[from..from + len])
 }
 
-/// The remainders of every byte, for [`crc16`].
+/// The remainder of each byte, for [`crc16`].
 const CRC16: [u16; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -64,13 +64,13 @@ const WORDS: usize = SLOTS as usize / 64;
 #[derive(Clone, PartialEq, Eq)]
 pub struct SlotSet([u64; WORDS]);
 
-/// The text is no list of slots.
+/// A text that is not a list of slots.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no slot from 0 to 16383 and no range of slots")]
 pub struct ParseSlotsError(pub String);
 
 impl SlotSet {
-    /// The set without a slot.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; WORDS]);
     /// The set of all slots.
     pub const ALL: Self = Self([u64::MAX; WORDS]);
@@ -78,15 +78,16 @@ impl SlotSet {
     /// Adds a slot.
     ///
     /// # Panics
-    /// If the slot is not less than [`SLOTS`].
+    /// Panics if the slot is not less than [`SLOTS`].
     pub fn insert(&mut self, slot: u16) {
         self.0[usize::from(slot / 64)] |= 1 << (slot % 64);
     }
 
-    /// Adds the slots from the first to the last one; none if they are crossed.
+    /// Adds the slots from the first to the last one. Adds nothing if the first is greater than the
+    /// last.
     ///
     /// # Panics
-    /// If the last slot is not less than [`SLOTS`].
+    /// Panics if the last slot is not less than [`SLOTS`].
     pub fn insert_range(&mut self, first: u16, last: u16) {
         if first > last {
             return;
@@ -141,7 +142,7 @@ impl SlotSet {
         })
     }
 
-    /// Returns the first slot from a place on whose bit is set, once `view` has seen its word.
+    /// Returns the first slot at or after `from` whose bit is set in `view` of its word.
     fn next(&self, from: u16, view: impl Fn(u64) -> u64) -> Option<u16> {
         let first = usize::from(from / 64);
         (first..WORDS).find_map(|word| {
@@ -173,7 +174,7 @@ impl fmt::Debug for SlotSet {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the form that [`Display`](fmt::Display) writes.
 impl std::str::FromStr for SlotSet {
     type Err = ParseSlotsError;
 

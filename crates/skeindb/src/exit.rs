@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What went wrong, with the value, the limit and, if there is one, the way out.
+    /// The problem, with the value, the limit and the way out, if any.
     pub message: String,
 }
 

@@ -32,7 +32,7 @@ pub fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     }
     let name = folder.display();
     Err(Failure::usage(format!(
-        "{name} is no data folder, and not empty: it has {}; name an empty folder, or one that is not there yet, as {}",
+        "{name} is neither a data folder nor empty: it has {}; name an empty folder, or a new one such as {}",
         named(&found),
         folder.join("skein-data").display()
     )))
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_named() {
+    fn found_files_are_named() {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["e", "d", "c", "b", "a"] {
             fs::write(folder.path().join(name), "").expect("a file");

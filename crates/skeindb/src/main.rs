@@ -38,7 +38,7 @@ Examples:
   skein serve
       serve ./skein-data on 127.0.0.1:6380
   skein config > skein.toml
-      a file of all options, to be edited and served with
+      a file of all options, to edit and serve with
   skein load paths.txt --to 127.0.0.1:6380
       one key per line, into a running server
   skein dump --from 127.0.0.1:6380 --prefix bin/
@@ -46,13 +46,13 @@ Examples:
   skein range --cluster 10.0.0.1:7000 --prefix bin/
       keys of a whole Redis cluster that has the module skein
   skein count --prefix bin/
-      how many keys there are
+      the number of keys
   skein stats --watch
-      what a server does, second by second
+      a server's activity, second by second
   skein check ./skein-data
       read a data folder, change nothing
   skein compact ./disk-data
-      give back what a disk store's file does not need
+      return the unused space of a disk store's file
   skein copy --from 127.0.0.1:6379
       all keys of a Redis into a running server
   skein probe

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_show_what_is_done_and_the_time_left() {
+    fn percent_bars_show_the_share_and_the_time_left() {
         let screen = TestTerminal::default();
         let parts = PercentProgress::on(ProgressDrawTarget::term_like(Box::new(screen.clone())));
         parts.update("reading the data back, 1,500 records", 0.25);

@@ -86,7 +86,9 @@ impl FolderTarget<'_> {
             return Ok(None);
         }
         if !self.log_dirs.is_empty() {
-            return Err(Failure::usage("--log-dir: the log of a disk store is in its folder, always"));
+            return Err(Failure::usage(
+                "--log-dir: a disk store cannot have a log folder elsewhere; leave the option out",
+            ));
         }
         disk::open_existing(self.path, durability).map(Some)
     }
@@ -123,7 +125,7 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
         return Err(Failure::new(format!("{name} does not exist; name the data folder of a server")));
     }
     if folder.is_dir() && !is_data_folder(folder) {
-        return Err(Failure::new(format!("{name} is no data folder: it has no file `identity`")));
+        return Err(Failure::new(format!("{name} is not a data folder: it has no file `identity`")));
     }
     Ok(())
 }
@@ -138,14 +140,14 @@ pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<S
     let store = Store::open(folder, options)?;
     for (file, bytes) in &store.recovery().torn_tails {
         console::note(format_args!(
-            "skein: {}: cut off {bytes} bytes that were being written when the last process died; nothing that was \
+            "skein: {}: cut off {bytes} bytes that were being written when the last process died; no write that was \
              promised is lost",
             file.display()
         ));
     }
     for folder in &store.recovery().log_folders_given_up {
         console::note(format_args!(
-            "skein: {}: given up; the data is as the newest checkpoint has it",
+            "skein: {}: given up; the data is that of the newest checkpoint",
             folder.display()
         ));
     }

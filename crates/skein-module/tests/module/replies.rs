@@ -9,7 +9,7 @@ fn check(client: &mut RespConnection, script: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_the_server_cannot_promise_is_an_error() {
+fn unsupported_promises_are_errors() {
     over_each(|server| {
         let mut client = server.connect();
         for request in ["SK.GETV a", "SK.CAS a 1 x"] {

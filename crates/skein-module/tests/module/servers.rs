@@ -57,7 +57,7 @@ pub fn programs() -> Vec<PathBuf> {
         let runs = Command::new(&path).arg("--version").stdout(Stdio::null()).status();
         assert!(
             runs.is_ok_and(|status| status.success()),
-            "no {}: it comes with {origin}; {variable} names it, or leaves it out by the word none",
+            "cannot run {}: install it with {origin}; set {variable} to its path, or to none to skip it",
             path.display()
         );
         Some(path)

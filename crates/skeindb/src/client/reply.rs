@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_resp_is_an_error() {
+    fn bytes_that_are_not_resp_are_an_error() {
         let deep = b"*1\r\n".repeat(100);
         let cases: [&[u8]; 10] = [
             b"",
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_for_tls_is_told_from_what_is_not_resp() {
+    fn a_tls_port_is_recognized() {
         let error = parse(b"\x15\x03\x03\x00\x02\x02\x32").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }

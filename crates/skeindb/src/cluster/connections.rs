@@ -1,9 +1,9 @@
-//! Connections to the nodes of a cluster, one for each node, and rounds of requests to many nodes.
+//! Connections to the nodes of a cluster, one per node, and rounds of requests to many nodes.
 //!
 //! # Invariant
-//! A connection is kept only while every request that was sent over it has had its reply, or waits
-//! for it in a round that goes on. Any other connection is closed, so a late reply is never taken
-//! for another request's.
+//! A connection stays open only while every request sent over it has received its reply, or waits
+//! for it in a round in progress. The client closes any other connection, so a late reply is never
+//! taken for the reply to another request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,9 +15,9 @@ use super::map::SlotMap;
 use super::options::ClusterOptions;
 use crate::client::{Client, Reply};
 
-/// The shortest time for which a reply is waited for, however late it is.
+/// The shortest wait for a reply, however late it is.
 const WAIT_MIN: Duration = Duration::from_millis(1);
-/// How often views name nodes that have not been asked yet, before the client stops asking them.
+/// How many times the client follows views to nodes that it has not asked yet.
 const VIEW_STEPS: usize = 4;
 
 #[derive(Debug)]
@@ -30,13 +30,13 @@ struct NodeConnection {
 pub(super) struct NodeConnections {
     pub options: Arc<ClusterOptions>,
     open: HashMap<String, NodeConnection>,
-    /// Connections that were made so far.
+    /// The number of connections made so far.
     made: u64,
     /// Nodes whose last connection failed.
     failed: BTreeSet<String>,
 }
 
-/// A node that could not be used.
+/// Returns the setback of a node that could not be used.
 fn unreachable(node: &str, error: &io::Error) -> Setback {
     if error.kind() == io::ErrorKind::PermissionDenied {
         return Setback::Final(Error::new(ErrorKind::Refused, error.to_string()));
@@ -45,6 +45,13 @@ fn unreachable(node: &str, error: &io::Error) -> Setback {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it is silent".to_owned(),
         _ => error.to_string(),
     };
+    if why.contains("failed to lookup address") {
+        return Setback::passing(
+            format!("the name of node {node} does not resolve here ({why})"),
+            "add it to the DNS or to /etc/hosts, or have the nodes announce addresses \
+             (CONFIG SET cluster-preferred-endpoint-type ip)",
+        );
+    }
     Setback::passing(
         format!("node {node} did not answer ({why})"),
         "start it, or have a replica take its place (CLUSTER FAILOVER)",
@@ -75,10 +82,10 @@ impl NodeConnections {
         Self { options, open: HashMap::new(), made: 0, failed: BTreeSet::new() }
     }
 
-    /// Returns the connection to a node, which is made if there is none.
+    /// Returns the connection to a node. Makes one if necessary.
     fn link(&mut self, node: &str) -> Result<&mut NodeConnection, Setback> {
         if !self.open.contains_key(node) {
-            // Until the connection is there.
+            // Until the connection is made.
             self.failed.insert(node.to_owned());
             let client = self.connect(node)?;
             self.failed.remove(node);
@@ -98,7 +105,7 @@ impl NodeConnections {
         }
     }
 
-    /// Returns the number of the connection to a node. A connection that is made again has another
+    /// Returns the number of the connection to a node. A new connection to the same node has a new
     /// number.
     pub fn id(&self, node: &str) -> u64 {
         self.open.get(node).map_or(0, |link| link.id)
@@ -140,7 +147,7 @@ impl NodeConnections {
         })
     }
 
-    /// Returns the time by which a reply has to be there.
+    /// Returns the time by which a reply must be there.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.options.page_timeout
     }
@@ -164,12 +171,13 @@ impl NodeConnections {
         round.asked.into_iter().map(reply).collect()
     }
 
-    /// Reads the map from `nodes`, and from all primaries that their views name. Nodes whose last
-    /// connection failed are not asked, unless no other is left: a silent node would take a page
-    /// timeout each time.
+    /// Reads the map from `nodes`, and from all primaries that their views name. Skips nodes whose
+    /// last connection failed, unless no other is left: a silent node would take a page timeout
+    /// each time.
     ///
     /// # Errors
-    /// No node answered a map: the error of the first, or the first that does not pass.
+    /// If no node answered a map, returns the first error that does not pass, or else the first
+    /// error.
     pub fn map(&mut self, nodes: BTreeSet<String>) -> Result<SlotMap, Setback> {
         let command = [b"CLUSTER".to_vec(), b"SHARDS".to_vec()];
         let usable: BTreeSet<String> = nodes.difference(&self.failed).cloned().collect();

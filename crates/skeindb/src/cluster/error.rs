@@ -1,4 +1,4 @@
-//! Errors of a cluster's client, and setbacks: failures that may pass.
+//! Errors of the cluster client, and setbacks: failures that may pass.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// Nodes or slots were missing for the whole patience. The same call may succeed later.
     Unavailable,
-    /// [`ClusterOptions::stop`](super::ClusterOptions::stop) ended the waiting.
+    /// [`ClusterOptions::stop`](super::ClusterOptions::stop) ended the wait.
     Stopped,
     /// A node rejected the user, the password or the command.
     Refused,
@@ -29,7 +29,7 @@ pub enum ErrorKind {
     NoModule,
     /// The server is not a node of a cluster.
     NoCluster,
-    /// A node answered something that its protocol or the contract of a page does not allow.
+    /// A node's answer violates its protocol or the contract of a page.
     Malformed,
 }
 
@@ -55,8 +55,8 @@ impl std::error::Error for Error {}
 /// The reason why one attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setback {
-    /// It may pass: the client repeats the attempt while its patience lasts. The text is a sentence
-    /// to which "for 30 s" can be added, and the way out.
+    /// It may pass: the client repeats the attempt while its patience lasts. The fields are a
+    /// sentence that "for 30 s" can be appended to, and the way out.
     Passing(String, &'static str),
     /// It does not pass.
     Final(Error),
@@ -67,7 +67,7 @@ impl Setback {
         Self::Passing(what.into(), way_out)
     }
 
-    /// A node broke the protocol or the contract.
+    /// Returns the setback of a node that violated the protocol or the contract.
     pub(super) fn malformed(node: &str, what: impl fmt::Display) -> Self {
         Self::Final(Error::new(ErrorKind::Malformed, format!("node {node} answered {what}")))
     }
@@ -81,7 +81,7 @@ pub(super) struct RetryLoop {
     pause: Duration,
 }
 
-/// The first pause between two attempts; each pause is twice as long as the one before.
+/// The first pause between two attempts. Each pause is twice as long as the previous one.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(200);
@@ -94,7 +94,7 @@ impl RetryLoop {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// The setback does not pass, the patience is over, or the caller ends the waiting.
+    /// Errors if the setback does not pass, the patience is over, or the caller ends the wait.
     pub(super) fn after(&mut self, setback: Setback) -> Result<(), Error> {
         let (what, way_out) = match setback {
             Setback::Passing(what, way_out) => (what, way_out),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_repeated() {
+    fn final_setbacks_are_not_repeated() {
         let refused = Error::new(ErrorKind::Refused, "no");
         assert_eq!(trial(Duration::from_hours(1)).after(Setback::Final(refused.clone())), Err(refused));
     }

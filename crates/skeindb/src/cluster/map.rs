@@ -1,7 +1,7 @@
-//! The slot map: the primaries of a cluster and their slots, as one node or several see them.
+//! The slot map: the primaries of a cluster and their slots, as one or several nodes see them.
 //!
-//! It is read by `CLUSTER SHARDS`, which also names primaries without slots. `CLUSTER SLOTS` does
-//! not, and such a primary may be importing its first slots.
+//! The client reads it with `CLUSTER SHARDS`, which also names primaries without slots. `CLUSTER
+//! SLOTS` omits them, and such a primary may be importing its first slots.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Primary {
     pub has_failed: bool,
 }
 
-/// The cluster, as one node sees it, or several.
+/// The cluster, as one node or several nodes see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotMap {
     /// Primaries that have slots or are alive.
@@ -29,12 +29,12 @@ pub(super) struct SlotMap {
 }
 
 impl SlotMap {
-    /// Reads the answer of `CLUSTER SHARDS`. `asked` is the address of the node that answered;
+    /// Parses the answer of `CLUSTER SHARDS`. `asked` is the address of the node that answered.
     /// `tls` selects the port.
     ///
     /// # Errors
-    /// The answer has another form. The text is the rest of a sentence that begins "the node
-    /// answered".
+    /// Errors if the answer has another form. The text completes the sentence "the node answered
+    /// …".
     pub fn parse(reply: Reply, asked: &str, tls: bool) -> Result<Self, String> {
         let strange = || "a slot map of another form".to_owned();
         let mut map = Self::default();
@@ -44,9 +44,8 @@ impl SlotMap {
             let is_primary = |node: &&Reply| text(node, "role").is_some_and(|role| role == "master");
             let has_failed =
                 |node: &Reply| text(node, "health").is_some_and(|health| health.starts_with("fail"));
-            // A primary that failed and lost its slots to a replica has no key that anybody could
-            // read. Redis 7.0 names it in a shard without slots, Valkey 8 beside the replica that
-            // took over.
+            // If a failed primary lost its slots to a replica, nobody can read its keys. Redis 7.0
+            // names it in a shard without slots, Valkey 8 beside the replica that took over.
             let is_replaced =
                 slots.is_empty() || nodes.iter().filter(is_primary).any(|node| !has_failed(node));
             for node in nodes {
@@ -60,7 +59,7 @@ impl SlotMap {
         Ok(map)
     }
 
-    /// Adds the nodes of another view, and the slots that it gives them.
+    /// Adds the nodes of another view, and the slots that it assigns to them.
     pub fn merge(&mut self, other: Self) {
         other.primaries.into_iter().for_each(|primary| self.add(primary));
         self.ids.extend(other.ids);
@@ -76,8 +75,9 @@ impl SlotMap {
         }
     }
 
-    /// Returns the addresses of the primaries, in order. A failed primary is left out if live ones have all its slots: a
-    /// node may keep an old claim of it, for example of a slot that it was importing.
+    /// Returns the addresses of the primaries, in order. Omits a failed primary if live primaries
+    /// own all its slots: a node may keep an old claim of it, for example of a slot that it was
+    /// importing.
     pub fn addresses(&self) -> BTreeSet<String> {
         let live = self.primaries.iter().filter(|primary| !primary.has_failed);
         let live = live.fold(SlotSet::EMPTY, |all, primary| all.union(&primary.slots));
@@ -88,7 +88,7 @@ impl SlotMap {
     }
 }
 
-/// Returns the value of a map's field; RESP2 writes a map as an array.
+/// Returns the value of a map's field. RESP2 writes a map as an array.
 fn field<'r>(map: &'r Reply, name: &str) -> Option<&'r Reply> {
     let is_name = |reply: &Reply| reply.bytes() == Some(name.as_bytes());
     match map {
@@ -103,7 +103,7 @@ fn text(node: &Reply, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// First and last slot of each range, in turn.
+/// Parses the first and last slot of each range, in turn.
 fn slot_ranges(reply: &Reply) -> Option<SlotSet> {
     let Reply::Array(bounds) = reply else { return None };
     let mut slots = SlotSet::EMPTY;
@@ -118,7 +118,7 @@ fn slot_ranges(reply: &Reply) -> Option<SlotSet> {
     Some(slots)
 }
 
-/// Returns host and port of a node. A node that names no endpoint is reached by the host that was
+/// Returns host and port of a node. If the node names no endpoint, its host is the host that was
 /// asked.
 fn address(node: &Reply, asked: &str, tls: bool) -> Option<String> {
     let port = |name| match field(node, name) {
@@ -129,7 +129,7 @@ fn address(node: &Reply, asked: &str, tls: bool) -> Option<String> {
     let port = names.into_iter().find_map(port)?;
     let known = |host: &String| !host.is_empty() && host != "?";
     let host = ["endpoint", "ip"].into_iter().find_map(|name| text(node, name).filter(known));
-    // A null endpoint says so on purpose, whatever the address is.
+    // A null endpoint is deliberate, whatever the address is.
     let host = if field(node, "endpoint") == Some(&Reply::Null) { None } else { host };
     Some(join(host.as_deref().unwrap_or(host_of(asked)), port))
 }
@@ -144,8 +144,8 @@ fn join(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Reads the address of a redirection (`MOVED`, `ASK`) that `asked` answered. Without a host it is
-/// the host that was asked.
+/// Parses the address of a redirection (`MOVED`, `ASK`) that `asked` answered. If it has no host,
+/// the host is the one that was asked.
 pub(super) fn redirected(address: &str, asked: &str) -> Option<String> {
     let (host, port) = address.rsplit_once(':')?;
     let host = if matches!(host, "" | "?") { host_of(asked) } else { host };
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(view.ids.len(), 5);
     }
 
-    /// Valkey 8 keeps a primary that failed in the shard of the replica that took over.
+    /// Valkey 8 keeps a failed primary in the shard of the replica that took over.
     #[test]
     fn a_primary_that_was_replaced_is_not_asked() {
         let nodes = |health| {
@@ -216,9 +216,10 @@ mod tests {
         assert_eq!((primaries("online"), primaries("loading"), primaries("fail")), (1, 1, 2));
     }
 
-    /// Incident: a primary died while another one was importing a slot from it, and this one kept the claim of the dead node after a
-    /// replica took over. Consequence: every range waited for the dead node and failed. Fix: a failed primary is asked only for slots
-    /// that no live primary has.
+    /// Incident: a primary died while another one was importing a slot from it. The importing node
+    /// kept the claim of the dead one after a replica took over. Consequence: every range waited
+    /// for the dead node and failed. Fix: a failed primary is asked only for slots that no live
+    /// primary owns.
     #[test]
     fn a_failed_primary_with_an_old_claim_is_not_asked() {
         let view = |claims: &[i64]| {

@@ -1,5 +1,5 @@
 //! A client for a whole Redis or Valkey cluster whose nodes have SkeinDB's module: ranges of keys
-//! in order, across all nodes, and commands that go to the right one.
+//! in order, across all nodes, and commands that the client routes to the right node.
 //!
 //! ```no_run
 //! use std::ops::Bound;
@@ -19,33 +19,36 @@
 //! # Consistency
 //!
 //! A range returns every key that is present during the whole range exactly once, in order. It is
-//! not a snapshot: a key that is added or removed meanwhile may or may not be returned. The promise
-//! also holds while slots migrate and while primaries fail over, on two conditions:
+//! not a snapshot: a key that is inserted or removed meanwhile may or may not be returned. The
+//! promise also holds while slots migrate and while primaries fail over, on two conditions:
 //!
 //! - All nodes know each other before slots migrate. While one window is read, which takes
 //!   milliseconds, a slot changes its primary at most once and no key is moved back and forth. No
-//!   migration is given up within a second of its begin.
+//!   migration is aborted within a second of its start.
 //! - Replication is asynchronous: a failover may lose the last writes. A lost key was not present
 //!   all the time.
 //!
 //! If the nodes cannot prove that a window has every key, the client repeats the window, up to the
-//! patience of the [`ClusterOptions`]. It then returns an error and never a range with a gap.
+//! patience of the [`ClusterOptions`]. After that it returns an error, and never a range with a
+//! gap.
 //!
 //! # Bounds
 //!
-//! All primaries are asked at once and work in parallel. The next window is asked for before the
-//! entries of the present one are handed out. A page has at most 1,000 names or about 256 KiB, and
-//! one entry more if that is longer. In memory are at most two pages of each node; a page that was
-//! asked for ahead waits in the buffers of its connection. While slots migrate, and in the first
-//! window of a range, every node is asked twice.
+//! The client asks all primaries at once, and they work in parallel. It requests the next window
+//! before it returns the entries of the present one. A page has at most 1,000 names or about 256
+//! KiB, plus one entry if that is longer. At most two pages of each node are in memory. A page that
+//! was requested ahead waits in the buffers of its connection. While slots migrate, and in the
+//! first window of a range, the client asks every node twice.
 //!
 //! # Parts
 //!
 //! ```text
-//!   mod     Cluster ─┬─ scan    rounds of pages ── page · command · window (the rules; no I/O)
+//!   mod     Cluster ─┬─ scan    rounds of pages ─ page · page_request · window (the rules; no I/O)
 //!                    └─ route   commands by slot ─ MOVED, ASK
-//!                         both: links (connections, rounds) · map (CLUSTER SHARDS) · error (patience)
+//!              both: connections (rounds) · map (CLUSTER SHARDS) · error (patience)
 //! ```
+//!
+//! Read `window` first, then `page`, `scan` and `route`. Design: `docs/design/cluster-ranges.md`.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -75,7 +78,7 @@ use error::{RetryLoop, Setback};
 use page_request::RangeRequest;
 use route::RoutingTable;
 
-/// Bounds of a range of keys.
+/// The bounds of a range of keys.
 pub type RangeBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
 /// A client for a cluster.
@@ -93,11 +96,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Connects to a cluster of which some nodes are known, by host and port, and reads its slot
+    /// Connects to a cluster through some known nodes, given by host and port, and reads its slot
     /// map.
     ///
     /// # Errors
-    /// None of `seeds` answers, one of them is not a node of a cluster, or a node rejects the user.
+    /// Errors if none of `seeds` answers, one of them is not a node of a cluster, or a node rejects
+    /// the user.
     pub fn connect<S: AsRef<str>>(seeds: &[S], options: ClusterOptions) -> Result<Self, Error> {
         let mut links = NodeConnections::new(Arc::new(options));
         let mut seeds: BTreeSet<String> = seeds.iter().map(|seed| seed.as_ref().to_owned()).collect();
@@ -106,10 +110,10 @@ impl Cluster {
         Ok(Self { table: RoutingTable::from(&map), ids: map.ids, connection: 0, links, seeds })
     }
 
-    /// Begins a range: the keys within `bounds`, from the smallest or from the greatest. `shown`
-    /// says what is returned of each key.
+    /// Starts a range: the keys within `bounds`, from the smallest or from the greatest. `shown`
+    /// selects what is returned for each key.
     ///
-    /// The range reads the slot map anew and has connections of its own, so several ranges may be
+    /// The range reads the slot map again and has its own connections, so several ranges may be
     /// read at once.
     ///
     /// ```no_run
@@ -131,7 +135,7 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// No node answers a slot map for the whole patience.
+    /// Errors if no node answers a slot map for the whole patience.
     pub fn range(
         &self,
         bounds: RangeBounds<'_>,
@@ -155,8 +159,8 @@ impl Cluster {
         ))
     }
 
-    /// Counts the keys within `bounds`. The names are read as a range reads them, so the count has
-    /// the promise of a range, and its cost: all names are sent.
+    /// Counts the keys within `bounds`. It reads all names as a range does. So the count has the
+    /// promise of a range, and the same cost: all names are sent.
     ///
     /// ```no_run
     /// # use skeindb::cluster::{Cluster, ClusterOptions};
@@ -178,11 +182,11 @@ impl Cluster {
         Ok(keys)
     }
 
-    /// Runs a command at the primary of `key`'s slot, and returns its reply, in RESP3.
+    /// Runs a command at the primary of `key`'s slot, and returns its reply in RESP3.
     ///
-    /// Redirections and failovers are followed. If a connection breaks before the reply, the
-    /// command is sent again, so it may run twice. Call only commands for which that is harmless,
-    /// such as `SET`, `HSET` and `DEL`.
+    /// The client follows redirections and failovers. If a connection breaks before the reply, it
+    /// sends the command again, so the command may run twice. Call only commands for which that is
+    /// harmless, such as `SET`, `HSET` and `DEL`.
     ///
     /// ```no_run
     /// # use skeindb::client::Reply;
@@ -193,8 +197,8 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// The slot has no primary that answers for the whole patience, or a node rejects the user. Any
-    /// other error that a node answers is a [`Reply::Error`].
+    /// Errors if the slot has no primary that answers for the whole patience, or if a node rejects
+    /// the user. Any other error that a node answers is a [`Reply::Error`].
     pub fn call(&mut self, key: &[u8], command: &[&[u8]]) -> Result<Reply, Error> {
         let replies = route::run(&mut self.links, &mut self.table, &[command], |_| key.to_vec())?;
         let routed = replies.into_iter().next();
@@ -203,21 +207,21 @@ impl Cluster {
     }
 
     /// Returns the number of the connection that answered the last [`call`](Self::call). It changes
-    /// when the key's slot moves, and when a connection is made again. A cursor (`HSCAN`) is good
-    /// for one connection: another process keeps fields in another order.
+    /// when the key's slot moves, and when a connection is made again. A cursor (`HSCAN`) is valid
+    /// for one connection: another process stores fields in another order.
     pub fn connection(&self) -> u64 {
         self.connection
     }
 
-    /// Runs commands whose second word is their key, as of `SET`, `GET`, `HSET` and `DEL`. Each
-    /// goes to its primary. The nodes work in parallel. Returns the replies in the order of the
+    /// Runs commands whose second word is their key, such as `SET`, `GET`, `HSET` and `DEL`, each
+    /// at its primary. The nodes work in parallel. Returns the replies in the order of the
     /// commands.
     ///
     /// Commands on different keys run in any order, and so do commands on one key while its slot
-    /// moves. What [`call`](Self::call) says of commands that run twice holds here, too.
+    /// moves. A command may run twice, as with [`call`](Self::call).
     ///
     /// # Errors
-    /// Those of [`call`](Self::call). Some of the commands may have run then.
+    /// Those of [`call`](Self::call). Some of the commands may have run by then.
     pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Error> {
         let key_of =
             |command: &C| command.as_ref().get(1).map(|key| key.as_ref().to_vec()).unwrap_or_default();
@@ -225,14 +229,14 @@ impl Cluster {
         Ok(replies.into_iter().map(|routed| routed.reply).collect())
     }
 
-    /// Returns the ids of the cluster's nodes, replicas included, as the nodes that were asked at
-    /// the connect know them.
+    /// Returns the ids of the cluster's nodes, replicas included, as known to the nodes that were
+    /// asked while connecting.
     pub fn node_ids(&self) -> impl Iterator<Item = &str> {
         self.ids.iter().map(String::as_str)
     }
 }
 
-/// An attempt that is not repeated.
+/// Converts the setback of an attempt that is not repeated.
 fn at_once(setback: Setback) -> Error {
     match setback {
         Setback::Passing(what, way_out) => Error::new(ErrorKind::Unavailable, format!("{what}; {way_out}")),

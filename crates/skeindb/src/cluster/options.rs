@@ -1,4 +1,4 @@
-//! How a cluster is reached.
+//! How the client reaches a cluster.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ type Connector = dyn Fn(&str) -> io::Result<Client> + Send + Sync;
 /// The user and the password for every node.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClusterLogin {
-    /// The user; `default` is the one that has the name.
+    /// The user's name; `default` is the user of connections that name no other.
     pub user: String,
     /// The password.
     pub password: Vec<u8>,
@@ -27,7 +27,7 @@ impl fmt::Debug for ClusterLogin {
     }
 }
 
-/// How a cluster is reached, and how long the client waits.
+/// How the client reaches a cluster, and how long it waits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,17 +41,17 @@ impl fmt::Debug for ClusterLogin {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
-    /// The user and the password, if the nodes ask for one.
+    /// The user and the password, if the nodes require them.
     pub login: Option<ClusterLogin>,
-    /// How long one request to one node may take, the connection included. 5 seconds unless set.
+    /// The time limit of one request to one node, the connection included. 5 seconds by default.
     pub page_timeout: Duration,
-    /// How long a window, or a command, is repeated before the client returns an error. 30 seconds
-    /// unless set.
+    /// How long the client repeats a window or a command before it returns an error. 30 seconds by
+    /// default.
     pub patience: Duration,
-    /// Whether to use the nodes' ports for TLS. It needs a connector that speaks TLS.
+    /// Whether to use the nodes' ports for TLS. It requires a connector that speaks TLS.
     pub tls: bool,
-    /// Ends the repeating of windows and commands once it is true: for Ctrl-C. A reply that is
-    /// waited for still takes up to the page timeout.
+    /// Ends the repetition of windows and commands once it is true: for Ctrl-C. A wait for a reply
+    /// still takes up to the page timeout.
     pub stop: Option<Arc<AtomicBool>>,
     /// Connects to a node.
     connector: Option<Arc<Connector>>,
@@ -82,8 +82,8 @@ impl fmt::Debug for ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Connects to nodes by `connector`, which is given host and port: for TLS, or another way to
-    /// log in. Without one the client connects over TCP.
+    /// Connects to nodes by `connector`, which receives host and port: for TLS, or for another way
+    /// to log in. Without one, the client connects over TCP.
     ///
     /// An error of the kind `PermissionDenied` is final. Others are retried while the patience
     /// lasts.
@@ -106,7 +106,8 @@ impl ClusterOptions {
         }
     }
 
-    /// Returns the first command of a connection. RESP3 tells maps, sets and lists apart.
+    /// Returns the first command of a connection. It selects RESP3, which distinguishes maps, sets
+    /// and lists.
     pub(super) fn hello(&self) -> Vec<&[u8]> {
         let mut words: Vec<&[u8]> = vec![b"HELLO", b"3"];
         if let Some(login) = &self.login {

@@ -1,4 +1,4 @@
-//! A page: what one node answers to `SK.PAGE`. `docs/design/cluster-ranges.md` has the contract.
+//! A page: one node's answer to `SK.PAGE`. `docs/design/cluster-ranges.md` has the contract.
 
 use std::ops::Bound;
 
@@ -8,7 +8,7 @@ use super::page_request::RangeRequest;
 use crate::ScanDirection;
 use crate::client::Reply;
 
-/// A key of a cluster, and the value that it holds if it was asked for.
+/// A key of a cluster, and its value if that was requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterEntry {
     /// The key.
@@ -19,27 +19,27 @@ pub struct ClusterEntry {
     pub held: Option<Reply>,
 }
 
-/// The keys that a node has, up to some name, and the slots that they are of.
+/// A node's keys up to some name, and the slots that the page covers.
 #[derive(Debug, Clone)]
 pub(super) struct NodePage {
     /// The slots that the node owns.
     pub owned: SlotSet,
-    /// The slots whose keys are arriving at the node.
+    /// Slots whose keys are being moved to the node.
     pub importing: SlotSet,
-    /// The slots whose keys are leaving the node.
+    /// Slots whose keys are being moved away from the node.
     pub migrating: SlotSet,
-    /// The last name that the node looked at; `None` if the page reaches the end of the range.
+    /// The last name that the node checked; `None` if the page reaches the end of the range.
     pub last: Option<Vec<u8>>,
     /// In the order of the range, each name once.
     pub entries: Vec<ClusterEntry>,
 }
 
 impl NodePage {
-    /// Reads a node's answer to `request`.
+    /// Parses a node's answer to `request`.
     ///
     /// # Errors
-    /// The answer breaks the contract. The text is the rest of a sentence that begins "the node
-    /// answered".
+    /// Errors if the answer violates the contract. The text completes the sentence "the node
+    /// answered …".
     pub fn parse(reply: Reply, request: &RangeRequest) -> Result<Self, String> {
         let parts = reply.into_array().and_then(|parts| <[Reply; 5]>::try_from(parts).ok());
         let Some([owned, importing, migrating, last, entries]) = parts else {
@@ -165,8 +165,8 @@ mod tests {
             (Reply::Null, vec![bulk("b"), bulk("b")], "order"),
             (Reply::Null, vec![bulk("a")], "order"),
             (bulk("b"), vec![bulk("c")], "before its entries"),
-            // A last name that does not lie behind the last window would repeat the window for
-            // ever.
+            // A last name that does not lie behind the last window would repeat the window without
+            // end.
             (bulk("a"), vec![], "before the range"),
             (Reply::Integer(1), vec![], "last name"),
             (Reply::Null, vec![Reply::Integer(1)], "another form"),

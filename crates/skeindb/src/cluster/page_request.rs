@@ -8,14 +8,14 @@ use crate::client::bound;
 /// The most names of a page, unless a request asks for fewer.
 const PAGE_NAMES_MAX: u64 = 1000;
 
-/// What a range shows of each key.
+/// What a range returns of each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
     /// The name alone.
     Names,
-    /// The name and all that the key holds.
+    /// The name and the whole value.
     Whole,
-    /// The name and these fields of a hash, null for each that the key lacks.
+    /// The name and these fields of a hash; null for each missing field.
     Columns(Vec<Vec<u8>>),
 }
 
@@ -25,7 +25,7 @@ impl Projection {
     }
 }
 
-/// A range of keys that is left to read.
+/// The rest of a range of keys.
 #[derive(Debug, Clone)]
 pub(super) struct RangeRequest {
     pub min: Bound<Vec<u8>>,
@@ -37,7 +37,7 @@ pub(super) struct RangeRequest {
 }
 
 impl RangeRequest {
-    /// Returns the bound at which the range begins.
+    /// Returns the bound at which the range starts.
     pub fn begin(&self) -> Bound<Vec<u8>> {
         match self.direction {
             ScanDirection::Forward => self.min.clone(),
@@ -45,7 +45,7 @@ impl RangeRequest {
         }
     }
 
-    /// Goes on behind `key`.
+    /// Shrinks the range to the keys behind `key`.
     pub fn resume_after(&mut self, key: Vec<u8>) {
         match self.direction {
             ScanDirection::Forward => self.min = Bound::Excluded(key),

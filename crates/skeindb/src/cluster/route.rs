@@ -1,8 +1,8 @@
-//! Commands on single keys: each goes to the primary of its key's slot.
+//! Commands on single keys. Each is sent to the primary of its key's slot.
 //!
 //! `MOVED` changes the slot map and repeats the command. `ASK` repeats it once, after `ASKING`, at
-//! the node that imports the slot. A primary that is gone, or not ready, is waited for while the
-//! patience lasts.
+//! the node that imports the slot. If a primary is missing or not ready, the client waits for it
+//! while the patience lasts.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::error::{Error, RetryLoop, Setback};
 use super::map::{SlotMap, redirected};
 use crate::client::Reply;
 
-/// Redirections that are followed without a pause.
+/// Redirections that the client follows without a pause.
 const HOPS: usize = 8;
 
 /// The primary of each slot, as far as the client knows.
 #[derive(Debug, Clone)]
 pub(super) struct RoutingTable {
     nodes: Vec<String>,
-    /// The place of each slot's primary in `nodes`.
+    /// The position of each slot's primary in `nodes`.
     of_slot: Vec<Option<usize>>,
 }
 
@@ -42,7 +42,7 @@ impl RoutingTable {
         self.of_slot[usize::from(slot)].map(|place| self.nodes[place].as_str())
     }
 
-    /// Sets the primary of a slot. A slot that no cluster has is ignored.
+    /// Sets the primary of a slot. Ignores a slot that no cluster has.
     fn set(&mut self, slot: u16, node: &str) {
         let place = self.place(node);
         if let Some(known) = self.of_slot.get_mut(usize::from(slot)) {
@@ -58,24 +58,24 @@ impl RoutingTable {
     }
 }
 
-/// A reply, and the number of the connection that it was read from.
+/// A reply, and the number of the connection that received it.
 #[derive(Debug)]
 pub(super) struct RoutedReply {
     pub reply: Reply,
     pub connection: u64,
 }
 
-/// A command without a reply.
+/// A command that still waits for its reply.
 #[derive(Debug)]
 struct PendingCommand {
-    /// The command's place in the pipeline.
+    /// The command's position in the pipeline.
     place: usize,
     slot: u16,
     /// The node that `ASK` named.
     ask: Option<String>,
 }
 
-/// What a node's answer means for the client.
+/// The meaning of a node's answer for the client.
 #[derive(Debug, PartialEq)]
 enum RoutedAnswer {
     /// A reply for the caller.
@@ -84,7 +84,7 @@ enum RoutedAnswer {
     Moved(u16, String),
     /// The key may be at this node.
     Ask(String),
-    /// The command was not run, and may be later.
+    /// The command did not run, but may run later.
     Later(String),
 }
 
@@ -110,7 +110,7 @@ impl RoutedAnswer {
     }
 }
 
-/// Runs commands, each at the primary of its key. `key_of` finds the key of a command.
+/// Runs commands, each at the primary of its key. `key_of` returns the key of a command.
 pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
     links: &mut NodeConnections,
     table: &mut RoutingTable,
@@ -132,7 +132,7 @@ pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
         hops = if setback.is_none() { hops + 1 } else { 0 };
         if setback.is_none() && hops > HOPS {
             setback =
-                Some(Setback::passing("the nodes redirect without an end", "look at CLUSTER NODES of each"));
+                Some(Setback::passing("the nodes redirect in a circle", "compare CLUSTER NODES of each"));
         }
         if let Some(setback) = setback {
             trial.after(setback)?;
@@ -140,7 +140,7 @@ pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
             match links.map(nodes) {
                 Ok(map) => *table = RoutingTable::from(&map),
                 Err(Setback::Final(error)) => return Err(error),
-                // The old map is judged by the next pass.
+                // The next pass finds out whether the old map still works.
                 Err(Setback::Passing(..)) => {}
             }
         }
@@ -149,7 +149,7 @@ pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
     Ok(replies.into_iter().flatten().collect())
 }
 
-/// Sends each command once, and returns those that have to be sent again.
+/// Sends each command once. Returns the commands that must be sent again.
 fn pass<C: AsRef<[A]>, A: AsRef<[u8]>>(
     links: &mut NodeConnections,
     table: &mut RoutingTable,
@@ -188,7 +188,7 @@ fn pass<C: AsRef<[A]>, A: AsRef<[u8]>>(
                     Ok(())
                 }
                 Err(Setback::Final(error)) => {
-                    // Other nodes may still have replies for this pass.
+                    // Other nodes may still send replies of this pass.
                     links.close_all();
                     return Err(error);
                 }
@@ -222,7 +222,7 @@ fn follow(
         RoutedAnswer::Moved(slot, to) => table.set(slot, &to),
         RoutedAnswer::Ask(to) => one.ask = Some(to),
         RoutedAnswer::Later(what) => {
-            *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node"))
+            *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node"));
         }
         RoutedAnswer::Done(_) => {}
     }

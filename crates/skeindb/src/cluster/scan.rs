@@ -1,8 +1,8 @@
-//! A range over a cluster, window by window.
+//! A range over a cluster, read window by window.
 //!
 //! ```text
-//!   round n   ─ ask all ─ read all ─ rules ─► window n ─► entries, handed out one by one
-//!   round n+1              └ asked for before the entries of window n are handed out
+//!   round n   ─ ask all ─ read all ─ rules ─► window n ─► entries, returned one by one
+//!   round n+1              └ requested before the entries of window n are returned
 //! ```
 
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use super::page_request::RangeRequest;
 use super::window::{self, MergeWindow, NextRequests};
 use crate::client::Reply;
 
-/// After this time the round before says nothing about the slots that are in motion.
+/// After this time, the previous round says nothing about slots that are in motion.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// A range over a cluster that is being read: [`Cluster::range`](super::Cluster::range).
+/// A range over a cluster in progress: [`Cluster::range`](super::Cluster::range).
 ///
-/// It has connections of its own, and ends with them when it is dropped.
+/// It has its own connections, and closes them when it is dropped.
 #[derive(Debug)]
 pub struct ClusterScan {
     links: NodeConnections,
@@ -33,14 +33,14 @@ pub struct ClusterScan {
     /// The range behind the present window.
     request: RangeRequest,
     window: MergeWindow,
-    /// The round of the next window, if it was asked for, and when.
+    /// The round of the next window and the time of its request, if there was one.
     ahead: Option<(Instant, RequestRound)>,
-    /// When the round before was asked for, and the slots that were in motion then.
+    /// The time of the previous round's request, and the slots that were in motion then.
     recent: Option<(Instant, SlotSet)>,
     at_end: bool,
-    /// The last key that was handed out.
+    /// The last key that was returned.
     resume: Option<Vec<u8>>,
-    /// Keys that are still wanted, if there is a limit.
+    /// The number of keys still wanted, if there is a limit.
     left: Option<u64>,
 }
 
@@ -65,8 +65,8 @@ impl ClusterScan {
         }
     }
 
-    /// Ends the range after `keys` keys. Nodes are then asked for smaller pages, if that is less
-    /// than a page.
+    /// Ends the range after `keys` keys. If that is less than a page, the client requests smaller
+    /// pages.
     #[must_use]
     pub fn limit(self, keys: u64) -> Self {
         Self { left: Some(keys), ..self }
@@ -75,8 +75,8 @@ impl ClusterScan {
     /// Returns the next entry of the range, or `None` at its end.
     ///
     /// # Errors
-    /// No window could be read for the whole patience, or a node answered an error that does not
-    /// pass. The range stands where it stood, so the caller may call again.
+    /// Errors if no window could be read for the whole patience, or if a node answered an error
+    /// that does not pass. The range keeps its position, so the caller may call again.
     #[expect(clippy::should_implement_trait, reason = "an iterator that failed ends; this goes on")]
     pub fn next(&mut self) -> Result<Option<ClusterEntry>, Error> {
         loop {
@@ -95,8 +95,8 @@ impl ClusterScan {
         }
     }
 
-    /// Returns the key behind which another range goes on where this one stands: every key up to it
-    /// was returned. `None` before the first key.
+    /// Returns the key behind which another range can continue this one: every key up to it was
+    /// returned. `None` before the first key.
     pub fn resume_key(&self) -> Option<&[u8]> {
         self.resume.as_deref()
     }
@@ -108,7 +108,8 @@ impl ClusterScan {
                 Ok(window) => break window,
                 Err(setback) => trial.after(setback)?,
             }
-            // A map that cannot be read leaves the old one, which the next attempt judges.
+            // If the map cannot be read, the next attempt finds out whether the old one still
+            // works.
             if let Err(Setback::Final(error)) = self.read_map() {
                 return Err(error);
             }
@@ -124,7 +125,7 @@ impl ClusterScan {
         Ok(())
     }
 
-    /// Reads the map again; returns whether it names other nodes than before.
+    /// Reads the map again. Returns whether it names other nodes than before.
     fn read_map(&mut self) -> Result<bool, Setback> {
         let nodes = self.links.map(&self.nodes | &self.seeds)?.addresses();
         let changed = nodes != self.nodes;
@@ -166,8 +167,8 @@ impl ClusterScan {
         window
     }
 
-    /// Reads the pages of a round. All replies are read even if one is an error, so the connections
-    /// stay usable.
+    /// Reads the pages of a round. Reads all replies even if one is an error, so the connections
+    /// remain usable.
     fn pages(&mut self, round: RequestRound) -> Result<Vec<NodePage>, Setback> {
         let replies = self.links.replies(round);
         let mut pages = Vec::with_capacity(replies.len());

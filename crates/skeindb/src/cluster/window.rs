@@ -1,4 +1,4 @@
-//! The rules of a window: when the pages of one round prove that no key is missing.
+//! The rules of a window: when do the pages of one round prove that no key is missing?
 //!
 //! ```text
 //!   first pages ─ every slot owned once? ─ slots in motion? ──no──► merge ─► window
@@ -26,27 +26,27 @@ pub(super) struct MergeWindow {
     pub end: Option<Vec<u8>>,
 }
 
-/// What to ask for after the first pages.
+/// What to request after the first pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextRequests {
     /// Nothing: no slot is in motion.
     Nothing,
     /// A second page of every node.
     SecondPages,
-    /// The slot map, because a node that imports slots may be missing in it. Then a second page of
-    /// every node, if the map names no other nodes.
+    /// The slot map, because it may lack a node that imports slots. Then a second page of every
+    /// node, if the map names no new nodes.
     MapAndSecondPages,
 }
 
-/// Makes a window of the pages of all primaries: rules 1 and 2. `second_pages` is called at most
-/// once; it returns another page of each node, in the same order.
+/// Makes a window of the pages of all primaries, by rules 1 and 2. Calls `second_pages` at most
+/// once; it must return another page of each node, in the same order.
 ///
-/// `before` are the slots that were in motion in the round before, or `None` if there was none
-/// lately. A migration that is given up leaves no trace in the first pages of the round in which it
-/// ends.
+/// `before` are the slots that were in motion in the previous round, or `None` if there was no
+/// recent one. It is needed because an aborted migration leaves no trace in the first pages of the
+/// round in which it ends.
 ///
 /// # Errors
-/// The pages do not prove that no key is missing: the client has to repeat the window.
+/// Errors if the pages do not prove that no key is missing. The client must then repeat the window.
 pub(super) fn read(
     firsts: Vec<NodePage>,
     before: Option<&SlotSet>,
@@ -60,12 +60,12 @@ pub(super) fn read(
     }
     let mut pages = second_pages(next)?;
     check_second(&firsts, before, &pages)?;
-    // Of a key that both have, the second page has the newer value.
+    // If both pages have a key, the second page has the newer value.
     pages.extend(firsts);
     Ok(merge(pages, direction))
 }
 
-/// Rule 1: the pages own every slot exactly once.
+/// Checks rule 1: the pages own every slot exactly once.
 fn check_ownership(pages: &[NodePage]) -> Result<(), Setback> {
     let (mut once, mut twice) = (SlotSet::EMPTY, SlotSet::EMPTY);
     for page in pages {
@@ -83,24 +83,25 @@ fn check_ownership(pages: &[NodePage]) -> Result<(), Setback> {
     if !twice.is_empty() {
         return Err(Setback::passing(
             format!("{} two primaries", slots_have(&twice)),
-            "one of them is cut off from the cluster, or the nodes do not agree: look at CLUSTER NODES of each",
+            "if the named nodes are of two clusters, name nodes of one; else a primary is cut off or the nodes \
+             disagree: compare CLUSTER NODES of each",
         ));
     }
     Ok(())
 }
 
-/// Names slots as the subject of a sentence: `slots 0-5460 have`.
+/// Returns slots as the subject of a sentence: `slots 0-5460 have`.
 fn slots_have(slots: &SlotSet) -> String {
     let text = slots.to_string();
     if text.contains(['-', ' ']) { format!("slots {text} have") } else { format!("slot {text} has") }
 }
 
-/// Returns the slots that some page names as imported or as migrating.
+/// Returns the slots that some page names as importing or as migrating.
 pub(super) fn in_motion(pages: &[NodePage]) -> SlotSet {
     pages.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing).union(&page.migrating))
 }
 
-/// Which pages rule 2 asks for.
+/// Returns which pages rule 2 requires.
 fn next(firsts: &[NodePage], before: Option<&SlotSet>) -> NextRequests {
     let importing = firsts.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing));
     let moving = in_motion(firsts);
@@ -113,10 +114,10 @@ fn next(firsts: &[NodePage], before: Option<&SlotSet>) -> NextRequests {
     }
 }
 
-/// The rest of rule 2: a slot in motion went on as one migration allows.
+/// Checks the rest of rule 2: a slot in motion moved on as one migration allows.
 ///
-/// - A node that imported the slot still imports it, or owns it and gives it to nobody.
-/// - A node that had no part in it does not own it and give it away.
+/// - A node that imported the slot still imports it, or owns it and does not migrate it.
+/// - A node that had no part in the migration does not own the slot and migrate it.
 fn check_second(firsts: &[NodePage], before: Option<&SlotSet>, seconds: &[NodePage]) -> Result<(), Setback> {
     let moving = in_motion(firsts).union(before.unwrap_or(&SlotSet::ALL));
     for (first, second) in firsts.iter().zip(seconds) {
@@ -135,8 +136,8 @@ fn check_second(firsts: &[NodePage], before: Option<&SlotSet>, seconds: &[NodePa
     Ok(())
 }
 
-/// Merges pages up to the nearest of their last names: rule 3, and the definition of a window. Of a
-/// key that several pages have, the entry of the first page counts.
+/// Merges pages up to the nearest of their last names: rule 3, and the definition of a window. If
+/// several pages have a key, the entry of the first page wins.
 fn merge(pages: Vec<NodePage>, direction: ScanDirection) -> MergeWindow {
     let nearest = |one: Vec<u8>, other: Vec<u8>| match direction {
         ScanDirection::Forward => one.min(other),
@@ -150,7 +151,7 @@ fn merge(pages: Vec<NodePage>, direction: ScanDirection) -> MergeWindow {
     };
     let mut entries: Vec<ClusterEntry> =
         pages.into_iter().flat_map(|page| page.entries).filter(within).collect();
-    // Stable: entries of one key stay in the order of the pages.
+    // Stable: entries of one key remain in the order of the pages.
     entries.sort_by(|one, other| match direction {
         ScanDirection::Forward => one.key.cmp(&other.key),
         ScanDirection::Backward => other.key.cmp(&one.key),

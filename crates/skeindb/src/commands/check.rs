@@ -1,4 +1,4 @@
-//! `skein check`: what is in a data folder, and what of it is damaged. Changes nothing.
+//! `skein check`: reports the contents and the damage of a data folder. Changes nothing.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -23,16 +23,15 @@ Examples:
   skein check ./skein-data
 
 It reads all files of the newest checkpoint and of the logs and checks every checksum. It takes the folder's lock, so \
-stop the server first. Log folders need not be named, the data folder knows them; one that is missing is said to be so, with \
+stop the server first. Log folders need not be named: the data folder remembers them. A missing one is reported with \
 the way out, and the exit code is 1.
 
-A torn tail, of what was being written when a process or the machine died, is no damage: the next start of a server cuts \
-it off, and nothing that was promised is lost. With damage the exit code is 3, and no server starts on the folder: restore \
-the named files from a copy.
+A torn tail, left by a write during a crash, is not damage: the next start of a server cuts it off, and no promised write \
+is lost. With damage the exit code is 3, and no server starts on the folder: restore the named files from a copy.
 
 A folder of the disk engine is read in the same way: every page of its file, every node of its trie, every record of its log.";
 
-/// Read a data folder and say what it holds; change nothing.
+/// Read a data folder and report its contents; change nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
@@ -59,7 +58,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Err(target::store_failure(last))
 }
 
-/// Keeps servers away meanwhile. Without a lock file none has been here, and none is made.
+/// Locks the folder, so that no server starts meanwhile. If there is no lock file, no server has
+/// ever used the folder, and none is created.
 fn lock(folder: &Path) -> Result<Option<File>, Failure> {
     let path = folder.join("lock");
     let failed = |error| Failure::during(format_args!("cannot lock {}", path.display()), &error);
@@ -105,7 +105,7 @@ fn describe(folder: &Path, found: &StoreInspection) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A log, or logs, and the records since the checkpoint.
+/// Describes a log or several logs, and the records since the checkpoint.
 fn describe_log(name: &str, log: &LogRecoveryReport, records: u64) -> Vec<String> {
     let all = format!(
         "{name}: {} in {}, durable up to epoch {}; {} since the checkpoint",

@@ -1,4 +1,4 @@
-//! `skein compact`: gives back what a disk store's file does not need.
+//! `skein compact`: returns the unused space of a disk store's file.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,11 @@ const EXAMPLES: &str = "\
 Examples:
   skein compact ./disk-data
 
-The folder is one of the disk engine that no server uses. Pages that have little are merged, as far as the trie allows it; pages at \
-the end of its file move to free places before them, and the file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
+The folder must belong to the disk engine, and no server may use it. The command merges pages with few nodes, as far as the trie \
+allows, moves pages from the end of the file to free places before them, and truncates the file, in steps of 4 MiB. It can be \
+stopped at any moment; nothing is lost.";
 
-/// Shorten a disk store's file to what it needs.
+/// Shrink a disk store's file to the space that it needs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompactArgs {
@@ -32,8 +33,8 @@ pub fn run(args: &CompactArgs) -> Result<Exit, Failure> {
     let name = folder.display();
     if !is_disk_folder(folder) {
         return Err(Failure::new(format!(
-            "{name} is no data folder of the disk engine: it has no file `data.skein`; stores in memory need no compacting, \
-             each checkpoint has what there is and no more"
+            "{name} is not a data folder of the disk engine: it has no file `data.skein`; the memory engine needs no \
+             compaction, because its checkpoints contain only live rows"
         )));
     }
     let store = disk::open_existing(folder, Durability::default())?;

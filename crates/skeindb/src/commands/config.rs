@@ -1,4 +1,5 @@
-//! `skein config`: a configuration file with all options and their defaults; and whether a server would start with one.
+//! `skein config`: prints a configuration file with all options and their defaults, or checks
+//! whether a server would start with a file.
 
 use std::path::PathBuf;
 
@@ -11,19 +12,21 @@ use crate::exit::{Exit, Failure};
 const EXAMPLES: &str = "\
 Examples:
   skein config > skein.toml         all options, commented out
-  skein config --check skein.toml   look at what was edited, and start nothing
+  skein config --check skein.toml   check the edited file, start nothing
   skein serve --config skein.toml   serve with it";
 
-/// Print a configuration file for `skein serve --config`: all options, what they are and their defaults.
+/// Print a configuration file for `skein serve --config`: all options, with their help and
+/// defaults.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ConfigArgs {
-    /// Print nothing: say whether a server would start with this file, and those that it names. Exit code 2 if not.
+    /// Print nothing; check whether a server would start with this file, and the files that it
+    /// names. Exit code 2 if not.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
 
-/// Runs `skein config`; `skein` is the whole command line's definition.
+/// Runs `skein config`. `skein` is the definition of the whole command line.
 pub fn run(args: &ConfigArgs, mut skein: Command) -> Result<Exit, Failure> {
     if let Some(file) = &args.check {
         crate::check_file(file).map_err(Failure::into_usage)?;

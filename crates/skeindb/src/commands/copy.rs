@@ -1,17 +1,20 @@
-//! `skein copy`: all keys of a server, Redis or another of ours, into a running one of ours.
+//! `skein copy`: copies all keys of a server, Redis or SkeinDB, into a running SkeinDB server.
 //!
 //! ```text
-//!   SCAN a page ─► TYPE, PTTL of each, one pipeline ─► string   GET                ─► SET key value [PX t]
-//!                                                      hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIRE
-//!                                                      zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIRE
-//!                                                      others   named and counted
+//!   SCAN a page ─► TYPE, PTTL of each key, in one pipeline
+//!     string   GET                ─► SET key value [PX t]
+//!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIRE
+//!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIRE
+//!     others   named and counted
 //! ```
 //!
-//! A target may be a cluster: each write goes to the primary of its key's slot, also while slots
-//! migrate and primaries fail over. All writes of a copy may be repeated, so one whose connection
-//! broke is sent again.
+//! The target may be a cluster. Then each write is sent to the primary of its key's slot, also
+//! while slots migrate and primaries fail over. All writes of a copy may be repeated, so the client
+//! sends a write again if its connection broke.
 //!
-//! What is asked is in Redis since version 2.8. The source goes on serving: a key that changes meanwhile is copied as it was before or after, or in pieces of both.
+//! The source needs only commands that Redis has since version 2.8. It continues to serve clients.
+//! A key that changes meanwhile is copied as it was before or after the change, or in pieces of
+//! both.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +29,7 @@ use crate::target::DEFAULT_ADDRESS;
 
 mod same_server;
 
-/// Keys of a page.
+/// Keys per page.
 const PAGE: &[u8] = b"500";
 /// Fields or members that are read and written at once.
 const PIECE: &[u8] = b"1000";
@@ -39,12 +42,13 @@ Examples:
       some keys of another one
   skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
       --from-password-file pw
-      by TLS; what is said of --from is there for --to
+      by TLS; every --from option also exists for --to
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-A key that is there already is replaced. Lists, sets and streams are not copied: the first are named, all are counted by type, and exit code 4 says \
-that there were some. A source that is the target by another name, or a node of it, is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
+An existing key is replaced. Lists, sets and streams are not copied: the first ones are named, all are counted by type, and exit \
+code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
+copy with a message about its progress; keys that were copied remain.";
 
 /// Copy all keys of a Redis server into a running server, or into a cluster.
 #[derive(clap::Args)]
@@ -53,11 +57,11 @@ pub struct CopyArgs {
     /// The server to read: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:PATH.
     #[arg(long, value_name = "SERVER")]
     from: String,
-    /// The server to write to, likewise.
+    /// The server to write to, in the same forms.
     #[arg(long, value_name = "SERVER", default_value = DEFAULT_ADDRESS)]
     to: String,
-    /// A node of the cluster to write to, in place of a server: each key is written at the node
-    /// that has its slot. May be given several times, or with commas.
+    /// A node of the cluster to write to, instead of a server: each key is written to the node that
+    /// owns its slot. May be given several times, or with commas.
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with = "to")]
     to_cluster: Vec<String>,
     #[command(flatten)]
@@ -67,7 +71,8 @@ pub struct CopyArgs {
     /// Only keys that match this pattern.
     #[arg(long, value_name = "PATTERN", default_value = "*")]
     pattern: String,
-    /// How many keys that cannot be copied to name on standard error; the rest are only counted.
+    /// The number of keys to name on standard error if they cannot be copied; the rest are only
+    /// counted.
     #[arg(long, value_name = "N", default_value = "20")]
     show_refused: u64,
     /// No progress bar and no summary.
@@ -115,8 +120,8 @@ fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Res
     Ok(if refused.is_empty() { Exit::Ok } else { Exit::Partial })
 }
 
-/// How many keys there are to copy, if that is known: of a pattern it is not, nor to who may not
-/// ask.
+/// Returns the number of keys to copy. Returns `None` if it is unknown: for a pattern, or if the
+/// user may not ask.
 fn total(from: &mut ServerPeer, pattern: &str) -> Result<Option<u64>, Failure> {
     if pattern != "*" {
         return Ok(None);
@@ -125,11 +130,11 @@ fn total(from: &mut ServerPeer, pattern: &str) -> Result<Option<u64>, Failure> {
     Ok(if let Reply::Integer(keys) = size { Some(keys.unsigned_abs()) } else { None })
 }
 
-/// What there is to know of a key before it is read.
+/// The properties of a key that are read before its value.
 struct SourceKey {
     key: Vec<u8>,
     kind: String,
-    /// Milliseconds that it has left, if it expires.
+    /// The remaining milliseconds, if the key expires.
     left: Option<i64>,
 }
 
@@ -174,7 +179,7 @@ impl<T: CommandPeer> ServerCopy<T> {
                 "string" => strings.push(found),
                 "hash" => self.pieces(&found, b"HSCAN", b"HSET", false)?,
                 "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
-                // Gone since the page was read.
+                // It was removed after the page was read.
                 "none" => self.progress.advance(1),
                 _ => self.refuse(&found),
             }
@@ -187,7 +192,7 @@ impl<T: CommandPeer> ServerCopy<T> {
         let values = self.from.ask(&asked)?;
         let mut sets: Vec<Vec<Vec<u8>>> = Vec::new();
         for (found, value) in strings.iter().zip(values) {
-            // Else it is gone, or was.
+            // Otherwise it was removed, now or earlier.
             let Reply::Bulk(value) = value else { continue };
             let mut set = vec![b"SET".to_vec(), found.key.clone(), value];
             if let Some(left) = found.left {
@@ -201,7 +206,8 @@ impl<T: CommandPeer> ServerCopy<T> {
         Ok(())
     }
 
-    /// Copies what lies below a key, so many at a time. A scan of a sorted set gives a member before its score, and ZADD takes it after.
+    /// Copies a collection piece by piece. A scan of a sorted set returns a member before its
+    /// score, and ZADD expects the score first: `swapped`.
     fn pieces(&mut self, found: &SourceKey, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
         self.to.one(&[b"DEL", &found.key])?;
         let mut cursor = b"0".to_vec();

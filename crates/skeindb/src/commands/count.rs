@@ -1,4 +1,4 @@
-//! `skein count`: how many keys a server or a cluster has between two bounds.
+//! `skein count`: counts the keys of a server or a cluster between two bounds.
 
 use skeindb::ScanDirection;
 use skeindb::client::{Reply, bound};
@@ -17,14 +17,14 @@ Examples:
   skein count --prefix goose:
       keys under a prefix
   skein count '[a' '(b'
-      keys from a, included, to b, left out
+      keys from a, included, to b, excluded
   skein count --cluster 10.0.0.1:7000
       keys of a Redis cluster that has the module skein
 
-A server counts by itself. A cluster is counted by reading the names of all nodes, as `skein range` does: every key that is there all the time counts \
-once, also while slots migrate and primaries fail over.";
+A single server counts its own keys. For a cluster, the command reads the names of all nodes, as `skein range` does: every key \
+that is there all the time counts once, also while slots migrate and primaries fail over.";
 
-/// Count keys, of a server or of a whole cluster.
+/// Count the keys of a server or of a whole cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CountArgs {

@@ -1,4 +1,4 @@
-//! `skein probe`: what memory costs on this machine, and what follows for SkeinDB.
+//! `skein probe`: measures the cost of memory on this machine, and its consequences for SkeinDB.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -24,11 +24,11 @@ Examples:
   skein probe --json - | jq .advice
       JSON alone, on standard output
 
-It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and \
+It maps two arrays of the footprint (1 GiB, or less if memory is short), one on huge pages and one on small ones, and \
 changes nothing on the machine. Other programs make the figures worse: run it while the machine is idle.
-docs/benchmarks/ says how each figure is measured and how to read it.";
+docs/benchmarks/ explains how each figure is measured and how to read it.";
 
-/// Measure this machine's memory, and say what follows for SkeinDB.
+/// Measure this machine's memory, and explain the consequences for SkeinDB.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ProbeArgs {
@@ -48,7 +48,7 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     let free = machine::free_memory().map_err(failure)?;
     let plan = if args.quick { ProbePlan::quick } else { ProbePlan::full };
     let plan = plan(args.footprint, free).map_err(failure)?;
-    // Before the measuring, so that a path that cannot be written does not cost a minute.
+    // Open it before the measurement, so that a path that cannot be written does not cost a minute.
     let file = match args.json.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => Some((File::create(path).map_err(|error| cannot_write(path, &error))?, path)),
         None => None,

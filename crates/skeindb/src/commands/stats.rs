@@ -1,4 +1,4 @@
-//! `skein stats`: a server or a data folder in numbers.
+//! `skein stats`: shows the numbers of a server or a data folder.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ mod info;
 mod view;
 mod watch;
 
-/// The shortest tick: INFO adds up some hundred numbers.
+/// The shortest tick: INFO computes several hundred numbers.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 const INTERVAL_MAX: Duration = Duration::from_hours(24);
 
 const EXAMPLES: &str = "\
 Examples:
   skein stats
-      the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
+      the server at 127.0.0.1:6380: the replies to INFO and SK.MEMORY
   skein stats --watch
-      the same server, looked at every second
+      the same server, every second
   skein stats --watch --interval 10s --ticks 6 >load.tsv
       for a minute, as a table: without a terminal each tick is a line
   skein stats --from rediss://localhost:6381 --tls-ca ca.pem --password-file pw
@@ -33,22 +33,22 @@ Examples:
   skein stats --data ./skein-data
       a data folder that no server uses
 
-Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn \
+With --data the command opens the folder as a server does: it takes the folder's lock, reads everything, and cuts off a torn \
 log tail. `skein check` changes nothing.";
 
-/// Show a server or a data folder in numbers.
+/// Show the numbers of a server or a data folder.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatsArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// Show what the server does, again and again, until Ctrl-C.
+    /// Show the server's activity, again and again, until Ctrl-C.
     #[arg(long, conflicts_with = "data")]
     watch: bool,
-    /// With --watch: how long a tick is.
+    /// With --watch: the length of a tick.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, requires = "watch")]
     interval: Duration,
-    /// With --watch: end after so many ticks.
+    /// With --watch: the number of ticks, after which it ends.
     #[arg(long, value_name = "N", requires = "watch")]
     ticks: Option<u64>,
 }
@@ -93,7 +93,7 @@ fn of_server(server: &ServerTarget<'_>) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A reply without quotes and type names.
+/// Returns a reply without quotes and type names.
 fn plain(reply: &Reply) -> String {
     match reply {
         Reply::Integer(number) => number.to_string(),

@@ -1,4 +1,4 @@
-//! `docs/operations.md` has every option, with the default and the bounds that it really has.
+//! Tests that `docs/operations.md` has every option, with its actual default and bounds.
 
 use clap::CommandFactory;
 
@@ -8,7 +8,7 @@ use crate::units::{parse_duration, parse_size};
 
 const PAGE: &str = include_str!("../../../../docs/operations.md");
 
-/// The rows of the tables of options: name, value's name, default, bounds.
+/// Returns the rows of the tables of options: name, value's name, default, bounds.
 fn rows() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     let (_, tables) = PAGE.split_once("\n## Options\n").expect("the chapter");
     let row = |line: &'static str| {
@@ -20,7 +20,7 @@ fn rows() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     tables.lines().filter_map(row).collect()
 }
 
-/// The default as the page has it: clap's, what the help says instead, or none.
+/// Returns the default in the page's notation: clap's, else the one in the help text, else nothing.
 fn default_of(option: &clap::Arg) -> String {
     if let Some(value) = option.get_default_values().first() {
         return value.to_string_lossy().into_owned();
@@ -54,9 +54,9 @@ fn every_option_is_there_with_its_default() {
     }
 }
 
-/// What `skein serve` says to this option; `None` if it would start.
+/// Returns the message with which `skein serve` rejects this option, or `None` if it would start.
 fn refusal(name: &str, value: &str) -> Option<String> {
-    // Options of the disk engine are refused for the other, and the other way round; those of TLS without a port for it.
+    // An option of one engine is rejected for the other. Options of TLS require its port.
     let tls = ["--tls-listen=127.0.0.1:0", "--tls-cert=cert.pem", "--tls-key=key.pem"];
     let is_tls = name.starts_with("tls-") && name != "tls-handshake-timeout";
     let contexts: &[&[&str]] = if is_tls { &[&tls] } else { &[&[], &["--engine=disk"]] };
@@ -68,14 +68,14 @@ fn refusal(name: &str, value: &str) -> Option<String> {
             Err(error) => return Some(error.to_string()),
         };
         match cli.command {
-            // The files of TLS are not there to be read.
+            // The files of TLS do not exist.
             crate::SkeinCommand::Serve(args) if !is_tls => {
                 args.options().err().map(|failure| failure.message)
             }
             _ => None,
         }
     });
-    // Of an option of the disk engine, what is said where that is chosen.
+    // For an option of the disk engine, the message counts that appears with that engine.
     let refusals: Vec<Option<String>> = refusals.collect();
     let of_other = |text: &String| text.contains(" is of --engine ");
     if refusals.iter().any(Option::is_none) {
@@ -88,7 +88,7 @@ fn is_taken(name: &str, value: &str) -> bool {
     refusal(name, value).is_none()
 }
 
-/// What is refused is named, with its value.
+/// Asserts that the message names the option and its value.
 #[track_caller]
 fn assert_refused(name: &str, value: &str) {
     let text = refusal(name, value).unwrap_or_else(|| panic!("{name} {value} is out of bounds"));

@@ -1,4 +1,5 @@
-//! A configuration file as a list of entries: TOML whose keys stand at the top. What the keys mean is not known here.
+//! A configuration file as a list of entries: TOML whose keys are at the top level. This module
+//! does not know the meaning of the keys.
 
 use std::fmt;
 use std::io;
@@ -13,13 +14,13 @@ use toml_writer::{ToTomlValue, TomlStringBuilder};
 pub struct ConfigEntry {
     /// The option's long name.
     pub key: String,
-    /// Where it stands, from 1.
+    /// Its line, from 1.
     pub line: usize,
-    /// What it is to be.
+    /// The value.
     pub value: ConfigValue,
 }
 
-/// What an option is to be.
+/// An option's value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigValue {
     /// `true` or `false`.
@@ -30,12 +31,12 @@ pub enum ConfigValue {
     Many(Vec<String>),
 }
 
-/// What is wrong with a file.
+/// A mistake in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// Where, from 1.
+    /// Its line, from 1.
     pub line: usize,
-    /// What, and what would be right.
+    /// The mistake, and the correct form.
     pub what: String,
 }
 
@@ -52,24 +53,24 @@ impl fmt::Display for ConfigValue {
 /// The longest file, in bytes: some hundred times all options with their comments.
 pub const BYTES_MAX: u64 = 1 << 20;
 
-/// A file's text.
+/// Reads a file's text.
 ///
 /// # Errors
-/// What the system says; it is longer than [`BYTES_MAX`], or no text.
+/// Errors if the system does, if the file is longer than [`BYTES_MAX`], or if it is not text.
 pub fn read(path: &Path) -> io::Result<String> {
     let bytes = read_at_most(path, BYTES_MAX)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// A text as a value of such a file, on one line.
+/// Returns a text as a TOML value, on one line.
 pub fn quoted(text: &str) -> String {
     TomlStringBuilder::new(text).as_basic().to_toml_value()
 }
 
-/// The entries of a file, in the order of its lines. Takes time linear in its length.
+/// Returns the entries of a file, in the order of its lines. Takes time linear in its length.
 ///
 /// # Errors
-/// It is no TOML, has tables, or a value that no option can have.
+/// Errors if the text is not TOML, has tables, or has a value that no option can have.
 pub fn parse(text: &str) -> Result<Vec<ConfigEntry>, ConfigProblem> {
     let line = |at: usize| text.as_bytes()[..at.min(text.len())].split(|byte| *byte == b'\n').count();
     let table = DeTable::parse(text).map_err(|error| ConfigProblem {
@@ -105,7 +106,7 @@ fn one(value: &DeValue<'_>) -> Result<String, String> {
         DeValue::String(text) if text.contains('\0') => Err("a text with a null character".to_owned()),
         DeValue::String(text) => Ok(text.clone().into_owned()),
         DeValue::Integer(number) if number.radix() == 10 => {
-            // The parser leaves to others what stands between the digits.
+            // The parser does not check the characters between the digits.
             let digits = number.as_str().trim_start_matches(['+', '-']);
             if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err(format!("no whole number: {:?}", number.as_str()));
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named_with_its_line() {
+    fn wrong_values_are_named_with_their_line() {
         for (text, line, words) in [
             ("a = 1\nb = ", 2, ""),
             ("a = 1\na = 2", 2, "duplicate key"),
@@ -148,7 +149,7 @@ mod tests {
             ("a = [1, true]", 1, "a is a list with a value of type boolean"),
             ("a = [[1]]", 1, "a is a list with a value of type array"),
             ("a = \"\\u0000\"", 1, "null character"),
-            // Fuzzing found that null characters within a number were taken for a part of it.
+            // Fuzzing found that null characters within a number were accepted.
             ("a = 1_00\x00\x000", 1, "a is no whole number: \"100"),
         ] {
             let problem = parse(text).expect_err(text);

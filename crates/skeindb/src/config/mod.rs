@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   FILE ─ file::parse ─► entries ─► --key=value ┐
-//!   command line ───────────────────────────────►┴─► clap ─► Args
+//!   command line ───────────────────────────────►┴─► clap ─► ServeArgs
 //! ```
 //!
-//! There is one definition of the options, clap's: keys are their long names, values are what stands behind them on the command line. The
-//! command line wins: an entry is left out if its option, or one that excludes it, is given there.
+//! clap has the only definition of the options. Keys are the options' long names, and values are
+//! written as on the command line. The command line wins: an entry is left out if the command line
+//! has its option, or one that excludes it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,24 +26,24 @@ pub mod template;
 
 use file::{ConfigEntry, ConfigValue};
 
-/// The command that reads a file.
+/// The subcommand that reads a file.
 const SERVE: &str = "serve";
 
-/// Options that are not for a file.
+/// Options that a file cannot have.
 const NOT_IN_FILES: [&str; 3] = ["config", "help", "version"];
 
-/// Which options came from a file, for messages about them.
+/// The options that a file gave, for messages about them.
 #[derive(Debug, Clone, Default)]
 pub struct OptionOrigins {
     file: PathBuf,
-    /// All of it, with the file's name.
+    /// The whole command line, with the file's name.
     command_line: Vec<OsString>,
-    /// Option and line.
+    /// Options and their lines.
     lines: Vec<(String, usize)>,
 }
 
 impl OptionOrigins {
-    /// The file, for CONFIG REWRITE; `None` without one.
+    /// Returns the file for CONFIG REWRITE, or `None` without one.
     pub fn options_file(&self) -> Option<Arc<dyn OptionsFile>> {
         if self.file.as_os_str().is_empty() {
             return None;
@@ -51,7 +52,7 @@ impl OptionOrigins {
         Some(Arc::new(rewrite::ConfigFile { file, command_line: self.command_line.clone() }))
     }
 
-    /// Adds to a message about an option where it was set, if that was in the file.
+    /// If an option's value is from the file, adds its line to the message.
     pub fn explain(&self, mut failure: Failure) -> Failure {
         let about = |flag: &str| {
             failure.message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == flag)
@@ -63,17 +64,18 @@ impl OptionOrigins {
     }
 }
 
-/// The options of `skein serve` that a file can have.
+/// Returns the options of `skein serve` that a file can have.
 pub fn options(serve: &Command) -> impl Iterator<Item = &Arg> {
     serve
         .get_arguments()
         .filter(|arg| arg.get_long().is_some_and(|long| !NOT_IN_FILES.contains(&long)) && !arg.is_hide_set())
 }
 
-/// What the arguments say, with the file that they name, and what came from the file. Ends the process, as clap does, for wrong arguments and for `--help`.
+/// Parses the arguments, together with the file that they name. Also returns which options the file
+/// gave. Like clap, it ends the process for wrong arguments and for `--help`.
 ///
 /// # Errors
-/// The file cannot be read or says something that no option takes.
+/// Errors if the file cannot be read, or gives an option a value that it does not accept.
 pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, OptionOrigins), Failure> {
     let matches = command.clone().get_matches_from(&args);
     let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, OptionOrigins::default())) };
@@ -85,10 +87,10 @@ pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, Opt
     with_file(command, args, given, &file, &text)
 }
 
-/// What the arguments, which are `given` to `skein serve`, say with a file of this text.
+/// Parses the arguments, which are `given` to `skein serve`, together with a file of this text.
 ///
 /// # Errors
-/// The text says something that no option takes.
+/// Errors if the text gives an option a value that it does not accept.
 pub fn with_file(
     mut command: Command,
     mut args: Vec<OsString>,
@@ -110,7 +112,7 @@ pub fn with_file(
             more.extend(as_arguments(entry, option).map_err(|what| wrong(file, entry.line, &what))?);
         }
     }
-    // Before it there are options of `skein` itself, and none of them takes this word.
+    // Only options of `skein` itself may precede it, and none of them accepts this word as a value.
     let at = args.iter().position(|arg| arg == SERVE).map_or(args.len(), |at| at + 1);
     args.splice(at..at, more);
     let lines = entries.into_iter().map(|entry| (entry.key, entry.line)).collect();
@@ -125,7 +127,7 @@ fn wrong(file: &Path, line: usize, what: &str) -> Failure {
     Failure::usage(format!("{}:{line}: {what}", file.display()))
 }
 
-/// Whether the command line has this option, or one that excludes it.
+/// Returns whether the command line has this option, or one that excludes it.
 fn is_overridden(serve: &Command, option: &Arg, given: &ArgMatches) -> bool {
     let excludes = |one: &Arg, other: &Arg| {
         serve.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())
@@ -136,7 +138,7 @@ fn is_overridden(serve: &Command, option: &Arg, given: &ArgMatches) -> bool {
     })
 }
 
-/// An entry as it would stand on the command line.
+/// Returns an entry in the form of the command line.
 fn as_arguments(entry: &ConfigEntry, option: &Arg) -> Result<Vec<OsString>, String> {
     let ConfigEntry { key, value, .. } = entry;
     let with = |text: &String| OsString::from(format!("--{key}={text}"));
@@ -151,7 +153,7 @@ fn as_arguments(entry: &ConfigEntry, option: &Arg) -> Result<Vec<OsString>, Stri
     }
 }
 
-/// What clap says, without its advice.
+/// Returns clap's message, without its advice.
 fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let what = text.split("\n\n").next().unwrap_or_default();

@@ -1,10 +1,12 @@
-//! CONFIG REWRITE: has options in the file that the server was started with, and leaves all else in it as it is.
+//! CONFIG REWRITE: writes options into the file that the server was started with, and preserves the
+//! rest of the file.
 //!
 //! ```text
-//!   file ─► values in the place of values, new lines below their comments ─► would a server start with it? ─► .tmp ─► renamed
+//!   file ─► replace values, add new lines below their comments ─► check that a server would start
+//!        ─► .tmp ─► rename
 //! ```
 //!
-//! A crash leaves the old file or the new one.
+//! After a crash the file is the old one or the new one.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -25,7 +27,7 @@ pub struct ConfigFile {
 impl OptionsFile for ConfigFile {
     fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String> {
         let said = |error: io::Error| format!("{}: {error}", self.file.display());
-        // What a symbolic link leads to is rewritten, not the link.
+        // If the path is a symbolic link, the target is rewritten, not the link.
         let file = fs::canonicalize(&self.file).map_err(said)?;
         let text = super::file::read(&file).map_err(said)?;
         let new = edited(&text, options)?;
@@ -33,15 +35,15 @@ impl OptionsFile for ConfigFile {
             return Ok(());
         }
         crate::check(self.command_line.clone(), &self.file, &new).map_err(|failure| failure.message)?;
-        // Often it is the folder that the server's user may not write to.
+        // A frequent cause: the server's user may write to the file but not to its folder.
         replace(&file, &new).map_err(|error| format!("{}; a new file is made beside it", said(error)))
     }
 }
 
-/// The text with these options.
+/// Returns the text with these options.
 fn edited(text: &str, options: &[(&'static str, OptionValue)]) -> Result<String, String> {
     let table = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
-    // Where the values stand that change.
+    // The positions of the values that change.
     let mut places = Vec::new();
     let mut new = String::new();
     for (name, value) in options {
@@ -68,7 +70,7 @@ fn edited(text: &str, options: &[(&'static str, OptionValue)]) -> Result<String,
     Ok(out + &new)
 }
 
-/// The end of the line `#name = default`, as `skein config` prints it.
+/// Returns the end of the line `#name = default`, as `skein config` prints it.
 fn after_comment(text: &str, name: &str) -> Option<usize> {
     let mut end = 0;
     text.split_inclusive('\n').find_map(|line| {
@@ -86,12 +88,13 @@ fn written(value: &OptionValue) -> String {
     }
 }
 
-/// Puts the text in the file's place, with the file's permissions, and its owner and group as far as we may.
+/// Replaces the file by the text. Keeps the file's permissions, and its owner and group if the
+/// system permits.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let new = file.with_file_name(name);
-    // What a crash has left there is of no use.
+    // A file left by a crash is useless.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -108,8 +111,8 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
 fn write_new(new: &Path, old: &Path, text: &str) -> io::Result<()> {
     let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let old = fs::metadata(old)?;
-    // Until it has the permissions of the old one, nobody else opens it. The owner comes before
-    // these, which are for it.
+    // Nobody else can open the new file until it has the permissions of the old one. Set the owner
+    // first: the permissions apply to the owner.
     give(&out, None, Some(old.gid()))?;
     give(&out, Some(old.uid()), None)?;
     out.set_permissions(old.permissions())?;
@@ -117,7 +120,8 @@ fn write_new(new: &Path, old: &Path, text: &str) -> io::Result<()> {
     out.sync_all()
 }
 
-/// Gives the file to a user or a group, if the system lets us: it does not if we are nobody special, or know no such one here.
+/// Gives the file to a user or a group, if the system permits. It does not if we lack the
+/// privilege, or if no such user exists here.
 fn give(file: &File, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
     match fchown(file, user, group) {
         Err(error)
@@ -154,8 +158,9 @@ mod tests {
         assert!(edited("a = ", &options).is_err(), "somebody has spoiled it meanwhile");
     }
 
-    /// Incident: a value was written as Rust writes a text, with `\u{301}`. Consequence: no server would start with the file, and so
-    /// nothing could be written any more. Fix: TOML has its own way to write one.
+    /// Incident: a value was written in Rust's notation, with `\u{301}`. Consequence: no server
+    /// would start with the file, so it could never be written again. Fix: TOML has its own
+    /// notation.
     #[test]
     fn every_text_is_written_so_that_it_is_read_as_the_same() {
         for text in ["/k/u\u{308}.pem", "a\u{7f}b\tc\nd\u{1b}", "\"it's\" \\ \'\'\'", "\u{1f431}\u{200d}", ""]
@@ -168,13 +173,14 @@ mod tests {
         assert_eq!(written(&OptionValue::Text("u\u{308}".to_owned())), "\"u\u{308}\"");
     }
 
-    /// Incident: a server of root left a file of another owner as root's, whom its people could not change any more.
+    /// Incident: a server of root replaced a file of another owner by a file of root. Consequence:
+    /// its owner could not change it any more. Fix: the owner is kept.
     #[test]
     fn rewriting_keeps_the_owner_where_it_can() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("skein.toml");
         fs::write(&file, "max-clients = 5\n").unwrap();
-        // Root alone may do this; of others the file stays.
+        // Only root may do this. For other users the owner stays.
         let given = std::os::unix::fs::chown(&file, Some(12), Some(34)).is_ok();
         replace(&file, "max-clients = 6\n").expect("replaced");
         let now = fs::metadata(&file).unwrap();
@@ -184,8 +190,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "max-clients = 6\n");
     }
 
-    /// Incident: two limits that CONFIG SET takes one by one, an argument longer than a request, do not go together in a file.
-    /// Consequence: the server would not start any more. Fix: such a file is not written.
+    /// Incident: CONFIG SET accepts two limits one by one that a file cannot combine: an argument
+    /// longer than a request. Consequence: the server would not start any more. Fix: such a file is
+    /// not written.
     #[test]
     fn a_file_that_no_server_would_start_with_is_not_written() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A configuration file with all options, from clap's definition: what each is, and what it is unless it is set.
+//! Generates a configuration file with all options from clap's definition: their help and their
+//! defaults.
 
 use std::fmt::Write;
 
@@ -6,7 +7,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::{file, options};
 
-/// Characters of a line of a comment.
+/// The width of a comment line.
 const WIDTH: usize = 100;
 
 const HEAD: &str = "\
@@ -17,7 +18,7 @@ const HEAD: &str = "\
 # Sizes take k, m, g, t (powers of 1024) and times us, ms, s, m, h, in quotes: \"64m\", \"10s\".
 ";
 
-/// The file's text.
+/// Returns the file's text.
 pub fn text(serve: &Command) -> String {
     let mut text = HEAD.to_owned();
     let mut headings: Vec<Option<&str>> = Vec::new();
@@ -40,7 +41,7 @@ fn name(option: &Arg) -> &str {
     option.get_long().unwrap_or_default()
 }
 
-/// What is said of an option, with what it can be.
+/// Returns an option's help, with its possible values.
 fn help(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     let choices: Vec<String> = option
@@ -59,7 +60,7 @@ fn is_switch(option: &Arg) -> bool {
     matches!(option.get_action(), ArgAction::SetTrue)
 }
 
-/// What an option is by default, or what kind of thing it is, as TOML.
+/// Returns an option's default, or else the kind of its value, as TOML.
 fn value(option: &Arg) -> String {
     if is_switch(option) {
         return "false".to_owned();
@@ -74,7 +75,7 @@ fn value(option: &Arg) -> String {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.to_owned() } else { file::quoted(text) }
 }
 
-/// Text as lines of a comment.
+/// Returns text as comment lines.
 fn comment(text: &str) -> String {
     let mut lines = String::new();
     for paragraph in text.lines() {

@@ -5,7 +5,7 @@ use clap::{CommandFactory, FromArgMatches};
 use super::*;
 use crate::{Cli, SkeinCommand as Sub};
 
-/// What `skein serve` with these arguments makes of a file with this text.
+/// Parses `skein serve` with these arguments and a file of this text.
 fn read(text: &str, line: &str) -> Result<crate::commands::serve::ServeArgs, Failure> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("skein.toml");
@@ -91,8 +91,8 @@ fn a_file_that_cannot_be_read_is_named() {
     assert!(failure.message.starts_with("cannot read --config /nowhere/skein.toml: "), "{}", failure.message);
 }
 
-/// Incident: a device in the place of a file (`--config /dev/zero`) was read until memory was full.
-/// Consequence: the program, and maybe others, were killed. Fix: a file has a longest length.
+/// Incident: a device in place of a file (`--config /dev/zero`) was read until memory was full.
+/// Consequence: the system killed the program, and maybe others. Fix: a file has a longest length.
 #[test]
 fn a_file_that_never_ends_is_refused() {
     let args = ["skein", "serve", "--config", "/dev/zero"].map(OsString::from).to_vec();
@@ -103,9 +103,10 @@ fn a_file_that_never_ends_is_refused() {
     );
 }
 
-/// The printed file changes nothing as it is, and nothing either when its defaults are no comments any more; it has every option.
+/// The printed file has every option. It changes nothing as printed, and nothing if its defaults
+/// are uncommented.
 #[test]
-fn the_printed_file_is_what_holds_without_it() {
+fn the_printed_file_changes_nothing() {
     let mut skein = Cli::command();
     skein.build();
     let serve = skein.find_subcommand("serve").expect("the command");

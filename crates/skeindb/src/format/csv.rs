@@ -1,16 +1,18 @@
-//! `csv`: RFC 4180. A quoted field may hold commas, newlines and doubled quotes; bytes need not be UTF-8.
+//! `csv`: RFC 4180. A quoted field may contain commas, newlines and doubled quotes. Bytes need not
+//! be UTF-8.
 
 use std::io::{self, BufRead};
 
 use super::{LineReader, MAX_RECORD_LEN, RecordText};
 
-/// Appends the text of the next record, which goes on over line ends inside quotes.
+/// Appends the text of the next record, which may continue over line ends inside quotes.
 pub(super) fn read_text<R: BufRead>(lines: &mut LineReader<R>, text: &mut Vec<u8>) -> io::Result<RecordText> {
     let mut quoted = false;
     let mut scanned = 0;
     loop {
         match lines.read(text)? {
-            // Within quotes, the end of the input ends the record; `parse` then says that a quote is open.
+            // Within quotes, the end of the input ends the record. `parse` then reports that a
+            // quote is open.
             RecordText::End => return Ok(if scanned == 0 { RecordText::End } else { RecordText::Whole }),
             RecordText::TooLong => return Ok(RecordText::TooLong),
             RecordText::Whole => {}
@@ -27,8 +29,9 @@ pub(super) fn read_text<R: BufRead>(lines: &mut LineReader<R>, text: &mut Vec<u8
     }
 }
 
-/// Whether a line that begins inside a quoted field, or not, ends inside one. A quote opens a field only at the
-/// field's start; elsewhere it is an error of that line alone, and must not swallow the next ones.
+/// Returns whether a line that begins inside a quoted field, or not, ends inside one. A quote opens
+/// a field only at the field's start. Elsewhere it is an error of that line alone, and must not
+/// swallow the next lines.
 fn ends_quoted(line: &[u8], mut quoted: bool) -> bool {
     let mut at_start = !quoted;
     let mut bytes = line.iter().peekable();
@@ -49,10 +52,10 @@ fn ends_quoted(line: &[u8], mut quoted: bool) -> bool {
     quoted
 }
 
-/// The fields of a record.
+/// Returns the fields of a record.
 ///
 /// # Errors
-/// What is wrong with the record.
+/// Returns the mistake in the record.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let mut fields = Vec::with_capacity(2);
@@ -70,7 +73,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     }
 }
 
-/// Appends a field, quoted where it must be.
+/// Appends a field. Quotes it if necessary.
 pub(super) fn write_field(field: &[u8], text: &mut Vec<u8>) {
     if !field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n')) {
         text.extend_from_slice(field);
@@ -86,7 +89,7 @@ pub(super) fn write_field(field: &[u8], text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-/// A field and what follows its comma; no comma, no more fields.
+/// A field, and the text behind its comma; `None` if it is the last field.
 type CsvField<'a> = (Vec<u8>, Option<&'a [u8]>);
 
 fn plain_field(text: &[u8]) -> Result<CsvField<'_>, String> {

@@ -1,4 +1,4 @@
-//! What the fields of a record mean, after its key.
+//! The meaning of a record's fields, behind its key.
 //!
 //! ```text
 //!   a value              value                                     value  time  (empty)
@@ -6,8 +6,9 @@
 //!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
 //! ```
 //!
-//! On the right what a key has that expires; times are milliseconds since 1970. With the key, two fields are a value, and an odd number, from three up, is columns.
-//! Any other number is even, and its last field tells what it is.
+//! The right column is for a key that expires. Times are milliseconds since 1970. Counted with the
+//! key, two fields are a value, and an odd number from three up is columns. If the number is even,
+//! the last field tells the type.
 
 use skein_server::{parse_double, write_double};
 
@@ -16,10 +17,10 @@ use super::{RecordBody, TextRecord};
 /// The last field of a sorted set.
 const SORTED_SET: &[u8] = b"zset";
 
-/// The record that has these fields, the key among them.
+/// Returns the record of these fields, which include the key.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the mistake in the fields.
 pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, String> {
     let mut fields = fields;
     let key = if fields.is_empty() { Vec::new() } else { fields.remove(0) };
@@ -45,7 +46,7 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
     Ok(TextRecord { line, key, body, expires })
 }
 
-/// Gives `add` the fields of a body, and when its key expires.
+/// Passes the fields of a body, and the key's expiry time, to `add`.
 pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMut(&[u8])) {
     let time = expires.map(|time| time.to_string());
     match body {
@@ -78,7 +79,7 @@ fn time_of(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The time that follows the word of a sorted set: none, or a colon and a time.
+/// Parses the rest of a sorted set's last field: empty, or a colon and a time.
 fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -94,8 +95,9 @@ fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
 
 fn neither(fields: usize) -> String {
     format!(
-        "{} fields, and no time in milliseconds at their end; a record is a key and a value, or a key and name-value pairs \
-         of columns, and if the key expires the time and, for a value, an empty field; or a key, member-score pairs and zset",
+        "{} fields without a time in milliseconds at the end; write a key and a value, or a key and name-value pairs of \
+         columns, or a key, member-score pairs and zset; a key that expires needs its time at the end, and for a value \
+         an empty field behind it",
         fields + 1
     )
 }
@@ -113,7 +115,7 @@ fn members(fields: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, f64)>, String> {
     let score = |text: &[u8]| {
         parse_double(text).ok_or_else(|| {
             format!(
-                "the score \"{}\" is no number; a sorted set is a key, member-score pairs and zset",
+                "the score \"{}\" is not a number; a sorted set is a key, member-score pairs and zset",
                 text.escape_ascii()
             )
         })

@@ -2,10 +2,10 @@
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// The fields of a line.
+/// Returns the fields of a line.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// Returns the mistake in the line.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     text.split(|&byte| byte == b'\t' || byte == b' ').map(decode).collect()

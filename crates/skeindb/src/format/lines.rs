@@ -1,10 +1,10 @@
-//! `lines`: a key per line, every byte but the newline as it is.
+//! `lines`: one key per line. Every byte but the newline stands for itself.
 
 use std::io::{self, Write};
 
 use super::LineValue;
 
-/// The key and the value of a line.
+/// Returns the key and the value of a line.
 pub(super) fn parse(text: &[u8], value: LineValue, line: u64) -> (Vec<u8>, Vec<u8>) {
     let value = match value {
         LineValue::Number => line.to_string().into_bytes(),
@@ -14,7 +14,7 @@ pub(super) fn parse(text: &[u8], value: LineValue, line: u64) -> (Vec<u8>, Vec<u
     (text.to_vec(), value)
 }
 
-/// Writes a key; `Ok(false)` if it has a newline in it.
+/// Writes a key. Returns `Ok(false)` if the key contains a newline.
 pub(super) fn write(out: &mut impl Write, key: &[u8]) -> io::Result<bool> {
     if key.contains(&b'\n') {
         return Ok(false);

@@ -1,14 +1,14 @@
 //! The text formats of `skein load` and `skein dump`.
 //!
-//! | format  | a record                                                | bytes that cannot stand for themselves    |
-//! |---------|---------------------------------------------------------|-------------------------------------------|
-//! | `lines` | a key per line                                          | newline (a key with one needs `hex`)      |
-//! | `tsv`   | key, tab, value                                         | `\t` `\n` `\r` `\\`, written so           |
-//! | `csv`   | key, comma, value (RFC 4180)                            | a field with `,` `"` CR or LF is quoted   |
-//! | `hex`   | key, tab, value, both in hexadecimal                    | none                                      |
+//! | format  | a record                            | bytes that must be escaped              |
+//! |---------|-------------------------------------|-----------------------------------------|
+//! | `lines` | a key per line                      | newline (a key with one needs `hex`)    |
+//! | `tsv`   | key, tab, value                     | `\t` `\n` `\r` `\\`, written so         |
+//! | `csv`   | key, comma, value (RFC 4180)        | a field with `,` `"` CR or LF is quoted |
+//! | `hex`   | key, tab, value, all in hexadecimal | none                                    |
 //!
-//! What the fields of a record mean is in [`fields`]. `tsv`, `csv` and `hex` give back exactly what was written, whatever the bytes; a key that has much
-//! has several records, each with a part of it.
+//! [`fields`] has the meaning of a record's fields. `tsv`, `csv` and `hex` preserve all bytes. A
+//! large hash or sorted set has several records, each with a part of it.
 
 use std::io::{self, BufRead, Write};
 
@@ -20,8 +20,8 @@ mod hex;
 mod lines;
 mod tsv;
 
-/// The longest record that is read, in bytes of text. A longer one is refused and skipped, so that a binary file
-/// given by mistake does not fill the memory.
+/// The longest record that is read, in bytes of text. A longer one is rejected and skipped, so that
+/// a binary file given by mistake does not fill the memory.
 pub const MAX_RECORD_LEN: usize = 1 << 30;
 
 /// A text format.
@@ -37,18 +37,18 @@ pub enum Format {
     Hex,
 }
 
-/// What `lines` gives each key as its value.
+/// The value that `lines` gives each key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LineValue {
     /// The line's number, from 1.
     Number,
-    /// Nothing: the empty value.
+    /// The empty value.
     Empty,
     /// The key itself.
     Key,
 }
 
-/// What a key has.
+/// The value of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordBody {
     /// One value.
@@ -62,33 +62,33 @@ pub enum RecordBody {
 /// A record of the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextRecord {
-    /// The line on which it begins, from 1.
+    /// The line on which the record begins, from 1.
     pub line: u64,
     /// The key.
     pub key: Vec<u8>,
-    /// What the key has.
+    /// The value of the key.
     pub body: RecordBody,
-    /// When it expires, in milliseconds since 1970, if it does.
+    /// The expiry time, in milliseconds since 1970, if there is one.
     pub expires: Option<u64>,
 }
 
 /// A record that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// The line on which it begins, from 1.
+    /// The line on which the record begins, from 1.
     pub line: u64,
     /// What is wrong with it.
     pub why: String,
 }
 
-/// How to read.
+/// How to read the input.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
     /// The format.
     pub format: Format,
-    /// What `lines` gives as values.
+    /// The values that `lines` gives.
     pub line_value: LineValue,
-    /// In `tsv`, take backslashes as they are.
+    /// In `tsv`, do not interpret backslashes.
     pub raw: bool,
     /// Skip the first record.
     pub header: bool,
@@ -104,7 +104,7 @@ pub struct TextReader<R> {
 }
 
 impl<R: BufRead> TextReader<R> {
-    /// A reader of `input`.
+    /// Returns a reader of `input`.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
             lines: LineReader { input, line: 0, bytes: 0 },
@@ -114,15 +114,16 @@ impl<R: BufRead> TextReader<R> {
         }
     }
 
-    /// Bytes of input consumed.
+    /// Returns the number of consumed bytes.
     pub fn bytes(&self) -> u64 {
         self.lines.bytes
     }
 
-    /// The next record; `None` at the end of the input. A bad line does not end the reading.
+    /// Returns the next record, or `None` at the end of the input. The caller may continue after a
+    /// bad line.
     ///
     /// # Errors
-    /// The input could not be read.
+    /// Errors if the input could not be read.
     pub fn next(&mut self) -> io::Result<Option<Result<TextRecord, BadLine>>> {
         if std::mem::take(&mut self.header_pending) && self.read()?.is_none() {
             return Ok(None);
@@ -162,10 +163,11 @@ impl<R: BufRead> TextReader<R> {
     }
 }
 
-/// Writes one record, newline included: a key, what it has, and when it expires. `Ok(false)`: this format cannot hold it, and nothing was written.
+/// Writes one record, newline included: a key, its value, and its expiry time. Returns `Ok(false)`,
+/// and writes nothing, if the format cannot hold the record.
 ///
 /// # Errors
-/// The output could not be written.
+/// Errors if the output could not be written.
 pub fn write(
     out: &mut impl Write,
     format: Format,
@@ -193,12 +195,12 @@ pub fn write(
 /// Appends a field to the text of a record.
 type FieldWriter = fn(&[u8], &mut Vec<u8>);
 
-/// What a read of a record's text came to.
+/// The result of reading a record's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordText {
     /// The input is at its end.
     End,
-    /// The text is there, without its newline.
+    /// The text is complete, without its newline.
     Whole,
     /// The text was over the limit and was skipped.
     TooLong,
@@ -207,7 +209,7 @@ enum RecordText {
 #[derive(Debug)]
 struct LineReader<R> {
     input: R,
-    /// Lines read so far.
+    /// The number of lines read so far.
     line: u64,
     bytes: u64,
 }

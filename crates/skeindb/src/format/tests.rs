@@ -106,7 +106,7 @@ fn times_stand_at_the_end() {
         );
     }
     for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
-        bad(read, line, "no time in milliseconds");
+        bad(read, line, "without a time in milliseconds");
     }
 }
 
@@ -120,9 +120,9 @@ fn sorted_sets_say_so_at_the_end() {
     };
     assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
     assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
-    bad(&read[2], 3, "the score \"x\" is no number");
+    bad(&read[2], 3, "the score \"x\" is not a number");
     bad(&read[3], 4, "\"zset:\"");
-    bad(&read[4], 5, "the score \"nan\" is no number");
+    bad(&read[4], 5, "the score \"nan\" is not a number");
     assert_eq!(read[5], value(6, "f", "zset"));
 }
 
@@ -133,7 +133,7 @@ fn lines_cannot_hold_a_newline() {
     assert!(out.is_empty());
 }
 
-/// Bytes that lean towards those which the formats treat specially.
+/// Returns bytes, often those that the formats treat specially.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let special = prop::sample::select(b"\t\n\r\\\",\0\xff a".to_vec());
     prop::collection::vec(prop_oneof![special, any::<u8>()], 0..12)
@@ -145,7 +145,7 @@ fn score() -> impl Strategy<Value = f64> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn written_records_are_read_back_unchanged(
         rows in prop::collection::vec(
             (
                 bytes(),

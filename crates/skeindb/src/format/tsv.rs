@@ -1,15 +1,15 @@
 //! `tsv`: fields separated by tabs; tab, newline, carriage return and backslash are escaped.
 
-/// The fields of a line.
+/// Returns the fields of a line.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// Returns the mistake in the line.
 pub(super) fn parse(text: &[u8], raw: bool) -> Result<Vec<Vec<u8>>, String> {
     if raw {
         return Ok(text.split(|&byte| byte == b'\t').map(<[u8]>::to_vec).collect());
     }
-    // A bare carriage return at the end is of a file with Windows line ends: one that belongs to the value is
-    // written as `\r`.
+    // A bare carriage return at the end belongs to a Windows line end. One that belongs to the
+    // value is written as `\r`.
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     text.split(|&byte| byte == b'\t').map(unescape).collect()
 }

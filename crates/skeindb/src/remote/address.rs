@@ -1,15 +1,16 @@
-//! A server's address: `HOST:PORT`, `USER@` before it, `redis://` and `rediss://` as `redis-cli -u` takes them, and `unix:PATH`.
+//! A server's address: `HOST:PORT`, optionally with `USER@` in front; `redis://` and `rediss://` as
+//! `redis-cli -u` accepts them; and `unix:PATH`.
 
-/// An address, taken apart.
+/// A parsed address.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServerAddress<'a> {
     pub place: ServerEndpoint<'a>,
-    /// The scheme says TLS.
+    /// Whether the scheme requires TLS.
     pub tls: bool,
     pub user: Option<&'a str>,
 }
 
-/// What to connect to.
+/// The endpoint to connect to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerEndpoint<'a> {
     /// Host and port.
@@ -18,15 +19,15 @@ pub enum ServerEndpoint<'a> {
     Unix(&'a str),
 }
 
-/// What may be written.
+/// The accepted forms, for error messages.
 const FORMS: &str =
     "write [USER@]HOST:PORT, redis://[USER@]HOST:PORT, rediss://[USER@]HOST:PORT for TLS, or unix:PATH";
 
-/// What is said of a host alone.
+/// The message for a host without a port.
 const NO_PORT: &str = "the server's address names no port; SkeinDB's is 6380 and Redis's 6379, unless they were told another: write HOST:PORT";
 
 impl<'a> ServerAddress<'a> {
-    /// Takes an address apart. What is wrong with it is said without repeating it: it may have a password in it.
+    /// Parses an address. An error does not repeat the address: it may contain a password.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
@@ -38,7 +39,7 @@ impl<'a> ServerAddress<'a> {
         }
         let (scheme, rest) = match text.split_once("://") {
             Some(parts) => parts,
-            // What is before the @ is not the host: it may be a password.
+            // The part before the @ is not the host: it may be a password.
             None if text.contains('@') => ("redis", text),
             None if !text.contains(':') => return Err(NO_PORT.to_owned()),
             None => return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None }),
@@ -48,7 +49,7 @@ impl<'a> ServerAddress<'a> {
             "rediss" => true,
             _ => return Err(format!("the server's address begins with an unknown scheme; {FORMS}")),
         };
-        // From the end: what is before may be a password, of any bytes.
+        // Split from the end: the part in front may be a password of any bytes.
         let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
         if user.is_some_and(|user| user.contains(':')) {
             return Err(
@@ -58,11 +59,13 @@ impl<'a> ServerAddress<'a> {
             );
         }
         if user.is_some_and(|user| user.contains(['%', '/'])) {
-            return Err("a user's name with % or / is not taken in an address; say it with --user".to_owned());
+            return Err("a user name with % or / cannot be in an address; give it with --user".to_owned());
         }
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
         if !matches!(database, "" | "0") {
-            return Err(format!("the server's address names a database, and there is only 0; {FORMS}"));
+            return Err(format!(
+                "the server's address names a database other than 0; only 0 exists; {FORMS}"
+            ));
         }
         if !place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
         {
@@ -91,12 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_a_secret() {
+    fn errors_never_repeat_a_secret() {
         for (text, word) in [
             ("redis://ann:hunter2@geese:6380", "--password-file"),
             ("redis://:hunter2@geese:6380", "--password-file"),
             ("rediss://ann:hunter2@/@geese:6380", "--password-file"),
-            // Incident: without a scheme all of it was taken for a host, looked up and printed.
+            // Incident: without a scheme the whole text was taken for a host, looked up and
+            // printed.
             ("ann:hunter2@geese:6380", "--password-file"),
             (":hunter2@geese:6380", "--password-file"),
             ("ann:a@hunter2@geese", "--password-file"),
@@ -106,9 +110,9 @@ mod tests {
             ("redis://geese", "no port"),
             ("redis://:6380", "no host"),
             ("unix:", "no socket"),
-            // Incident: it was looked up with the port, and the answer spoke of an "invalid socket
-            // address". Consequence: nobody knew what was missing. Fix: the port is named, with
-            // those that are usual.
+            // Incident: the host was looked up together with the port, and the message spoke of an
+            // "invalid socket address". Consequence: the user did not learn what was missing. Fix:
+            // the message names the port, and the usual ones.
             ("127.0.0.1", "6380"),
             ("localhost", "6379"),
         ] {

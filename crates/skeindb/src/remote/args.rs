@@ -1,16 +1,17 @@
-//! The options that say how to get into a server, once for all commands; those of `skein copy` have a prefix for each side.
+//! The options for access to a server, defined once for all commands. `skein copy` has them twice,
+//! with a prefix for each side.
 
 use std::path::{Path, PathBuf};
 
 use super::address::{ServerAddress, ServerEndpoint};
 use crate::exit::Failure;
 
-/// How to get into a server.
+/// How to access a server.
 #[derive(Clone, Copy)]
 pub struct AccessOptions<'a> {
-    /// What is before the options' names.
+    /// The prefix of the options' names.
     pub prefix: &'static str,
-    /// The environment's variables that may have the password, at least one.
+    /// The environment variables that may contain the password, at least one.
     pub variables: &'static [&'static str],
     pub user: Option<&'a str>,
     pub password_file: Option<&'a Path>,
@@ -22,13 +23,14 @@ pub struct AccessOptions<'a> {
     pub insecure: bool,
 }
 
-/// The options of one server.
+/// Defines the options of one server.
 macro_rules! server_args {
     ($(#[$doc:meta])* $name:ident, $heading:literal, $prefix:literal, $variables:expr, $password:literal) => {
         $(#[$doc])*
         #[derive(clap::Args)]
         pub struct $name {
-            /// The user to be, as `USER@` before the host of a URL; without it the password is the default user's.
+            /// The user to log in as, also accepted as `USER@` before the host of a URL; without it
+            /// the password is that of the default user.
             #[arg(help_heading = $heading, id = concat!($prefix, "user"), long = concat!($prefix, "user"), value_name = "NAME")]
             user: Option<String>,
             #[arg(
@@ -39,13 +41,15 @@ macro_rules! server_args {
                 value_name = "FILE",
             )]
             password_file: Option<PathBuf>,
-            /// Speak TLS, as a rediss:// address does.
+            /// Use TLS, as a rediss:// address does.
             #[arg(help_heading = $heading, id = concat!($prefix, "tls"), long = concat!($prefix, "tls"))]
             tls: bool,
-            /// The certificates of those who may have signed the server's: a PEM file [default: those that this machine knows].
+            /// The certificates of the authorities that may have signed the server's certificate: a
+            /// PEM file [default: those that this machine knows].
             #[arg(help_heading = $heading, id = concat!($prefix, "tls-ca"), long = concat!($prefix, "tls-ca"), value_name = "FILE")]
             ca: Option<PathBuf>,
-            /// Our own certificate, if the server asks for one, and those between it and one that the server knows: a PEM file.
+            /// Our own certificate, if the server asks for one, with its intermediate certificates:
+            /// a PEM file.
             #[arg(
                 help_heading = $heading,
                 id = concat!($prefix, "tls-cert"),
@@ -63,7 +67,7 @@ macro_rules! server_args {
                 requires = concat!($prefix, "tls-cert"),
             )]
             key: Option<PathBuf>,
-            /// The name that the server's certificate has to be for [default: the host].
+            /// The name that the server's certificate must be valid for [default: the host].
             #[arg(
                 help_heading = $heading,
                 id = concat!($prefix, "tls-server-name"),
@@ -71,7 +75,8 @@ macro_rules! server_args {
                 value_name = "NAME",
             )]
             server_name: Option<String>,
-            /// Speak TLS with whoever answers, and do not look at the certificate: who listens on the way can read and change all.
+            /// Use TLS without checking the certificate: an attacker on the network can read and
+            /// change everything.
             #[arg(
                 help_heading = $heading,
                 id = concat!($prefix, "insecure"),
@@ -82,7 +87,7 @@ macro_rules! server_args {
         }
 
         impl $name {
-            /// What the options say.
+            /// Returns the options' values.
             pub fn access(&self) -> AccessOptions<'_> {
                 AccessOptions {
                     prefix: $prefix,
@@ -103,34 +108,34 @@ macro_rules! server_args {
 
 server_args!(
     /// The options of the server that a command works with.
-    ServerArgs, "Getting into a server", "", &["SKEIN_PASSWORD", "REDISCLI_AUTH"],
-    "The file with the password [default: the environment's SKEIN_PASSWORD or REDISCLI_AUTH, if there is one]"
+    ServerArgs, "Access to the server", "", &["SKEIN_PASSWORD", "REDISCLI_AUTH"],
+    "A file with the password [default: the environment variable SKEIN_PASSWORD or REDISCLI_AUTH, if set]"
 );
 server_args!(
-    /// The options of the server that is read.
-    FromArgs, "Getting into the server that is read", "from-", &["SKEIN_FROM_PASSWORD"],
-    "The file with the password [default: the environment's SKEIN_FROM_PASSWORD, if there is one]"
+    /// The options of the server to read.
+    FromArgs, "Access to the server to read", "from-", &["SKEIN_FROM_PASSWORD"],
+    "A file with the password [default: the environment variable SKEIN_FROM_PASSWORD, if set]"
 );
 server_args!(
-    /// The options of the server that is written to.
-    ToArgs, "Getting into the server that is written to", "to-", &["SKEIN_TO_PASSWORD"],
-    "The file with the password [default: the environment's SKEIN_TO_PASSWORD, if there is one]"
+    /// The options of the server to write to.
+    ToArgs, "Access to the server to write to", "to-", &["SKEIN_TO_PASSWORD"],
+    "A file with the password [default: the environment variable SKEIN_TO_PASSWORD, if set]"
 );
 
 impl AccessOptions<'_> {
-    /// Whether to speak TLS.
+    /// Returns whether to use TLS.
     pub(super) fn wants_tls(&self, address: &ServerAddress<'_>) -> bool {
         self.tls || address.tls
     }
 
-    /// Refuses options that would do nothing.
+    /// Rejects options that would have no effect.
     pub(super) fn check(&self, address: &ServerAddress<'_>) -> Result<(), Failure> {
         let prefix = self.prefix;
         if self.wants_tls(address) {
             return match address.place {
-                ServerEndpoint::Unix(_) => {
-                    Err(Failure::usage(format!("--{prefix}tls: a Unix socket has none; leave it out")))
-                }
+                ServerEndpoint::Unix(_) => Err(Failure::usage(format!(
+                    "--{prefix}tls: a Unix socket has no TLS; leave the option out"
+                ))),
                 ServerEndpoint::Tcp(_) => Ok(()),
             };
         }
@@ -143,7 +148,7 @@ impl AccessOptions<'_> {
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((name, _)) => Err(Failure::usage(format!(
-                "--{prefix}{name} is about TLS; say --{prefix}tls, too, or name the server as rediss://HOST:PORT"
+                "--{prefix}{name} works only with TLS; add --{prefix}tls, or name the server as rediss://HOST:PORT"
             ))),
         }
     }
@@ -155,9 +160,10 @@ mod tests {
 
     use super::*;
 
-    /// Incident: `--insecure` beside the authority to believe looked at no certificate, and said nothing of the other option.
+    /// Incident: `--insecure` beside an authority checked no certificate, and ignored the other
+    /// option without a word.
     #[test]
-    fn who_says_whom_to_believe_cannot_say_insecure() {
+    fn insecure_excludes_a_trusted_authority() {
         let takes = |line: &str| {
             let command = Command::new("skein").no_binary_name(true);
             let command = ToArgs::augment_args(ServerArgs::augment_args(command));

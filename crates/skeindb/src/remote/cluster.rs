@@ -1,4 +1,4 @@
-//! A cluster to work with: some of its nodes, and how to get in.
+//! A cluster to work with: some of its nodes, and how to access them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,20 @@ use super::{ServerTarget, tls};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// How long a connection may take to be made.
+/// Ends the message if no node can be reached.
+const NODE_QUESTION: &str = "is a node of the cluster running there?";
+/// The time limit of making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A cluster, as the command line names it.
 pub struct ClusterTarget<'a> {
     /// Some of its nodes.
     pub nodes: &'a [String],
-    /// How to get in.
+    /// How to access them.
     pub access: AccessOptions<'a>,
 }
 
-/// A cluster that has let us in.
+/// A cluster to which the client is logged in.
 pub struct ClusterPeer {
     pub cluster: Cluster,
     address: String,
@@ -32,7 +34,7 @@ pub struct ClusterPeer {
 }
 
 impl ClusterTarget<'_> {
-    /// Connects, presents user and password, and reads the slot map.
+    /// Connects, logs in, and reads the slot map.
     pub fn connect(&self) -> Result<ClusterPeer, Failure> {
         self.probe()?;
         let prefix = self.access.prefix;
@@ -52,14 +54,16 @@ impl ClusterTarget<'_> {
     }
 
     /// Connects to the first node that can be reached. A mistake in the options then has the same
-    /// error as with a server.
+    /// message as with a server.
     fn probe(&self) -> Result<(), Failure> {
         let mut failed = Failure::usage("name a node of the cluster: HOST:PORT");
         for node in self.nodes {
             if node.starts_with("unix:") {
-                return Err(Failure::usage("the nodes of a cluster are reached by TCP; write HOST:PORT"));
+                return Err(Failure::usage(
+                    "a node of a cluster must be reached by TCP, not by a Unix socket; write HOST:PORT",
+                ));
             }
-            match (ServerTarget { address: node, access: self.access }.connect()) {
+            match (ServerTarget { address: node, access: self.access }.connect_or_ask(NODE_QUESTION)) {
                 Ok(_) => return Ok(()),
                 Err(failure) => failed = failure,
             }
@@ -95,7 +99,7 @@ fn tcp<'a>(address: &ServerAddress<'a>) -> Option<&'a str> {
     }
 }
 
-/// A cluster's error as a command's; `prefix` is that of the options that say how to get in.
+/// Converts a cluster's error into a command's failure. `prefix` is that of the access options.
 pub fn cluster_failure(prefix: &'static str) -> impl Fn(Error) -> Failure {
     move |error| {
         let text = error.to_string();

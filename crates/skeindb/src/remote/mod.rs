@@ -1,13 +1,14 @@
-//! A server to work with: where it is, how to get in, and what to say if that fails.
+//! A server to work with: its address, the access options, and messages if access fails.
 //!
 //! ```text
-//!   --from, --to            address ─┐
-//!   --user, --tls-ca, ...   args ────┼─► ServerTarget ─ connect: open, AUTH, PING ─► Peer ─ ask ─► replies, or a Failure
-//!   files of certificates   tls ─────┘
+//!   --from, --to             address ─┐
+//!   --user, --tls-ca, ...    args ────┼─► ServerTarget ─ connect: open, AUTH, PING ─► ServerPeer
+//!   files of certificates    tls ─────┘         requests ─► replies, or a Failure ◄──────┘
 //! ```
 //!
 //! A cluster is a `ClusterTarget`, with the same options, and becomes a `ClusterPeer`. The trait
-//! `Answers` has the requests to either.
+//! `CommandPeer` sends requests to either. Read `address` and `args` first, then this file, then
+//! `peer`.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -35,25 +36,30 @@ use password::Credentials;
 pub struct ServerTarget<'a> {
     /// Host and port, or a URL.
     pub address: &'a str,
-    /// How to get in.
+    /// How to access it.
     pub access: AccessOptions<'a>,
 }
 
-/// A server that has let us in.
+/// A server to which the client is logged in.
 pub struct ServerPeer {
     client: Client,
-    /// As the command line names it.
+    /// The address, as the command line names it.
     pub address: String,
     prefix: &'static str,
 }
 
 impl ServerTarget<'_> {
-    /// Connects and presents user and password.
+    /// Connects and logs in.
     pub fn connect(&self) -> Result<ServerPeer, Failure> {
+        self.connect_or_ask("is `skein serve` running there?")
+    }
+
+    /// Connects and logs in. If the connection fails, the message ends with `question`.
+    pub(super) fn connect_or_ask(&self, question: &str) -> Result<ServerPeer, Failure> {
         let address = ServerAddress::parse(self.address).map_err(Failure::usage)?;
         self.access.check(&address)?;
         let login = self.access.login(address.user)?;
-        let client = self.open(&address)?;
+        let client = self.open(&address, question)?;
         let mut peer = ServerPeer { client, address: self.address.to_owned(), prefix: self.access.prefix };
         if let Some(login) = login {
             self.log_in(&mut peer.client, &login)?;
@@ -62,7 +68,7 @@ impl ServerTarget<'_> {
         Ok(peer)
     }
 
-    fn open(&self, address: &ServerAddress<'_>) -> Result<Client, Failure> {
+    fn open(&self, address: &ServerAddress<'_>, expected: &str) -> Result<Client, Failure> {
         let opened = match address.place {
             ServerEndpoint::Unix(path) => Client::connect_unix(Path::new(path)),
             ServerEndpoint::Tcp(place) if self.access.wants_tls(address) => {
@@ -78,7 +84,7 @@ impl ServerTarget<'_> {
             }
             let question = match error.kind() {
                 ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "is that its port for TLS?",
-                _ => "is `skein serve` running there?",
+                _ => expected,
             };
             Failure::new(format!("cannot connect to {named}: {error}; {question}"))
         })
@@ -91,29 +97,30 @@ impl ServerTarget<'_> {
         let (address, source) = (self.address, &login.source);
         let whom = login.user.as_ref().map_or_else(String::new, |user| format!("the user {user:?} with "));
         let way_out = if text.contains("without any password configured") {
-            "; it asks for none: leave it out"
+            "; the server requires no password: leave it out"
         } else {
             ""
         };
         Err(Failure::new(format!("{address} refused {whom}the password in {source}: {text}{way_out}")))
     }
 
-    /// Makes sure that it answers.
+    /// Checks that the server answers.
     fn greet(&self, client: &mut Client) -> Result<(), Failure> {
         let address = self.address;
         match client.call(&[b"PING"]).map_err(|error| self.at_once(&error))? {
             Reply::Error(text) if text.starts_with("NOAUTH") => Err(Failure::new(format!(
-                "{address} asks for a password; name its file with --{}password-file, or put it into {}",
+                "{address} requires a password; name a file with it by --{}password-file, or put it into {}",
                 self.access.prefix, self.access.variables[0]
             ))),
-            // Who may not even PING may do what was given to it.
+            // A user without the right to PING may still run the commands it has rights to.
             Reply::Error(text) if text.starts_with("NOPERM") => Ok(()),
             Reply::Error(text) => Err(Failure::new(format!("{address} refuses commands: {text}"))),
             _ => Ok(()),
         }
     }
 
-    /// The connection broke at the first request: most likely the two speak different things.
+    /// Returns the failure if the connection broke at the first request: most likely the two sides
+    /// speak different protocols.
     fn at_once(&self, error: &io::Error) -> Failure {
         let (address, prefix) = (self.address, self.access.prefix);
         if let Some(failure) = self.access.explain(address, error) {
@@ -121,11 +128,11 @@ impl ServerTarget<'_> {
         }
         match error.kind() {
             ErrorKind::Unsupported => Failure::new(format!(
-                "{address} speaks TLS; say --{prefix}tls, and name its authority's certificate with --{prefix}tls-ca"
+                "{address} speaks TLS; add --{prefix}tls, and name its authority's certificate with --{prefix}tls-ca"
             )),
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 Failure::new(format!(
-                    "lost the connection to {address} at the first request: {error}; if it speaks TLS, say --{prefix}tls, and \
+                    "lost the connection to {address} at the first request: {error}; if it speaks TLS, add --{prefix}tls, and \
                      if it asks for a certificate, name yours with --{prefix}tls-cert and --{prefix}tls-key"
                 ))
             }
@@ -135,7 +142,7 @@ impl ServerTarget<'_> {
 }
 
 impl ServerPeer {
-    /// The two directions, for two threads.
+    /// Splits the connection into its two directions, for two threads.
     pub fn split(self) -> (Sender, Receiver) {
         self.client.split()
     }
@@ -159,7 +166,7 @@ impl CommandPeer for ServerPeer {
     }
 }
 
-/// The connection to a server broke.
+/// Returns the failure of a connection that broke.
 pub fn lost(address: &str, error: &io::Error) -> Failure {
     Failure::during(format_args!("lost the connection to {address}"), error)
 }

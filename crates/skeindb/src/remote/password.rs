@@ -1,4 +1,4 @@
-//! Who we are: a user and its password.
+//! The credentials of this client: a user and its password.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
@@ -8,14 +8,14 @@ use skein_server::read_at_most;
 use super::args::AccessOptions;
 use crate::exit::Failure;
 
-/// The longest file with a password, in bytes.
+/// The largest password file, in bytes.
 const PASSWORD_BYTES_MAX: u64 = 1 << 20;
 
-/// What AUTH is given.
+/// The arguments of AUTH.
 pub struct Credentials {
     pub user: Option<String>,
     pub(super) password: Vec<u8>,
-    /// Where the password is from, for people.
+    /// The origin of the password, for messages.
     pub source: String,
 }
 
@@ -27,14 +27,14 @@ impl Credentials {
 }
 
 impl AccessOptions<'_> {
-    /// User and password, if any are given; `named` is the user in the server's address.
+    /// Returns user and password, if any are given. `named` is the user in the server's address.
     pub(super) fn login(&self, named: Option<&str>) -> Result<Option<Credentials>, Failure> {
         let prefix = self.prefix;
         if let (Some(user), Some(named)) = (self.user, named)
             && user != named
         {
             return Err(Failure::usage(format!(
-                "--{prefix}user {user}: the server's address says {named}; say one of them"
+                "--{prefix}user {user}: the server's address names the user {named}; give only one"
             )));
         }
         let user = self.user.or(named).map(str::to_owned);
@@ -42,7 +42,7 @@ impl AccessOptions<'_> {
             Some(file) => Some((read_password(file)?, file.display().to_string())),
             None => self.variables.iter().find_map(|name| {
                 let password = std::env::var_os(name).filter(|text| !text.is_empty())?;
-                Some((password.into_vec(), format!("the environment's {name}")))
+                Some((password.into_vec(), format!("the environment variable {name}")))
             }),
         };
         match (found, &user) {
@@ -56,7 +56,7 @@ impl AccessOptions<'_> {
     }
 }
 
-/// A password: the file's bytes, 1 MiB at most, without a newline at the end.
+/// Reads a password: the file's bytes, at most 1 MiB, without newlines at the end.
 pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut password = read_at_most(file, PASSWORD_BYTES_MAX).map_err(|error| {
         Failure::during(format_args!("cannot read the password file {}", file.display()), &error)
@@ -74,7 +74,7 @@ pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
 mod tests {
     use super::*;
 
-    /// Incident: a device in place of the file filled all memory.
+    /// Incident: a device instead of the file filled all memory.
     #[test]
     fn a_password_without_an_end_is_refused() {
         let failure = read_password(Path::new("/dev/zero")).expect_err("it never ends");

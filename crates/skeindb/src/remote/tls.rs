@@ -1,4 +1,5 @@
-//! TLS, from the client's side: whom we believe, what we show, and what to say if it fails.
+//! TLS on the client's side: the trusted authorities, our certificate, and messages if a connection
+//! fails.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -18,18 +19,18 @@ use crate::console;
 use crate::exit::Failure;
 
 impl AccessOptions<'_> {
-    /// The name that the certificate of `place`, a host and a port, has to be for.
+    /// Returns the name that the certificate of `place`, a host and a port, must be valid for.
     pub(super) fn server_name(&self, place: &str) -> Result<ServerName<'static>, Failure> {
         name_for(self.server_name, place).map_err(|error| {
             Failure::usage(format!("{error}; say one with --{}tls-server-name", self.prefix))
         })
     }
 
-    /// Reads the files, and warns of `--insecure`. `address` is for the warning.
+    /// Reads the files, and warns if `--insecure` is given. `address` is for the warning.
     pub(super) fn config(&self, address: &str) -> Result<Arc<ClientConfig>, Failure> {
         if self.insecure {
             console::note(format_args!(
-                "skein: warning: --{}insecure: the certificate of {address} is not looked at, so anybody on the way can read \
+                "skein: warning: --{}insecure: the certificate of {address} is not checked, so an attacker on the network can read \
                  and change what is sent, the password included",
                 self.prefix
             ));
@@ -52,7 +53,8 @@ impl AccessOptions<'_> {
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| unusable(&error))?
-            // Not by itself: what it calls so is any verifier that is built elsewhere.
+            // The call itself is not dangerous: rustls uses this word for any verifier that is
+            // defined elsewhere.
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let (Some(cert), Some(key)) = (self.cert, self.key) else {
@@ -78,7 +80,8 @@ impl AccessOptions<'_> {
                 })?;
             }
         } else {
-            // What of the machine's cannot be read is left out, as others do: a server that needs it is not believed.
+            // Certificates of this machine that cannot be read are skipped, as other programs do: a
+            // server that needs one is not trusted.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
                 return Err(Failure::new(format!(
@@ -90,11 +93,12 @@ impl AccessOptions<'_> {
         Ok(roots)
     }
 
-    /// What TLS has to say about a connection that failed; nothing if TLS is not why.
+    /// Returns the failure if TLS is the reason why a connection failed. Returns `None` otherwise.
     pub(super) fn explain(&self, address: &str, error: &io::Error) -> Option<Failure> {
         let why = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(error) => self.reason(error),
-            // Only a handshake has a limit. A port for plain text waits for the end of a line, as Redis's does.
+            // Only a handshake has a time limit. A port for plain text waits for the end of a line,
+            // as Redis's does.
             None if error.kind() == ErrorKind::WouldBlock => format!(
                 "it did not answer in 10 seconds, so it hangs or does not speak TLS; is that its port for plain \
                  text? Then leave out --{}tls",
@@ -156,7 +160,7 @@ impl AccessOptions<'_> {
     }
 }
 
-/// The name that the certificate of `place` has to be for: `name`, or the host.
+/// Returns the name that the certificate of `place` must be valid for: `name`, or the host.
 pub(super) fn name_for(name: Option<&str>, place: &str) -> io::Result<ServerName<'static>> {
     let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
     let name = name.unwrap_or_else(|| host.trim_start_matches('[').trim_end_matches(']'));
@@ -165,7 +169,8 @@ pub(super) fn name_for(name: Option<&str>, place: &str) -> io::Result<ServerName
     })
 }
 
-/// Looks at no certificate: `--insecure`. That the other end has the key of the one it shows is still checked.
+/// Checks no certificate: `--insecure`. The handshake still proves that the other end has the key
+/// of its certificate.
 #[derive(Debug)]
 struct NoVerifier(Arc<CryptoProvider>);
 

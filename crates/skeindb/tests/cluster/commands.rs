@@ -11,7 +11,7 @@ fn skein(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_skein")).args(args).stdin(Stdio::null()).output().expect("skein runs")
 }
 
-/// Exit code, standard output, standard error.
+/// Returns exit code, standard output and standard error.
 fn said(args: &[&str]) -> (Option<i32>, String, String) {
     let output = skein(args);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -48,7 +48,7 @@ fn values_are_records_and_other_types_are_counted() {
     }
 }
 
-/// A cursor of one node means another field at another node: the hash is read from its start.
+/// One node's cursor means another field at another node: the hash must be read from its start.
 #[test]
 fn a_hash_that_moves_while_it_is_dumped_is_whole() {
     let fake = FakeCluster::start(2, 0);
@@ -97,7 +97,7 @@ fn mistakes_have_their_exit_codes() {
     assert!(code == Some(1) && errors.contains("--password-file"), "{errors}");
 }
 
-/// Ctrl-C ends a command that waits for a node.
+/// Ctrl-C must end a command that waits for a node.
 #[test]
 fn an_interrupt_ends_the_waiting() {
     let fake = FakeCluster::start(2, 0);
@@ -105,7 +105,7 @@ fn an_interrupt_ends_the_waiting() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skein"));
     command.args(["range", "--cluster", &fake.address(0)]).stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("skein runs");
-    // It listens for signals before it asks for a page.
+    // The command catches signals before it requests a page.
     while fake.world().pages == 0 {
         std::thread::yield_now();
     }
@@ -172,7 +172,7 @@ fn a_node_is_not_copied_into_its_own_cluster() {
     assert!(!fake.world().calls.contains_key("DEL"), "nothing was removed");
 }
 
-/// A reader that has enough is no failure; a full disk is one.
+/// A reader that closes early is not a failure; a full disk is one.
 #[test]
 fn range_writes_as_dump_does() {
     let fake = FakeCluster::start(2, 0);

@@ -1,4 +1,4 @@
-//! A cluster of threads: each node listens on a port of its own, and all share one world.
+//! A cluster of threads: each node listens on its own port, and all share one world.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -16,7 +16,7 @@ use resp::{bulk, error, read_command};
 
 use crate::fake::NodeFault::{Closes, Fails, NoModule, Silent};
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FakeValue {
     Text(Vec<u8>),
@@ -24,18 +24,18 @@ pub enum FakeValue {
     List,
 }
 
-/// What a node does instead of its work.
+/// A fault that replaces a node's normal behaviour.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum NodeFault {
     #[default]
     Well,
-    /// It answers nothing.
+    /// The node answers nothing.
     Silent,
-    /// It closes the connection in the middle of a reply.
+    /// The node closes the connection in the middle of a reply.
     Closes,
-    /// It answers this error to all but HELLO and CLUSTER.
+    /// The node answers this error to all commands but HELLO and CLUSTER.
     Fails(String),
-    /// It has no command SK.PAGE.
+    /// The node has no command SK.PAGE.
     NoModule,
 }
 
@@ -45,11 +45,11 @@ pub struct FakeNode {
     pub keys: BTreeMap<Vec<u8>, FakeValue>,
     pub owned: FakeSlots,
     pub importing: FakeSlots,
-    /// Slots that leave, and where to.
+    /// Slots that migrate away, and their targets.
     pub migrating: BTreeMap<u16, usize>,
     pub fault: NodeFault,
     pub is_replica: bool,
-    /// Primaries and their slots, if the node sees something else than what is.
+    /// Primaries and their slots, if the node's view differs from the truth.
     pub view: Option<Vec<(usize, SlotSet)>>,
 }
 
@@ -71,19 +71,19 @@ impl FakeSlots {
     }
 }
 
-/// Is called before each page, with the node that is asked.
+/// Called before each page, with the index of the node.
 pub type PageHook = Box<dyn FnMut(&mut FakeWorld, usize) + Send>;
 
 #[derive(Default)]
 pub struct FakeWorld {
     pub nodes: Vec<FakeNode>,
     pub hook: Option<PageHook>,
-    /// Names that a page looks at.
+    /// The most names that a page checks.
     pub page_names: usize,
     pub password: Option<String>,
-    /// Pages that were answered.
+    /// The number of answered pages.
     pub pages: usize,
-    /// Commands that were answered, by name.
+    /// The number of answered commands, by name.
     pub calls: BTreeMap<String, usize>,
 }
 
@@ -91,7 +91,7 @@ pub struct FakeWorld {
 pub struct FakeCluster(Arc<Mutex<FakeWorld>>);
 
 impl FakeCluster {
-    /// Starts a cluster whose slots are divided among `owners` nodes; `others` have none.
+    /// Starts a cluster whose slots are divided among `owners` nodes. `others` own none.
     pub fn start(owners: usize, others: usize) -> Self {
         let fake = Self(Arc::new(Mutex::new(FakeWorld { page_names: 7, ..FakeWorld::default() })));
         let listeners: Vec<TcpListener> =
@@ -124,7 +124,7 @@ impl FakeCluster {
         self.world().nodes[node].address.clone()
     }
 
-    /// Has `keys` strings, `key:000` and so on, each at its node. Returns their names, in order.
+    /// Writes `keys` strings, `key:000` and so on, each at its node. Returns their names, in order.
     pub fn fill(&self, keys: usize) -> Vec<Vec<u8>> {
         let names: Vec<Vec<u8>> = (0..keys).map(|key| format!("key:{key:03}").into_bytes()).collect();
         for name in &names {
@@ -237,7 +237,7 @@ impl FakeWorld {
         self.nodes[from].owned.remove(slot);
     }
 
-    /// Makes `to` the primary of all that `from` has.
+    /// Makes `to` the primary of all slots of `from`.
     pub fn fail_over(&mut self, from: usize, to: usize) {
         self.nodes[to].keys = self.nodes[from].keys.clone();
         self.nodes[to].owned = std::mem::take(&mut self.nodes[from].owned);
@@ -314,7 +314,7 @@ impl FakeWorld {
         out
     }
 
-    /// All keys at once.
+    /// Returns all keys at once.
     fn scan(&self, at: usize) -> Vec<u8> {
         let keys = &self.nodes[at].keys;
         let names: Vec<Vec<u8>> = keys.keys().map(|key| bulk(key)).collect();

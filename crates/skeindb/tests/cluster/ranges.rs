@@ -1,4 +1,4 @@
-//! Ranges: nothing that happens between two pages hides a key.
+//! Ranges: no event between two pages may hide a key.
 
 use std::ops::Bound;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::fake::{FakeCluster, FakeValue, NodeFault};
 
 pub const ALL: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
 
-/// Of tests that end well, also on a busy machine: only silent nodes are waited for.
+/// Options for tests that succeed, also on a busy machine: only a silent node makes them wait.
 pub fn patient() -> ClusterOptions {
     let mut options = ClusterOptions::default();
     options.page_timeout = Duration::from_millis(300);
@@ -20,7 +20,7 @@ pub fn patient() -> ClusterOptions {
     options
 }
 
-/// Of tests that end with an error.
+/// Options for tests that end with an error.
 pub fn impatient() -> ClusterOptions {
     let mut options = ClusterOptions::default();
     options.patience = Duration::from_millis(700);
@@ -47,7 +47,7 @@ fn names(fake: &FakeCluster) -> Result<Vec<Vec<u8>>, Error> {
     names_within(fake, patient())
 }
 
-/// The error of a range, and how long it took.
+/// Returns the error of a range, and its duration.
 fn failure(fake: &FakeCluster) -> (Error, Duration) {
     let began = Instant::now();
     (names_within(fake, impatient()).expect_err("it cannot be read"), began.elapsed())
@@ -80,7 +80,8 @@ fn keys_of_all_nodes_come_in_order() {
 fn a_page_may_have_a_last_name_and_no_entries() {
     let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(20);
-    // Names of slots that the node does not have, as a user's patterns leave names out.
+    // Names of slots that the node does not own, which a page omits as it omits names outside a
+    // user's patterns.
     for key in 0..50 {
         let key = format!("a:{key}").into_bytes();
         let mut world = fake.world();
@@ -90,11 +91,11 @@ fn a_page_may_have_a_last_name_and_no_entries() {
     assert_eq!(names(&fake).unwrap(), keys);
 }
 
-/// The case for which rule 2 is there: B's page is read before the key arrives, and A's page after
-/// it has left.
+/// The case that rule 2 exists for: B's page is read before the key arrives, and A's page after it
+/// has left.
 #[test]
 fn a_key_that_moves_between_two_pages_is_found() {
-    // B is a node with slots, or one without any, which CLUSTER SLOTS would not name.
+    // B is a node with slots, or one without, which CLUSTER SLOTS would not name.
     for (to, others) in [(1, 0), (2, 1)] {
         let fake = FakeCluster::start(2, others);
         let keys = fake.fill(5);
@@ -113,7 +114,7 @@ fn a_key_that_moves_between_two_pages_is_found() {
     }
 }
 
-/// A migration that begins between two pages: no page says that the slot is imported.
+/// A migration starts between two pages: no page says that the slot is imported.
 #[test]
 fn a_migration_that_begins_between_two_pages_is_noticed() {
     let fake = FakeCluster::start(3, 0);
@@ -132,7 +133,7 @@ fn a_migration_that_begins_between_two_pages_is_noticed() {
     assert_eq!(names(&fake).unwrap(), keys);
 }
 
-/// The keys of a migration that was given up go back, and the import ends between two pages.
+/// The keys of an aborted migration are moved back, and the import ends between two pages.
 #[test]
 fn a_migration_that_is_given_up_hides_nothing() {
     let fake = FakeCluster::start(3, 0);
@@ -159,7 +160,7 @@ fn a_migration_that_is_given_up_hides_nothing() {
     assert_eq!(names(&fake).unwrap(), keys);
 }
 
-/// A node that joined after the map was read takes a slot.
+/// A node that joined after the map was read takes over a slot.
 #[test]
 fn a_new_node_is_found_by_the_slot_that_it_takes() {
     let fake = FakeCluster::start(2, 1);
@@ -184,7 +185,7 @@ fn a_new_node_is_found_by_the_slot_that_it_takes() {
     assert_eq!(names(&fake).unwrap(), keys);
 }
 
-/// Whole slots change hands again and again, in every order of the nodes.
+/// Whole slots change their owner again and again, in every order of the nodes.
 #[test]
 fn slots_that_migrate_all_the_time_hide_nothing() {
     let fake = FakeCluster::start(3, 1);
@@ -316,14 +317,14 @@ fn a_primary_that_fails_over_is_followed() {
             }
         });
         assert_eq!(names(&fake).unwrap(), keys, "{fault:?}");
-        // Its old primary is a replica of the new one.
+        // The old primary is now a replica of the new one.
         fake.world().nodes[1].fault = NodeFault::Well;
         fake.world().hook = None;
         assert_eq!(names(&fake).unwrap(), keys);
     }
 }
 
-/// The old primary comes back with its old map: it and the new one own the same slots.
+/// The old primary returns with its old map: it and the new one own the same slots.
 #[test]
 fn a_primary_that_comes_back_with_an_old_map_is_not_believed() {
     let fake = FakeCluster::start(3, 1);
@@ -334,7 +335,7 @@ fn a_primary_that_comes_back_with_an_old_map_is_not_believed() {
     {
         let mut world = fake.world();
         world.fail_over(0, 3);
-        // Written since then.
+        // Written after the failover.
         world.nodes[0].keys.clear();
         world.nodes[0].owned.0 = owned;
         world.nodes[0].view = Some(before);
@@ -370,8 +371,8 @@ fn a_range_goes_on_where_it_failed() {
     assert_eq!(found, keys);
 }
 
-/// The next window is asked for before the entries of the present one are handed out, and no
-/// further one. (The first window of a range has second pages.)
+/// The next window is requested before the entries of the present one are returned, and no further
+/// one. (The first window of a range has second pages.)
 #[test]
 fn one_window_is_asked_for_ahead() {
     let fake = FakeCluster::start(2, 0);

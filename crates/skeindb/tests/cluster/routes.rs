@@ -1,4 +1,4 @@
-//! Commands on keys: each finds its node.
+//! Commands on keys: each must reach the right node.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn sets(keys: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     keys.iter().map(|key| vec![b"SET".to_vec(), key.clone(), b"new".to_vec()]).collect()
 }
 
-/// Each key's value, and that it is at one node alone.
+/// Asserts each key's value, and that only one node has the key.
 fn assert_written(fake: &FakeCluster, keys: &[Vec<u8>]) {
     let world = fake.world();
     for key in keys {
@@ -45,11 +45,11 @@ fn redirections_are_followed() {
         let to = (from + 1) % 3;
         world.open_slot(slot, from, to);
         if n % 3 > 0 {
-            // ASK.
+            // The nodes answer ASK.
             world.move_keys(slot, from, to);
         }
         if n % 3 > 1 {
-            // MOVED.
+            // The nodes answer MOVED.
             world.close_slot(slot, from, to);
         }
     }
@@ -92,7 +92,7 @@ fn a_slot_that_nobody_has_is_named() {
     assert!(text.contains("CLUSTERDOWN") || text.contains(&format!("slot {slot} has no primary")), "{text}");
 }
 
-/// Two nodes that each say that the other has the slot.
+/// Two nodes that each redirect to the other.
 #[test]
 fn redirections_end() {
     let fake = FakeCluster::start(2, 0);
@@ -102,5 +102,5 @@ fn redirections_end() {
         fake.world().nodes[node].fault = NodeFault::Fails(format!("MOVED 5 {other}"));
     }
     let error = cluster.call(b"goose", &[b"GET", b"goose"]).expect_err("it goes round");
-    assert!(error.to_string().starts_with("the nodes redirect without an end"), "{error}");
+    assert!(error.to_string().starts_with("the nodes redirect in a circle"), "{error}");
 }

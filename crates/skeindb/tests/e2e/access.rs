@@ -1,4 +1,4 @@
-//! How the commands get into a server: TLS, certificates, users, Unix sockets; and what they say where they do not.
+//! Access to a server: TLS, certificates, users, Unix sockets; and the messages if access fails.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,9 +7,9 @@ use std::process::{Command, Output};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
-use crate::common::{ServerProcess, assert_refused, disk_trie, run, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, disk_trie, run, skein, stdout_of};
 
-/// A folder of certificates: those of an authority and a stranger, and what the authority has signed.
+/// A folder of certificates: of an authority, of a stranger, and those that the authority signed.
 pub struct CertificateFiles(tempfile::TempDir);
 
 impl CertificateFiles {
@@ -43,7 +43,7 @@ impl CertificateFiles {
         Issuer::new(params, key)
     }
 
-    /// A certificate for `localhost` up to this year, and its key.
+    /// Creates a certificate for `localhost` that is valid up to this year, and its key.
     fn sign(&self, name: &str, authority: &Issuer<'static, KeyPair>, until: i32) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -57,16 +57,17 @@ impl CertificateFiles {
 /// A server with a password, the user `ann`, a Unix socket, and a port for TLS.
 struct GuardedServer {
     files: CertificateFiles,
-    server: ServerProcess,
-    /// `localhost` and the port for TLS.
+    server: SkeinServe,
+    /// `localhost` and the TLS port.
     tls: String,
 }
 
 impl GuardedServer {
-    /// `cert` is what it shows, `ca` says whose clients it lets in, if that is asked.
+    /// Starts a server that shows `cert`. With `ca`, clients must show a certificate of that
+    /// authority.
     fn start(cert: &str, ca: Option<&str>) -> Self {
         let files = CertificateFiles::new();
-        // Nothing tells the port that 0 would take.
+        // The server would not report the TLS port that 0 selects.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let tls = format!("localhost:{port}");
         let (listen, key) = (format!("127.0.0.1:{port}"), format!("{cert}.key"));
@@ -85,11 +86,12 @@ impl GuardedServer {
             files_of(&[("--tls-ca", ca)]);
         }
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let server = ServerProcess::start(&PathBuf::from(files.path("data")), &options);
+        let server = SkeinServe::start(&PathBuf::from(files.path("data")), &options);
         Self { files, server, tls }
     }
 
-    /// A command line: words that begin with `@` are files of ours, `TLS` and `PLAIN` are where it listens.
+    /// Builds a command. Words that begin with `@` are files of this folder; `TLS` and `PLAIN` are
+    /// the server's addresses.
     fn command(&self, line: &str) -> Command {
         let word = |word: &str| match word {
             "TLS" => self.tls.clone(),
@@ -137,16 +139,16 @@ fn a_user_with_a_certificate_works_by_tls_with_its_keys_alone() {
     }
     server.refuses(&format!("stats --from TLS {ann}"), &["NOPERM", "ACL SETUSER"]);
 
-    // The default user sees all, and by a URL, too.
+    // The default user may read everything, also by a URL.
     let all = TLS.replacen("--tls ", "--password-file @pw ", 1);
     let said = server.says(&format!("stats --from rediss://{} {all}", server.tls));
     assert!(said.contains("\nconnected_clients:1\n"), "{said}");
     let watched = server.says(&format!("stats --watch --interval 100ms --ticks 2 --from TLS --tls {all}"));
     assert_eq!(watched.lines().count(), 3);
 
-    // What one writes the other reads: through TLS on one side, in plain text on the other.
+    // One command writes through TLS, and the other reads in plain text.
     let other = tempfile::tempdir().unwrap();
-    let copy = ServerProcess::start(other.path(), &[]);
+    let copy = SkeinServe::start(other.path(), &[]);
     let from = all.replace("--", "--from-");
     let said = server.says(&format!("copy --from TLS --from-tls {from} --to {}", copy.address));
     assert!(said.starts_with("3001 keys copied"), "{said}");
@@ -156,13 +158,17 @@ fn a_user_with_a_certificate_works_by_tls_with_its_keys_alone() {
 fn a_unix_socket_and_the_environment_will_do() {
     let server = GuardedServer::start("server", None);
     let stats = format!("stats --from unix:{}", server.files.path("s"));
-    server.refuses(&stats, &["asks for a password", "--password-file", "SKEIN_PASSWORD"]);
+    server.refuses(&stats, &["requires a password", "--password-file", "SKEIN_PASSWORD"]);
     for name in ["SKEIN_PASSWORD", "REDISCLI_AUTH"] {
         let said = stdout_of(server.command(&stats).env(name, "pw-password").output().unwrap());
         assert!(String::from_utf8(said).unwrap().contains("\nconnected_clients:1\n"));
     }
     let wrong = server.command(&stats).env("SKEIN_PASSWORD", "guess").output().unwrap();
-    assert_refused(&wrong, 1, &["refused the password in the environment's SKEIN_PASSWORD", "WRONGPASS"]);
+    assert_refused(
+        &wrong,
+        1,
+        &["refused the password in the environment variable SKEIN_PASSWORD", "WRONGPASS"],
+    );
     assert!(!String::from_utf8_lossy(&wrong.stderr).contains("guess"), "a secret is said");
     server.refuses(
         "stats --from PLAIN --user ann --password-file @wrong",
@@ -216,9 +222,9 @@ fn a_certificate_that_the_server_does_not_take_is_named() {
 #[test]
 fn options_that_would_do_nothing_are_refused() {
     for (line, words) in [
-        ("stats --tls-ca ca", ["--tls-ca is about TLS", "rediss://"]),
-        ("stats --insecure", ["--insecure is about TLS", "--tls"]),
-        ("stats --tls --from unix:/s", ["--tls", "leave it out"]),
+        ("stats --tls-ca ca", ["--tls-ca works only with TLS", "rediss://"]),
+        ("stats --insecure", ["--insecure works only with TLS", "--tls"]),
+        ("stats --tls --from unix:/s", ["--tls", "leave the option out"]),
         ("stats --from redis://ann@geese:1 --user bob", ["--user bob", "ann"]),
         ("copy --from redis://ann@geese:1", ["the user \"ann\" needs a password", "--from-password-file"]),
         ("stats --data d --user ann", ["cannot be used with", "--user"]),

@@ -1,4 +1,4 @@
-//! What the command line refuses: one clear line each, a non-zero exit, and nothing lost.
+//! Rejected command lines: each gives one clear line and a non-zero exit code, and loses nothing.
 
 use std::fs;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use crate::common::{ServerProcess, assert_refused, full_disk, run, run_with_input, skein};
+use crate::common::{SkeinServe, assert_refused, full_disk, run, run_with_input, skein};
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -58,7 +58,7 @@ fn a_data_folder_that_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, b"precious").unwrap();
-    let server = ServerProcess::try_start(&file, &[]).expect_err("a file is no folder");
+    let server = SkeinServe::try_start(&file, &[]).expect_err("a file is no folder");
     assert_refused(&server, 1, &[text(&file), "is a file"]);
     for command in ["check", "stats --data", "dump --data"] {
         let args = command.split(' ').chain([text(&file)]);
@@ -68,9 +68,9 @@ fn a_data_folder_that_is_a_file() {
     assert_eq!(fs::read(&file).unwrap(), b"precious");
 }
 
-/// Incident: `serve --data ~` made a data folder among a user's files, and let nobody else into it.
-/// Consequence: files of both lie in a heap, and others lose their way to them. Fix: a folder that
-/// has files and is no data folder is refused, before anything is made or changed.
+/// Incident: `serve --data ~` made a data folder among a user's files, and removed others' access.
+/// Consequence: the files of both were mixed, and others could not reach theirs. Fix: a folder that
+/// has files and is not a data folder is rejected before anything is created or changed.
 #[test]
 fn a_folder_of_somebody_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,7 +79,11 @@ fn a_folder_of_somebody_else_is_refused() {
     let named = text(folder.path());
     for engine in ["memory", "disk"] {
         let output = run(["serve", "--listen", "127.0.0.1:0", "--engine", engine, "--data", named]);
-        assert_refused(&output, 2, &[named, "letter.txt", "no data folder", "name an empty folder"]);
+        assert_refused(
+            &output,
+            2,
+            &[named, "letter.txt", "neither a data folder nor empty", "name an empty folder"],
+        );
     }
     assert_refused(&run_with_input(["load", "-", "--data", named], b"k\n"), 2, &[named, "letter.txt"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
@@ -90,10 +94,10 @@ fn a_folder_of_somebody_else_is_refused() {
     );
 
     fs::remove_file(folder.path().join("letter.txt")).unwrap();
-    // As a fresh file system has it.
+    // As on a fresh file system.
     fs::create_dir(folder.path().join("lost+found")).unwrap();
     for _ in 0..2 {
-        ServerProcess::start(folder.path(), &[]).stop();
+        SkeinServe::start(folder.path(), &[]).stop();
     }
 }
 
@@ -108,7 +112,7 @@ fn a_data_folder_that_is_not_there() {
     assert!(!missing.exists(), "asking made it");
 }
 
-/// For root no permission is missing, so then somebody else runs the command.
+/// Root lacks no permission, so for root another user runs the command.
 #[test]
 fn a_data_folder_without_permission() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,9 +147,10 @@ fn a_port_in_use() {
     assert_refused(&output, 1, &[&address, "in use", "--listen"]);
 }
 
-/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with 1. Consequence: the unit file, which
-/// does not restart after 2, started the server again and again. Fix: what can never be an address
-/// is a wrong option, wherever it stands. A name that does not resolve may do so later.
+/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with exit code 1. Consequence: the unit
+/// file, which does not restart after code 2, started the server again and again. Fix: a text that
+/// can never be an address is a usage error, wherever it is given. A name that does not resolve may
+/// do so later.
 #[test]
 fn an_address_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +175,7 @@ fn a_name_and_a_port_alone_are_addresses() {
     for (n, listen) in [["--listen", "localhost:0"], ["--port", "0"]].into_iter().enumerate() {
         let mut command = skein(["serve", "--data"]);
         command.arg(folder.path().join(n.to_string())).args(listen);
-        let server = ServerProcess::launch(command).expect("the server starts");
+        let server = SkeinServe::launch(command).expect("the server starts");
         assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
         server.stop();
     }
@@ -183,9 +188,9 @@ fn an_open_address_needs_a_password() {
     assert_refused(&output, 2, &["0.0.0.0:0", "--password-file"]);
 }
 
-/// Incident: of the files that options name, a missing one of `--config` ended with 2, and all
-/// others with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
-/// again and again. Fix: what an option names and cannot be used is a wrong option.
+/// Incident: a missing file of `--config` ended with exit code 2, but a missing file of any other
+/// option with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
+/// again and again. Fix: a named file that cannot be used is a usage error.
 #[test]
 fn files_that_options_name_are_options() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,7 +221,7 @@ fn passwords() {
         2,
         &[&empty, "empty"],
     );
-    let server = ServerProcess::start(&data, &["--password-file", &right]);
+    let server = SkeinServe::start(&data, &["--password-file", &right]);
     let address = server.address.as_str();
     assert_refused(&run(["dump", "--from", address]), 1, &["password", "--password-file"]);
     assert_refused(
@@ -247,7 +252,7 @@ fn no_server_there() {
 #[test]
 fn files_that_cannot_be_read_or_written() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(&folder.path().join("data"), &[]);
+    let server = SkeinServe::start(&folder.path().join("data"), &[]);
     let to = ["--to", server.address.as_str()];
     assert_refused(&run(["load", "/nowhere/file"].into_iter().chain(to)), 1, &["/nowhere/file"]);
     assert_refused(&run(["load", text(folder.path())].into_iter().chain(to)), 1, &["is a folder"]);
@@ -256,14 +261,14 @@ fn files_that_cannot_be_read_or_written() {
     server.stop();
 }
 
-/// The server dies under a load: the command says so and how far it came.
+/// The server dies during a load. The command must report that, and its progress.
 #[test]
 fn a_server_that_goes_away() {
     use std::io::Write;
     use std::process::Stdio;
 
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let mut load = crate::common::skein(["load", "-", "--to", &server.address])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -275,15 +280,16 @@ fn a_server_that_goes_away() {
     input.write_all("key\n".repeat(10_000).as_bytes()).unwrap();
     while client.call(&[b"GET", b"key"]).unwrap() == Reply::Null {}
     server.kill();
-    // It may notice at any of these.
+    // The command may notice at any of these writes.
     while input.write_all("key\n".repeat(10_000).as_bytes()).is_ok() {}
     drop(input);
     let output = load.wait_with_output().unwrap();
     assert_refused(&output, 1, &["lost the connection", "records read", "loaded before"]);
 }
 
-/// Answers and messages went to a full disk: the command ended by a panic, with an exit code that means nothing. Now it
-/// says so where it can, and its exit code is the one of the table.
+/// Incident: when answers and messages went to a full disk, the command panicked, with a
+/// meaningless exit code. Fix: it reports the error where it can, and its exit code is one of the
+/// table.
 #[test]
 fn output_to_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `skein bench`: a tiny run, its results, its report, and what it refuses.
+//! `skein bench`: a tiny run, its results, its report, and the command lines that it rejects.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use skeindb::IndexKind;
 
 use crate::common::{assert_refused, run, skein, stdout_of};
 
-/// Runs experiments with a thousand keys; results go to `folder`.
+/// Runs experiments with a thousand keys. Results are written to `folder`.
 pub fn tiny(folder: &Path, names: &[&str], options: &[&str]) -> Output {
     let out = folder.join("results.jsonl");
     let out = out.to_str().expect("temporary paths are text");
@@ -23,18 +23,18 @@ pub fn results(folder: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect()
 }
 
-/// The verdicts among results.
+/// Returns the verdicts among results.
 pub fn verdicts(lines: &[Value]) -> Vec<&Value> {
     lines.iter().filter(|line| line["kind"] == "verdict").collect()
 }
 
-/// Our indexes that take keys of so many bytes, by their names in reports.
+/// Returns our indexes that accept keys of this length, by their names in reports.
 pub fn own_indexes(key_bytes: usize) -> Vec<String> {
     let takes = |kind: &IndexKind| kind.key_bytes_max() >= key_bytes;
     IndexKind::ALL.into_iter().filter(takes).map(|kind| format!("skein-{kind}")).collect()
 }
 
-/// That each of these has a run with figures and verdicts.
+/// Asserts that each of these experiments has a run with figures and verdicts.
 pub fn assert_ran(lines: &[Value], names: &[&str]) {
     let of_kind = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
     assert_eq!(of_kind("run").count(), names.len());
@@ -54,7 +54,8 @@ pub fn assert_ran(lines: &[Value], names: &[&str]) {
     }
 }
 
-/// Runs all experiments whose names begin so, but for one on servers, which needs a folder; returns how many there are.
+/// Runs all experiments with this prefix, except one on servers, which needs a folder. Returns
+/// their number.
 pub fn run_all_of(folder: &Path, begin: &str, server: &str) -> usize {
     let names = String::from_utf8(stdout_of(run(["bench", "list", "--names"]))).expect("text");
     let names: Vec<&str> = names.lines().filter(|name| name.starts_with(begin) && *name != server).collect();
@@ -64,10 +65,11 @@ pub fn run_all_of(folder: &Path, begin: &str, server: &str) -> usize {
     names.len()
 }
 
-/// Incident: the file of `skein` was replaced by a new build while a bench ran. Consequence: the bench could not start its servers, and
-/// ended with an error. Fix: it starts the program that runs, whatever has its name now.
+/// Incident: the file of `skein` was replaced by a new build while a bench ran. Consequence: the
+/// bench could not start its servers, and ended with an error. Fix: it starts the program that is
+/// running, whatever file has its name now.
 #[test]
-fn a_bench_whose_program_is_removed_goes_on() {
+fn a_bench_continues_when_its_program_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (program, results) = (folder.path().join("skein"), folder.path().join("results.jsonl"));
     fs::copy(env!("CARGO_BIN_EXE_skein"), &program).unwrap();
@@ -85,7 +87,7 @@ fn a_bench_whose_program_is_removed_goes_on() {
 }
 
 #[test]
-fn every_experiment_on_indexes_runs_and_says_what_it_found() {
+fn index_experiments_run_and_have_verdicts() {
     let folder = tempfile::tempdir().unwrap();
     let names = [
         "lookup",
@@ -110,7 +112,7 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     }
 }
 
-/// The median of a contender in a measure, at a point if the measure has any.
+/// Returns the median of a contender in a measure, at a point if the measure has points.
 fn median(lines: &[Value], measure: &str, contender: &str, label: Option<&str>) -> f64 {
     let cell = lines.iter().find(|cell| {
         cell["measure"] == measure && cell["contender"] == contender && cell["at"]["label"].as_str() == label
@@ -120,7 +122,7 @@ fn median(lines: &[Value], measure: &str, contender: &str, label: Option<&str>) 
 }
 
 #[test]
-fn memory_is_what_the_allocators_say_and_the_system_sees() {
+fn memory_agrees_with_allocators_and_the_system() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--keys", "rand-8", "--count", "200000", "--rounds", "1", "--no-probe", "--out"];
     let out = folder.path().join("results.jsonl");
@@ -137,7 +139,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         let resident = median(&lines, "resident size", contender, Some("rand-8"));
         let peak = median(&lines, "resident size, at its peak", contender, Some("rand-8"));
         assert!((live - beside - 16.0).abs() < 1e-6, "{contender}: keys and values have 16 bytes");
-        // Pages are of 4 KiB, and both take most of each.
+        // Pages have 4 KiB, and both numbers cover most of each page.
         assert!(resident > live && resident < 1.5 * live + 10.0, "{contender}: {resident} beside {live}");
         assert!(peak >= resident, "{contender}: {peak} beside {resident}");
         let grown =
@@ -145,7 +147,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         assert!((grown / beside - 1.0).abs() < 0.02, "{contender}: {grown} in pieces, {beside} at once");
         let least = median(&lines, "memory in all, over one doubling", contender, Some("least"));
         let most = median(&lines, "memory in all, over one doubling", contender, Some("most"));
-        // Where a table's size is a matter of chance, it is another each time, by little.
+        // If chance affects a table's size, it differs a little each time.
         assert!(
             0.0 < least && least <= 1.02 * live && live <= 1.02 * most,
             "{contender}: {live}, {least} to {most}"
@@ -162,7 +164,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
 }
 
 #[test]
-fn what_weighs_an_index_takes_nothing_but_keys() {
+fn bench_weigh_accepts_only_keys() {
     let mut command = skein(["bench", "weigh", "btreemap"]);
     let output = command.stdin(std::process::Stdio::null()).output().expect("it starts");
     assert_refused(&output, 2, &["cannot read the keys to measure"]);
@@ -195,7 +197,7 @@ fn skipped_contenders_are_noted_and_threads_are_reported() {
     }
 }
 
-/// The same as `tiny`, of our store and our server alone, with the folders that they used.
+/// Like `tiny`, but with our store and our server alone. Also returns the folders that they used.
 fn tiny_systems(folder: &Path, names: &[&str], only: &str) -> Output {
     let dir = folder.join("disk");
     let dir = dir.to_str().expect("temporary paths are text");
@@ -218,7 +220,7 @@ fn store_and_server_experiments_run_and_leave_no_files() {
         assert!(!cells.is_empty(), "{name} has no figures of ours");
         for cell in cells {
             let rounds = cell["rounds"].as_array().expect("a list");
-            // Memory is looked at once, after the load.
+            // Memory is measured once, after the load.
             let wanted = if cell["measure"] == "memory" { 1 } else { 2 };
             assert!(
                 rounds.len() == wanted && rounds.iter().all(|it| it.as_f64().is_some_and(|it| it > 0.0)),
@@ -288,7 +290,7 @@ fn a_users_own_keys_are_a_key_set() {
 }
 
 #[test]
-fn lists_name_what_there_is() {
+fn lists_name_experiments_and_key_sets() {
     let list = String::from_utf8(stdout_of(run(["bench", "list"]))).expect("text");
     assert!(list.contains("masstree-fig8") && list.contains("claim:"), "{list}");
     let names = String::from_utf8(stdout_of(run(["bench", "list", "--names"]))).expect("text");
@@ -301,7 +303,7 @@ fn lists_name_what_there_is() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn senseless_options_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none.jsonl");
     let missing = missing.to_str().expect("temporary paths are text");

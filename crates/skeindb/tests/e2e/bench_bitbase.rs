@@ -1,4 +1,5 @@
-//! `skein bench` on the disk engine: some of its experiments at a tiny size (unit tests of the bench run each), and Redis' own client.
+//! `skein bench` on the disk engine: some of its experiments at a tiny size (unit tests of the
+//! bench run each), and Redis's own client.
 
 use crate::bench::{assert_ran, results, tiny};
 
@@ -16,7 +17,7 @@ fn the_disk_engine_is_measured_and_leaves_nothing_behind() {
 fn redis_own_client_asks_our_server_or_is_named_as_missing() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("servers");
-    // The client counts in milliseconds, so a loop must not be over in one.
+    // The client counts in milliseconds, so a loop must take longer than one.
     let options = ["--only", "skein", "--set", "requests=10000", "--dir", dir.to_str().unwrap()];
     let output = tiny(folder.path(), &["bitbase-redis"], &options);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -37,7 +37,7 @@ fn each_target_of_the_cuckoo_trie_is_answered_on_each_key_set() {
 fn growth_is_beside_a_table_that_does_not_grow() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("results.jsonl");
-    // The table with room is a step of the Cuckoo Trie's, and comes along.
+    // The table with spare room is a step of the Cuckoo Trie's experiments, and is included.
     let only = ["--only", "skein-cuckoo-trie"];
     let fixed = ["--count", "60000", "--rounds", "1", "--no-probe", "--out"];
     let out = out.to_str().expect("temporary paths are text");
@@ -54,7 +54,7 @@ fn growth_is_beside_a_table_that_does_not_grow() {
     );
     assert_eq!(moved["answer"], "holds", "{moved}");
     for verdict in &verdicts {
-        // Whether pauses are short enough depends on the machine; that they are judged does not.
+        // Whether pauses are short enough depends on the machine. That they get a verdict does not.
         assert_ne!(verdict["answer"], "cannot_be_tested", "{verdict}");
     }
 }

@@ -1,10 +1,10 @@
-//! `skein bench` on MlpIndex, and on the skip list that its paper has too: every figure at a tiny size.
+//! `skein bench` on MlpIndex, and on the skip list of its paper: every figure at a tiny size.
 
 use serde_json::Value;
 
 use crate::bench::{results, run_all_of, tiny, verdicts};
 
-/// Runs one experiment at a tiny size, and returns what it wrote.
+/// Runs one experiment at a tiny size, and returns its results.
 fn ran(name: &str, options: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let output = tiny(folder.path(), &[name], options);
@@ -12,12 +12,12 @@ fn ran(name: &str, options: &[&str]) -> Vec<Value> {
     results(folder.path())
 }
 
-/// How many verdicts say this.
+/// Returns how many verdicts contain this text.
 fn said(verdicts: &[&Value], part: &str) -> usize {
     verdicts.iter().filter(|verdict| verdict["why"].as_str().expect("text").contains(part)).count()
 }
 
-/// That verdicts have an answer, but for those that need what this build has not, or what nobody has.
+/// Asserts that verdicts have an answer, except those that need a contender that this build lacks.
 fn assert_answered(verdicts: &[&Value], but_for: &[&str]) {
     for verdict in verdicts {
         let why = verdict["why"].as_str().expect("text");

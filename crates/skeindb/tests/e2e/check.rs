@@ -1,15 +1,16 @@
-//! `skein check`, and what a server does with a damaged folder: it never starts on it, and never changes it.
+//! `skein check`, and a server with a damaged folder: it must neither start on the folder nor
+//! change it.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ServerProcess, assert_refused, run, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, stdout_of};
 
-/// A folder in which a server wrote a checkpoint and, after it, a log, and ended without warning.
+/// Returns a folder in which a server wrote a checkpoint and then a log, and was killed.
 fn folder_with_data() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let server = SkeinServe::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -24,7 +25,7 @@ fn folder_with_data() -> tempfile::TempDir {
     folder
 }
 
-/// All files with their bytes.
+/// Returns all files with their bytes.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -39,7 +40,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// Where `needle` is in a folder's files.
+/// Returns the position of `needle` in a folder's files.
 fn find(folder: &Path, needle: &[u8]) -> (PathBuf, usize) {
     contents(folder)
         .into_iter()
@@ -66,9 +67,9 @@ fn a_sound_folder_is_described_and_not_changed() {
     assert!(contents(folder.path()) == before, "check changed the folder");
 }
 
-/// Checks that all that the two halves of the test data hold is there.
+/// Asserts that both halves of the test data are complete.
 fn assert_complete(folder: &Path) {
-    let server = ServerProcess::start(folder, &[]);
+    let server = SkeinServe::start(folder, &[]);
     let mut client = server.client();
     for part in ["in the checkpoint", "in the log"] {
         for n in 0..200 {
@@ -80,8 +81,8 @@ fn assert_complete(folder: &Path) {
     server.stop();
 }
 
-/// Damage is named, no server starts on it, the damaged file stays as it is, and once it is restored nothing is
-/// missing.
+/// Damage must be named. No server may start on it, and the damaged file must not change. Once it
+/// is restored, nothing may be missing.
 #[test]
 fn a_flipped_bit_is_damage_and_nothing_is_lost() {
     for key in ["in the checkpoint 7", "in the log 7"] {
@@ -96,7 +97,7 @@ fn a_flipped_bit_is_damage_and_nothing_is_lost() {
         assert!(String::from_utf8_lossy(&check.stdout).contains("1 place is damaged"));
         assert!(contents(folder.path()) == before, "{key}: check changed the folder");
 
-        let server = ServerProcess::try_start(folder.path(), &[]).expect_err("no server starts on damage");
+        let server = SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on damage");
         assert_refused(&server, 3, &[name, "damaged", "byte"]);
         assert!(fs::read(&path).unwrap() == before[&path], "{key}: the damaged file was changed");
         flip(&path, at);
@@ -111,11 +112,11 @@ fn an_unknown_format_version_is_refused_and_kept() {
         let (path, _) = find(folder.path(), key.as_bytes());
         let sound = fs::read(&path).unwrap();
         let mut foreign = sound.clone();
-        // Every file opens with eight bytes of magic and a four-byte version.
+        // Every file begins with eight bytes of magic and a four-byte version.
         foreign[8..12].copy_from_slice(&99u32.to_le_bytes());
         fs::write(&path, &foreign).unwrap();
-        let server = ServerProcess::try_start(folder.path(), &[])
-            .expect_err("no server starts on what it does not know");
+        let server =
+            SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(fs::read(&path).unwrap() == foreign, "{key}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();
@@ -123,13 +124,14 @@ fn an_unknown_format_version_is_refused_and_kept() {
     }
 }
 
-/// A record that was being written when the power went is no damage: it is cut off, and that is said.
+/// A record that was being written during a power cut is not damage: it is cut off, with a message.
 #[test]
 fn a_torn_tail_is_cut_off() {
     let folder = folder_with_data();
     let (path, _) = find(folder.path(), b"in the log 7");
     let mut bytes = fs::read(&path).unwrap();
-    // Past the last record, which may itself end in a few zeros, something that is no record.
+    // Behind the last record, which may itself end in a few zeros, write bytes that are not a
+    // record.
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1 + 8;
     bytes.truncate(end);
     bytes.extend_from_slice(&[0xa5; 64]);
@@ -142,7 +144,7 @@ fn a_torn_tail_is_cut_off() {
 #[test]
 fn check_leaves_a_folder_alone_that_is_in_use() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_refused(&run([Path::new("check"), folder.path()]), 1, &["in use"]);
     server.stop();
 }

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the real binary, on a free port, with a folder of its own.
+//! Shared by the end-to-end tests: the real binary, on a free port, with a folder of its own.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use skeindb::client::{Client, Reply};
 
-/// How long anything may take before a test gives up. Far beyond what is needed, so that a busy machine
-/// does not fail it.
+/// The time after which a test gives up. It is far longer than needed, so that a busy machine does
+/// not fail a test.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The servers' `--index` or `--engine`, if the environment variable `SKEIN_TEST_INDEX` or `SKEIN_TEST_ENGINE` (`disk-linked`, ...) names one: tests can run over
-/// each. The cache of the disk engine is so small then that pages come and go all the time.
+/// Returns the servers' `--index` or `--engine`, if the environment variable `SKEIN_TEST_INDEX` or
+/// `SKEIN_TEST_ENGINE` (`disk-linked`, ...) names one. So the tests can run over each. The cache of
+/// the disk engine is so small that it evicts pages all the time.
 fn engine() -> Vec<String> {
     let line = match (std::env::var("SKEIN_TEST_INDEX"), disk_trie()) {
         (_, Some(trie)) => format!("--engine disk --trie {trie} --cache-pages 64"),
@@ -25,13 +26,13 @@ fn engine() -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The trie of the servers, if they are over the disk engine.
+/// Returns the trie of the servers, if they use the disk engine.
 pub fn disk_trie() -> Option<String> {
     let name = std::env::var("SKEIN_TEST_ENGINE").ok()?;
     Some(name.strip_prefix("disk-").unwrap_or_else(|| panic!("an engine called {name}")).to_owned())
 }
 
-/// The `skein` command.
+/// Returns the `skein` command.
 pub fn skein<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skein"));
     command.args(args).stdin(Stdio::null());
@@ -54,25 +55,25 @@ pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input:
         .expect("skein runs");
     let mut stdin = child.stdin.take().expect("standard input is a pipe");
     thread::scope(|scope| {
-        // A command that fails early closes its end; what counts is what it says.
+        // A command that fails early closes its input. Only its message matters.
         scope.spawn(move || drop(stdin.write_all(input)));
         child.wait_with_output().expect("skein ends")
     })
 }
 
-/// A file that takes no bytes, as on a full disk.
+/// Returns a file that accepts no bytes, as on a full disk.
 pub fn full_disk() -> File {
     File::options().write(true).open("/dev/full").expect("the system has /dev/full")
 }
 
-/// Standard output of a command that must succeed.
+/// Returns the standard output of a command that must succeed.
 pub fn stdout_of(output: Output) -> Vec<u8> {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", output.status);
     output.stdout
 }
 
-/// Checks that a command failed with `code` and one clear line that contains all of `words`.
+/// Asserts that a command failed with `code` and one clear line that contains all of `words`.
 pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "it says: {errors}");
@@ -86,14 +87,15 @@ pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
-/// `skein check` finds nothing wrong in a folder after a kill; a torn tail is not damage.
+/// Asserts that `skein check` finds no damage in a folder after a kill. A torn tail is not damage.
 pub fn assert_sound(folder: &Path) {
     let output = run([Path::new("check"), folder]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Interrupts a command that listens for it, as Ctrl-C does, and returns when the command knows.
+/// Interrupts a command, as Ctrl-C does. Waits until the command catches signals, and returns when
+/// it has received this one.
 pub fn interrupt(process: u32) {
     let mask = |name: &str| {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
@@ -115,36 +117,37 @@ pub fn interrupt(process: u32) {
 
 /// A running server.
 #[derive(Debug)]
-pub struct ServerProcess {
+pub struct SkeinServe {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    /// What it printed up to where it listens.
+    /// The output up to the address.
     pub greeting: String,
-    /// Where it listens.
+    /// The address where it listens.
     pub address: String,
 }
 
-impl ServerProcess {
+impl SkeinServe {
     /// Starts a server on a free port with its data in `folder`.
     pub fn start(folder: &Path, options: &[&str]) -> Self {
         Self::try_start(folder, options).expect("the server starts")
     }
 
-    /// Starts a server, or gives what it said instead.
+    /// Starts a server. If it fails, returns its output.
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
         command.arg(folder).args(engine()).args(options);
         Self::launch(command)
     }
 
-    /// Starts a server whose standard error goes elsewhere.
+    /// Starts a server, and redirects its standard error.
     pub fn start_with_errors_to(errors: impl Into<Stdio>, folder: &Path, options: &[&str]) -> Self {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
         command.arg(folder).args(engine()).args(options);
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
-    /// Starts a server whose files cannot grow over about a megabyte, until [`limit_files`](Self::limit_files) says otherwise.
+    /// Starts a server whose files cannot exceed about a megabyte, until
+    /// [`limit_files`](Self::limit_files) changes that.
     pub fn start_on_a_small_disk(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new("sh");
         let script = "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"";
@@ -162,7 +165,7 @@ impl ServerProcess {
         Self::launch(command).expect("the server starts")
     }
 
-    /// Starts what `command` says.
+    /// Starts the server that `command` describes.
     pub fn launch(command: Command) -> Result<Self, Output> {
         Self::launch_with(command, Stdio::piped())
     }
@@ -190,7 +193,7 @@ impl ServerProcess {
         Ok(Self { child, stdout, greeting, address })
     }
 
-    /// Starts a server and kills it before it says that it serves, or soon after.
+    /// Starts a server and kills it before it reports that it serves, or soon after.
     pub fn start_and_kill(folder: &Path, options: &[&str], after: Duration) {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
         command.arg(folder).args(engine()).args(options).stdout(Stdio::null()).stderr(Stdio::null());
@@ -200,19 +203,19 @@ impl ServerProcess {
         child.wait().expect("the server ends");
     }
 
-    /// A new connection.
+    /// Returns a new connection.
     pub fn client(&self) -> Client {
         let client = Client::connect(&self.address).expect("the server accepts");
         client.set_timeout(Some(PATIENCE)).expect("a timeout can be set");
         client
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Lets the server's files grow up to so many bytes; without a number, for ever.
+    /// Limits the size of the server's files to this many bytes; `None` removes the limit.
     pub fn limit_files(&self, bytes: Option<u64>) {
         use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
@@ -221,7 +224,7 @@ impl ServerProcess {
         prlimit(Some(pid), Resource::Fsize, Rlimit { current, maximum }).expect("a limit can be raised");
     }
 
-    /// Lets the server have so many files open, though it was started with more.
+    /// Limits the number of the server's open files, though it was started with more.
     pub fn limit_open_files(&self, files: usize) {
         use rustix::process::{Pid, Resource, Rlimit, prlimit};
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
@@ -230,20 +233,20 @@ impl ServerProcess {
             .expect("a limit can be lowered");
     }
 
-    /// Ends the server as a power cut of the process does.
+    /// Kills the server.
     pub fn kill(mut self) {
         self.child.kill().expect("the server can be killed");
         self.child.wait().expect("the server ends");
     }
 
-    /// Sends a signal by name, as `kill` takes it.
+    /// Sends a signal, by its name for `kill`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill runs");
         assert!(status.success());
     }
 
-    /// Waits for the end; what it said after its greeting, and on standard error.
+    /// Waits for the end. Returns the output after the greeting, and standard error.
     pub fn wait(mut self) -> (ExitStatus, String, String) {
         let started = Instant::now();
         let status = loop {
@@ -264,7 +267,7 @@ impl ServerProcess {
         (status, said, errors)
     }
 
-    /// Stops the server as a service manager does, and checks that it went well.
+    /// Stops the server as a service manager does, and checks that it succeeded.
     pub fn stop(self) -> String {
         self.signal("TERM");
         let (status, said, errors) = self.wait();
@@ -273,15 +276,15 @@ impl ServerProcess {
     }
 }
 
-impl Drop for ServerProcess {
+impl Drop for SkeinServe {
     fn drop(&mut self) {
-        // A test that failed must not leave its server behind.
+        // A failed test must not leave its server behind.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// The real paths that the repository carries, in order.
+/// Returns the file of real paths in the repository, and its paths in order.
 pub fn real_paths() -> (PathBuf, Vec<Vec<u8>>) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/debian-paths.txt");
     let text = std::fs::read(&file).expect("the sample is there");
@@ -290,12 +293,12 @@ pub fn real_paths() -> (PathBuf, Vec<Vec<u8>>) {
     (file, lines)
 }
 
-/// A small generator of random numbers; the seed is printed by the tests that use it.
+/// A small generator of random numbers. Tests that use it print the seed.
 #[derive(Debug)]
 pub struct E2eRandom(u64);
 
 impl E2eRandom {
-    /// From the environment's `SKEIN_SEED`, or from the clock.
+    /// Takes the seed from the environment variable `SKEIN_SEED`, or from the clock.
     pub fn seeded() -> Self {
         let seed = std::env::var("SKEIN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -305,12 +308,12 @@ impl E2eRandom {
         Self::new(seed)
     }
 
-    /// From a seed.
+    /// Starts with a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -320,7 +323,7 @@ impl E2eRandom {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -334,7 +337,7 @@ impl E2eRandom {
     }
 }
 
-/// All keys that have a value (not columns), in order, read over the network page by page.
+/// Returns all keys that have a value (not columns), in order, read over the network page by page.
 pub fn scan_values(client: &mut Client, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     const PAGE: usize = 1000;
     let end = [prefix, b"\xff"].concat();

@@ -1,12 +1,12 @@
-//! `skein copy`: what a server holds, in another one.
+//! `skein copy`: the data of one server, copied into another.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused, interrupt, run, stdout_of};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, interrupt, run, stdout_of};
 use skeindb::client::{Client, Reply};
 
-/// A real Redis, which ends with the value.
+/// A real Redis. It is stopped when the value is dropped.
 struct RedisProcess {
     child: Child,
     address: String,
@@ -14,7 +14,7 @@ struct RedisProcess {
 }
 
 impl RedisProcess {
-    /// `None` if tests with a Redis are to be left out.
+    /// Returns `None` if tests with a Redis are to be skipped.
     fn start() -> Option<Self> {
         if std::env::var("SKEIN_TEST_REDIS").is_ok_and(|value| value == "none") {
             return None;
@@ -45,7 +45,7 @@ impl Drop for RedisProcess {
     }
 }
 
-/// Many strings, a hash and a sorted set of several pieces, awkward bytes, and times.
+/// Writes many strings, a hash and a sorted set of several pieces, awkward bytes, and expiry times.
 fn fill(address: &str) {
     let mut client = Client::connect(address).unwrap();
     let mut commands: Vec<Vec<Vec<u8>>> = Vec::new();
@@ -65,7 +65,7 @@ fn fill(address: &str) {
     }
 }
 
-/// What both answer to these.
+/// Asserts that both servers answer these commands alike.
 fn assert_same(from: &str, to: &str) {
     let mut clients = [from, to].map(|address| Client::connect(address).unwrap());
     let asked: [&[&[u8]]; 7] = [
@@ -92,8 +92,8 @@ fn everything_but_lists_comes_over_from_redis() {
     let Some(redis) = RedisProcess::start() else { return };
     fill(&redis.address);
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
-    // Of an earlier try: it is replaced, and not added to.
+    let server = SkeinServe::start(folder.path(), &[]);
+    // Left by an earlier attempt: it must be replaced, not extended.
     let mut client = Client::connect(&server.address).unwrap();
     client.call(&[b"HSET", b"hash", b"old", b"1"]).unwrap();
     let copied = run(["copy", "--from", &redis.address, "--to", &server.address]);
@@ -114,13 +114,13 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 /// Incident: `copy --from localhost:6380 --to 127.0.0.1:6380` removed each hash before it read it.
-/// Consequence: it copied a server onto itself and lost what it was told to keep. Fix: the two are
-/// asked whether they are one, before anything is written.
+/// Consequence: it copied a server onto itself and lost its data. Fix: the command checks that the
+/// two servers differ before it writes anything.
 #[test]
 fn a_server_is_not_copied_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let server = ServerProcess::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
+    let server = SkeinServe::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
     let mut client = server.client();
     client.call(&[b"HSET", b"hash", b"f", b"v"]).unwrap();
     let port = server.address.rsplit_once(':').unwrap().1;
@@ -145,34 +145,34 @@ fn refused_keys_are_counted_by_type() {
         theirs.call(command).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let output = run(["copy", "--from", &redis.address, "--to", &server.address, "--show-refused", "1"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 set) refused, in "), "{said}");
     assert_refused(&output, 4, &["not copied: "]);
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one is named");
-    // Its keys are not dumped either, but there is a way.
+    // Its keys are not dumped either, but the message names a way.
     let dumped = run(["dump", "--from", &redis.address]);
-    assert_refused(&dumped, 1, &["no SkeinDB", &format!("skein copy --from {}", redis.address)]);
+    assert_refused(&dumped, 1, &["not a SkeinDB server", &format!("skein copy --from {}", redis.address)]);
     server.stop();
 }
 
-/// Ctrl-C ended the process without a word of how far it had come. A source that answers slowly
-/// stands still here until the signal is there.
+/// Incident: Ctrl-C ended the process without reporting its progress. Here the target holds the
+/// copy at its first write until the signal has arrived.
 #[test]
 fn an_interrupted_copy_says_how_far_it_came() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [from, to] = folders.each_ref().map(|folder| ServerProcess::start(folder.path(), &[]));
+    let [from, to] = folders.each_ref().map(|folder| SkeinServe::start(folder.path(), &[]));
     let mut source = from.client();
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
     source.pipeline(&sets).unwrap();
-    // The target takes no more writes once this is there.
+    // From here on the target accepts no writes.
     let mut pausing = to.client();
     assert_eq!(pausing.call(&[b"CLIENT", b"PAUSE", b"3600000", b"WRITE"]).unwrap(), Reply::ok());
     let mut command = crate::common::skein(["copy", "--from", &from.address, "--to", &to.address]);
     let copy = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It has come to its first write, which waits, when the target has seen what comes before:
+    // The copy has reached its first write, which waits, once the target has seen its predecessors:
     // DBSIZE of the source, and a page of it.
     let since = std::time::Instant::now();
     let scans = |client: &mut Client| {
@@ -183,7 +183,7 @@ fn an_interrupted_copy_says_how_far_it_came() {
         assert!(since.elapsed() < PATIENCE, "it does not copy");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // The signal is there before the write is let through.
+    // The signal arrives before the write is released.
     interrupt(copy.id());
     assert_eq!(pausing.call(&[b"CLIENT", b"UNPAUSE"]).unwrap(), Reply::ok());
     let output = copy.wait_with_output().unwrap();

@@ -1,22 +1,22 @@
-//! `skein serve --engine disk`: what it says, and which folders it takes.
+//! `skein serve --engine disk`: its messages, and the folders that it accepts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use skeindb::client::Reply;
 
-use crate::common::{ServerProcess, assert_refused, run, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, skein, stdout_of};
 
 const DISK: [&str; 6] = ["--engine", "disk", "--trie", "linked", "--cache", "1m"];
 
-/// Starts a server with these options alone, whatever the environment says.
-fn start(folder: &Path, options: &[&str]) -> ServerProcess {
+/// Starts a server with only these options, whatever the environment says.
+fn start(folder: &Path, options: &[&str]) -> SkeinServe {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder).args(options);
-    ServerProcess::launch(command).expect("the server starts")
+    SkeinServe::launch(command).expect("the server starts")
 }
 
-/// Names and contents of all files of a folder but its lock's.
+/// Returns the names and contents of a folder's files, except the lock.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
     let files =
@@ -29,7 +29,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn it_says_what_it_serves_and_has_it_again() {
+fn the_greeting_names_the_engine_and_data_survives() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &DISK);
     for part in ["disk engine, a linked trie", "durability buffered", "0 keys (0 writes from the log)"] {
@@ -67,7 +67,7 @@ fn a_folder_of_the_other_engine_is_refused_and_stays_as_it_was() {
     start(&disk, &DISK).stop();
 }
 
-/// By SCAN, since there are no ranges.
+/// The dump uses SCAN, since there are no ranges.
 #[test]
 fn a_server_over_a_hash_trie_is_dumped_and_its_folder_too() {
     let folder = tempfile::tempdir().unwrap();

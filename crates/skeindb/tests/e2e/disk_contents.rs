@@ -1,4 +1,5 @@
-//! Disk stores of rows, as servers make them, and of plain bytes, as programs make them: commands take each as what it is.
+//! Disk stores of rows, as servers create them, and of plain bytes, as programs create them: every
+//! command must recognize which one it has.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,23 +7,23 @@ use std::path::Path;
 use skein_disk::{DiskOptions, DiskStore};
 use skeindb::client::{Client, Reply};
 
-use crate::common::{ServerProcess, assert_refused, run, run_with_input, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, run_with_input, skein, stdout_of};
 
 const MEMORY: &[&str] = &[];
 const DISK: &[&str] = &["--engine", "disk", "--cache", "1m"];
 
-/// A server with these options alone, whatever the environment says.
-fn start(folder: &Path, options: &[&str]) -> ServerProcess {
+/// Starts a server with only these options, whatever the environment says.
+fn start(folder: &Path, options: &[&str]) -> SkeinServe {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder).args(options);
-    ServerProcess::launch(command).expect("the server starts")
+    SkeinServe::launch(command).expect("the server starts")
 }
 
 fn ask(client: &mut Client, command: &[&[u8]]) -> Reply {
     client.call(command).expect("the server answers")
 }
 
-/// Values and rows of columns of all lengths, some of them replaced, merged or removed.
+/// Writes values and rows of columns of all lengths. Some of them are replaced, merged or removed.
 fn write(client: &mut Client) {
     for number in 0..600_usize {
         let key = format!("goose {}", number * 7 % 500).into_bytes();
@@ -51,13 +52,15 @@ fn load(folder: &Path, text: &[u8]) -> std::process::Output {
     run_with_input(["load", "-", "--quiet", "--format", "tsv", "--data", folder.to_str().unwrap()], text)
 }
 
-/// All that a server has, by its answers.
-fn dump_of(server: &ServerProcess) -> Vec<u8> {
+/// Returns a server's whole data, by its replies.
+fn dump_of(server: &SkeinServe) -> Vec<u8> {
     stdout_of(run(["dump", "--from", &server.address]))
 }
 
-/// Incident: `skein dump` and `skein load` took what a disk store holds for plain values. Consequence: a dump of a server's folder had a byte of each row's own
-/// before the value, and no columns; what was loaded into one the server answered with errors, or took for other values. Fix: the file says what its values are.
+/// Incident: `skein dump` and `skein load` took the contents of a disk store for plain values.
+/// Consequence: in the dump of a server's folder, each value had the row's own byte in front, and
+/// columns were missing. To loaded rows the server answered errors or wrong values. Fix: the file
+/// says what its values are.
 #[test]
 fn disk_and_memory_servers_dump_and_load_alike() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +91,8 @@ fn disk_and_memory_servers_dump_and_load_alike() {
     server.stop();
 }
 
-/// A record that is refused takes no other with it; columns are merged, and of two records of a key the last wins, as in memory.
+/// A rejected record must not affect others. Columns are merged, and of two records of a key the
+/// last wins, as in memory.
 #[test]
 fn loading_into_rows_on_disk_refuses_single_records() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +115,7 @@ fn loading_into_rows_on_disk_refuses_single_records() {
 }
 
 #[test]
-fn each_folder_is_opened_as_what_it_is_and_as_nothing_else() {
+fn each_folder_is_opened_only_as_its_own_kind() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, rows) = (folder.path().join("bytes"), folder.path().join("rows"));
     let store = DiskStore::open(&bytes, DiskOptions::default()).unwrap();
@@ -140,7 +144,7 @@ fn each_folder_is_opened_as_what_it_is_and_as_nothing_else() {
     assert!(error.contains("are rows of a server, but were opened as plain bytes"), "{error}");
 }
 
-/// Names and contents of a folder's files.
+/// Returns the names and contents of a folder's files.
 fn contents(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let files = files.filter(|file| file.file_type().unwrap().is_file());

@@ -8,7 +8,7 @@ use skein_disk::{DiskOptions, DiskStore, TrieShape};
 
 use crate::common::{assert_refused, run, stdout_of};
 
-/// A folder with a store of this shape, whose file is longer than it need be.
+/// Returns a folder with a store of this shape, whose file is longer than necessary.
 fn folder_with_data(shape: TrieShape) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::open(folder.path(), DiskOptions { shape, ..DiskOptions::default() }).unwrap();
@@ -70,7 +70,7 @@ fn compact_shortens_the_file() {
     assert!(length() == 4 << 20 && before > 4 << 20, "{before} and {}", length());
     assert!(said("check", folder.path()).contains("1,500 keys"));
     let memory = tempfile::tempdir().unwrap();
-    assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["no data folder of the disk engine"]);
+    assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["not a data folder of the disk engine"]);
 }
 
 #[test]
@@ -108,10 +108,11 @@ fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
     assert!(!folder.path().join("identity").exists() && !other.path().join("identity").exists());
 }
 
-/// Incident: a folder whose trie is a hash trie could not be dumped, since its keys have no order. Consequence: what was in one stayed in one. Fix: they are written in the
-/// trie's own order.
+/// Incident: a folder with a hash trie could not be dumped, since its keys have no order.
+/// Consequence: its data could not be moved elsewhere. Fix: the dump writes the keys in the trie's
+/// own sequence.
 #[test]
-fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
+fn a_hash_trie_is_dumped_and_loaded_elsewhere() {
     let ordered = folder_with_data(TrieShape::Classical { n: 16 });
     let all = stdout_of(run(["dump", "--data", ordered.path().to_str().unwrap()]));
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::FixedHash { n: 16 }] {
@@ -134,7 +135,8 @@ fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
         assert!(stdout_of(run(["dump", "--data", other.path().to_str().unwrap()])) == all, "{shape}");
         let few = stdout_of(run(["dump", "--data", name, "--limit", "7", "--format", "lines"]));
         assert_eq!(few.split_inclusive(|byte| *byte == b'\n').count(), 7);
-        // What takes an order is refused as before. (A lower bound that leaves its key out was not: what came was what lies behind it in the order of hashes.)
+        // Commands that need an order are still rejected. (Once, a lower bound that excludes its
+        // key was not: the result was the keys behind it in the sequence of hashes.)
         for range in [["--prefix", "goose 1"], ["--min", "[a"], ["--min", "(a"], ["--max", "[z"]] {
             let arguments = ["dump", "--data", name, range[0], range[1]];
             assert_refused(&run(arguments), 1, &["a hash trie has no order"]);

@@ -1,15 +1,16 @@
-//! `skein load` and `skein dump`: every format gives back what went in, through a server and through a folder.
+//! `skein load` and `skein dump`: every format must preserve its input, through a server and
+//! through a folder.
 
 use std::process::Stdio;
 
 use skein_disk::{DiskOptions, DiskStore, Values};
 
 use crate::common::{
-    E2eRandom, ServerProcess, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
+    E2eRandom, SkeinServe, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
 };
 use skeindb::client::Reply;
 
-/// Rows with awkward bytes: as TSV, in the order of their keys.
+/// Returns rows with awkward bytes, as TSV, in the order of their keys.
 fn awkward_rows() -> Vec<u8> {
     let mut random = E2eRandom::new(7);
     let mut rows = std::collections::BTreeMap::new();
@@ -22,7 +23,7 @@ fn awkward_rows() -> Vec<u8> {
         let mut fields: Vec<Vec<u8>> = (0..fields).map(|_| bytes(&mut random, 40)).collect();
         let columns = fields.len() == 4;
         if columns {
-            // Columns come back in the order of their names, which differ.
+            // Columns are returned in the order of their names, so the names differ.
             fields[0] = b"first".to_vec();
             fields[2] = b"second".to_vec();
         }
@@ -60,21 +61,21 @@ fn escape(field: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_format_gives_back_what_went_in() {
+fn every_format_preserves_its_input() {
     let rows = awkward_rows();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // `--data` opens a folder of the engine in memory alone.
+    // `--data` opens a folder of the memory engine only.
     let is_memory = disk_trie().is_none();
     if is_memory {
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", &path("first")], &rows));
     } else {
-        let server = ServerProcess::start(path("first").as_ref(), &[]);
+        let server = SkeinServe::start(path("first").as_ref(), &[]);
         stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], &rows));
         server.stop();
     }
     for format in ["tsv", "csv", "hex"] {
-        let server = ServerProcess::start(path("first").as_ref(), &[]);
+        let server = SkeinServe::start(path("first").as_ref(), &[]);
         let over_network = stdout_of(run(["dump", "--from", &server.address, "--format", format]));
         server.stop();
         if is_memory {
@@ -82,7 +83,7 @@ fn every_format_gives_back_what_went_in() {
             assert!(over_network == from_folder, "{format}: server and folder differ");
         }
 
-        let server = ServerProcess::start(path(format).as_ref(), &[]);
+        let server = SkeinServe::start(path(format).as_ref(), &[]);
         let load = ["load", "-", "--format", format, "--to", &server.address, "--batch", "7"];
         stdout_of(run_with_input(load, &over_network));
         let back = stdout_of(run(["dump", "--from", &server.address]));
@@ -94,7 +95,7 @@ fn every_format_gives_back_what_went_in() {
 #[test]
 fn bounds_and_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let keys = "a\nab\nabc\nb\nc\n";
     stdout_of(run_with_input(["load", "-", "--to", &server.address, "--value", "key"], keys.as_bytes()));
     let dump = |options: &[&str]| -> String {
@@ -128,7 +129,7 @@ fn of_two_records_of_a_key_the_last_wins() {
 #[test]
 fn bad_lines_are_named_and_the_others_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let long = "k".repeat(65_536);
     let text = format!("a\t1\nno value\n{long}\t2\nb\\x\t3\nc\t4\n");
     for target in ["server", "folder"] {
@@ -173,14 +174,14 @@ fn lines_cannot_hold_newlines_and_dump_says_so() {
     let data = data.to_str().unwrap();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--data", data], b"a\\nb\t1\nc\t2\n"));
     let output = run(["dump", "--data", data, "--format", "lines"]);
-    assert_refused(&output, 4, &["1 keys with a newline", "--format hex"]);
+    assert_refused(&output, 4, &["1 key with a newline", "--format hex"]);
     assert_eq!(output.stdout, b"c\n");
 }
 
 #[test]
 fn large_values_pass_both_ways() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let text: String =
         (0..40).map(|n| format!("k{n:02}\t{}\n", "v".repeat(200_000 + n))).collect::<Vec<_>>().concat();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
@@ -188,7 +189,7 @@ fn large_values_pass_both_ways() {
     server.stop();
 }
 
-/// Sorted sets and hashes, of few and of many, with and without a time: as commands.
+/// Returns commands for small and large sorted sets and hashes, with and without an expiry time.
 fn collections() -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     let mut commands: Vec<Vec<String>> = vec![
@@ -212,8 +213,8 @@ fn collections() -> Vec<Vec<String>> {
     commands
 }
 
-/// What a server must answer when it has all of them.
-fn assert_collections(server: &ServerProcess, before: &ServerProcess) {
+/// Asserts that a server answers as if it had all of them.
+fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
     let questions: [&[&str]; 9] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
@@ -241,7 +242,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let server = ServerProcess::start(path("first").as_ref(), &[]);
+    let server = SkeinServe::start(path("first").as_ref(), &[]);
     let mut client = server.client();
     for command in collections() {
         let command: Vec<&[u8]> = command.iter().map(String::as_bytes).collect();
@@ -258,7 +259,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
         let from_folder = stdout_of(run(["dump", "--data", &path(format), "--format", format]));
         assert!(from_folder == dump, "{format}: server and folder differ");
 
-        let again = ServerProcess::start(path(&format!("{format} again")).as_ref(), &[]);
+        let again = SkeinServe::start(path(&format!("{format} again")).as_ref(), &[]);
         let to_server = ["load", "-", "--format", format, "--to", &again.address];
         stdout_of(run_with_input(to_server, &dump));
         assert_collections(&again, &server);
@@ -267,7 +268,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     server.stop();
 }
 
-/// What cannot be held is refused, line by line, and the rest is loaded.
+/// Records that cannot be held are rejected line by line, and the rest is loaded.
 #[test]
 fn sorted_sets_are_refused_where_there_are_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -278,15 +279,15 @@ fn sorted_sets_are_refused_where_there_are_none() {
     let output = run_with_input(load, text.as_bytes());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{errors}");
-    for reason in ["line 2: the disk engine has no sorted sets", "line 3: the score \"x\" is no number"] {
+    for reason in ["line 2: the disk engine has no sorted sets", "line 3: the score \"x\" is not a number"] {
         assert!(errors.contains(reason), "{reason:?} is not in: {errors}");
     }
     assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
 }
 
-/// Incident: `dump -o` cut an existing file to nothing before the first row, and a dump that failed
-/// left half a file under the name of a whole one. Consequence: a backup that fails destroys the
-/// one before it. Fix: rows go to another name first, and `--force` is asked for.
+/// Incident: `dump -o` truncated an existing file before the first row, and a failed dump left half
+/// a file under the final name. Consequence: a backup that failed destroyed the previous one. Fix:
+/// rows are written under a temporary name, and replacing a file requires `--force`.
 #[test]
 fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -294,8 +295,8 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let (data, name) = (data.to_str().unwrap(), file.to_str().unwrap());
     stdout_of(run_with_input(["load", "-", "--data", data], b"a\nb\nc\n"));
     std::fs::write(&file, "precious").unwrap();
-    assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "is there already", "--force"]);
-    // Nobody is there to dump.
+    assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "already exists", "--force"]);
+    // There is no server to dump.
     assert_eq!(run(["dump", "--from", "127.0.0.1:1", "-o", name, "--force"]).status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     let dumped = run(["dump", "--data", data, "-o", name, "--force"]);
@@ -307,17 +308,18 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     stdout_of(quiet);
     assert_eq!(folder.path().read_dir().unwrap().count(), 2, "nothing else is left");
     assert_refused(&run(["dump", "--data", data, "--force"]), 2, &["--output"]);
-    // What is no file is written to as it is.
+    // A path that is not a regular file is written in place.
     stdout_of(run(["dump", "--data", data, "-o", "/dev/null"]));
 }
 
-/// Nobody had tried Ctrl-C during a dump onto an existing file. The file that was begun goes, the old one stays, and the message
-/// says how far it came. The source stands still until the signal is there.
+/// Nobody had tried Ctrl-C during a dump onto an existing file. The unfinished file must be
+/// removed, the old one kept, and the message must report the progress. The source holds the dump
+/// until the signal has arrived.
 #[test]
 fn an_interrupted_dump_leaves_the_old_file() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [data, target] = folders.each_ref().map(tempfile::TempDir::path);
-    let server = ServerProcess::start(data, &[]);
+    let server = SkeinServe::start(data, &[]);
     let sets: Vec<[Vec<u8>; 3]> =
         (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
     server.client().pipeline(&sets).unwrap();
@@ -333,7 +335,7 @@ fn an_interrupted_dump_leaves_the_old_file() {
     assert_eq!(files(), 2, "it writes to another file first");
     server.signal("CONT");
     let output = dump.wait_with_output().unwrap();
-    assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys", "is not made"]);
+    assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys", "no output file was made"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     assert_eq!(files(), 1, "the file that was begun is gone");
     server.stop();

@@ -1,10 +1,10 @@
-//! Log folders outside the data folder, as a user has them: relative, absolute, unmounted, lost.
+//! Log folders outside the data folder, as users have them: relative, absolute, unmounted, lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ServerProcess, assert_refused, run, scan_values, skein, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, scan_values, skein, stdout_of};
 use skeindb::client::{Client, Reply};
 
 fn set(client: &mut Client, keys: std::ops::Range<u32>) {
@@ -13,11 +13,12 @@ fn set(client: &mut Client, keys: std::ops::Range<u32>) {
     }
 }
 
-fn count(server: &ServerProcess) -> usize {
+fn count(server: &SkeinServe) -> usize {
     scan_values(&mut server.client(), b"").len()
 }
 
-/// Two folders beside the data folder, named relative to the folder in which the server is started or in full.
+/// Two folders beside the data folder, with absolute names, or relative to the server's working
+/// folder.
 struct LogDirSetup {
     root: tempfile::TempDir,
 }
@@ -27,16 +28,17 @@ impl LogDirSetup {
         self.root.path().join(name)
     }
 
-    /// A server that is started in `self.root`, with everything named as a user would there.
-    fn start_within(&self, log_dirs: &[&str]) -> ServerProcess {
+    /// Starts a server in `self.root`, with names as a user would write them there.
+    fn start_within(&self, log_dirs: &[&str]) -> SkeinServe {
         let mut command =
             skein(["serve", "--listen", "127.0.0.1:0", "--data", "data", "--durability", "sync"]);
         command.args(log_dirs.iter().flat_map(|dir| ["--log-dir", dir])).current_dir(self.root.path());
-        ServerProcess::launch(command).expect("the server starts")
+        SkeinServe::launch(command).expect("the server starts")
     }
 }
 
-/// Started with folders, killed; started without the option, from elsewhere: everything is there, and so is what comes after.
+/// Started with log folders and killed, then started elsewhere without the option: all old and new
+/// data must be there.
 #[test]
 fn a_restart_without_the_option_has_everything() {
     for full in [false, true] {
@@ -46,7 +48,7 @@ fn a_restart_without_the_option_has_everything() {
         for run in 0..4u32 {
             let server = match run {
                 0 | 2 => place.start_within(&names),
-                _ => ServerProcess::start(&place.at("data"), &["--durability", "sync", "--workers", "3"]),
+                _ => SkeinServe::start(&place.at("data"), &["--durability", "sync", "--workers", "3"]),
             };
             assert_eq!(count(&server), run as usize * 100, "full names {full}, run {run}");
             let mut client = server.client();
@@ -82,7 +84,7 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     set(&mut server.client(), 0..100);
     server.client().call(&[b"SAVE"]).unwrap();
     for _ in 0..4 {
-        // Connections go to the workers in turn, so both logs have something.
+        // Connections are assigned to the workers in turn, so both logs get records.
         set(&mut server.client(), 100..200);
     }
     server.kill();
@@ -90,42 +92,42 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     fs::create_dir(&lost).unwrap();
     let words = [lost.to_str().unwrap(), "is missing", "mount its disk", "--give-up-log-dir"];
     for options in [&[][..], &["--log-dir", place.at("disk 1").to_str().unwrap(), "--log-dir", words[0]]] {
-        let refused = ServerProcess::try_start(&data, options).expect_err("a log folder is missing");
+        let refused = SkeinServe::try_start(&data, options).expect_err("a log folder is missing");
         assert_refused(&refused, 1, &words);
         assert!(fs::read_dir(&lost).unwrap().next().is_none(), "something was made in the mount point");
     }
     let check = run_check(&data);
     assert_refused(&check, 1, &words);
     assert!(String::from_utf8_lossy(&check.stdout).contains("1 log folder missing"));
-    // Mounted.
+    // The disk is mounted again.
     fs::remove_dir(&lost).unwrap();
     fs::rename(place.at("away"), &lost).unwrap();
-    let server = ServerProcess::start(&data, &[]);
+    let server = SkeinServe::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.kill();
-    // Lost for good.
+    // The disk is lost for good.
     let give_up = ["--give-up-log-dir", lost.to_str().unwrap()];
-    let refused = ServerProcess::try_start(&data, &give_up).expect_err("it is there");
+    let refused = SkeinServe::try_start(&data, &give_up).expect_err("it is there");
     assert_refused(&refused, 2, &["--give-up-log-dir", "is there"]);
     fs::remove_dir_all(&lost).unwrap();
-    let server = ServerProcess::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
+    let server = SkeinServe::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
     assert_eq!(count(&server), 100, "what the checkpoint has");
     set(&mut server.client(), 500..600);
     server.kill();
-    let server = ServerProcess::start(&data, &[]);
+    let server = SkeinServe::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.stop();
 }
 
-/// All files and folders below a folder, itself included, that others than their owner may do
-/// anything with.
+/// Returns all files and folders below a folder, itself included, to which users other than the
+/// owner have any access.
 fn open_to_others(folder: &Path) -> Vec<String> {
     let mode = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.permissions().mode());
     let mut found = Vec::new();
     if mode(folder) & 0o077 != 0 {
         found.push(format!("{:o} {}", mode(folder), folder.display()));
     }
-    // What is removed meanwhile is open to nobody.
+    // A file that is removed meanwhile is open to nobody.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -137,19 +139,19 @@ fn open_to_others(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Incident: log folders beside the data folder were made with mode 755 and their files with 644; a
-/// data folder was closed only after its first files were there, and one that existed kept such
-/// files. Consequence: every user of the machine could read what was written. Fix: what is made is
-/// its owner's alone from the first byte, and what is found open is closed.
+/// Incident: log folders beside the data folder were created with mode 755 and their files with
+/// 644. A data folder was closed only after its first files existed, and an existing one kept such
+/// files. Consequence: every user of the machine could read the data. Fix: new files are accessible
+/// only to their owner from the first byte, and open ones are closed when found.
 #[test]
-fn what_is_written_is_for_the_owner_alone() {
+fn files_are_accessible_only_to_their_owner() {
     let engines: [&[&str]; 2] = [&["--log-dir", "logs/deep"], &["--engine", "disk", "--trie", "linked"]];
     for options in engines {
         let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
         for run in 0..2 {
             let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
             command.args(options).current_dir(place.root.path());
-            let server = ServerProcess::launch(command).expect("the server starts");
+            let server = SkeinServe::launch(command).expect("the server starts");
             let folders = [place.at("data"), place.at("logs")];
             let open = || folders.iter().flat_map(|folder| open_to_others(folder)).collect::<Vec<_>>();
             assert!(open().is_empty(), "{options:?}, run {run}: {:#?}", open());
@@ -166,7 +168,7 @@ fn what_is_written_is_for_the_owner_alone() {
         }
     }
     let place = LogDirSetup { root: tempfile::tempdir().unwrap() };
-    let server = ServerProcess::start(&place.at("data"), &[]);
+    let server = SkeinServe::start(&place.at("data"), &[]);
     set(&mut server.client(), 0..10);
     server.stop();
     let copy = place.at("copy.tsv");
@@ -174,7 +176,7 @@ fn what_is_written_is_for_the_owner_alone() {
     assert!(open_to_others(&copy).is_empty());
 }
 
-/// Lets everybody read all files.
+/// Makes all files readable for everybody.
 fn open_files(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().is_dir() {

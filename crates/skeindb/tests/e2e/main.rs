@@ -1,5 +1,5 @@
-//! End to end: the real binary, started with a folder of its own, spoken to over the network and the command line.
-//! One program, so that it is linked once.
+//! End to end: the real binary, started with a folder of its own, and used over the network and the
+//! command line. One test program, so that it is linked once.
 
 mod access;
 mod bad_input;

@@ -1,13 +1,14 @@
-//! A server under a limit on open files: clients never take what logs and checkpoints need.
+//! A server with a limit on open files: clients must never take the descriptors of logs and
+//! checkpoints.
 
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused};
+use crate::common::{PATIENCE, SkeinServe, assert_refused};
 use skeindb::client::{Client, Reply};
 
-/// A server that may have so many files open.
+/// Returns a server that may have this many open files.
 fn limited(files: usize, folder: &std::path::Path) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -n {files}; exec \"$@\"");
@@ -21,7 +22,7 @@ fn clients_max(client: &mut Client) -> usize {
     String::from_utf8_lossy(told[1].bytes().expect("a text")).parse().expect("a number")
 }
 
-/// Asks again while it is refused.
+/// Repeats a request while it is rejected.
 fn until_done(what: &str, mut ask: impl FnMut() -> Reply) {
     let since = Instant::now();
     loop {
@@ -33,12 +34,14 @@ fn until_done(what: &str, mut ask: impl FnMut() -> Reply) {
     }
 }
 
-/// Incident: connections that never logged in took all descriptors, and the next log segment had none. Consequence: writes stopped for good, and acknowledged ones of level `buffered` were
-/// missing after a restart. Fix: descriptors are kept back, and `maxclients` is what the limit has room for.
+/// Incident: connections that never logged in took all descriptors, and the next log segment had
+/// none. Consequence: writes stopped for good, and acknowledged ones at `buffered` were missing
+/// after a restart. Fix: descriptors are reserved, and `maxclients` is the number that the limit
+/// leaves room for.
 #[test]
 fn idle_connections_stop_no_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::launch(limited(256, folder.path())).expect("the server starts");
+    let server = SkeinServe::launch(limited(256, folder.path())).expect("the server starts");
     let mut client = server.client();
     let most = clients_max(&mut client);
     assert!((50..226).contains(&most), "{most}");
@@ -66,7 +69,7 @@ fn idle_connections_stop_no_writes() {
     assert_eq!(client.call(&[b"SET", b"last", b"v"]).unwrap(), Reply::ok());
     drop(idle);
     server.stop();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(201));
     server.stop();
 }
@@ -74,16 +77,17 @@ fn idle_connections_stop_no_writes() {
 #[test]
 fn a_limit_without_room_for_clients_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ServerProcess::launch(limited(40, folder.path())).expect_err("it does not start");
+    let said = SkeinServe::launch(limited(40, folder.path())).expect_err("it does not start");
     assert_refused(&said, 1, &["the limit on open files is 40", "raise the limit (ulimit -n) above "]);
 }
 
-/// Nobody had tried a server whose accept fails for want of a descriptor. Nothing wakes the acceptor again for clients that wait already,
-/// so it has to try again by itself. It does: they are let in when a descriptor is free, and writes that were refused go on.
+/// Nobody had tried a server whose accept fails for lack of a descriptor. Nothing wakes the
+/// acceptor again for clients that already wait, so it must retry by itself. It does: the clients
+/// are accepted when a descriptor is free, and rejected writes succeed again.
 #[test]
-fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
+fn waiting_clients_are_accepted_when_a_descriptor_is_free() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::launch(limited(256, folder.path())).expect("the server starts");
+    let server = SkeinServe::launch(limited(256, folder.path())).expect("the server starts");
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"first", b"v"]).unwrap(), Reply::ok());
     let open = || std::fs::read_dir(format!("/proc/{}/fd", server.process())).expect("its files").count();
@@ -96,7 +100,8 @@ fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
         assert!(since.elapsed() < PATIENCE, "{} of {limit} files", open());
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Who is in is served. A log segment that has no descriptor stops writes, which the reply says.
+    // Connected clients are served. A log segment without a descriptor stops writes, and the reply
+    // says so.
     let value = vec![b'v'; 100_000];
     let keys: Vec<String> = (0..40).map(|n| format!("k{n:03}")).collect();
     let put = |client: &mut Client, key: &str| client.call(&[b"SET", key.as_bytes(), &value]).unwrap();
@@ -123,14 +128,15 @@ fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
     assert_eq!(client.call(&[b"GET", b"first"]).unwrap(), Reply::Bulk(b"v".to_vec()));
     drop(idle);
     assert_eq!(late.join().expect("a reply"), Reply::Simple("PONG".into()));
-    // Writes go on by themselves. Clients that waited and are gone may hold descriptors for a moment still.
+    // Writes succeed again by themselves. Clients that waited and disconnected may hold descriptors
+    // for another moment.
     for key in &keys[written..] {
         until_done(key, || put(&mut client, key));
     }
     until_done("SAVE", || client.call(&[b"SAVE"]).unwrap());
     until_done("last", || client.call(&[b"SET", b"last", b"v"]).unwrap());
     server.stop();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(42));
     server.stop();
 }

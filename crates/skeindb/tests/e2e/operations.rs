@@ -1,10 +1,10 @@
-//! What a server is run by: a configuration file, a service manager, a Unix socket, a folder that is its own.
+//! Operating a server: a configuration file, a service manager, a Unix socket, a folder of its own.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused, run, skein, stdout_of};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, run, skein, stdout_of};
 use skeindb::client::Reply;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_file_and_the_command_line_make_a_server() {
         format!("max-clients = 3\nidle-timeout = \"90s\"\nunix-socket = {socket:?}\nunix-socket-mode = 770");
     std::fs::write(&file, format!("{printed}\n{ours}\n")).unwrap();
     let named = file.to_str().expect("text");
-    let server = ServerProcess::start(&data, &["--config", named, "--max-clients", "4"]);
+    let server = SkeinServe::start(&data, &["--config", named, "--max-clients", "4"]);
     let mut client = server.client();
     let mut told =
         |name: &str| client.call(&[b"CONFIG", b"GET", name.as_bytes()]).expect("a reply").into_array();
@@ -50,7 +50,7 @@ fn config_rewrite_survives_a_restart() {
     let (file, data) = (folder.path().join("skein.toml"), folder.path().join("data"));
     let named = file.to_str().expect("text");
     std::fs::write(&file, "# few\nmax-clients = 50\n").unwrap();
-    let server = ServerProcess::start(&data, &["--config", named, "--max-reply", "2m"]);
+    let server = SkeinServe::start(&data, &["--config", named, "--max-reply", "2m"]);
     let mut client = server.client();
     let mut ask =
         |words: &str| client.call(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>()).expect("a reply");
@@ -70,7 +70,7 @@ fn config_rewrite_survives_a_restart() {
     );
     server.stop();
     std::fs::write(&file, expected).unwrap();
-    let server = ServerProcess::start(&data, &["--config", named]);
+    let server = SkeinServe::start(&data, &["--config", named]);
     let mut client = server.client();
     for (name, value) in set {
         let told = client.call(&[b"CONFIG", b"GET", name.as_bytes()]).expect("a reply").into_array();
@@ -93,7 +93,7 @@ fn a_service_manager_hears_when_it_begins_and_ends() {
     };
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(folder.path().join("data")).env("NOTIFY_SOCKET", &name);
-    let server = ServerProcess::launch(command).expect("the server starts");
+    let server = SkeinServe::launch(command).expect("the server starts");
     hears("READY=1");
     server.stop();
     hears("STOPPING=1");
@@ -103,7 +103,7 @@ fn a_service_manager_hears_when_it_begins_and_ends() {
 fn a_folder_that_everybody_can_write_to_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let refused = ServerProcess::try_start(folder.path(), &[]).expect_err("it is open to all");
-    assert_refused(&refused, 1, &["can be written to by everybody", "chmod o-w"]);
+    let refused = SkeinServe::try_start(folder.path(), &[]).expect_err("it is open to all");
+    assert_refused(&refused, 1, &["every user can write to", "chmod o-w"]);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing was made in it");
 }

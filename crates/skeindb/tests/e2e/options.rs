@@ -1,12 +1,13 @@
-//! Options of `skein serve`: what is out of range is refused before anything is made, and every limit bites at its value.
+//! Options of `skein serve`: a value out of range is rejected before anything is created, and every
+//! limit takes effect at its value.
 
 use std::path::Path;
 use std::time::Instant;
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused, run};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, run};
 use skeindb::client::{Client, Reply};
 
-/// The reply to words.
+/// Returns the reply to a request.
 fn ask(client: &mut Client, request: &str) -> Reply {
     let words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
     client.call(&words).expect("the server answers")
@@ -16,7 +17,7 @@ fn assert_error(reply: &Reply, text: &str) {
     assert!(matches!(reply, Reply::Error(error) if error == text), "{text:?} expected: {reply}");
 }
 
-/// A number from INFO.
+/// Returns a number from INFO.
 fn told(client: &mut Client, name: &str) -> u64 {
     let Reply::Bulk(info) = ask(client, "INFO") else { panic!("no text") };
     let info = String::from_utf8_lossy(&info);
@@ -33,9 +34,10 @@ fn wait_until(mut fine: impl FnMut() -> bool) {
     }
 }
 
-/// Incident: `--max-clients 0` exited with 2, "nothing was tried", spoke of an option `clients_max`, and had made a data
-/// folder. Consequence: scripts cannot rely on the exit code, and users look for an option that is not there.
-/// Fix: all options are checked first, and named as on the command line.
+/// Incident: `--max-clients 0` exited with code 2, "nothing was tried", named an option
+/// `clients_max`, and had created a data folder. Consequence: scripts could not rely on the exit
+/// code, and users searched for an option that does not exist. Fix: all options are checked first,
+/// and named as on the command line.
 #[test]
 fn options_out_of_range_make_no_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -73,9 +75,9 @@ fn options_out_of_range_make_no_folder() {
     }
 }
 
-/// A server with these options, and a client of it.
-fn serve(folder: &Path, options: &str) -> (ServerProcess, Client) {
-    let server = ServerProcess::start(folder, &options.split(' ').collect::<Vec<_>>());
+/// Starts a server with these options, and connects a client.
+fn serve(folder: &Path, options: &str) -> (SkeinServe, Client) {
+    let server = SkeinServe::start(folder, &options.split(' ').collect::<Vec<_>>());
     let client = server.client();
     (server, client)
 }
@@ -137,7 +139,7 @@ fn clients_and_requests() {
         ),
     ] {
         assert_error(&ask(&mut second, &request), refusal);
-        // Such a connection is closed; its place is free when the server has noticed.
+        // Such a connection is closed. Its slot is free once the server has noticed.
         wait_until(|| {
             second = server.client();
             second.call(&[b"PING"]).is_ok_and(|reply| reply == Reply::Simple("PONG".into()))
@@ -177,7 +179,8 @@ fn segments_and_checkpoints() {
     };
     let never = "--checkpoint-log-size 0 --checkpoint-interval 0 --workers 1 --log-segment-size 64k";
     let (server, mut client) = serve(&folder.path().join("never"), never);
-    // A segment ends with the first epoch that fills it, so this takes some epochs; at the default size it would take long.
+    // A segment ends with the first epoch that fills it, so this takes several epochs. At the
+    // default size it would take too long.
     wait_until(|| {
         fill(&mut client);
         told(&mut client, "log_segments") >= 4

@@ -1,4 +1,4 @@
-//! `skein probe`: the smallest one there is, with what it writes.
+//! `skein probe`: the smallest probe, and its output.
 
 use std::fs;
 

@@ -1,10 +1,10 @@
 //! `skein range` and `skein count` over one server. Over a cluster: `tests/cluster`.
 
-use crate::common::{ServerProcess, assert_refused, run, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, stdout_of};
 
-/// 2,500 keys, more than two pages of them, and one of each type.
-fn filled(folder: &std::path::Path) -> ServerProcess {
-    let server = ServerProcess::start(folder, &[]);
+/// Starts a server with 2,500 keys, more than two pages, and one key of each type.
+fn filled(folder: &std::path::Path) -> SkeinServe {
+    let server = SkeinServe::start(folder, &[]);
     let mut client = server.client();
     let sets: Vec<[Vec<u8>; 3]> =
         (0..2500).map(|key| [b"SET".to_vec(), format!("k{key:04}").into_bytes(), b"v".to_vec()]).collect();
@@ -41,7 +41,7 @@ fn a_server_is_read_page_by_page() {
         assert_eq!(text(["count", args[0], args[1], "--from", from]), count);
     }
     let partly = run(["range", "--from", from, "--prefix", "two"]);
-    assert_refused(&partly, 4, &["1 keys with a newline"]);
+    assert_refused(&partly, 4, &["1 key with a newline"]);
     server.stop();
 }
 
@@ -52,7 +52,7 @@ fn mistakes_are_named() {
     assert_refused(&run(["range", "-", "+", "--prefix", "a"]), 2, &["--prefix"]);
     assert_refused(&run(["count", "--from", "127.0.0.1:1"]), 1, &["cannot connect to 127.0.0.1:1"]);
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let refused = run(["count", "--cluster", &server.address]);
     assert_refused(&refused, 1, &[&server.address, "is not a node of a cluster", "--from"]);
     server.stop();

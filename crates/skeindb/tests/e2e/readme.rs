@@ -1,12 +1,12 @@
-//! The README's session, word for word: what it shows is what the server answers.
+//! The README's session, word for word: the server must answer what it shows.
 
 use std::path::Path;
 
-use crate::common::ServerProcess;
+use crate::common::SkeinServe;
 
 const PROMPT: &str = "127.0.0.1:6380> ";
 
-/// The session's commands, each with the lines that follow it.
+/// Returns the session's commands, each with the lines that follow it.
 fn session() -> Vec<(String, String)> {
     let readme = include_str!("../../../../README.md");
     let mut session: Vec<(String, String)> = Vec::new();
@@ -28,7 +28,7 @@ fn session() -> Vec<(String, String)> {
     session
 }
 
-/// Words of a command, with double quotes as `redis-cli` takes them.
+/// Returns the words of a command, with double quotes as `redis-cli` interprets them.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.trim_start();
@@ -44,11 +44,11 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_readme_session_is_what_the_server_answers() {
+fn the_server_answers_the_readme_session() {
     let session = session();
     assert!(session.len() > 10, "the README's session was not found");
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let mut client = server.client();
     for (command, expected) in session {
         let words = words(&command);
@@ -59,9 +59,9 @@ fn the_readme_session_is_what_the_server_answers() {
     server.stop();
 }
 
-/// The first command of the README is the one that serves, and the options it names exist.
+/// The first command of the README must start a server, and the options that it names must exist.
 #[test]
-fn the_readme_names_what_exists() {
+fn the_readme_names_existing_options() {
     let readme = include_str!("../../../../README.md");
     assert!(readme.contains("\ncargo run --release -- serve\n"));
     assert!(readme.contains("\ncargo test --workspace\n"));
@@ -72,7 +72,7 @@ fn the_readme_names_what_exists() {
     }
 }
 
-/// Links to files of the repository, and to headings within them, lead somewhere.
+/// Links to files of the repository, and to headings within them, must lead to a target.
 #[test]
 fn links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -96,7 +96,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// What the headings of a page are linked to by.
+/// Returns the link targets of a page's headings.
 fn anchors(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let headings = text.lines().filter(|line| line.starts_with('#'));

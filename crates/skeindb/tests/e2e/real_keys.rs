@@ -1,11 +1,12 @@
-//! Real keys: file paths through `skein load`, in order over the network, through `kill -9` and back.
+//! Real keys: file paths, loaded with `skein load`, read in order over the network, and still there
+//! after `kill -9`.
 
 use crate::common::{
-    E2eRandom, ServerProcess, assert_refused, disk_trie, real_paths, run, run_with_input, stdout_of,
+    E2eRandom, SkeinServe, assert_refused, disk_trie, real_paths, run, run_with_input, stdout_of,
 };
 use skeindb::client::{Client, Reply};
 
-/// The keys in order, as the server gives them over the network.
+/// Returns the keys in the order in which the server returns them over the network.
 fn scan_keys(client: &mut Client) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -47,17 +48,17 @@ fn real_paths_load_scan_and_survive() {
 
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync"];
-    let server = ServerProcess::start(folder.path(), &options);
+    let server = SkeinServe::start(folder.path(), &options);
     let said = stdout_of(run_with_input(["load", "-", "--to", &server.address], &text));
     let said = String::from_utf8(said).unwrap();
     assert!(said.starts_with("25000 records read, 25000 loaded, 0 refused"), "{said}");
 
-    // The sample lies in the order of `LC_ALL=C sort`.
+    // The sample is sorted by `LC_ALL=C sort`.
     assert!(scan_keys(&mut server.client()) == sorted, "not in the order of LC_ALL=C sort");
     assert!(scan_keys_backward(&mut server.client()) == sorted, "the way back differs");
     server.kill();
 
-    let server = ServerProcess::start(folder.path(), &options);
+    let server = SkeinServe::start(folder.path(), &options);
     let mut client = server.client();
     assert!(scan_keys(&mut client) == sorted, "kill -9 changed the keys");
     assert_eq!(client.call(&[b"DBSIZE"]).unwrap(), Reply::Integer(25_000));
@@ -85,12 +86,12 @@ fn real_paths_straight_into_a_folder() {
     assert_eq!(some, [expected.join(&b'\n'), b"\n".to_vec()].concat());
 
     if disk_trie().is_some() {
-        // It is a folder of the engine in memory.
+        // The folder must be of the memory engine.
         return;
     }
-    let server = ServerProcess::start(data.as_ref(), &[]);
+    let server = SkeinServe::start(data.as_ref(), &[]);
     assert!(scan_keys(&mut server.client()) == sorted, "the server sees other keys");
-    // The folder is the server's now.
+    // The server now holds the folder's lock.
     assert_refused(&run(["dump", "--data", data]), 1, &["in use"]);
     server.stop();
 }

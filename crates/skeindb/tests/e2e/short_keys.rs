@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::common::{ServerProcess, assert_refused, skein};
+use crate::common::{SkeinServe, assert_refused, skein};
 use skeindb::client::{Client, Reply};
 
-/// A server on an index, whatever the others of this run are on.
-fn start(folder: &Path, index: &str) -> Result<ServerProcess, std::process::Output> {
+/// Starts a server on an index, whatever the index of the other tests is.
+fn start(folder: &Path, index: &str) -> Result<SkeinServe, std::process::Output> {
     let mut command =
         skein(["serve", "--listen", "127.0.0.1:0", "--durability", "sync", "--index", index, "--data"]);
     command.arg(folder);
-    ServerProcess::launch(command)
+    SkeinServe::launch(command)
 }
 
 fn ask(client: &mut Client, request: &str) -> Reply {
@@ -34,7 +34,7 @@ fn counters_survive_a_kill_and_long_keys_are_refused() {
         let Reply::Error(error) = &reply else { panic!("{request}: {reply}") };
         assert!(error.contains("9 bytes") && error.contains("limit of 8 bytes"), "{error}");
     }
-    // No such key can be there, so reads and removals find none.
+    // No such key can exist, so reads and removals do not find it.
     assert_eq!(ask(&mut client, "GET 123456789"), Reply::Null);
     assert_eq!(ask(&mut client, "DEL 123456789"), Reply::Integer(0));
     assert_eq!(ask(&mut client, "GET a"), Reply::Bulk(b"3".to_vec()));

@@ -1,5 +1,5 @@
-//! A start that takes long: who comes meanwhile is answered, and a stop ends it. The option
-//! `--hold-loading` makes each start take as long as the test likes.
+//! A start that takes long: the server answers clients meanwhile, and a stop ends it. The option
+//! `--hold-loading` makes each start take as long as the test needs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::access::CertificateFiles;
-use crate::common::{PATIENCE, ServerProcess, assert_refused, disk_trie, run, skein};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, disk_trie, run, skein};
 use skeindb::client::{Client, Reply};
 
 const KEYS: i64 = 2000;
@@ -17,10 +17,10 @@ const KEYS: i64 = 2000;
 /// The engines that a server can have, as options.
 const ENGINES: [&[&str]; 2] = [&[], &["--engine", "disk"]];
 
-/// A folder whose last server was killed, so that the next one has records to replay.
+/// Creates a folder whose last server was killed, so that the next one has records to replay.
 fn left_by_a_crash(folder: &Path, engine: &[&str]) {
     let options = [engine, &["--durability", "sync"]].concat();
-    let server = ServerProcess::start(folder, &options);
+    let server = SkeinServe::start(folder, &options);
     let sets: Vec<[Vec<u8>; 3]> =
         (0..KEYS).map(|n| [b"SET".to_vec(), format!("k{n}").into_bytes(), b"v".to_vec()]).collect();
     for reply in server.client().pipeline(&sets).expect("replies") {
@@ -33,7 +33,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A server that is held while it reads its data back.
+/// A server that is held while it reads its data.
 struct HeldServer {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -60,7 +60,7 @@ impl HeldServer {
         held
     }
 
-    /// Reads what it says up to a line with these words.
+    /// Reads its output up to a line with these words.
     fn wait_for(&mut self, words: &str) -> String {
         let mut line = String::new();
         loop {
@@ -98,7 +98,7 @@ impl HeldServer {
         assert!(Command::new("kill").args(["-s", name, &id]).status().expect("kill runs").success());
     }
 
-    /// Waits for its end; its exit code, and what it said last.
+    /// Waits for its end. Returns the exit code and the last output.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stdout.read_to_string(&mut said).expect("text");
@@ -110,7 +110,7 @@ impl HeldServer {
 
 impl Drop for HeldServer {
     fn drop(&mut self) {
-        // A test that failed must not leave its server behind.
+        // A failed test must not leave its server behind.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -122,7 +122,7 @@ fn assert_loading(reply: &Reply) {
     assert!(matches!(reply, Reply::Error(text) if text.starts_with(words)), "{reply}");
 }
 
-/// A field of INFO.
+/// Returns a field of INFO.
 fn info(client: &mut Client, name: &str) -> String {
     let Reply::Bulk(text) = client.call(&[b"INFO"]).expect("a reply") else { panic!("no text") };
     let text = String::from_utf8(text).expect("text");
@@ -130,11 +130,11 @@ fn info(client: &mut Client, name: &str) -> String {
     found.unwrap_or_else(|| panic!("no {name}: {text}")).to_owned()
 }
 
-/// Incident: a server bound its ports after it had read its data back. Consequence: for minutes
-/// clients and supervisors saw a refused connection, as from a server that is not there. Fix: it
-/// listens first, and says that it is loading, and how far it is, as Redis does.
+/// Incident: a server bound its ports only after it had read its data. Consequence: for minutes
+/// clients and supervisors saw a refused connection, as if there were no server. Fix: it listens
+/// first, and reports that it is loading, with its progress, as Redis does.
 #[test]
-fn who_comes_while_data_is_read_back_is_told() {
+fn clients_are_told_that_the_server_is_loading() {
     if disk_trie().is_some() {
         return;
     }
@@ -157,12 +157,12 @@ fn who_comes_while_data_is_read_back_is_told() {
         let by_tls = run(["dump", "--from", &held.tls, "--tls-ca", &held.files.path("ca")]);
         assert_refused(&by_tls, 1, &["LOADING"]);
 
-        // A web page is cut off before any reply, as it is by a server that serves.
+        // An HTTP request is cut off before any reply, as by a running server.
         let mut page = TcpStream::connect(&held.address).unwrap();
         page.set_read_timeout(Some(PATIENCE)).unwrap();
         page.write_all(b"POST / HTTP/1.1\r\nHost: x\r\n\r\nECHO x\r\n").unwrap();
         let mut reply = Vec::new();
-        // Bytes that were not read make the end a reset.
+        // If bytes were not read, the connection ends with a reset.
         drop(page.read_to_end(&mut reply));
         assert!(reply.is_empty(), "{}", reply.escape_ascii());
 
@@ -171,7 +171,8 @@ fn who_comes_while_data_is_read_back_is_told() {
         let ready = held.page("/-/ready");
         assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("loading: "), "{ready}");
 
-        // What it said stays, and half a request waits for its other half.
+        // The settings of this connection must persist, and half a request must wait for its other
+        // half.
         early.call(&[b"HELLO", b"3", b"SETNAME", b"early"]).unwrap();
         let mut halved = TcpStream::connect(&held.address).unwrap();
         halved.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -200,9 +201,9 @@ fn who_comes_while_data_is_read_back_is_told() {
     }
 }
 
-/// Incident: SIGTERM while data was read back ended the process by the signal, without a word.
-/// Consequence: a service manager noted a failure for each stop that came early. Fix: the opening
-/// ends, the server says so, and the exit code is 0; so it is by SHUTDOWN.
+/// Incident: SIGTERM while the data was read ended the process by the signal, without a message.
+/// Consequence: a service manager recorded a failure for each early stop. Fix: the opening ends,
+/// the server says so, and the exit code is 0. The same holds for SHUTDOWN.
 #[test]
 fn a_stop_while_data_is_read_back_is_clean() {
     if disk_trie().is_some() {
@@ -222,14 +223,13 @@ fn a_stop_while_data_is_read_back_is_clean() {
             assert_eq!(code, Some(0), "{engine:?} {stop}: {said}");
             assert!(said.contains("stopped while the data was being read back"), "{stop}: {said}");
         }
-        let server = ServerProcess::start(folder.path(), engine);
+        let server = SkeinServe::start(folder.path(), engine);
         assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS), "{engine:?}");
         server.stop();
     }
 }
 
-/// While data is read back nobody gets in without the password either, and nobody is asked for
-/// anything else than before.
+/// While the data is read, the password is required as well, and nothing else.
 #[test]
 fn a_password_is_asked_for_before_there_is_data() {
     if disk_trie().is_some() {
@@ -267,7 +267,7 @@ fn a_service_manager_hears_how_far_it_is() {
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(&data).arg("--hold-loading").arg(&go).env("NOTIFY_SOCKET", &name);
-    let started = std::thread::spawn(move || ServerProcess::launch(command).expect("it starts"));
+    let started = std::thread::spawn(move || SkeinServe::launch(command).expect("it starts"));
     let hear = || {
         let mut message = [0; 200];
         let count = manager.recv(&mut message).expect("a message");
@@ -280,8 +280,8 @@ fn a_service_manager_hears_how_far_it_is() {
     started.join().unwrap().stop();
 }
 
-/// Incident: a data folder was made, and locked away from others, before the port turned out to be
-/// in use. Consequence: a mistyped command left folders behind. Fix: ports come first.
+/// Incident: a data folder was created and closed to others before the server noticed that the port
+/// was in use. Consequence: a mistyped command left folders behind. Fix: ports are bound first.
 #[test]
 fn a_port_in_use_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();

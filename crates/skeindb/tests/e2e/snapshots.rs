@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{ServerProcess, skein};
+use crate::common::{SkeinServe, skein};
 use skeindb::client::{Client, Reply};
 
-/// A server on an index, whatever the others of this run are on; without a log, so that a kill leaves the last checkpoint.
-fn start(folder: &Path, index: &str) -> ServerProcess {
+/// Starts a server on an index, whatever the index of the other tests is. It has no log, so that a
+/// kill leaves the last checkpoint.
+fn start(folder: &Path, index: &str) -> SkeinServe {
     let mut command =
         skein(["serve", "--listen", "127.0.0.1:0", "--durability", "none", "--max-snapshots", "1"]);
     command.args(["--index", index, "--data"]).arg(folder);
-    ServerProcess::launch(command).expect("it starts")
+    SkeinServe::launch(command).expect("it starts")
 }
 
 fn ask(client: &mut Client, request: &str) -> Reply {
@@ -28,14 +29,14 @@ fn mset(client: &mut Client, round: usize) {
     assert_eq!(ask(client, &format!("MSET {}", pairs.join(" "))), Reply::Simple("OK".into()));
 }
 
-/// The values of those keys in the answer to a range of all.
+/// Returns the values of those keys in the reply to a range over all keys.
 fn values(client: &mut Client, range: &str) -> BTreeSet<String> {
     let held = ask(client, range).into_array().expect("an array");
     assert_eq!(held.len(), KEYS * 2);
     held.chunks(2).step_by(600).map(|entry| entry[1].to_string()).collect()
 }
 
-/// Tells a writer to stop when it goes, after a failed assertion too.
+/// Stops a writer when it is dropped, also after a failed assertion.
 struct StopWriterGuard<'a>(&'a AtomicBool);
 
 impl Drop for StopWriterGuard<'_> {
@@ -45,7 +46,7 @@ impl Drop for StopWriterGuard<'_> {
 }
 
 #[test]
-fn ranges_and_what_a_kill_leaves_have_msets_whole() {
+fn ranges_and_checkpoints_show_whole_msets() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "skip-list");
     let mut client = server.client();
@@ -73,7 +74,7 @@ fn ranges_and_what_a_kill_leaves_have_msets_whole() {
     });
     server.kill();
 
-    // What is on disk is the same for all indexes; of this one there is no snapshot.
+    // All indexes share the format on disk. This one has no snapshots.
     let server = start(folder.path(), "masstree");
     let mut client = server.client();
     let seen = values(&mut client, "SK.RANGE - +");

@@ -1,10 +1,10 @@
-//! `skein stats`: the numbers that it shows are those of the data.
+//! `skein stats`: its numbers must match the data.
 
 use std::path::Path;
 
-use crate::common::{ServerProcess, run, stdout_of};
+use crate::common::{SkeinServe, run, stdout_of};
 
-/// What stands behind a name.
+/// Returns the text behind a name.
 fn line<'a>(text: &'a str, name: &str) -> &'a str {
     let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     found.unwrap_or_else(|| panic!("no {name} in: {text}")).trim()
@@ -15,13 +15,13 @@ fn stats(args: &[&str]) -> String {
     String::from_utf8(said).expect("it is text")
 }
 
-/// 100 keys in a checkpoint, 50 changed and 50 new ones of 1,000 bytes in the log: by a server before and after a restart, and by the
-/// folder itself.
+/// 100 keys in a checkpoint, and 50 changed and 50 new ones of 1,000 bytes in the log. Shown by a
+/// server before and after a restart, and by the folder itself.
 #[test]
 fn a_server_and_its_folder_show_the_same_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync", "--workers", "1"];
-    let server = ServerProcess::start(folder.path(), &options);
+    let server = SkeinServe::start(folder.path(), &options);
     let mut client = server.client();
     for (first, last) in [(0, 100), (50, 150)] {
         for n in first..last {
@@ -33,12 +33,12 @@ fn a_server_and_its_folder_show_the_same_numbers() {
     }
     let log_bytes = |text: &str| line(text, "log_bytes_since_checkpoint").parse::<u64>().unwrap();
     let before = stats(&["--from", &server.address]);
-    // A record is its key and value and some 30 bytes.
+    // A record has its key and value and some 30 bytes.
     assert!((103_000..106_000).contains(&log_bytes(&before)), "{before}");
     assert!(line(&before, "keys").parse::<u64>().is_ok_and(|keys| keys == 150), "{before}");
     server.kill();
 
-    let server = ServerProcess::start(folder.path(), &options);
+    let server = SkeinServe::start(folder.path(), &options);
     assert_eq!(log_bytes(&stats(&["--from", &server.address])), log_bytes(&before), "after a restart");
     server.kill();
 
@@ -52,11 +52,11 @@ fn a_server_and_its_folder_show_the_same_numbers() {
     assert_eq!(line(&by_folder, "torn tails cut off"), "0");
 }
 
-/// Without a terminal: a line of names, then one of numbers for each tick.
+/// Without a terminal the output is a line of names, then a line of numbers for each tick.
 #[test]
 fn a_watched_server_is_a_table_where_there_is_no_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     server.client().call(&[b"SET", b"a", b"1"]).unwrap();
     let text = stats(&["--watch", "--interval", "100ms", "--ticks", "3", "--from", &server.address]);
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();

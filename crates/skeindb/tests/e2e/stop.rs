@@ -1,9 +1,9 @@
-//! Stopping and starting again: nothing is lost, at any level.
+//! Stopping and starting again: nothing may be lost, at any durability level.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, ServerProcess, assert_refused, assert_sound, full_disk, scan_values};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, assert_sound, full_disk, scan_values};
 use skeindb::client::{Client, Reply};
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
@@ -13,7 +13,7 @@ fn a_clean_stop_loses_nothing_at_any_level() {
     for level in LEVELS {
         for signal in ["TERM", "INT"] {
             let folder = tempfile::tempdir().unwrap();
-            let server = ServerProcess::start(folder.path(), &["--durability", level]);
+            let server = SkeinServe::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
             for n in 0..500 {
                 let key = format!("k{n:03}");
@@ -28,7 +28,7 @@ fn a_clean_stop_loses_nothing_at_any_level() {
             assert!(status.success(), "{level} {signal}: {said}{errors}");
             assert!(said.contains("stopped"), "{level} {signal}: it does not say what it did: {said}");
 
-            let server = ServerProcess::start(folder.path(), &["--durability", level]);
+            let server = SkeinServe::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
             assert_eq!(scan_values(&mut client, b""), before, "{level} {signal}");
             let row = client.call(&[b"HGETALL", b"row"]).unwrap().into_array().expect("a list");
@@ -38,13 +38,13 @@ fn a_clean_stop_loses_nothing_at_any_level() {
     }
 }
 
-/// A level may change from one run to the next.
+/// The level may change from one run to the next.
 #[test]
 fn levels_may_follow_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let mut expected = Vec::new();
     for (run, level) in LEVELS.iter().cycle().take(7).enumerate() {
-        let server = ServerProcess::start(folder.path(), &["--durability", level]);
+        let server = SkeinServe::start(folder.path(), &["--durability", level]);
         let mut client = server.client();
         assert_eq!(scan_values(&mut client, b"run"), expected, "before run {run} at {level}");
         let (key, value) = (format!("run{run}").into_bytes(), level.as_bytes().to_vec());
@@ -54,12 +54,13 @@ fn levels_may_follow_each_other() {
     }
 }
 
-/// What the server has read when it is told to stop, it does and answers: the answers and the data agree.
+/// A stopping server must execute and answer every request that it has read: the replies and the
+/// data must agree.
 #[test]
-fn a_stop_answers_what_was_read() {
+fn a_stop_answers_the_requests_it_has_read() {
     for level in LEVELS {
         let folder = tempfile::tempdir().unwrap();
-        let server = ServerProcess::start(folder.path(), &["--durability", level]);
+        let server = SkeinServe::start(folder.path(), &["--durability", level]);
         let (mut sender, mut receiver) = server.client().split();
         let writing = thread::spawn(move || {
             for n in 0..1_000_000u64 {
@@ -83,7 +84,7 @@ fn a_stop_answers_what_was_read() {
         writing.join().unwrap();
         assert!(answered > 0, "{level}: nothing was answered");
 
-        let server = ServerProcess::start(folder.path(), &["--durability", level]);
+        let server = SkeinServe::start(folder.path(), &["--durability", level]);
         let kept = server.client().call(&[b"GET", b"count"]).unwrap();
         assert_eq!(kept, Reply::Bulk(answered.to_string().into_bytes()), "{level}");
         server.stop();
@@ -93,35 +94,35 @@ fn a_stop_answers_what_was_read() {
 #[test]
 fn a_second_process_is_refused_and_the_first_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
-    let second = ServerProcess::try_start(folder.path(), &[]).expect_err("the folder is in use");
+    let second = SkeinServe::try_start(folder.path(), &[]).expect_err("the folder is in use");
     assert_refused(&second, 1, &[folder.path().to_str().unwrap(), "in use"]);
     assert_eq!(client.call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
     server.kill();
-    // A process that died holds nothing.
-    ServerProcess::start(folder.path(), &[]).stop();
+    // A process that died holds no lock.
+    SkeinServe::start(folder.path(), &[]).stop();
 }
 
 #[test]
 fn shutdown_stops_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &["--durability", "buffered"]);
+    let server = SkeinServe::start(folder.path(), &["--durability", "buffered"]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
     assert!(client.call(&[b"SHUTDOWN"]).is_err(), "SHUTDOWN answers nothing and closes");
     let (status, ..) = server.wait();
     assert!(status.success());
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
     server.stop();
 }
 
 #[test]
-fn the_greeting_and_the_farewell_say_what_matters() {
+fn the_greeting_and_the_last_message_are_complete() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let server = SkeinServe::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let (data, port) =
         (folder.path().to_str().unwrap(), server.address.split_once(':').unwrap().1.to_owned());
     for part in
@@ -134,18 +135,18 @@ fn the_greeting_and_the_farewell_say_what_matters() {
     for part in ["SIGTERM: stopping", "stopped after 1 request in", "everything is on disk"] {
         assert!(said.contains(part), "{part:?} is not in: {said}");
     }
-    let server = ServerProcess::start(folder.path(), &[]);
+    let server = SkeinServe::start(folder.path(), &[]);
     assert!(server.greeting.contains("1 key ("), "{}", server.greeting);
     server.stop();
 }
 
-/// A disk that takes no more: writes are answered with an error, reads go on, and what was acknowledged is there after
-/// a restart on a sound disk.
+/// A disk that is full: writes must be answered with an error, reads must work, and acknowledged
+/// writes must be there after a restart on a sound disk.
 #[test]
 fn a_full_disk_stops_writes_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--durability", "sync", "--workers", "1", "--log-segment-size", "256k"];
-    let server = ServerProcess::start_on_a_small_disk(folder.path(), &options);
+    let server = SkeinServe::start_on_a_small_disk(folder.path(), &options);
     let mut client = server.client();
     for key in [b"a", b"b"] {
         assert_eq!(client.call(&[b"SET", key, b"kept"]).unwrap(), Reply::ok());
@@ -153,7 +154,7 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     let large = vec![b'x'; 8 << 20];
     let refused = client.call(&[b"SET", b"large", &large]).unwrap().to_string();
     assert!(refused.contains("MISCONF") && refused.contains("writes are stopped"), "{refused}");
-    // A connection that waited for the disk is closed; others go on.
+    // A connection that waited for the disk is closed; the others continue.
     let mut client = server.client();
     assert_eq!(client.call(&[b"GET", b"a"]).unwrap(), Reply::Bulk(b"kept".to_vec()));
     for command in [&[&b"SET"[..], b"c", b"1"][..], &[b"INCR", b"n"], &[b"DEL", b"a"]] {
@@ -168,21 +169,22 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     assert_eq!(status.code(), Some(1), "{errors}");
     assert!(errors.contains("writes are stopped"), "{errors}");
 
-    let server = ServerProcess::start(folder.path(), &options);
+    let server = SkeinServe::start(folder.path(), &options);
     let kept = server.client().call(&[b"MGET", b"a", b"b"]).unwrap().to_string();
     assert_eq!(kept, "1) \"kept\"\n2) \"kept\"");
     server.stop();
 }
 
-/// A server whose disk had been full refused writes until somebody started it again. It goes on by itself once there is room, and nothing that
-/// it acknowledged is lost. The limit on the size of files stands for the disk: it can be lifted without a right that a test lacks.
+/// Incident: a server whose disk had been full rejected writes until somebody restarted it. Fix: it
+/// resumes by itself once there is space, and loses no acknowledged write. In the test the limit on
+/// file sizes stands for the disk: lifting it needs no right that a test lacks.
 #[test]
 fn a_full_disk_that_is_emptied_takes_writes_again() {
     for level in ["buffered", "sync"] {
         let folder = tempfile::tempdir().unwrap();
-        // Segments of 1, 4 and 16 MiB: the second is too large at first, and the third after that.
+        // Segments of 1, 4 and 16 MiB: at first the second is too large, and later the third.
         let options = ["--durability", level, "--workers", "1"];
-        let server = ServerProcess::start_on_a_small_disk(folder.path(), &options);
+        let server = SkeinServe::start_on_a_small_disk(folder.path(), &options);
         let (mut written, value) = (Vec::new(), vec![b'x'; 20_000]);
         let fill = |written: &mut Vec<u32>, client: &mut Client| {
             let number = written.last().map_or(0, |last| last + 1);
@@ -202,7 +204,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
                 assert!(written.len() < 10_000, "{level}: the disk does not fill");
             }
             assert!(refused.contains("MISCONF") && refused.contains("make room"), "{level}: {refused}");
-            // Others go on reading, and are told why they cannot write.
+            // Other clients can still read, and a write returns the reason why it is rejected.
             let mut client = server.client();
             assert!(client.call(&[b"GET", b"0"]).unwrap().bytes().is_some(), "{level}: reads stop");
             let info = client.call(&[b"INFO", b"persistence"]).unwrap();
@@ -212,7 +214,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
                 "{level}: {info}"
             );
             server.limit_files(if turn == 0 { Some(12 << 20) } else { None });
-            // The server looks for room several times a second.
+            // The server checks for space several times a second.
             let started = Instant::now();
             while fill(&mut written, &mut client) != Reply::ok() {
                 assert!(started.elapsed() < PATIENCE, "{level}: writes do not go on");
@@ -231,7 +233,7 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
         }
         server.kill();
         assert_sound(folder.path());
-        let server = ServerProcess::start(folder.path(), &options);
+        let server = SkeinServe::start(folder.path(), &options);
         let mut client = server.client();
         for number in &written {
             let kept = client.call(&[b"STRLEN", number.to_string().as_bytes()]).unwrap();
@@ -241,15 +243,15 @@ fn a_full_disk_that_is_emptied_takes_writes_again() {
     }
 }
 
-/// A server logged to a file on a disk that was full; the first line it could not write there ended it by a panic. What
-/// cannot be logged is lost, and nothing else.
+/// Incident: a server logged to a file on a full disk, and the first line that it could not write
+/// ended it by a panic. Fix: lines that cannot be logged are lost, and nothing else.
 #[test]
 fn a_full_disk_under_the_log_of_messages_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::start_with_errors_to(full_disk(), folder.path(), &["--log-level", "trace"]);
+    let server = SkeinServe::start_with_errors_to(full_disk(), folder.path(), &["--log-level", "trace"]);
     let mut client = server.client();
     assert_eq!(client.call(&[b"SET", b"goose", b"grey"]).unwrap(), Reply::ok());
-    // What is no request is logged by the worker.
+    // The worker logs bytes that are not a request.
     let (mut sender, mut receiver) = server.client().split();
     sender.push_raw(b"*x\r\n");
     sender.flush().unwrap();
@@ -259,13 +261,13 @@ fn a_full_disk_under_the_log_of_messages_stops_nothing() {
 }
 
 /// Incident: SIGHUP ended the server like a crash. Consequence: closing the terminal in which it
-/// was started lost what was not yet on disk. Fix: as Redis, it goes on, though its terminal is
-/// gone.
+/// was started lost the writes that were not yet on disk. Fix: like Redis, it continues without its
+/// terminal.
 #[test]
 fn a_closed_terminal_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Its errors go nowhere, as to a terminal that is gone.
-    let server = ServerProcess::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
+    // Its standard error cannot be written, as with a closed terminal.
+    let server = SkeinServe::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
     let mut client = server.client();
     for n in 0..100 {
         server.signal("HUP");
@@ -275,7 +277,7 @@ fn a_closed_terminal_stops_nothing() {
     server.signal("TERM");
     let (status, said, _) = server.wait();
     assert!(status.success() && said.contains("stopped"), "{status}: {said}");
-    let server = ServerProcess::start(folder.path(), &["--durability", "none"]);
+    let server = SkeinServe::start(folder.path(), &["--durability", "none"]);
     assert_eq!(scan_values(&mut server.client(), b"k").len(), 100);
     server.stop();
 }

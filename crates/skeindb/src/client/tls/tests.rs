@@ -63,7 +63,7 @@ fn a_server_that_answers_by_single_bytes_has_no_more_time() {
 /// Incident: the closing message waited for a server that had stopped reading. Consequence: the
 /// command never ended. Fix: a time limit.
 #[test]
-fn a_server_that_reads_nothing_does_not_keep_who_says_farewell() {
+fn closing_does_not_wait_for_a_server_that_reads_nothing() {
     let (client, socket) = connection();
     let (ours, theirs) = configs();
     let (may_go, goes) = channel::<()>();

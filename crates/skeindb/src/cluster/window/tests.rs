@@ -8,7 +8,7 @@ fn entry(key: &str, value: &str) -> ClusterEntry {
     ClusterEntry { key: key.as_bytes().to_vec(), held: Some(crate::client::Reply::Simple(value.to_owned())) }
 }
 
-/// A page of these slots: owned, importing, migrating.
+/// Returns a page of these slots: owned, importing, migrating.
 fn page(slots: [&str; 3], last: Option<&str>, keys: &[&str]) -> NodePage {
     let [owned, importing, migrating] = slots.map(|text| text.parse().expect("slots"));
     NodePage {
@@ -24,10 +24,10 @@ fn keys(window: &MergeWindow) -> Vec<&str> {
     window.entries.iter().map(|entry| std::str::from_utf8(&entry.key).expect("text")).collect()
 }
 
-/// No slot was in motion in the round before.
+/// No slot was in motion in the previous round.
 const STILL: Option<&SlotSet> = Some(&SlotSet::EMPTY);
 
-/// A window of two nodes whose slots do not move.
+/// Returns the window of two nodes whose slots do not move.
 fn quiet(pages: Vec<NodePage>, direction: ScanDirection) -> MergeWindow {
     read(pages, STILL, direction, |next| panic!("{next:?} was asked for")).expect("a window")
 }
@@ -52,7 +52,7 @@ fn a_window_ends_at_the_nearest_last_name() {
     assert_eq!((keys(&window), window.end.as_deref()), (vec!["a"], None));
 }
 
-/// What the refusal of these pages says.
+/// Returns the message with which the rules reject these pages.
 fn refusal(firsts: Vec<NodePage>, seconds: Vec<NodePage>) -> String {
     match read(firsts, STILL, ScanDirection::Forward, |_| Ok(seconds)).expect_err("it proves nothing") {
         Setback::Passing(what, _) => what,
@@ -100,7 +100,7 @@ fn a_slot_in_motion_goes_on_as_one_migration_allows() {
         let refused = refusal(firsts(), a_and_b(["0-99", "", "7"], b));
         assert_eq!(refused, "slot 7 has moved on while their keys were read");
     }
-    // A third node got it, and gives it away.
+    // A third node received the slot, and migrates it away.
     let mut firsts = firsts();
     firsts.push(page(["", "", ""], None, &[]));
     let mut seconds = a_and_b(["0-6 8-99", "", ""], ["100-16383", "7", ""]);
@@ -130,7 +130,7 @@ fn second_pages_may_end_earlier() {
     assert_eq!((keys(&window), window.end.as_deref()), (vec![], Some(&b"j"[..])));
 }
 
-/// A key that returns from a migration that was given up: the first pages name no slot in motion.
+/// A key that an aborted migration moved back: the first pages name no slot in motion.
 #[test]
 fn second_pages_are_asked_for_if_slots_were_in_motion_before() {
     let quiet = || a_and_b(["0-99", "", ""], ["100-16383", "", ""]);

@@ -1,4 +1,4 @@
-//! `skein bench compare`: what has moved between two results files.
+//! `skein bench compare`: shows the changes between two results files.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use skein_bench::report;
 
 use crate::exit::{Exit, Failure};
 
-/// Say which figures moved beyond the noise from one results file to another.
+/// Show which figures changed beyond the noise from one results file to another.
 #[derive(clap::Args)]
 pub struct BenchCompareArgs {
-    /// The results before.
+    /// The earlier results.
     before: PathBuf,
-    /// The results after.
+    /// The later results.
     after: PathBuf,
     /// Fail if a figure got worse beyond the noise, for scripts.
     #[arg(long)]

@@ -1,15 +1,15 @@
-//! `skein bench keysets`: which keys can be measured on.
+//! `skein bench keysets`: shows the key sets that can be measured.
 
 use skein_bench::keyset;
 
 use crate::exit::{Exit, Failure};
 
-/// Show the key sets; with a name, what that one's keys are like.
+/// Show the key sets; with a name, show the properties of its keys.
 #[derive(clap::Args)]
 pub struct BenchKeySetsArgs {
     /// A key set to describe, for instance `az1`, `intkey(1000)` or `file:keys.txt`.
     name: Option<String>,
-    /// How many of its keys to look at.
+    /// The number of keys to examine.
     #[arg(long, default_value_t = 1_000_000)]
     count: usize,
     /// The seed of the keys.

@@ -1,4 +1,4 @@
-//! `skein bench list`: what can be measured.
+//! `skein bench list`: shows the experiments.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use skein_bench::experiment;
 
 use crate::exit::{Exit, Failure};
 
-/// Show each experiment: its paper, what it compares, and what is claimed.
+/// Show each experiment: its paper, its comparison, and the paper's claim.
 #[derive(clap::Args)]
 pub struct BenchListArgs {
     /// Names alone, one per line, for scripts.

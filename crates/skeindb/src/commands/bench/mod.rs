@@ -1,4 +1,4 @@
-//! `skein bench`: the papers' figures and tables, re-run on this machine.
+//! `skein bench`: repeats the papers' figures and tables on this machine.
 
 mod compare;
 mod keysets;
@@ -14,13 +14,13 @@ use skein_bench::result::{ResultLine, read};
 use crate::console;
 use crate::exit::{Exit, Failure};
 
-/// Where results go unless told otherwise.
+/// The default results file.
 const RESULTS: &str = "skein-bench.jsonl";
 
 const EXAMPLES: &str = "\
 Examples:
   skein bench list
-      what can be measured, and what the papers claim
+      the experiments, and the papers' claims
   skein bench run scan-100 --size small
       measure, in minutes
   skein bench run masstree-fig8 --rounds 5
@@ -30,12 +30,13 @@ Examples:
   skein bench report
       a table here, and charts in skein-bench.html
   skein bench compare old.jsonl new.jsonl
-      what has moved beyond the noise
+      the changes beyond the noise
 
 Rivals are measured beside ours if this program was built with them:
   cargo build --release -p skeindb --features rivals";
 
-/// Re-run the papers' figures and tables on this machine, beside the rivals a user would otherwise pick.
+/// Repeat the papers' figures and tables on this machine, beside the rivals that a user would
+/// otherwise choose.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -66,7 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The lines of several results files.
+/// Reads the lines of several results files.
 fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultLine>, Failure> {
     let mut lines = Vec::new();
     for path in paths {
@@ -75,7 +76,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<ResultLine>, Failure> {
     Ok(lines)
 }
 
-/// Shows text.
+/// Prints text.
 fn show(text: &str) -> Result<Exit, Failure> {
     console::print(text).map(|()| Exit::Ok)
 }
@@ -85,7 +86,7 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::during(format_args!("cannot write {}", path.display()), &error))
 }
 
-/// The bench's error as a command's.
+/// Converts the bench's error into a command's failure.
 fn failure(error: skein_bench::Error) -> Failure {
     match error {
         skein_bench::Error::Input(text) => Failure::usage(text),

@@ -1,4 +1,4 @@
-//! `skein bench report`: tables and charts of results.
+//! `skein bench report`: makes tables and charts of results.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ pub struct BenchReportArgs {
     /// Results files.
     #[arg(default_value = super::RESULTS, value_name = "FILE")]
     results: Vec<PathBuf>,
-    /// The page to write; it needs nothing beside itself.
+    /// The page to write; it is self-contained.
     #[arg(long, default_value = "skein-bench.html", value_name = "FILE")]
     html: PathBuf,
-    /// Also write overview-light.svg and overview-dark.svg into this folder: ours beside Redis, LMDB and
-    /// RocksDB, from results of `server` and `store`.
+    /// Also write overview-light.svg and overview-dark.svg into this folder: SkeinDB beside Redis,
+    /// LMDB and RocksDB, from results of `server` and `store`.
     #[arg(long, value_name = "FOLDER")]
     overview: Option<PathBuf>,
 }

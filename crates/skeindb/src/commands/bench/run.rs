@@ -1,4 +1,4 @@
-//! `skein bench run`: measure.
+//! `skein bench run`: runs experiments.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -11,46 +11,48 @@ use skein_bench::{machine, probe, report, rival};
 use crate::console;
 use crate::exit::{Exit, Failure};
 
-/// The seed of everything random, unless told otherwise.
+/// The default seed of all random choices.
 pub const SEED: u64 = 42;
 
-/// Measure: contenders take turns for several rounds, and every answer is checked.
+/// Run experiments: contenders take turns for several rounds, and every answer is checked.
 #[derive(clap::Args)]
 pub struct BenchRunArgs {
     /// Experiments by name; `skein bench list` shows them.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// How large: small takes minutes, large is what docs/benchmarks/ has, paper is the paper's own size.
+    /// The size: small takes minutes, large is the size of docs/benchmarks/, paper is the paper's
+    /// own size.
     #[arg(long, value_enum, default_value = "small")]
     size: RunSize,
     /// How often the contenders take turns.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Keys or rows, instead of what the size says.
+    /// The number of keys or rows, instead of the size's.
     #[arg(long, value_parser = clap::value_parser!(u64).range(16..))]
     count: Option<u64>,
     /// A key set instead of the experiment's own; may be given more than once.
     #[arg(long, value_name = "KEYSET")]
     keys: Vec<String>,
-    /// Contenders to measure, by name, and what takes them apart; all if none is named.
+    /// Contenders to measure, by name or by a property that distinguishes them; all if none is
+    /// named.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
     /// Contenders to leave out.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
-    /// A number of an experiment, such as value-bytes=1000; may be given more than once.
+    /// A parameter of an experiment, such as value-bytes=1000; may be given more than once.
     #[arg(long, value_name = "NAME=N")]
     set: Vec<String>,
-    /// The clock of loops on one thread: `cpu` leaves out moments when other programs had the core.
+    /// The clock of loops on one thread: `cpu` excludes moments when other programs had the core.
     #[arg(long, value_enum, default_value = "wall")]
     clock: LoopClock,
-    /// Where stores put their folders: on the disk that is to be measured.
+    /// The parent folder of the stores' folders: on the disk that is to be measured.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The seed of everything random.
+    /// The seed of all random choices.
     #[arg(long, default_value_t = SEED)]
     seed: u64,
-    /// The file that results are added to, as JSON lines.
+    /// The file to which results are appended, as JSON lines.
     #[arg(long, default_value = super::RESULTS, value_name = "FILE")]
     out: PathBuf,
     /// Do not probe the machine first; the report then lacks its memory's latency.
@@ -87,7 +89,8 @@ pub fn run(args: &BenchRunArgs) -> Result<Exit, Failure> {
     Err(Failure::new(failures.join("\nskein: ")))
 }
 
-/// Refuses names that no contender of this build has; of those that it could have, says what brings them in.
+/// Rejects names that no contender of this build has. If another build could have the contender,
+/// names the feature that adds it.
 fn check_names(args: &BenchRunArgs) -> Result<(), Failure> {
     let Some(name) = args.only.iter().chain(&args.without).find(|name| !rival::is_known(name)) else {
         return Ok(());
@@ -119,7 +122,7 @@ fn plan(args: &BenchRunArgs) -> Result<BenchPlan, Failure> {
     })
 }
 
-/// What was typed, as far as it can be repeated: the program by its name alone.
+/// Returns the command line in a repeatable form: with the program's name instead of its path.
 fn command_line() -> String {
     let rest = std::env::args().skip(1);
     std::iter::once("skein".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")

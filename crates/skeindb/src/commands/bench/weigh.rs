@@ -1,4 +1,5 @@
-//! `skein bench weigh`: what `bench run memory` starts for each index, so that it is weighed in a process of its own. Not for people.
+//! `skein bench weigh`: measures an index's memory in a process of its own. `bench run memory`
+//! starts it for each index; it is not for people.
 
 use std::io::stdin;
 
@@ -6,7 +7,8 @@ use skein_bench::experiment;
 
 use crate::exit::{Exit, Failure};
 
-/// Fill an index with the keys on standard input, as the bench writes them, and print what it added to the process.
+/// Fill an index with the keys on standard input, in the bench's format, and print the memory that
+/// it added to the process.
 #[derive(clap::Args)]
 pub struct BenchWeighArgs {
     /// The index.

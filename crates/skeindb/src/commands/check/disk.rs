@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress::counted;
 use crate::units::show_size;
 
-/// Looks at a folder, whose lock is held.
+/// Checks a folder whose lock the caller holds.
 pub fn check(folder: &Path) -> Result<Exit, Failure> {
     let found = inspect(folder, &OsStorage).map_err(|error| disk::failure(&error))?;
     console::print(&describe(folder, &found))?;

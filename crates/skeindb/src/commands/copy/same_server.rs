@@ -1,13 +1,14 @@
-//! Whether two servers are one, by whatever names they were reached: a copy onto itself would
-//! remove what it is about to read.
+//! Detects that two addresses are the same server. A copy onto itself would remove the keys that it
+//! is about to read.
 //!
 //! ```text
-//!   1. `run_id` of INFO, which every start of a server draws anew
-//!   2. where one has none: a name that is drawn here is given to the connection to the target, and looked for among the source's clients
+//!   1. compare `run_id` of INFO, which is random for each start of a server
+//!   2. if one server has no `run_id`: give the connection to the target a random name,
+//!      and search for it in the source's list of clients
 //! ```
 //!
-//! A node of a cluster has an id, which the nodes of the target know. A user may lack the right to
-//! ask; then nothing is known, and the copy begins.
+//! A node of a cluster has an id, which the nodes of the target know. If the user lacks the right
+//! to ask, the check finds nothing, and the copy begins.
 
 use skein_log::random_id;
 use skeindb::client::Reply;
@@ -32,7 +33,7 @@ pub fn refuse(from: &mut ServerPeer, to: &mut ServerPeer) -> Result<(), Failure>
 
 /// Refuses to copy from a node of a cluster into the cluster.
 pub fn refuse_member(from: &mut ServerPeer, to: &ClusterPeer) -> Result<(), Failure> {
-    // A server that is no node, or may not say which, answers an error.
+    // A server that is not a node, or a user without the right to ask, gets an error.
     let Reply::Bulk(id) = from.call(&[b"CLUSTER", b"MYID"])? else { return Ok(()) };
     if !to.cluster.node_ids().any(|known| known.as_bytes() == id) {
         return Ok(());
@@ -51,7 +52,7 @@ fn run_id(peer: &mut ServerPeer) -> Result<Option<Vec<u8>>, Failure> {
     Ok(id.filter(|id| !id.is_empty()).map(<[u8]>::to_vec))
 }
 
-/// Whether the connection to the target is one of the source's clients.
+/// Returns whether the connection to the target is one of the source's clients.
 fn knows(from: &mut ServerPeer, to: &mut ServerPeer) -> Result<bool, Failure> {
     let mut name = String::from("skein-copy-");
     name.extend(random_id().iter().map(|byte| format!("{byte:02x}")));

@@ -1,5 +1,5 @@
-//! Reading a cluster: the names by a range over all nodes, and the rows of a thousand names at a
-//! time from the node that each is at.
+//! Dumps a cluster: reads the names by a range over all nodes, and the rows of a thousand names at
+//! a time, each from the node that owns it.
 
 use skeindb::ScanDirection;
 use skeindb::cluster::{ClusterScan, Projection};
@@ -23,7 +23,7 @@ pub fn dump(target: &ClusterTarget<'_>, range: &OwnedBounds, output: &mut DumpOu
     }
 }
 
-/// The next names, so many at most.
+/// Returns at most `most` further names.
 fn page(scan: &mut ClusterScan, most: u64) -> Result<Vec<Vec<u8>>, skeindb::cluster::Error> {
     let mut keys = Vec::new();
     while (keys.len() as u64) < most {

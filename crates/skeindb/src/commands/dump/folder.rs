@@ -1,4 +1,4 @@
-//! Reading a data folder.
+//! Dumps a data folder.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -12,7 +12,7 @@ use crate::disk;
 use crate::exit::Failure;
 use crate::target::{self, FolderContents, FolderTarget};
 
-/// Keys and bytes that are read at once.
+/// Keys per step.
 const STEP_KEYS: usize = 1_000;
 const STEP_BYTES: usize = 1 << 20;
 
@@ -40,7 +40,8 @@ fn dump_rows(engine: &Engine, range: &OwnedBounds, output: &mut DumpOutput) -> R
     scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
 
-/// Whether a range has no bounds. Then keys that have no order are written in the one that their engine has; with bounds they are refused.
+/// Returns whether a range has no bounds. Then keys without an order are written in their engine's
+/// own sequence. With bounds, the dump rejects them.
 fn is_all(range: &OwnedBounds) -> bool {
     *range == (Bound::Unbounded, Bound::Unbounded)
 }
@@ -84,7 +85,7 @@ fn write_row(key: &[u8], row: RowRef<'_>, output: &mut DumpOutput) -> ControlFlo
     if let Some(value) = row.value() {
         return output.value(key, value.to_vec(), row.expires_at());
     }
-    // A break would not come out of a walk by itself.
+    // Remembered here, because a walk does not return the break.
     let mut go_on = ControlFlow::Continue(());
     let mut pieces = output.pieces(key, row.expires_at());
     if let Some(set) = row.sorted_set() {

@@ -1,4 +1,5 @@
-//! `skein dump`: a server's or a data folder's keys and values as text, in order if keys have one.
+//! `skein dump`: writes the keys and values of a server or a data folder as text, in order if the
+//! keys have one.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -27,7 +28,7 @@ Examples:
   skein dump --prefix usr/bin/ --limit 10
       the first ten keys under a prefix
   skein dump --min '[a' --max '(b' --format lines
-      keys from a, included, to b, left out
+      keys from a, included, to b, excluded
   skein dump --data ./skein-data --format hex -o all.hex
       a data folder that no server uses
   skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem \\
@@ -36,19 +37,19 @@ Examples:
   skein dump --cluster 10.0.0.1:7000 -o all.tsv
       all nodes of a Redis cluster that has the module skein
 
-Tsv, csv and hex hold all that a server does, whatever the bytes: values, hashes, sorted sets, and when they expire; `skein load` \
-with the same format gives it back. A hash or a sorted set with much in it has several records, each with a part of it. Lines holds \
-keys alone. A dump is not a snapshot: it has every key that was there all the time, and of those that came or went \
-meanwhile some. Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no \
-format holds. They are counted by type.
+Tsv, csv and hex preserve values, hashes, sorted sets and expiry times, whatever the bytes; `skein load` with the same \
+format restores them. A large hash or sorted set has several records, each with a part of it. Lines holds only keys. A \
+dump is not a snapshot: it has every key that was there all the time, and some of those that were inserted or removed \
+meanwhile. Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold (use --format hex), or \
+lists, sets and streams, which no format can hold. They are counted by type.
 
-With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. One node is enough to name; the \
-others are found.
+With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. Name one \
+node; the client finds the others.
 
-A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program. \
-A hash trie has no order of keys: a dump of all of it comes in the order of their hashes, and bounds are refused.
+A folder of the disk engine may have the rows of a server, as above, or the plain values of a program; the dump detects \
+which. A hash trie has no order of keys: a whole dump is in the sequence of their hashes, and bounds are rejected.
 
-Opening a data folder does what a server's start does: it takes the folder's lock and cuts off a torn log tail.";
+With --data the command opens the folder as a server does: it takes the folder's lock and cuts off a torn log tail.";
 
 /// Write keys and values as text, in order.
 #[derive(clap::Args)]
@@ -56,8 +57,8 @@ Opening a data folder does what a server's start does: it takes the folder's loc
 pub struct DumpArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
-    /// or with commas.
+    /// A node of a cluster, instead of a server: all nodes are read. May be given several times, or
+    /// with commas.
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -65,25 +66,25 @@ pub struct DumpArgs {
         conflicts_with_all = ["server", "data"],
     )]
     cluster: Vec<String>,
-    /// How to write.
+    /// The format of the output.
     #[arg(long, value_enum, default_value = "tsv")]
     format: Format,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[arg(long, conflicts_with_all = ["min", "max"])]
     prefix: Option<OsString>,
-    /// The smallest key: `[key` included, `(key` left out, `-` for no bound.
+    /// The smallest key: `[key` includes it, `(key` excludes it, `-` for no bound.
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     min: Option<OsString>,
-    /// The greatest key: `[key` included, `(key` left out, `+` for no bound.
+    /// The greatest key: `[key` includes it, `(key` excludes it, `+` for no bound.
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     max: Option<OsString>,
-    /// At most so many keys.
+    /// The greatest number of keys to write.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// The file to write; standard output by default. It is there when it is whole, and not before.
+    /// The file to write; standard output by default. The file appears only when it is complete.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it is there.
+    /// Replace the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
     /// No progress bar and no summary.
@@ -96,7 +97,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let range = bounds::range(["--min", "--max"], args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref())
         .map_err(Failure::usage)?;
     let to = target_file::DumpTarget::open(args.output.as_deref(), args.force)?;
-    // Rows and a bar on one terminal would be in each other's way.
+    // Rows and a bar would disturb each other on one terminal.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
     let mut output = DumpOutput::new(to, args.format, args.limit, shows)?;
     if output.left > 0 && !args.cluster.is_empty() {

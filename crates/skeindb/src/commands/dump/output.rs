@@ -1,4 +1,5 @@
-//! Where rows go: records of text, one for a key, or several if it has much, so that no record takes much memory.
+//! The output of a dump: text records, one per key. A large key has several, so that no record
+//! takes much memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
@@ -11,22 +12,22 @@ use crate::format::{self, Format, RecordBody};
 use crate::interrupt::Interrupt;
 use crate::progress::{KeyProgress, by_type, counted, rate};
 
-/// Columns or members of a record, at most.
+/// The most columns or members of a record.
 const PIECE: usize = 1000;
-/// A record of several ends at so many bytes.
+/// A record of several columns or members ends at this many bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Where rows go, and how many may still come.
+/// Writes rows, and counts the keys that may still follow.
 pub struct DumpOutput {
     out: BufWriter<DumpTarget>,
     format: Format,
-    /// Only keys are written.
+    /// Whether only keys are written.
     pub keys_only: bool,
-    /// Keys that may still come.
+    /// The number of keys that may still follow.
     pub left: u64,
     written: u64,
     refused: u64,
-    /// Refused keys by type, if no format holds their type.
+    /// Rejected keys by type, if no format can hold their type.
     of_types: BTreeMap<String, u64>,
     failed: Option<io::Error>,
     progress: KeyProgress,
@@ -36,7 +37,7 @@ pub struct DumpOutput {
 }
 
 impl DumpOutput {
-    /// Writes to `out`; whether progress is shown.
+    /// Returns an output that writes to `out`. `shows` says whether progress is shown.
     pub fn new(out: DumpTarget, format: Format, left: u64, shows: bool) -> Result<Self, Failure> {
         Ok(Self {
             out: BufWriter::with_capacity(1 << 18, out),
@@ -53,12 +54,13 @@ impl DumpOutput {
         })
     }
 
-    /// So many keys there are to come, if no fewer are wanted.
+    /// Sets the total of the progress to `keys`, or to the limit if that is less.
     pub fn expect(&mut self, keys: u64) {
         self.progress = KeyProgress::start(Some(keys.min(self.left)), !self.shows);
     }
 
-    /// Writes a key alone; breaks when no more should come, as all of these.
+    /// Writes a key alone. Like all methods here, returns a break if the caller should send no more
+    /// keys.
     pub fn key(&mut self, key: &[u8]) -> ControlFlow<()> {
         self.value(key, Vec::new(), None)
     }
@@ -69,24 +71,24 @@ impl DumpOutput {
         self.count(fits)
     }
 
-    /// Writes a key and what it has, in one record.
+    /// Writes a key and its whole value, in one record.
     pub fn body(&mut self, key: &[u8], body: &RecordBody) -> ControlFlow<()> {
         let fits = self.record(key, body, None)?;
         self.count(fits)
     }
 
-    /// Counts a key of a type that no format holds.
+    /// Counts a key of a type that no format can hold.
     pub fn refuse(&mut self, kind: &str) -> ControlFlow<()> {
         *self.of_types.entry(kind.to_owned()).or_default() += 1;
         self.passed()
     }
 
-    /// A key with columns or members, which are to be added to it.
+    /// Starts a key whose columns or members are added piece by piece.
     pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> DumpPieces<'o> {
         DumpPieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
     }
 
-    /// Writes a record; whether the format can hold it.
+    /// Writes a record. Returns whether the format can hold it.
     fn record(&mut self, key: &[u8], body: &RecordBody, expires: Option<u64>) -> ControlFlow<(), bool> {
         match format::write(&mut self.out, self.format, key, body, expires) {
             Ok(fits) => ControlFlow::Continue(fits),
@@ -106,7 +108,7 @@ impl DumpOutput {
         self.passed()
     }
 
-    /// One key more is done.
+    /// Counts one more finished key.
     fn passed(&mut self) -> ControlFlow<()> {
         self.left -= 1;
         self.progress.advance(1);
@@ -117,14 +119,12 @@ impl DumpOutput {
         }
     }
 
-    /// Writes what is held back, and says how it went: the exit code, and a summary.
+    /// Flushes the output. Returns the exit code, and a summary.
     pub fn finish(mut self) -> Result<(Exit, String), Failure> {
         let how_far = self.progress.words();
         let took = self.progress.finish();
         if self.interrupt.came() {
-            return Err(Failure::new(format!(
-                "interrupted after {how_far}; a file that was named is not made"
-            )));
+            return Err(Failure::new(format!("interrupted after {how_far}; no output file was made")));
         }
         let summary = format!(
             "{} written in {:.1} s ({})",
@@ -148,13 +148,15 @@ impl DumpOutput {
         out.finish()?;
         if self.refused > 0 {
             console::note(format_args!(
-                "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
-                self.refused, self.written
+                "skein: left out: {} with a newline, which the format `lines` cannot hold; {} written; to write all, \
+                 use skein dump --format hex",
+                counted(self.refused, "key"),
+                counted(self.written, "key")
             ));
         }
         if !self.of_types.is_empty() {
             console::note(format_args!(
-                "skein: left out: {} of types that no format holds; {} written",
+                "skein: left out: {} of types that no format can hold; {} written",
                 by_type(&self.of_types),
                 counted(self.written, "key")
             ));
@@ -164,12 +166,12 @@ impl DumpOutput {
     }
 }
 
-/// A key and what was found below it so far.
+/// A key and the part of its value that was found so far.
 pub struct DumpPieces<'o> {
     output: &'o mut DumpOutput,
     key: &'o [u8],
     expires: Option<u64>,
-    /// What the next record will have.
+    /// The body of the next record.
     body: Option<RecordBody>,
     len: usize,
     bytes: usize,
@@ -210,7 +212,7 @@ impl DumpPieces<'_> {
         self.output.record(self.key, &body, self.expires).map_continue(drop)
     }
 
-    /// Writes what is left; a key below which nothing was found is none.
+    /// Writes the rest. A key without columns or members is not written.
     pub fn finish(mut self) -> ControlFlow<()> {
         self.write()?;
         if self.any { self.output.count(true) } else { ControlFlow::Continue(()) }

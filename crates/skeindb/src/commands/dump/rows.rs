@@ -1,5 +1,5 @@
-//! The rows of a page of keys: values and times by pipelines, and what lies below a key piece by
-//! piece.
+//! Writes the rows of a page of keys. Pipelines read values and expiry times; collections are read
+//! piece by piece.
 
 use std::ops::ControlFlow;
 
@@ -11,14 +11,14 @@ use super::output::DumpPieces;
 use crate::exit::Failure;
 use crate::remote::CommandPeer;
 
-/// Columns or members of a step of a scan.
+/// Columns or members per step of a scan.
 const PIECE: &[u8] = b"1000";
-/// How an error begins that says that a key holds something else.
+/// The start of the error for a key of another type.
 const OTHER_KIND: &str = "WRONGTYPE";
-/// What PEXPIRETIME answers for a key that is not there.
+/// PEXPIRETIME's answer for a missing key.
 const GONE: i64 = -2;
-/// A pipeline ends at this many bytes of commands, so that sending one never waits for its own
-/// replies: it fits into the connection's buffers.
+/// A pipeline ends at this many bytes of commands. It fits into the connection's buffers, so
+/// sending one never waits for its own replies.
 const PIPELINE_BYTES: usize = 16 << 10;
 
 /// Writes the values of these keys. Returns a break if the caller should send no more keys.
@@ -56,7 +56,7 @@ fn dump_part(
     let mut replies = peer.pipeline(&commands)?.into_iter();
     for (key, reply) in keys.iter().zip(std::iter::from_fn(|| Some((replies.next()?, replies.next()?)))) {
         let expires = match reply.1 {
-            // Gone since the page was read, be it just after its value was.
+            // It was removed after the page was read, perhaps just after its value was.
             Reply::Integer(GONE) => continue,
             // Negative if it does not expire.
             Reply::Integer(at) => u64::try_from(at).ok(),
@@ -64,7 +64,7 @@ fn dump_part(
         };
         let go_on = match reply.0 {
             Reply::Bulk(value) => output.value(key, value, expires),
-            // It was gone, and is there again.
+            // It was removed, and inserted again.
             Reply::Null => ControlFlow::Continue(()),
             Reply::Error(text) if text.starts_with(OTHER_KIND) => dump_pieces(peer, key, expires, output)?,
             other => return peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
@@ -76,8 +76,8 @@ fn dump_part(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Writes what lies below a key. If the key is given something else meanwhile, what was read so far
-/// is written.
+/// Writes a collection. If the key receives a value of another type meanwhile, the part that was
+/// read so far is written.
 fn dump_pieces(
     peer: &mut impl CommandPeer,
     key: &[u8],
@@ -97,8 +97,8 @@ fn dump_pieces(
                 return Ok(pieces.finish());
             }
             if !is_first && peer.connection() != connection {
-                // The key is at another node, which does not know the cursor: from the start. The
-                // load of a piece that is written twice changes nothing.
+                // The key is at another node, which does not know the cursor: restart. If a piece
+                // is written twice, loading it twice changes nothing.
                 cursor = b"0".to_vec();
                 continue;
             }
@@ -125,7 +125,7 @@ fn add_items(
 ) -> Result<ControlFlow<()>, Failure> {
     let mut items = items.into_iter();
     let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
-    // As they come after so many that a scan has pages: a few come by their scores.
+    // The scan of a large sorted set returns members in this sequence, that of a small one by score.
     found.sort_unstable();
     for (name, text) in found {
         let added = if scored {
@@ -141,14 +141,14 @@ fn add_items(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Counts a key of a type that no format holds.
+/// Counts a key of a type that no format can hold.
 fn refuse(
     peer: &mut impl CommandPeer,
     key: &[u8],
     output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     match peer.one(&[b"TYPE", key])? {
-        // It changed since it was read, and was not there all the time as what it is now.
+        // It changed after it was read, so it did not have its present type all the time.
         Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset") => {
             Ok(ControlFlow::Continue(()))
         }

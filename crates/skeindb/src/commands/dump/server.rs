@@ -1,4 +1,4 @@
-//! Reading a server: a page of keys, in order if they have one, then their rows, then the next page.
+//! Dumps a server page by page: the keys, in order if they have one, then their rows.
 
 use std::ops::Bound;
 
@@ -11,11 +11,11 @@ use crate::remote::{CommandPeer, ServerPeer, ServerTarget};
 
 /// Keys per page.
 pub const PAGE: u64 = 1000;
-/// What an error has in it that says that the user may not read all of these keys.
+/// A part of the error for a user who may not read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
-/// How an error begins that says that there is no such command.
+/// The start of the error for an unknown command.
 const NO_SUCH_COMMAND: &str = "ERR unknown command";
-/// What an error has in it that says that keys have no order.
+/// A part of the error for keys without an order.
 const NO_ORDER: &str = "has no order of keys";
 
 /// Writes the rows of `server` within `range`.
@@ -23,7 +23,7 @@ pub fn dump(server: &ServerTarget<'_>, range: OwnedBounds, output: &mut DumpOutp
     let mut peer = server.connect()?;
     let (mut min, max) = range;
     let is_all = (&min, &max) == (&Bound::Unbounded, &Bound::Unbounded);
-    // Who may not ask has no total.
+    // If the user may not ask, the total is unknown.
     if is_all
         && output.shows
         && let Reply::Integer(keys) = peer.call(&[b"DBSIZE"])?
@@ -47,7 +47,7 @@ pub fn dump(server: &ServerTarget<'_>, range: OwnedBounds, output: &mut DumpOutp
     }
 }
 
-/// Writes all rows, in the order in which the server's scan has their keys.
+/// Writes all rows, in the sequence of the server's scan.
 fn dump_unordered(peer: &mut ServerPeer, output: &mut DumpOutput) -> Result<(), Failure> {
     let mut cursor = b"0".to_vec();
     loop {
@@ -64,7 +64,7 @@ fn dump_unordered(peer: &mut ServerPeer, output: &mut DumpOutput) -> Result<(), 
 fn keys_of(peer: &ServerPeer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
     match page {
         Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => Err(Failure::new(format!(
-            "{0} is no SkeinDB: it has no command SK.RANGE; bring its keys into a running SkeinDB with: skein copy --from {0}",
+            "{0} is not a SkeinDB server: it has no command SK.RANGE; copy its keys into a running SkeinDB with: skein copy --from {0}",
             peer.address
         ))),
         Reply::Error(text) if text.contains(NO_RIGHT_TO_KEYS) => {
@@ -89,7 +89,8 @@ mod tests {
     use crate::format::Format;
     use crate::remote::AccessOptions;
 
-    /// What a server answers: each reply, or several together, to what comes at once.
+    /// The test server's answers: each is one reply or several, to the requests that arrive
+    /// together.
     const REPLIES: [&str; 4] = [
         "+PONG\r\n",
         "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
@@ -97,8 +98,9 @@ mod tests {
         "*0\r\n",
     ];
 
-    /// Incident: a key that expired after its value was read, and before its time was, was dumped without a time. Consequence: the
-    /// load made it a key that never expires. Fix: it is not dumped.
+    /// Incident: a key that expired between the reads of its value and of its time was dumped
+    /// without a time. Consequence: the load made it a key that never expires. Fix: it is not
+    /// dumped.
     #[test]
     fn a_key_that_expires_while_it_is_read_is_not_dumped() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,10 +1,10 @@
-//! The file that a dump becomes: whole, or not there at all.
+//! The output file of a dump: complete, or absent.
 //!
 //! ```text
 //!   FILE.PID.part ─► rows ─► sync ─► named FILE ─► sync of the folder
 //! ```
 //!
-//! What is no regular file (a device, a pipe) is written to as it is.
+//! A path that is not a regular file (a device, a pipe) is written in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -15,15 +15,15 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::exit::Failure;
 
-/// Where a dump goes.
+/// The destination of a dump.
 pub enum DumpTarget {
-    /// Standard output, or a file that is written to in place.
+    /// Standard output, or a path that is written in place.
     Stream(Box<dyn Write>),
-    /// A file that is not there before it is whole.
+    /// A file that appears only when it is complete.
     New(NewFile),
 }
 
-/// A file that is being written under another name. Unless it is finished, it is removed.
+/// A file that is written under a temporary name. It is removed unless it is finished.
 pub struct NewFile {
     file: File,
     part: PathBuf,
@@ -33,8 +33,8 @@ pub struct NewFile {
 }
 
 impl DumpTarget {
-    /// Opens where a dump goes; without a file it is standard output. A file that is there is
-    /// replaced only by `force`.
+    /// Opens the destination of a dump; without a file it is standard output. An existing file is
+    /// replaced only with `force`.
     pub fn open(file: Option<&Path>, force: bool) -> Result<Self, Failure> {
         let Some(file) = file else { return Ok(Self::Stream(Box::new(io::stdout().lock()))) };
         let failed = |error| cannot_write(file, &error);
@@ -46,7 +46,7 @@ impl DumpTarget {
             }
             Ok(_) if !force => Err(exists(file)),
             Ok(found) => {
-                // Of a link the file, not the link, is replaced.
+                // If the path is a symbolic link, the target is replaced, not the link.
                 let path = fs::canonicalize(file).map_err(failed)?;
                 let new = NewFile::create(path, true)?;
                 new.file.set_permissions(found.permissions()).map_err(failed)?;
@@ -59,7 +59,7 @@ impl DumpTarget {
         }
     }
 
-    /// Makes what was written last, under its name.
+    /// Makes the output durable, under its name.
     pub fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Stream(_) => Ok(()),
@@ -89,7 +89,7 @@ impl NewFile {
         let mut name = path.clone().into_os_string();
         name.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(name);
-        // Whoever may not read the data may not read a copy of it, either.
+        // A user who may not read the data must not read a copy of it.
         let mut new = OpenOptions::new();
         new.write(true).create_new(true).mode(0o600);
         let file = new.open(&part).map_err(|error| cannot_write(&part, &error))?;
@@ -99,7 +99,7 @@ impl NewFile {
     fn finish(mut self) -> Result<(), Failure> {
         self.file.sync_all().map_err(|error| cannot_write(&self.part, &error))?;
         self.rename().map_err(|error| match error.kind() {
-            // It came while the dump was written.
+            // Another program created it while the dump was written.
             ErrorKind::AlreadyExists => exists(&self.path),
             _ => cannot_write(&self.path, &error),
         })?;
@@ -116,7 +116,7 @@ impl NewFile {
             return fs::rename(&self.part, &self.path);
         }
         match renameat_with(CWD, &self.part, CWD, &self.path, RenameFlags::NOREPLACE) {
-            // The file system cannot; a link does not replace a file either.
+            // The file system does not support it. A hard link does not replace a file either.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
                 fs::hard_link(&self.part, &self.path)?;
                 fs::remove_file(&self.part)
@@ -129,7 +129,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.finished {
-            // What is left otherwise is named so that one sees what it is.
+            // If it cannot be removed, its name shows what it is.
             let _ = fs::remove_file(&self.part);
         }
     }
@@ -140,10 +140,7 @@ fn cannot_write(file: &Path, error: &io::Error) -> Failure {
 }
 
 fn exists(file: &Path) -> Failure {
-    Failure::new(format!(
-        "{} is there already; name another file, or replace it with --force",
-        file.display()
-    ))
+    Failure::new(format!("{} already exists; name another file, or replace it with --force", file.display()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Loading straight into a disk store whose values are plain bytes, with one thread: a disk store has one writer.
+//! Loads into a disk store of plain bytes, with one thread: a disk store has one writer.
 
 use skein_disk::{DiskError, DiskStore};
 
@@ -38,7 +38,7 @@ impl RecordSink for BytesSink {
         }
         match self.store.set(&record.key, value) {
             Ok(_) => self.report.load(1),
-            // What a key or a value is refused for; anything else stops all writes.
+            // The reasons to reject one key or value. Any other error stops all writes.
             Err(
                 error @ (DiskError::KeyTooLong { .. }
                 | DiskError::ValueTooLong { .. }

@@ -1,7 +1,8 @@
-//! Loading into a cluster: each record goes to the primary of its key's slot.
+//! Loads into a cluster: each record is sent to the primary of its key's slot.
 //!
-//! A batch is sent to all primaries at once, and its replies are read before the next batch is sent. A command whose
-//! connection broke is sent again, which changes nothing: a record that is written twice is as if it were written once.
+//! The sink sends a batch to all primaries at once, and reads its replies before it sends the next
+//! batch. If a connection broke, it sends the command again. That changes nothing: writing a record
+//! twice has the effect of writing it once.
 
 use super::RecordSink;
 use super::commands::{LoadReplies, SentCommand, each};
@@ -10,7 +11,7 @@ use crate::exit::Failure;
 use crate::format::TextRecord;
 use crate::remote::{ClusterPeer, CommandPeer};
 
-/// A batch is sent when its commands take this many bytes, even if it has few records.
+/// A batch is sent when its commands have this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Writes records into a cluster.
@@ -25,7 +26,7 @@ pub struct ClusterSink {
 }
 
 impl ClusterSink {
-    /// A sink that sends batches of `batch` records.
+    /// Returns a sink that sends batches of `batch` records.
     pub fn new(peer: ClusterPeer, batch: usize, report: &LoadReport) -> Self {
         let replies = LoadReplies::new(report, peer.address());
         Self { peer, batch, commands: Vec::new(), lines: Vec::new(), bytes: 0, replies }

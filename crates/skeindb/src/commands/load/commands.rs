@@ -1,4 +1,4 @@
-//! Records as commands of a server, and what the replies say of the records.
+//! Converts records into a server's commands, and their replies into counts of records.
 
 use skein_server::write_double;
 use skeindb::client::Reply;
@@ -7,7 +7,7 @@ use super::report::LoadReport;
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
 
-/// Columns or members of a command, at most: a server takes so many arguments.
+/// The most columns or members of a command: a server limits the arguments.
 const PAIRS: usize = 10_000;
 
 /// A command that was sent.
@@ -15,11 +15,12 @@ const PAIRS: usize = 10_000;
 pub struct SentCommand {
     /// The line of its record.
     pub line: u64,
-    /// Whether it is the last one of the record.
+    /// Whether it is the last command of the record.
     pub last: bool,
 }
 
-/// Calls `push` with each command of a record: SET, HSET or ZADD, and PEXPIREAT for rows and sets that expire.
+/// Calls `push` with each command of a record: SET, HSET or ZADD, and PEXPIREAT for collections
+/// that expire.
 pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
     let expires = record.expires.map(|expires| expires.to_string());
@@ -59,7 +60,7 @@ fn score_text(score: f64) -> Vec<u8> {
 pub struct LoadReplies {
     report: LoadReport,
     address: String,
-    /// The record of which a command before the last one was refused. It is counted once.
+    /// The last record with a rejected command. It is counted once.
     refused: Option<u64>,
 }
 
@@ -68,10 +69,10 @@ impl LoadReplies {
         Self { report: report.clone(), address: address.to_owned(), refused: None }
     }
 
-    /// Counts the record if this is the reply to its last command, or the first error.
+    /// Counts the record if this is the reply to its last command, or its first error.
     ///
     /// # Errors
-    /// The reply is an error that every write would get.
+    /// Errors if the reply is an error that every write would get.
     pub fn take(&mut self, sent: SentCommand, reply: Reply) -> Result<(), Failure> {
         match reply {
             Reply::Error(text) if stops_all(&text) => {
@@ -89,7 +90,7 @@ impl LoadReplies {
     }
 }
 
-/// Whether an error is not of this record, but of every write.
+/// Returns whether an error concerns every write, not only this record.
 fn stops_all(error: &str) -> bool {
     ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
 }

@@ -1,6 +1,8 @@
-//! Loading straight into a data folder: several threads, each with a session, so a log, of its own; one thread for a disk store, which has one writer.
+//! Loads into a data folder. The memory engine uses several threads, each with its own session and
+//! log. The disk engine uses one thread, because a disk store has one writer.
 //!
-//! A key always goes to the same thread, so of several records of one key the last wins, as from a server.
+//! A key always belongs to the same thread. So of several records of one key the last wins, as with
+//! a server.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
@@ -19,10 +21,11 @@ use crate::target::{self, DurabilityArg, FolderContents, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
-/// A batch goes to its thread when its values take this many bytes, even if it has few records.
+/// A batch is handed to its thread when its values have this many bytes, even if it has few
+/// records.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Writes records into an engine of its own.
+/// Writes records into an engine that it opened itself.
 struct RowsSink {
     engine: Engine,
     lanes: Vec<LoadThread>,
@@ -30,14 +33,14 @@ struct RowsSink {
     batch: usize,
 }
 
-/// One thread and what is gathered for it.
+/// One thread, and the records collected for it.
 struct LoadThread {
     waiting: Vec<TextRecord>,
     waiting_bytes: usize,
     batches: WorkQueue<Vec<TextRecord>>,
 }
 
-/// Opens the folder, or makes it.
+/// Opens the folder, or creates it.
 pub fn open(
     folder: &FolderTarget<'_>,
     durability: DurabilityArg,
@@ -106,9 +109,10 @@ impl LoadThread {
     }
 }
 
-/// Writes records, and reports each of them; an error is one that stops all writes.
+/// Writes records, and reports each of them. An error is one that stops all writes.
 ///
-/// On disk, a record that fails on its way takes others of its batch with it. Then they are done again one by one, which changes nothing of those that were done.
+/// On disk, if a record fails late, the other records of its batch fail with it. Then the records
+/// are written again one by one, which does not change those that were already written.
 fn write_all(
     session: &mut EngineSession,
     batch: &[TextRecord],
@@ -128,7 +132,7 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a batch; which lines of it were refused, and why.
+/// Writes a batch. Returns the rejected lines and the reasons.
 fn write_batch(
     session: &mut EngineSession,
     batch: &[TextRecord],
@@ -148,7 +152,7 @@ fn write_batch(
     written.flatten()
 }
 
-/// Whether nothing more is to be written, whatever it is: the error is not about the record.
+/// Returns whether the error concerns all writes, not only this record.
 fn stops(error: &EngineError) -> bool {
     match error {
         EngineError::Rows(error) => {

@@ -1,4 +1,4 @@
-//! `skein load`: text into a server or a data folder.
+//! `skein load`: loads text into a server or a data folder.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -31,9 +31,9 @@ Formats:
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
-A key that expires has the time at the end, in milliseconds since 1970, and after a value's time an empty field.
+If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
-What is loaded is added to a hash or a sorted set that is there.
+Loading adds to an existing hash or sorted set.
 
 Examples:
   skein load paths.txt
@@ -45,45 +45,47 @@ Examples:
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
-Exit code 4 says that all was read but some records were refused; each is named with its line.";
+Exit code 4 says that the whole file was read but some records were rejected; each is named with its line.";
 
 /// Load keys and values from a text file.
 #[derive(clap::Args)]
 #[command(
     after_help = EXAMPLES,
     mut_arg("server", |server| server.long("to")),
-    mut_arg("data", |data| data.help("A data folder that no server uses, in place of a server; it is made if it is not there")),
+    mut_arg("data", |data| data.help("A data folder that no server uses, instead of a server; it is created if it does not exist")),
     mut_arg("log_dir", |dir| dir.help(
         "A folder for new logs of the data folder, to change those that it remembers. May be given several times"
     )),
 )]
 pub struct LoadArgs {
-    /// The file; `-` is standard input.
+    /// The file to read; `-` is standard input.
     file: PathBuf,
-    /// How the file is written.
+    /// The format of the file.
     #[arg(long, value_enum, default_value = "lines")]
     format: Format,
-    /// What a key of `lines` gets as its value.
+    /// The value that each key of `lines` gets.
     #[arg(long, value_enum, default_value = "number")]
     value: LineValue,
     /// Skip the first record, which names the fields.
     #[arg(long)]
     header: bool,
-    /// In tsv, take backslashes as they are.
+    /// In tsv, do not interpret backslashes.
     #[arg(long)]
     raw: bool,
     #[command(flatten)]
     target: TargetArgs,
-    /// A node of a cluster to load into, in place of a server: each record is written at the node that has its key's slot. May be given several times, or with commas.
+    /// A node of a cluster to load into, instead of a server: each record is written to the node
+    /// that owns its key's slot. May be given several times, or with commas.
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with_all = ["server", "data"])]
     to_cluster: Vec<String>,
-    /// The durability while loading into a data folder; at the end, all is on disk in any case.
+    /// The durability while loading into a data folder; at the end, everything is on disk in any
+    /// case.
     #[arg(long, value_enum, default_value = "buffered", requires = "data")]
     durability: DurabilityArg,
-    /// Records that are sent or written at once.
+    /// The number of records that are sent or written at once.
     #[arg(long, value_name = "N", default_value = "512", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch: u32,
-    /// How many refused records to name on standard error; the rest are only counted.
+    /// The number of rejected records to name on standard error; the rest are only counted.
     #[arg(long, value_name = "N", default_value = "20")]
     show_refused: u64,
     /// No progress bar and no summary.
@@ -91,11 +93,11 @@ pub struct LoadArgs {
     quiet: bool,
 }
 
-/// Where records go.
+/// A destination of records.
 trait RecordSink {
-    /// Takes a record. It counts as loaded or refused later, in the report.
+    /// Accepts a record. The report counts it later, as loaded or rejected.
     fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
-    /// Sends what is held back, and waits until all is answered and durable as far as the target promises.
+    /// Sends the rest. Waits until everything is answered and as durable as the target promises.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
 }
 
@@ -118,7 +120,7 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let mut reader = TextReader::new(BufReader::with_capacity(1 << 20, input), options);
     let mut read = 0;
     let fed = feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read);
-    // Also after a failure: what was taken is finished, so that the counts are true.
+    // Also after a failure: the accepted records are finished, so that the counts are true.
     let finished = sink.finish();
     let took = progress.finish();
     report.summarize_refusals();
@@ -160,7 +162,7 @@ fn feed(
     Ok(())
 }
 
-/// The input and, if it can be known, its size.
+/// Returns the input and, if known, its size.
 fn open_input(file: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     if file == Path::new("-") {
         return Ok((Box::new(io::stdin()), None));

@@ -1,4 +1,4 @@
-//! A thread that works off a queue of bounded length.
+//! A thread that processes a bounded queue.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -6,15 +6,15 @@ use std::thread::JoinHandle;
 use crate::exit::Failure;
 use crate::threads;
 
-/// The queue's end where things are put in.
+/// The sending end of the queue.
 pub struct WorkQueue<T> {
-    /// Taken away to end the thread.
+    /// Removed to end the thread.
     sender: Option<SyncSender<T>>,
     thread: Option<JoinHandle<Result<(), Failure>>>,
 }
 
 impl<T: Send + 'static> WorkQueue<T> {
-    /// Starts a thread that does `work` on what comes; at most `waiting` things wait for it.
+    /// Starts a thread that calls `work` on each item. At most `waiting` items wait for it.
     pub fn start(
         waiting: usize,
         work: impl FnOnce(Receiver<T>) -> Result<(), Failure> + Send + 'static,
@@ -24,10 +24,10 @@ impl<T: Send + 'static> WorkQueue<T> {
         Ok(Self { sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Puts a thing in, and waits while there is no room. False if the thread has ended.
+    /// Adds an item. Blocks while the queue is full. Returns false if the thread has ended.
     ///
     /// # Errors
-    /// The thread takes no more because it has failed; this is why. It is told once.
+    /// Returns the error with which the thread failed, once.
     pub fn put(&mut self, thing: T) -> Result<bool, Failure> {
         if self.sender.as_ref().is_some_and(|sender| sender.send(thing).is_ok()) {
             return Ok(true);
@@ -36,10 +36,10 @@ impl<T: Send + 'static> WorkQueue<T> {
         Ok(false)
     }
 
-    /// Waits until all is worked off, and ends the thread.
+    /// Waits until all items are processed, and ends the thread.
     ///
     /// # Errors
-    /// The thread has failed, and that was not told before.
+    /// Returns the error with which the thread failed, unless `put` returned it before.
     pub fn end(&mut self) -> Result<(), Failure> {
         self.sender = None;
         match self.thread.take().map(JoinHandle::join) {

@@ -1,11 +1,11 @@
-//! What became of the records: counted by several threads, the first refusals named.
+//! Counts the loaded and the rejected records over several threads, and names the first rejections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::progress::ProgressPrinter;
 
-/// Counts of a load. Clones count together.
+/// The counts of a load. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct LoadReport {
     counts: Arc<LoadCounts>,
@@ -21,24 +21,24 @@ struct LoadCounts {
 
 // Relaxed throughout: the counts are read after the counting threads were joined.
 impl LoadReport {
-    /// A report that names the first `show` refusals on standard error.
+    /// Returns a report that names the first `show` rejections on standard error.
     pub fn new(printer: ProgressPrinter, show: u64) -> Self {
         Self { counts: Arc::default(), printer, show }
     }
 
-    /// `count` more records are in.
+    /// Counts `count` more loaded records.
     pub fn load(&self, count: u64) {
         self.counts.loaded.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// The record that begins on `line` was refused.
+    /// Counts the rejected record that begins on `line`.
     pub fn refuse(&self, line: u64, why: &str) {
         if self.counts.refused.fetch_add(1, Ordering::Relaxed) < self.show {
             self.printer.line(format_args!("line {line}: {why}"));
         }
     }
 
-    /// Says how many refusals were not named.
+    /// Prints how many rejections were not named.
     pub fn summarize_refusals(&self) {
         let more = self.refused().saturating_sub(self.show);
         if more > 0 && self.show > 0 {
@@ -46,12 +46,12 @@ impl LoadReport {
         }
     }
 
-    /// How many records are in.
+    /// Returns the number of loaded records.
     pub fn loaded(&self) -> u64 {
         self.counts.loaded.load(Ordering::Relaxed)
     }
 
-    /// How many records were refused.
+    /// Returns the number of rejected records.
     pub fn refused(&self) -> u64 {
         self.counts.refused.load(Ordering::Relaxed)
     }

@@ -1,7 +1,8 @@
-//! Loading into a server: one connection, written by this thread and read by another.
+//! Loads into a server over one connection: this thread writes, another one reads.
 //!
-//! Writing never waits for the replies of its own batch, and replies are always being read, so neither side can
-//! block the other however large the batches are. The queue of sent batches bounds what is under way.
+//! The writer never waits for the replies of its own batch, and the reader always reads. So neither
+//! side can block the other, however large the batches are. The queue of sent batches bounds the
+//! unanswered requests.
 
 use std::sync::mpsc::Receiver as Batches;
 
@@ -15,12 +16,13 @@ use crate::exit::Failure;
 use crate::format::TextRecord;
 use crate::remote::{ServerTarget, lost};
 
-/// Batches that may be unanswered.
+/// The most batches without replies.
 const BATCHES_UNDER_WAY: usize = 8;
-/// A batch is sent when its commands take this many bytes, even if it has few records.
+/// A batch is sent when its commands have this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Sends records as SET, HSET and ZADD commands; what has several commands, or is no value and expires, is loaded when the last one is done.
+/// Sends records as SET, HSET and ZADD commands. A record with several commands counts as loaded
+/// when the last one is answered.
 pub struct ServerSink {
     sender: Sender,
     /// The commands in the sender's buffer.
@@ -32,7 +34,7 @@ pub struct ServerSink {
 }
 
 impl ServerSink {
-    /// A sink that sends batches of `batch` records.
+    /// Returns a sink that sends batches of `batch` records.
     pub fn connect(server: &ServerTarget<'_>, batch: usize, report: &LoadReport) -> Result<Self, Failure> {
         let (sender, receiver) = server.connect()?.split();
         let address = server.address.to_owned();
@@ -52,7 +54,7 @@ impl ServerSink {
         match self.sender.flush() {
             Ok(()) => Ok(()),
             Err(error) => {
-                // What the reading thread knows says more.
+                // The reading thread's error says more.
                 self.sent.end()?;
                 Err(lost(&self.address, &error))
             }

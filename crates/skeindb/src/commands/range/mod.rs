@@ -1,4 +1,4 @@
-//! `skein range`: the keys of a server or of a cluster, in order.
+//! `skein range`: writes the keys of a server or a cluster in order.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -21,39 +21,41 @@ Examples:
   skein range --prefix goose: --limit 10
       the first ten keys under a prefix
   skein range '[a' '(b' --values
-      keys from a, included, to b, left out, and what they hold
+      keys from a, included, to b, excluded, and their values
   skein range --cluster 10.0.0.1:7000 --rev
       all keys of a Redis cluster that has the module skein, from the last
 
-Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without times of expiry. Exit \
-code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no format holds.
+Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without expiry times. Exit \
+code 4 says that keys were left out: keys with a newline, which lines cannot hold (use `skein dump --format hex`), or lists, sets \
+and streams, which no format can hold.
 
-A range is not a snapshot: it has every key that was there all the time, exactly once, and of those that came or went meanwhile some. That also holds \
-for a cluster while slots migrate and primaries fail over. What cannot be read for 30 s ends the range with an error that names it.";
+A range is not a snapshot: it has every key that was there all the time, exactly once, and some of those that were inserted or \
+removed meanwhile. That also holds for a cluster while slots migrate and primaries fail over. If a part of it cannot be read for \
+30 s, the range ends with an error that names the part.";
 
 /// The bounds of a range, as arguments.
 #[derive(clap::Args)]
 pub struct BoundArgs {
-    /// The smallest key: `[key` included, `(key` left out, `-` for no bound.
+    /// The smallest key: `[key` includes it, `(key` excludes it, `-` for no bound.
     #[arg(allow_hyphen_values = true, requires = "max")]
     min: Option<OsString>,
-    /// The greatest key: `[key` included, `(key` left out, `+` for no bound.
+    /// The greatest key: `[key` includes it, `(key` excludes it, `+` for no bound.
     #[arg(allow_hyphen_values = true)]
     max: Option<OsString>,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[arg(long, conflicts_with = "min")]
     prefix: Option<OsString>,
 }
 
 impl BoundArgs {
-    /// The range between them.
+    /// Returns the range between the bounds.
     pub fn range(&self) -> Result<OwnedBounds, Failure> {
         bounds::range(["MIN", "MAX"], self.min.as_ref(), self.max.as_ref(), self.prefix.as_ref())
             .map_err(Failure::usage)
     }
 }
 
-/// Write keys in order, of a server or of a whole cluster.
+/// Write the keys of a server or of a whole cluster, in order.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RangeCommandArgs {
@@ -64,10 +66,10 @@ pub struct RangeCommandArgs {
     /// From the greatest key to the smallest.
     #[arg(long)]
     rev: bool,
-    /// At most so many keys.
+    /// The greatest number of keys to write.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// Write what the keys hold, too.
+    /// Also write the values.
     #[arg(long)]
     values: bool,
 }

@@ -1,21 +1,21 @@
-//! What a key holds, as a record of text.
+//! Converts a key's value into the body of a text record.
 
 use skein_server::parse_double;
 use skeindb::client::Reply;
 
 use crate::format::RecordBody;
 
-/// Returns the record of what a key holds in RESP3.
+/// Returns the body for a value that was read in RESP3.
 ///
 /// # Errors
-/// No format holds it: its type.
+/// Returns the type of the value if no format can hold it.
 pub fn body(held: Reply) -> Result<RecordBody, String> {
     match held {
         Reply::Bulk(value) => Ok(RecordBody::Value(value)),
         Reply::Map(pairs) => pairs_of(pairs).ok_or_else(|| "unknown value".to_owned()),
         Reply::Set(_) => Err("set".to_owned()),
         Reply::Array(_) => Err("list".to_owned()),
-        // The module's line says what the key is: `stream: read it by XRANGE; ...`.
+        // The module's line names the type: `stream: read it by XRANGE; ...`.
         Reply::Simple(text) if text.starts_with("stream") => Err("stream".to_owned()),
         _ => Err("module value".to_owned()),
     }

@@ -1,4 +1,4 @@
-//! Keys in order, of a server or of a cluster.
+//! Reads keys in order from a server or a cluster.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -14,36 +14,36 @@ use crate::remote::{
 };
 use crate::target::DEFAULT_ADDRESS;
 
-/// Keys that are asked of a server at once.
+/// Keys per request to a server.
 const PAGE: u64 = 1000;
 
-/// What to read: a server, unless a cluster is named.
+/// The source to read: a server, unless a cluster is named.
 #[derive(clap::Args)]
 pub struct SourceArgs {
     /// The server: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:PATH.
     #[arg(long, value_name = "SERVER", default_value = DEFAULT_ADDRESS, conflicts_with = "cluster")]
     from: String,
-    /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
-    /// or with commas.
+    /// A node of a cluster, instead of a server: all nodes are read. May be given several times, or
+    /// with commas.
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     cluster: Vec<String>,
     #[command(flatten)]
     access: ServerArgs,
 }
 
-/// A server or a cluster that has let us in.
+/// A server or a cluster to which the client is logged in.
 pub enum RangeSource {
     Server(ServerPeer),
     Cluster(ClusterPeer),
 }
 
-/// A range that is being read.
+/// A range in progress.
 pub enum RangeKeys {
     Server(Box<ServerKeys>),
     Cluster(Box<ClusterScan>, &'static str),
 }
 
-/// The rest of a range of a server.
+/// The rest of a server's range.
 pub struct ServerKeys {
     peer: ServerPeer,
     range: OwnedBounds,
@@ -65,7 +65,7 @@ impl SourceArgs {
 }
 
 impl RangeSource {
-    /// Begins a range of at most `left` keys. In RESP3, which tells types apart.
+    /// Starts a range of at most `left` keys. It uses RESP3, which distinguishes types.
     pub fn range(
         self,
         range: OwnedBounds,
@@ -93,7 +93,7 @@ impl RangeSource {
 }
 
 impl RangeKeys {
-    /// The next key, and what it holds if that was asked for.
+    /// Returns the next key, with its value if that was requested.
     pub fn next(&mut self) -> Result<Option<ClusterEntry>, Failure> {
         match self {
             Self::Server(keys) => keys.next(),

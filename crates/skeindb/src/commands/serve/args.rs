@@ -1,4 +1,4 @@
-//! The arguments of `skein serve`, and what they become.
+//! The arguments of `skein serve`, and the options that they produce.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,67 +44,68 @@ Examples:
   skein serve --config /etc/skein.toml
       options from a file; `skein config` prints one
   skein serve --engine disk --cache 4g
-      more data than memory: 4 GiB of it are cached
+      more data than memory: a cache of 4 GiB
 
 Durability:
   none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
-  buffered  on disk within 200 ms; a crash may lose that much, and what
-            survives is a prefix with no holes
+  buffered  on disk within 200 ms; a crash may lose that much, and
+            leaves a prefix of the writes with no holes
   sync      on disk before the reply
 
-Sizes take k, m, g, t (powers of 1024); times take us, ms, s, m, h.
-SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers what it has read and loses nothing. A second \
-signal ends it at once, as a crash would.";
+Units of sizes are k, m, g, t (powers of 1024); those of times us, ms, s, m, h.
+SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers the requests that it has read, and loses nothing. A \
+second signal ends it immediately, like a crash.";
 
 /// Serve a data folder to Redis clients.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
-    /// A file with options, which those of the command line override; `skein config` prints one.
+    /// A file with options, which the command line overrides; `skein config` prints one.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Which options the file gave.
+    /// The options that the file gave.
     #[arg(skip)]
     pub origins: OptionOrigins,
-    /// Where to listen; port 0 takes a free one. A host alone is taken with port 6380.
+    /// The address to listen on; port 0 selects a free port, and a host alone gets port 6380.
     #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: String,
     /// Listen on this port of 127.0.0.1: short for --listen 127.0.0.1:N.
     #[arg(long, value_name = "N", conflicts_with = "listen")]
     pub port: Option<u16>,
-    /// A Unix socket to listen on as well; its file is made, and removed at the end.
+    /// Also listen on a Unix socket; its file is created, and removed at the end.
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
-    /// Who may connect to the Unix socket: its file's permissions, in octal.
+    /// The permissions of the Unix socket's file, in octal: who may connect.
     #[arg(long, value_name = "MODE", default_value = "700", value_parser = parse_mode)]
     pub unix_socket_mode: u32,
-    /// The data folder; it is made if it is not there.
+    /// The data folder; it is created if it does not exist.
     #[arg(long, value_name = "DIR", default_value = "./skein-data")]
     pub data: PathBuf,
-    /// Worker threads, each with a log of its own [default: one per core].
+    /// The number of worker threads, each with its own log [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
-    /// What an acknowledged write promises.
+    /// The promise of an acknowledged write.
     #[arg(long, value_enum, default_value = "buffered")]
     pub durability: DurabilityArg,
     /// A file with the password that clients must give.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// A file with the users, in the format of Redis's ACL files. It has to be there, and may be empty; ACL SAVE writes it.
+    /// A file with the users, in the format of Redis's ACL files. It must exist, and may be empty;
+    /// ACL SAVE writes it.
     #[arg(long, value_name = "FILE")]
     pub acl_file: Option<PathBuf>,
     /// Let clients use DEBUG SLEEP, which makes a worker wait. For tests.
     #[arg(long)]
     pub enable_debug_command: bool,
-    /// A folder for new logs, in place of the data folder; may be given several times. The data folder remembers
-    /// its log folders, so the option is needed only to change them.
+    /// A folder for new logs, instead of the data folder; may be given several times. The data
+    /// folder remembers its log folders, so the option is needed only to change them.
     #[arg(long, value_name = "DIR")]
     pub log_dir: Vec<PathBuf>,
-    /// Go on without a log folder that is missing and lost for good: drops what all logs hold since the newest
-    /// checkpoint. Does nothing if the folder is not one that is missed.
+    /// Continue without a log folder that is missing and permanently lost: drops the records of all
+    /// logs since the newest checkpoint. Does nothing if this folder is not missing.
     #[arg(long, value_name = "DIR")]
     pub give_up_log_dir: Vec<PathBuf>,
-    /// For tests: whoever reads data back waits until this file is there.
+    /// For tests: the recovery waits until this file exists.
     #[arg(long, value_name = "FILE", hide = true)]
     pub hold_loading: Option<PathBuf>,
     #[command(flatten)]
@@ -121,7 +122,7 @@ pub struct ServeArgs {
     monitoring: MonitoringArgs,
 }
 
-/// How an engine is opened.
+/// The options to open an engine with.
 #[derive(Debug)]
 pub enum EngineOptions {
     Memory(Box<StoreOptions>),
@@ -132,28 +133,34 @@ pub enum EngineOptions {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Logs and checkpoints")]
 struct StorageArgs {
-    /// Size of a log segment.
+    /// The size of a log segment.
     #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
     log_segment_size: u64,
-    /// Write a checkpoint when the logs have grown by so much; 0 for never [default: 1g, and 64m with --engine disk].
+    /// Write a checkpoint when the logs have grown by this size; 0 for never [default: 1g, and 64m
+    /// with --engine disk].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     checkpoint_log_size: Option<u64>,
-    /// Write a checkpoint so long after the last one, if anything was written; 0 for never [default: 1h].
+    /// Write a checkpoint when this time has passed since the last one, if anything was written; 0
+    /// for never [default: 1h].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     checkpoint_interval: Option<Duration>,
-    /// Write a checkpoint on a stop if the logs have grown by so much, for as long as --stop-timeout leaves; 0 for never [default: 64m].
+    /// Write a checkpoint on a stop if the logs have grown by this size, within the time that
+    /// --stop-timeout leaves; 0 for never [default: 64m].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     checkpoint_on_stop: Option<u64>,
-    /// How long to wait for a data folder that another process has in use: one that was killed, say.
+    /// How long to wait for a data folder that another process uses, for example one that was just
+    /// killed.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     lock_wait: Duration,
-    /// Threads that write a checkpoint while requests run [default: one per two cores].
+    /// The number of threads that write a checkpoint while requests run [default: one per two
+    /// cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     checkpoint_threads: Option<u16>,
 }
 
 impl ServeArgs {
-    /// How the store is to be opened and the server to run. What cannot work is refused here, before anything is made.
+    /// Returns the options of the store and of the server. Rejects impossible combinations before
+    /// anything is created.
     pub fn options(&self) -> Result<(EngineOptions, ServerOptions), Failure> {
         self.checked_options().map_err(|failure| self.origins.explain(failure))
     }
@@ -180,7 +187,7 @@ impl ServeArgs {
         })
     }
 
-    /// Options that were given and say something about the engine in memory alone.
+    /// Returns the given options that concern only the memory engine.
     fn memory_only(&self) -> Vec<&'static str> {
         let (storage, limits) = (&self.storage, &self.limits);
         let given = [
@@ -227,7 +234,7 @@ impl ServeArgs {
         }
     }
 
-    /// The server gives it what time a stop has left.
+    /// The server later sets its time limit to the rest of the stop's time.
     fn close_checkpoint(&self) -> Option<CloseCheckpoint> {
         let default = CloseCheckpoint::default().log_bytes;
         let log_bytes = self.storage.checkpoint_on_stop.unwrap_or(default);
@@ -267,7 +274,7 @@ impl ServeArgs {
     }
 }
 
-/// Why the server does not start, with the options of this command.
+/// Explains why the server does not start, with the names of this command's options.
 pub fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::NoPassword { .. } => {

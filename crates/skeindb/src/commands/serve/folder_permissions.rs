@@ -1,5 +1,5 @@
-//! Who else can get at a data folder: nobody is to, so that is looked at before it is opened. A folder
-//! that the engines make is its owner's alone from the start.
+//! Checks, before a data folder is opened, that no other user can access it. If an engine creates
+//! the folder, only its owner may access it from the start.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 /// Everybody may write.
 const OTHERS_WRITE: u32 = 0o002;
 
-/// Refuses a folder of another user, and one that everybody can write to. One that is not there is fine.
+/// Rejects a folder of another user, and one that everybody can write to. A missing folder is fine.
 pub fn check(folder: &Path) -> Result<(), Failure> {
     let Ok(found) = fs::metadata(folder) else { return Ok(()) };
     let (name, me) = (folder.display(), rustix::process::geteuid().as_raw());
@@ -22,7 +22,7 @@ pub fn check(folder: &Path) -> Result<(), Failure> {
     }
     if found.mode() & OTHERS_WRITE != 0 {
         return Err(Failure::new(format!(
-            "{name} can be written to by everybody (mode {:o}); mend it with: chmod o-w {name}",
+            "every user can write to {name} (mode {:o}); fix it with: chmod o-w {name}",
             found.mode() & 0o7777
         )));
     }
@@ -42,14 +42,14 @@ mod tests {
         assert!(check(folder.path()).is_ok() && check(&folder.path().join("none")).is_ok());
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("a mode");
         let message = check(folder.path()).expect_err("it is open").message;
-        assert!(message.contains("(mode 777); mend it with: chmod o-w "), "{message}");
+        assert!(message.contains("(mode 777); fix it with: chmod o-w "), "{message}");
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("a mode");
         assert!(check(folder.path()).is_ok());
     }
 
     #[test]
     fn a_folder_of_another_is_refused() {
-        // Whoever runs the tests is either not root or not the last of all users.
+        // A test process is either not root, or not the user with the highest number.
         let strange = if rustix::process::geteuid().is_root() {
             let folder = tempfile::tempdir().expect("a folder");
             std::os::unix::fs::chown(folder.path(), Some(65_534), None).expect("root may");

@@ -1,4 +1,8 @@
-//! `skein serve`: a data folder for Redis clients.
+//! `skein serve`: serves a data folder to Redis clients.
+//!
+//! The start in order: check the folder's permissions, bind the port and answer `LOADING`, open the
+//! data, serve. `args` has the options, `open_progress` reports the opening, `stop_target` and
+//! `service_manager` the stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,7 +46,7 @@ pub fn run(args: &ServeArgs, log: Arc<dyn LogControl>) -> Result<Exit, Failure> 
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
     let progress = open_progress::progress(args.hold_loading.clone());
-    // Before the folder, so that a port in use leaves nothing behind.
+    // Before the folder is opened, so that a port in use leaves nothing behind.
     let bound = Server::bind(options, progress.clone()).and_then(BoundServer::answer_loading);
     let bound = bound.map_err(|error| args::start_failure(&error))?;
     let supervisor = ServiceManager::of_this_process();
@@ -63,7 +67,7 @@ pub fn run(args: &ServeArgs, log: Arc<dyn LogControl>) -> Result<Exit, Failure> 
     supervisor.ready(server.local_addr());
     stoppable.serving(server.handle());
     let report = server.wait();
-    // It may have been a command that stopped it, and the last checkpoint is still to come.
+    // A command may have stopped the server, and the last checkpoint is still to be written.
     supervisor.stopping();
     let closed = close(&engine, stop_timeout.saturating_sub(report.took));
     farewell(&report, closed.as_deref().ok());
@@ -76,7 +80,7 @@ pub fn run(args: &ServeArgs, log: Arc<dyn LogControl>) -> Result<Exit, Failure> 
     }
 }
 
-/// Opens what is to be served; `None` if somebody wished meanwhile that it ends.
+/// Opens the engine. Returns `None` if a stop was requested meanwhile.
 fn open(
     args: &ServeArgs,
     options: EngineOptions,
@@ -103,7 +107,8 @@ fn open(
     Ok(Some(engine))
 }
 
-/// Makes everything durable, with what can be left out no longer than `time`; says what that was.
+/// Makes everything durable, with an optional checkpoint that ends after `time`. Returns a
+/// description of the result.
 fn close(engine: &Engine, time: Duration) -> Result<String, Failure> {
     match engine {
         Engine::Memory(store) => {
@@ -120,10 +125,12 @@ fn close(engine: &Engine, time: Duration) -> Result<String, Failure> {
     }
 }
 
-/// Signals that come so soon after the first one belong to it: some senders signal a process and its group.
+/// A signal this soon after the first one belongs to it: some senders signal a process and its
+/// group.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// The first signal stops the opening or the server, and a later one ends the process as it is.
+/// Starts the thread that handles signals. The first signal stops the opening or the server. A
+/// later one ends the process immediately.
 fn stop_on_signals(
     mut signals: Signals,
     stoppable: StopTarget,
@@ -136,7 +143,7 @@ fn stop_on_signals(
                 None => {
                     first = Some(Instant::now());
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-                    say(&format!("{name}: stopping; once more ends it at once\n"));
+                    say(&format!("{name}: stopping; a second signal ends it immediately\n"));
                     supervisor.stopping();
                     stoppable.stop();
                 }
@@ -148,7 +155,7 @@ fn stop_on_signals(
     .map(drop)
 }
 
-/// Says where it listens, where the data lies, and how to connect.
+/// Prints the address, the folder, and how to connect.
 fn greet(args: &ServeArgs, engine: &Engine, workers: usize, server: &Server) {
     let address = server.local_addr();
     let tls = server.tls_addr().map(|address| format!(", and on {address} for TLS"));
@@ -175,7 +182,7 @@ fn greet(args: &ServeArgs, engine: &Engine, workers: usize, server: &Server) {
     ));
 }
 
-/// What opening the disk engine found.
+/// Describes the recovery of the disk engine.
 fn replayed(disk: &DiskEngine) -> String {
     let stats = disk.store().stats();
     format!("{} ({} from the log)", counted(stats.keys, "key"), counted(stats.replayed, "write"))
@@ -191,7 +198,7 @@ fn recovered(report: &RecoveryReport) -> String {
     )
 }
 
-/// What `redis-cli` has to be told.
+/// Returns the options for `redis-cli`.
 fn connect_options(address: SocketAddr) -> String {
     let port = address.port();
     if address.ip().is_loopback() && address.is_ipv4() {
@@ -203,7 +210,7 @@ fn connect_options(address: SocketAddr) -> String {
     }
 }
 
-/// Says what stopping did.
+/// Prints the result of the stop.
 fn farewell(report: &StopReport, closed: Option<&str>) {
     let mut parts =
         vec![format!("stopped after {} in {}", counted(report.requests, "request"), time(report.ran))];
@@ -225,7 +232,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// Prints to standard output; a failure to do so is no reason to stop serving.
+/// Prints to standard output. If that fails, the server continues.
 fn say(text: &str) {
     if let Err(failure) = console::print(text) {
         tracing::warn!("{}", failure.message);

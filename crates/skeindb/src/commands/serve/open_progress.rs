@@ -1,5 +1,5 @@
-//! Who is told how far the data has been read back: a terminal by a bar, a log by a line, a service
-//! manager by its status.
+//! Reports how far the data has been read: a bar on a terminal, a line in a log, a status for a
+//! service manager.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -15,14 +15,14 @@ use super::say;
 use super::service_manager::ServiceManager;
 use crate::progress::{PercentProgress, counted};
 
-/// How often a terminal is told.
+/// How often the terminal is updated.
 const TICK: Duration = Duration::from_millis(200);
-/// After how long others are told, and how often.
+/// The delay of the first line and status, and the time between two of them.
 const LONG: Duration = Duration::from_secs(1);
-/// How often a held thread looks whether it may go on.
+/// How often a held thread checks whether it may continue.
 const HOLD_TICK: Duration = Duration::from_millis(10);
 
-/// The progress of an opening; with a file, each step of it waits until that is there.
+/// Returns the progress of an opening. With a file, each step waits until the file exists.
 pub fn progress(hold: Option<PathBuf>) -> Arc<OpenProgress> {
     let Some(file) = hold else { return Arc::default() };
     Arc::new(OpenProgress::watched(move |progress| {
@@ -32,19 +32,19 @@ pub fn progress(hold: Option<PathBuf>) -> Arc<OpenProgress> {
     }))
 }
 
-/// What is told, and to whom.
+/// The progress, and the receivers of the reports.
 pub struct OpenWatch<'w> {
     pub progress: &'w OpenProgress,
-    /// Where the server listens already.
+    /// The address where the server already listens.
     pub address: SocketAddr,
     pub supervisor: &'w ServiceManager,
 }
 
 impl OpenWatch<'_> {
-    /// Opens the data, and tells meanwhile how far that is.
+    /// Opens the data, and reports the progress meanwhile.
     pub fn during<R>(&self, open: impl FnOnce() -> R) -> R {
         thread::scope(|scope| {
-            // Dropped at the end, however that comes, which ends the thread.
+            // Dropped at the end, even by a panic, which ends the thread.
             let (_opening, ended) = channel::<()>();
             let name = thread::Builder::new().name("skein-progress".to_owned());
             if let Err(cause) = name.spawn_scoped(scope, move || self.tell(&ended)) {

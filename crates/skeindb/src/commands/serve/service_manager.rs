@@ -1,5 +1,6 @@
-//! What a service manager is told: that the server is ready, and that it stops. systemd's protocol: a datagram to the socket that
-//! `NOTIFY_SOCKET` names (a path, or with `@` a name that is no file).
+//! Messages to the service manager: the server is ready, or it stops. The protocol is systemd's: a
+//! datagram to the socket in `NOTIFY_SOCKET`, which is a path, or a name without a file if it
+//! begins with `@`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,27 +8,27 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The service manager, if there is one that wants to be told.
+/// The service manager, if one expects messages.
 #[derive(Debug, Clone)]
 pub struct ServiceManager(Option<OsString>);
 
 impl ServiceManager {
-    /// The one that started this process.
+    /// Returns the service manager that started this process.
     pub fn of_this_process() -> Self {
         Self(std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()))
     }
 
-    /// Clients are served from now on, at this address.
+    /// Reports that the server accepts clients at this address.
     pub fn ready(&self, address: std::net::SocketAddr) {
         self.tell(&format!("READY=1\nSTATUS=listening on {address}\n"));
     }
 
-    /// What the server is at, before it is ready.
+    /// Reports the server's status before it is ready.
     pub fn status(&self, status: &str) {
         self.tell(&format!("STATUS={status}\n"));
     }
 
-    /// The server stops, which may take a while.
+    /// Reports that the server stops, which may take a while.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=stopping\n");
     }

@@ -1,11 +1,11 @@
-//! What a signal stops: the opening of the data, then the server.
+//! The target of a stop signal: first the opening of the data, then the server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use skein_server::ServerHandle;
 use skein_store::OpenProgress;
 
-/// What is to be stopped now. Clones are the same.
+/// The operation to stop. Clones share it.
 #[derive(Debug, Clone)]
 pub struct StopTarget(Arc<Mutex<ServeStage>>);
 
@@ -16,13 +16,13 @@ enum ServeStage {
 }
 
 impl StopTarget {
-    /// Begins with the opening of the data.
+    /// Returns a target that is the opening of the data.
     pub fn loading(progress: Arc<OpenProgress>) -> Self {
         Self(Arc::new(Mutex::new(ServeStage::Loading(progress))))
     }
 
-    /// The data is there, and the server serves. A wish that came too late to end the opening stops
-    /// the server.
+    /// Makes the server the target. If a stop was requested too late to end the opening, the server
+    /// stops.
     pub fn serving(&self, server: ServerHandle) {
         let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(&*stage, ServeStage::Loading(progress) if progress.is_cancelled()) {
@@ -31,7 +31,7 @@ impl StopTarget {
         *stage = ServeStage::Serving(server);
     }
 
-    /// Stops it.
+    /// Stops the target.
     pub fn stop(&self) {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             ServeStage::Loading(progress) => progress.cancel(),

@@ -1,4 +1,4 @@
-//! What INFO answers, as numbers, and what changed between two answers.
+//! Parses INFO, and computes the changes between two answers.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,57 +6,58 @@ use std::time::Instant;
 /// The lines of one answer.
 #[derive(Debug, Clone)]
 pub struct InfoReply {
-    /// When it was asked for.
+    /// The time of the request.
     at: Instant,
     lines: BTreeMap<String, String>,
 }
 
-/// What was done of a command between two answers.
+/// The activity of one command between two answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandRate {
     pub name: String,
-    /// A second.
+    /// Calls per second.
     pub calls: f64,
-    /// Of one call.
+    /// Microseconds per call.
     pub micros: f64,
-    /// A second.
+    /// Failed calls per second.
     pub failed: f64,
 }
 
 impl InfoReply {
-    /// Reads `name:value` lines; others do not matter.
+    /// Parses `name:value` lines and ignores others.
     pub fn parse(text: &str, at: Instant) -> Self {
         let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self { at, lines: text.lines().filter_map(pair).collect() }
     }
 
-    /// A value as text; empty if it is not there.
+    /// Returns a value as text; empty if it is missing.
     pub fn text(&self, name: &str) -> &str {
         self.lines.get(name).map_or("", String::as_str)
     }
 
-    /// A value as a number; 0 if it is none.
+    /// Returns a value as a number; 0 if it is not one.
     pub fn number(&self, name: &str) -> f64 {
         self.text(name).parse().unwrap_or(0.0)
     }
 
-    /// The same, where it counts something.
+    /// Returns a value that counts something.
     #[expect(clippy::cast_sign_loss, reason = "a count")]
     pub fn count(&self, name: &str) -> u64 {
         self.number(name) as u64
     }
 
-    /// A part of a value that reads `a=1,b=2`; 0 if it is not there.
+    /// Returns a part of a value such as `a=1,b=2`; 0 if it is missing.
     pub fn part(&self, name: &str, part: &str) -> f64 {
         part_of(self.text(name), part)
     }
 
-    /// How fast a counter has risen since an earlier answer, a second. One that was reset meanwhile counts from 0.
+    /// Returns how fast a counter has risen since an earlier answer, per second. If it was reset
+    /// meanwhile, it counts from 0.
     pub fn rate(&self, before: &Self, name: &str) -> f64 {
         risen(self.number(name), before.number(name)) / self.seconds_since(before)
     }
 
-    /// The sum of several such.
+    /// Returns the sum of several rates.
     pub fn rates(&self, before: &Self, names: &[&str]) -> f64 {
         names.iter().map(|name| self.rate(before, name)).sum()
     }
@@ -65,7 +66,7 @@ impl InfoReply {
         self.at.saturating_duration_since(before.at).as_secs_f64().max(1e-3)
     }
 
-    /// The commands that were called since an earlier answer, those that took the most time first.
+    /// Returns the commands called since an earlier answer, sorted by the time that they took.
     pub fn commands(&self, before: &Self) -> Vec<CommandRate> {
         let seconds = self.seconds_since(before);
         let rate = |(line, text): (&String, &String)| {

@@ -1,4 +1,4 @@
-//! What `skein stats --watch` prints: a screen, or a line per tick.
+//! The output of `skein stats --watch`: a screen, or one line per tick.
 
 use super::info::InfoReply;
 use crate::progress::grouped;
@@ -8,7 +8,7 @@ use crate::units::show_size;
 pub const HEAD: &str = "unix_s\trequests_per_s\tin_bytes_per_s\tout_bytes_per_s\terrors_per_s\tcpu_percent\tclients\tkeys\t\
                         memory_bytes\tresident_bytes\tlog_bytes_behind\tlog_bytes_since_checkpoint";
 
-/// A tick, for programs: numbers with tabs between them.
+/// Returns a tick for programs: numbers separated by tabs.
 pub fn line(now: &InfoReply, before: &InfoReply) -> String {
     let rates = [
         now.rate(before, "total_commands_processed"),
@@ -31,10 +31,10 @@ pub fn line(now: &InfoReply, before: &InfoReply) -> String {
     numbers.collect::<Vec<_>>().join("\t")
 }
 
-/// What a line that goes on is indented by: as far as the names of the first ones reach.
+/// The indentation of continued lines: the width of the names in front.
 const INDENT: &str = "          ";
 
-/// A tick, for people: at most so many rows, each broken to the columns there are.
+/// Returns a tick for people: at most `rows` lines, each folded to the given columns.
 pub fn screen(
     address: &str,
     now: &InfoReply,
@@ -55,7 +55,7 @@ pub fn screen(
     lines
 }
 
-/// Breaks a line that is too long, behind a comma or a semicolon; a part that is too long by itself is cut.
+/// Folds a long line behind a comma or a semicolon. Cuts a part that is too long by itself.
 fn fold(line: &str, columns: usize) -> Vec<String> {
     let width = |text: &str| text.trim_end().chars().count();
     let mut lines = vec![String::new()];
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_fits_and_says_what_matters() {
+    fn a_screen_fits_and_shows_the_main_numbers() {
         let (before, now) = two();
         let lines = screen("here:1", &now, &before, 24, 80);
         assert!(

@@ -1,4 +1,5 @@
-//! `skein stats --watch`: a server's numbers as they change. On a terminal one view that is drawn again; elsewhere one line per tick.
+//! `skein stats --watch`: shows a server's numbers as they change. On a terminal it redraws one
+//! view; elsewhere it writes one line per tick.
 
 use std::io::{self, Write};
 use std::thread;
@@ -13,7 +14,7 @@ use crate::console;
 use crate::exit::Failure;
 use crate::remote::{CommandPeer, ServerPeer, ServerTarget};
 
-/// Sections that the views need.
+/// The INFO sections that the views need.
 const SECTIONS: [&[u8]; 9] = [
     b"server",
     b"clients",
@@ -26,7 +27,7 @@ const SECTIONS: [&[u8]; 9] = [
     b"keyspace",
 ];
 
-/// Shows a server every `interval`, so many times if a number is given.
+/// Shows a server every `interval`, `ticks` times if given.
 pub fn run(server: &ServerTarget<'_>, interval: Duration, ticks: Option<u64>) -> Result<(), Failure> {
     let mut peer = server.connect()?;
     let mut ask = || ask(&mut peer);
@@ -67,20 +68,20 @@ fn ask(peer: &mut ServerPeer) -> Result<InfoReply, Failure> {
     }
 }
 
-/// Replaces what was drawn last, of so many lines.
+/// Replaces the previous view, which had `shown` lines.
 fn draw(term: &Term, shown: usize, lines: &[String]) -> io::Result<()> {
     term.clear_last_lines(shown)?;
     lines.iter().try_for_each(|line| term.write_line(line))
 }
 
-/// Writes to standard output; false if nobody reads it any more.
+/// Writes to standard output. Returns false if the reader has closed it.
 fn write(text: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     let written = text(&mut out).and_then(|()| out.flush());
     more(written)
 }
 
-/// Whether there is a reader after this.
+/// Returns whether the reader is still there.
 fn more(written: io::Result<()>) -> Result<bool, Failure> {
     let gone = written.is_err();
     console::written(written).map(|()| !gone)

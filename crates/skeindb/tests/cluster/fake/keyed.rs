@@ -46,7 +46,8 @@ impl FakeWorld {
                 }
                 b":1\r\n".to_vec()
             }
-            // Two fields at a time: a cursor is a place, and means another field at another node.
+            // Two fields at a time. A cursor is a position, and means another field at another
+            // node.
             (b"HSCAN", Some(FakeValue::Hash(hash))) => {
                 let skipped: usize = String::from_utf8_lossy(&command[2]).parse().expect("a cursor");
                 let mut items: Vec<_> = hash.iter().collect();

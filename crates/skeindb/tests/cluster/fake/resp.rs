@@ -1,4 +1,4 @@
-//! RESP, from the side of a server.
+//! RESP on the server's side.
 
 use std::io::BufRead;
 

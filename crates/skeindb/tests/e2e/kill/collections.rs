@@ -1,4 +1,5 @@
-//! Sorted sets and large hashes under kills: what was acknowledged is there, in the order of the commands, and the two orders of a set agree.
+//! Sorted sets and large hashes under kills: acknowledged writes must survive, in the order of the
+//! commands, and a set's two sequences, by member and by score, must agree.
 
 use skeindb::client::{Client, Reply};
 
@@ -6,20 +7,22 @@ use super::oracle::{DurabilityPromise, OracleRows, check_bounds, under};
 use super::writers::WriterProgress;
 use crate::common::disk_trie;
 
-/// Pipelined writers of collections, and the steps that each sends at once. The disk engine has no sorted sets.
+/// Returns the pipelined writers of collections, as the number of steps that each sends at once.
+/// The disk engine has no sorted sets.
 pub fn depths() -> &'static [u64] {
     if disk_trie().is_some() { &[] } else { &[1, 16] }
 }
 
-/// Sets that a writer has, which `read` shows whole.
+/// A writer's sets that `read` returns whole.
 const SETS: [&str; 4] = ["set", "pair", "union", "brief"];
 
-/// Another order than that of the numbers: of the scores that members get.
+/// Returns a score whose sequence differs from that of the steps.
 fn scrambled(step: u64) -> u64 {
     step * 7919 % 1009
 }
 
-/// The commands of step `step` of the writer `name`, in order. [`check`] knows what each leaves behind.
+/// Returns the commands of step `step` of the writer `name`, in order. [`check`] knows the result
+/// of each.
 pub fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
     let n = step.to_string();
     let command = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -39,7 +42,7 @@ pub fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
     ]
 }
 
-/// What the writers left, as rows: each member and each field by itself.
+/// Returns the writers' data as rows: each member and each field by itself.
 pub fn read(client: &mut Client, name: &str) -> OracleRows {
     let mut rows = OracleRows::new();
     for writer in 0..depths().len() {
@@ -75,7 +78,7 @@ fn pairs(client: &mut Client, command: &[&str]) -> Vec<(String, String)> {
     std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect()
 }
 
-/// Checks what is left of a round. Returns the whole steps.
+/// Checks the remaining data of a round. Returns the number of whole steps.
 pub fn check(
     client: &mut Client,
     rows: &OracleRows,
@@ -97,7 +100,7 @@ pub fn check(
     steps
 }
 
-/// A set's members by score, by rank, by bytes, and one by one are the same.
+/// Checks that a set's members by score, by rank, by bytes, and one by one are the same.
 fn check_orders(client: &mut Client, key: &str) {
     let by_score = pairs(client, &["ZRANGE", key, "-inf", "+inf", "BYSCORE", "WITHSCORES"]);
     let sorted = by_score.iter().map(|(member, score)| (score.parse::<u64>().expect("a number"), member));
@@ -105,7 +108,7 @@ fn check_orders(client: &mut Client, key: &str) {
     assert_eq!(by_score, pairs(client, &["ZRANGE", key, "0", "-1", "WITHSCORES"]), "{key}: by rank");
     let count = i64::try_from(by_score.len()).expect("it fits");
     assert_eq!(ask(client, &["ZCARD", key]), Reply::Integer(count), "{key}: ZCARD");
-    // A few hundred at a time, whose replies fit into the buffers of the connection.
+    // A few hundred at a time, so that the replies fit into the buffers of the connection.
     for (piece, members) in by_score.chunks(200).enumerate() {
         let asked: Vec<[&str; 3]> = members
             .iter()
@@ -123,7 +126,7 @@ fn check_orders(client: &mut Client, key: &str) {
     assert_eq!(scan(client, key), by_bytes, "{key}: ZSCAN");
 }
 
-/// All that ZSCAN gives, which reads the members and not their order, sorted.
+/// Returns the result of ZSCAN, sorted. It reads the members, not the score index.
 fn scan(client: &mut Client, key: &str) -> Vec<(String, String)> {
     let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
     loop {
@@ -139,7 +142,8 @@ fn scan(client: &mut Client, key: &str) -> Vec<(String, String)> {
     }
 }
 
-/// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
+/// Checks that a prefix of a writer's commands, in the order of sending, survived. Returns the
+/// number of whole steps.
 fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: DurabilityPromise) -> u64 {
     let number = |key: &str| -> Option<u64> {
         rows.get(&format!("{own}/{key}")).map(|text| text.parse().expect("we wrote numbers"))
@@ -165,7 +169,8 @@ fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: 
     assert_eq!(with_fields, fields.len() as u64, "{own}: half an HSET");
     let in_hash = gone(&format!("{own}/hash/gone "));
     assert!(in_hash.len() <= 1, "{own}: fields are back: {in_hash:?}");
-    // Absent: what the command before reached was removed, and the next not yet put.
+    // A missing value is right if the previous command's value was removed and the next was not yet
+    // written.
     let alone = |there: Option<u64>, before: u64| {
         there.map_or((before, before.saturating_sub(1)), |step| (step, step))
     };
@@ -193,7 +198,7 @@ fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: 
     made
 }
 
-/// The rows under a prefix, whose keys end in numbers: those, and what they hold.
+/// Returns the rows under a prefix whose keys end in numbers: the numbers and the values.
 fn numbered<'r>(rows: &'r OracleRows, prefix: &str) -> Vec<(u64, &'r String)> {
     let number = |key: &str| key[prefix.len()..].parse().expect("it ends in a number");
     under(rows, prefix).map(|(key, value)| (number(key), value)).collect()

@@ -1,4 +1,4 @@
-//! What may be left after a kill, and what must be.
+//! The oracle: which data may, and which must, be left after a kill.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,40 +8,40 @@ use skeindb::client::{Client, Reply};
 use super::collections;
 use super::transactions;
 use super::writers::{DEPTHS, FAR, RoundLoad, STEP_COMMANDS, WriterProgress, group_keys};
-use crate::common::{ServerProcess, scan_values};
+use crate::common::{SkeinServe, scan_values};
 
-/// What the durability level promises.
+/// The promise of the durability level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurabilityPromise {
-    /// Everything acknowledged is there.
+    /// Every acknowledged command survives.
     Acknowledged,
-    /// A prefix is there.
+    /// A prefix of the commands survives.
     Prefix,
 }
 
-/// A round that was checked once; from then on it must stay as it is.
+/// A round that was checked once. From then on its data must not change.
 #[derive(Debug)]
 pub struct SettledRound {
     name: String,
     hash: u64,
-    /// Steps of pipelined writers that survived.
+    /// Surviving steps of the pipelined writers.
     pub steps: u64,
-    /// Steps of those that write collections.
+    /// Surviving steps of the writers of collections.
     pub collection_steps: u64,
 }
 
 impl SettledRound {
-    /// Checks that the round is as it was.
-    pub fn check_again(&self, server: &ServerProcess) {
+    /// Checks that the round's data has not changed.
+    pub fn check_again(&self, server: &SkeinServe) {
         let hash = hash(&read(&mut server.client(), &self.name));
         assert_eq!(hash, self.hash, "round {} changed after it had been recovered", self.name);
     }
 }
 
-/// Keys and what they hold.
+/// Keys and their values.
 pub type OracleRows = BTreeMap<String, String>;
 
-/// All rows under a name; a row of columns reads as `x=1 y=1`.
+/// Returns all rows under a name. A row of columns reads as `x=1 y=1`.
 fn read(client: &mut Client, name: &str) -> OracleRows {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("we wrote text");
     let mut rows: OracleRows = scan_values(client, format!("{name}/").as_bytes())
@@ -56,7 +56,8 @@ fn read(client: &mut Client, name: &str) -> OracleRows {
     rows
 }
 
-/// When the keys expire to which the pipelined writers gave a time, as the number of the step that did.
+/// Returns the keys to which the pipelined writers gave an expiry time, with the number of the step
+/// that set it.
 fn times(client: &mut Client, name: &str) -> Vec<(String, String)> {
     let keys =
         (0..DEPTHS.len()).flat_map(|writer| ["timed", "row"].map(|key| format!("{name}/w{writer}/{key}")));
@@ -71,7 +72,7 @@ fn times(client: &mut Client, name: &str) -> Vec<(String, String)> {
     .collect()
 }
 
-/// The rows of columns that the pipelined writers left.
+/// Returns the rows of columns that the pipelined writers left.
 fn scan_columns(client: &mut Client, name: &str) -> Vec<(String, String)> {
     (0..DEPTHS.len())
         .filter_map(|writer| {
@@ -91,8 +92,8 @@ fn hash(rows: &OracleRows) -> u64 {
     hasher.finish()
 }
 
-/// Checks what is left of a round, right after the recovery that followed it.
-pub fn check(server: &ServerProcess, load: &RoundLoad, promise: DurabilityPromise) -> SettledRound {
+/// Checks the data of a round, right after the recovery that followed it.
+pub fn check(server: &SkeinServe, load: &RoundLoad, promise: DurabilityPromise) -> SettledRound {
     let rows = read(&mut server.client(), &load.name);
     let mut steps = 0;
     for (writer, &progress) in load.steps.iter().enumerate() {
@@ -113,7 +114,8 @@ pub fn check(server: &ServerProcess, load: &RoundLoad, promise: DurabilityPromis
     SettledRound { name: load.name.clone(), hash: hash(&rows), steps, collection_steps }
 }
 
-/// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
+/// Checks that a prefix of a writer's commands, in the order of sending, survived. Returns the
+/// number of whole steps.
 fn check_steps(rows: &OracleRows, name: &str, progress: WriterProgress, promise: DurabilityPromise) -> u64 {
     let number = |key: &str| -> u64 {
         rows.get(&format!("{name}/{key}")).map_or(0, |value| value.parse().expect("we wrote numbers"))
@@ -172,7 +174,8 @@ fn check_group(rows: &OracleRows, name: &str) {
     assert!(values.iter().all(|value| *value == values[0]), "{name}: half a group: {values:?}");
 }
 
-/// Between what was acknowledged (if that is promised) and what was sent.
+/// Checks that the result lies between the acknowledged count (if that is promised) and the sent
+/// count.
 pub fn check_bounds(what: &str, left: u64, progress: WriterProgress, promise: DurabilityPromise) {
     let WriterProgress { sent, acknowledged } = progress;
     assert!(left <= sent, "{what}: {left} are there, {sent} were sent");
@@ -181,7 +184,7 @@ pub fn check_bounds(what: &str, left: u64, progress: WriterProgress, promise: Du
     }
 }
 
-/// The keys under a prefix end in 1, 2, 3, … without a hole; returns the last number.
+/// Checks that the keys under a prefix end in 1, 2, 3, … without a gap. Returns the last number.
 fn contiguous(rows: &OracleRows, prefix: &str) -> u64 {
     let numbers = numbers_under(rows, prefix);
     for (expected, &number) in (1..).zip(&numbers) {

@@ -1,31 +1,34 @@
 //! `kill -9` over the index for short keys, while puts and removals of the same keys race.
 //!
-//! Incident: over `mlp` a removal that had lost such a race was answered and logged under the put's version. Consequence: acknowledged puts were gone
-//! after a restart. Fix: an index asks once (`docs/design/compute-asks-once.md`).
+//! Incident: over `mlp`, a removal that had lost such a race was answered and logged under the
+//! put's version. Consequence: acknowledged puts were missing after a restart. Fix: an index calls
+//! the closure once (`docs/design/compute-asks-once.md`).
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{E2eRandom, ServerProcess, assert_sound, skein};
+use crate::common::{E2eRandom, SkeinServe, assert_sound, skein};
 use skeindb::client::{Client, Reply};
 
-/// Keys of one pipeline: workers take it as one batch, and two of them meet in the middle of theirs.
+/// Keys of one pipeline: a worker runs it as one batch, and two workers meet in the middle of
+/// theirs.
 const BATCH: u64 = 64;
 const ROUNDS: u64 = 4;
 
-fn start(folder: &Path) -> ServerProcess {
+fn start(folder: &Path) -> SkeinServe {
     let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--durability", "sync", "--workers", "2"]);
     command.args(["--index", "mlp", "--data"]).arg(folder);
-    ServerProcess::launch(command).expect("the server starts")
+    SkeinServe::launch(command).expect("the server starts")
 }
 
-/// Keys of eight bytes, those of a round in order.
+/// Returns keys of eight bytes. Those of a round are in order.
 fn keys(round: u64, batch: u64) -> Vec<[u8; 8]> {
     (0..BATCH).map(|key| ((round << 32) | (batch * BATCH + key)).to_be_bytes()).collect()
 }
 
-/// Sends a command for each key of a batch, batch after batch, until the server is gone; returns the replies.
+/// Sends a command for each key of a batch, batch after batch, until the server is gone. Returns
+/// the replies.
 fn ask(mut client: Client, round: u64, command: impl Fn(&[u8; 8]) -> Vec<Vec<u8>>) -> Vec<Reply> {
     let mut replies = Vec::new();
     for batch in 0.. {
@@ -38,7 +41,8 @@ fn ask(mut client: Client, round: u64, command: impl Fn(&[u8; 8]) -> Vec<Vec<u8>
     unreachable!("the server is killed at last")
 }
 
-/// Both acknowledged a key: who took its second value left nothing, who took the first left the second.
+/// Checks keys for which both commands were acknowledged. If the removal returned the second value,
+/// the key must be absent. If it returned the first, the second must be there.
 fn check(client: &mut Client, round: u64, puts: &[Reply], taken: &[Reply]) -> usize {
     for (number, (put, taken)) in puts.iter().zip(taken).enumerate() {
         let key = (round << 32 | number as u64).to_be_bytes();

@@ -1,4 +1,5 @@
-//! Transactions under kills: what EXEC acknowledged is there, whole, and no other is there in part.
+//! Transactions under kills: an acknowledged transaction must survive whole, and no other may
+//! survive in part.
 
 use std::io;
 
@@ -9,10 +10,11 @@ use super::writers::{MAX_STEPS, WriterProgress, assert_done};
 
 /// Threads that run transactions.
 pub const MOVERS: usize = 2;
-/// Accounts between which all of them move.
+/// Accounts shared by all threads.
 const ACCOUNTS: u64 = 4;
 
-/// The commands of the transaction number `n` of a thread: its own keys say that number after it, and the sum of the accounts stays.
+/// Returns the commands of transaction number `n` of a thread. It sets the thread's own keys to
+/// that number, and keeps the sum of the accounts.
 fn commands(name: &str, thread: usize, n: u64) -> Vec<Vec<String>> {
     let own = format!("{name}/mover{thread}");
     let account = |number: u64| format!("{name}/account/{}", number % ACCOUNTS);
@@ -55,7 +57,7 @@ pub fn run(client: Client, name: &str, thread: usize) -> WriterProgress {
     progress
 }
 
-/// Nobody ever sees a part of one: the sum of the accounts is always 0.
+/// Checks that no part of a transaction is ever visible: the sum of the accounts is always 0.
 pub fn read(mut client: Client, name: &str) {
     let mut command = vec!["MGET".to_owned()];
     command.extend((0..ACCOUNTS).map(|number| format!("{name}/account/{number}")));
@@ -75,7 +77,7 @@ fn number(text: &str) -> i64 {
     text.parse().expect("we wrote numbers")
 }
 
-/// Checks what is left of the transactions of a round.
+/// Checks the data of a round's transactions.
 pub fn check(rows: &OracleRows, name: &str, moves: &[WriterProgress], promise: DurabilityPromise) {
     let sum: i64 = under(rows, &format!("{name}/account/")).map(|(_, value)| number(value)).sum();
     assert_eq!(sum, 0, "{name}: a part of a transaction survived");

@@ -1,4 +1,5 @@
-//! The load: connections that write in known orders, and remember what was sent and what was acknowledged.
+//! The load: connections that write in known orders, and remember the sent and the acknowledged
+//! commands.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -8,33 +9,33 @@ use skeindb::client::{Client, Reply};
 
 use super::collections;
 use super::transactions::{self, MOVERS};
-use crate::common::{E2eRandom, ServerProcess};
+use crate::common::{E2eRandom, SkeinServe};
 
 /// Commands of one step of a pipelined writer.
 pub const STEP_COMMANDS: u64 = 9;
-/// The times of expiry that steps give are this (in the year 5138) and the step's number, in milliseconds.
+/// Steps set expiry times of this value (in the year 5138) plus the step's number, in milliseconds.
 pub const FAR: u64 = 99_999_999_999_000;
-/// Pipelined writers and the steps that each sends at once.
+/// The pipelined writers, as the number of steps that each sends at once.
 pub const DEPTHS: [u64; 3] = [1, 8, 64];
-/// Connections that the chain goes round.
+/// Connections that the chain alternates between.
 const CHAIN_CONNECTIONS: usize = 4;
 /// Threads that add to the shared counter.
 pub const COUNTERS: usize = 2;
 /// Threads that write the same group of keys.
 const GROUP_WRITERS: usize = 2;
-/// A writer stops at so many steps, so that checking a round stays quick.
+/// A writer stops at this many steps, so that checking a round is quick.
 pub const MAX_STEPS: u64 = 4000;
-/// A writer of collections at so many: each leaves a member and a field, of which each is looked at.
+/// The same for writers of collections: each step leaves a member and a field, and each is checked.
 const COLLECTION_STEPS: u64 = 1500;
 
-/// Sent and acknowledged, in commands or in links, as each writer says.
+/// The number of sent and of acknowledged commands, or links of the chain, as each writer says.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriterProgress {
     pub sent: u64,
     pub acknowledged: u64,
 }
 
-/// What a round sent and what was acknowledged.
+/// The sent and the acknowledged commands of a round.
 #[derive(Debug)]
 pub struct RoundLoad {
     /// The prefix of all keys of the round.
@@ -45,13 +46,13 @@ pub struct RoundLoad {
     pub chain: WriterProgress,
     /// The threads that count, in increments.
     pub counts: Vec<WriterProgress>,
-    /// The threads that run transactions, in those.
+    /// The threads that run transactions, in transactions.
     pub moves: Vec<WriterProgress>,
     /// The pipelined writers of sorted sets and large hashes, in commands.
     pub collections: Vec<WriterProgress>,
 }
 
-/// A round that is going on.
+/// A round in progress.
 #[derive(Debug)]
 pub struct RunningRound {
     name: String,
@@ -64,7 +65,7 @@ pub struct RunningRound {
 }
 
 impl RunningRound {
-    /// Waits until all have noticed that the server is gone.
+    /// Waits until all threads have noticed that the server is gone.
     pub fn join(self) -> RoundLoad {
         let all = |threads: Vec<JoinHandle<WriterProgress>>| threads.into_iter().map(join).collect();
         self.others.into_iter().for_each(join);
@@ -83,13 +84,13 @@ fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Names of the keys that the group writers set together.
+/// Returns the names of the keys that the group writers set together.
 pub fn group_keys(name: &str) -> Vec<String> {
     (0..5).map(|at| format!("{name}/group/{at}")).collect()
 }
 
 /// Starts the load of a round.
-pub fn start(server: &ServerProcess, round: usize, seed: u64) -> RunningRound {
+pub fn start(server: &SkeinServe, round: usize, seed: u64) -> RunningRound {
     let name = format!("r{round:05}");
     let mut random = E2eRandom::new(seed);
     let pipelined = |writer: String, depth: u64, most: u64, commands: StepCommands| {
@@ -138,7 +139,7 @@ pub fn start(server: &ServerProcess, round: usize, seed: u64) -> RunningRound {
     RunningRound { name, steps, chain, counts, moves, collections, others }
 }
 
-/// The commands of step `step`, in order. `oracle` knows what each leaves behind.
+/// Returns the commands of step `step`, in order. `oracle` knows the result of each.
 fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
     let n = step.to_string();
     let command = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -155,10 +156,10 @@ fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
     ]
 }
 
-/// The commands of a step of a writer that is called so.
+/// Returns the commands of a step, for a writer of this name.
 type StepCommands = fn(&str, u64) -> Vec<Vec<String>>;
 
-/// Sends steps, so many at once and `most` in all, each when those before it were answered.
+/// Sends up to `most` steps, several at once, each group when the previous one was answered.
 fn write_steps(
     client: Client,
     depth: u64,
@@ -173,7 +174,7 @@ fn write_steps(
             sender.push(&command);
             sent += 1;
         }
-        // Counted as sent before sending: some of it may arrive although sending failed.
+        // Counted before sending: a part may arrive although sending failed.
         progress.sent += sent;
         if sender.flush().is_err() {
             break;
@@ -189,7 +190,7 @@ fn write_steps(
     progress
 }
 
-/// Link n goes to another connection than link n - 1, once that one is acknowledged.
+/// Sends link n over another connection than link n - 1, once that one is acknowledged.
 fn write_chain(mut clients: Vec<Client>, name: &str) -> WriterProgress {
     let mut progress = WriterProgress::default();
     while progress.sent < MAX_STEPS {
@@ -206,7 +207,7 @@ fn write_chain(mut clients: Vec<Client>, name: &str) -> WriterProgress {
     progress
 }
 
-/// Adds to a counter that others add to as well, and writes down what it saw.
+/// Adds to a counter that other threads add to as well, and records the replies.
 fn count(mut client: Client, name: &str, thread: usize) -> WriterProgress {
     let mut progress = WriterProgress::default();
     let mut once = |progress: &mut WriterProgress| -> io::Result<()> {
@@ -239,7 +240,7 @@ fn write_groups(mut client: Client, name: &str, thread: usize) {
     }
 }
 
-/// Keys that expire before a restart can be over.
+/// Writes keys that expire before a restart can end.
 fn write_brief(mut client: Client, name: &str) {
     for n in 1..=MAX_STEPS {
         let key = format!("{name}/brief/{}", n % 100);
@@ -251,7 +252,7 @@ fn write_brief(mut client: Client, name: &str) {
     }
 }
 
-/// Nobody ever sees half of a group.
+/// Checks that half a group is never visible.
 fn read_groups(mut client: Client, name: &str) {
     let keys = group_keys(name);
     let mut command: Vec<&[u8]> = vec![b"MGET"];
@@ -265,7 +266,7 @@ fn read_groups(mut client: Client, name: &str) {
 fn checkpoint(mut client: Client, random: &mut E2eRandom) {
     loop {
         thread::sleep(Duration::from_millis(random.below(80)));
-        // An error is fine here: one may be running.
+        // An error reply is fine here: one may be running.
         if client.call(&[b"BGSAVE"]).is_err() {
             return;
         }

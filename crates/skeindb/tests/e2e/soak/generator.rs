@@ -1,4 +1,4 @@
-//! What a worker asks for next.
+//! Generates a worker's next steps.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,19 @@ use super::step::{SoakStep, whole_only};
 use super::write::SoakWrite;
 use crate::common::E2eRandom;
 
-/// Steps in a pipeline, at most.
+/// The most steps of a pipeline.
 const MAX_STEPS: u64 = 100;
-/// Bytes of a pipeline and of what it reads, at most; far less than the server keeps for a client, so that nobody waits for
-/// the other to read.
+/// The most bytes of a pipeline and of its replies. It is far less than the server buffers for a
+/// client, so that neither side waits for the other to read.
 const MAX_BYTES: u64 = 256 << 10;
 /// The longest string.
 const MAX_TEXT: u32 = 64 << 10;
-/// Members or fields that a command changes at most.
+/// The most members or fields that a command changes.
 const MAX_MEMBERS: u64 = 20;
 
-/// Draws steps for one pipeline. No two of them change the same key, nor does one read what another changes: so each of
-/// those that a kill leaves unanswered is done or not, whatever became of the others.
+/// Generates the steps of one pipeline. No two of them change the same key, and none reads a key
+/// that another one changes. So each step that a kill leaves unanswered is done or not,
+/// independently of the others.
 #[derive(Debug)]
 pub struct StepGenerator<'a> {
     random: &'a mut E2eRandom,
@@ -31,7 +32,7 @@ pub struct StepGenerator<'a> {
     bytes: u64,
 }
 
-/// A pipeline for a worker whose keys are as in `model`.
+/// Returns a pipeline for a worker whose keys are as in `model`.
 pub fn pipeline(
     random: &mut E2eRandom,
     model: &WorkerModel,
@@ -75,7 +76,7 @@ impl StepGenerator<'_> {
         SoakKey { class, number: self.below(class.keys()) }
     }
 
-    /// Bytes of a new string: mostly few.
+    /// Returns the bytes of a new string, mostly few.
     fn piece(&mut self) -> SeededBytes {
         let (least, most) = match self.below(100) {
             0..50 => (8, 64),
@@ -89,7 +90,7 @@ impl StepGenerator<'_> {
         piece
     }
 
-    /// A step, unless it does not fit in with those before.
+    /// Returns a step, unless it conflicts with earlier ones.
     fn step(&mut self) -> Option<SoakStep> {
         let step = match self.below(100) {
             0..35 => self.reading(),
@@ -102,11 +103,12 @@ impl StepGenerator<'_> {
         self.fits(&step).then_some(step)
     }
 
-    /// Whether the step changes nothing, and reads nothing, that another one changes; notes what it does.
+    /// Returns whether the step neither changes nor reads a key that another one changes. If so,
+    /// records its keys.
     fn fits(&mut self, step: &SoakStep) -> bool {
         let (writes, reads) = (step.writes(), reads(step));
         let distinct: BTreeSet<SoakKey> = writes.iter().copied().collect();
-        // Within a transaction a key may be changed again, but where it is renamed.
+        // Within a transaction a key may be changed again, unless it is renamed.
         let renames = matches!(step, SoakStep::Transaction(of) if of.iter().any(|write| matches!(write, SoakWrite::Rename(..))));
         let fits = !(renames && distinct.len() < writes.len())
             && writes.iter().all(|key| !self.written.contains(key) && !self.read.contains(key))
@@ -147,7 +149,7 @@ impl StepGenerator<'_> {
         step
     }
 
-    /// Bytes of the key's content, about.
+    /// Returns the approximate size of the key's value.
     fn size(&self, key: SoakKey) -> u64 {
         match self.model.keys.get(&key).map(|held| &held.content) {
             Some(ModelValue::Text(pieces)) => pieces.iter().map(|piece| u64::from(piece.len)).sum(),
@@ -156,7 +158,7 @@ impl StepGenerator<'_> {
         }
     }
 
-    /// Of keys that may have a time: written whole.
+    /// Returns a write of keys that may have an expiry time: these are written whole.
     fn brief_write(&mut self) -> SoakWrite {
         let class =
             [KeyClass::Brief, KeyClass::Brief, KeyClass::Brief, KeyClass::BriefHash, KeyClass::BriefSet];
@@ -175,7 +177,8 @@ impl StepGenerator<'_> {
         }
     }
 
-    /// Milliseconds that a key has: some of them none that anybody notices, some longer than a server lives.
+    /// Returns a time to live in milliseconds: sometimes too short to be observed, sometimes longer
+    /// than a server lives.
     fn time(&mut self) -> u64 {
         match self.below(10) {
             0 => 1 + self.random.below(50),
@@ -185,7 +188,7 @@ impl StepGenerator<'_> {
         }
     }
 
-    /// A small hash or sorted set in place of what there was, with a time.
+    /// Replaces a key by a small hash or sorted set with an expiry time.
     fn replace_members(&mut self) -> Vec<SoakWrite> {
         let class = if self.chance(50) { KeyClass::BriefHash } else { KeyClass::BriefSet };
         let (key, to) = (self.key(class), i64::from(self.below(1_000_000)));
@@ -193,7 +196,7 @@ impl StepGenerator<'_> {
         vec![SoakWrite::Delete(key), SoakWrite::Put(key, members), SoakWrite::Expire(key, self.time())]
     }
 
-    /// Of keys that never have a time.
+    /// Returns a write of keys that never have an expiry time.
     fn exact_write(&mut self) -> SoakWrite {
         let key = self.key(KeyClass::Text);
         match self.below(100) {
@@ -234,7 +237,7 @@ impl StepGenerator<'_> {
     }
 }
 
-/// What a step reads.
+/// Returns the keys that a step reads.
 fn reads(step: &SoakStep) -> Vec<SoakKey> {
     match step {
         SoakStep::Read(key) | SoakStep::Ranks(key, ..) => vec![*key],
@@ -245,7 +248,7 @@ fn reads(step: &SoakStep) -> Vec<SoakKey> {
     }
 }
 
-/// One of four strings that are far from each other.
+/// Returns one of four strings that are far from each other.
 fn within(key: SoakKey, at: u32) -> SoakKey {
     let quarter = KeyClass::Text.keys() / 4;
     SoakKey { number: (key.number + at * quarter) % KeyClass::Text.keys(), ..key }

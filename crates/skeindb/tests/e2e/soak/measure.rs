@@ -1,4 +1,4 @@
-//! What a soak measures: a line every few seconds, and in the end a table.
+//! The measurements of a soak: a line every few seconds, and a table at the end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,20 +12,21 @@ use skeindb::client::Client;
 
 use super::model::EvictionPolicy;
 
-/// Between two lines.
+/// The time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// A server that was just started is not what it will be; it is measured from then on.
+/// A server is measured only after this time: before, it is not in its steady state.
 const WARM: Duration = Duration::from_secs(15);
-/// A server that lived so long has quarters of its own.
+/// A server that lived this long is evaluated in quarters of its own.
 const LONG_LIFE: Duration = Duration::from_mins(2);
-/// By how many hundredths resident memory may grow from the second quarter to the last.
+/// How much resident memory may grow from the second quarter to the last, in percent.
 const GROWTH: u64 = 5;
-/// What the buffers of the logs may take: twice what was seen, and far less than a leak would make of them.
+/// The greatest allowed size of the logs' buffers: twice what was measured, and far less than with
+/// a leak.
 const LOG_BUFFERS_MAX_MB: u64 = 160;
 /// Their name in the table.
 const LOG_BUFFERS: &str = "buffers of the logs, MB";
 
-/// What the workers count together.
+/// The common counters of the workers.
 #[derive(Debug, Default)]
 pub struct SoakTally {
     requests: AtomicU64,
@@ -41,27 +42,29 @@ impl SoakTally {
         self.latencies.lock().expect("no worker panicked").push(micros);
     }
 
-    /// A write was refused for lack of memory.
+    /// Counts a write that was rejected for lack of memory.
     pub fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Servers that are alike: a policy, and a level of durability, whose logs take more room or less.
+/// Similar servers: an eviction policy, and a durability level, on which the size of the logs
+/// depends.
 type ServerSetting = (EvictionPolicy, &'static str);
 
-/// What was seen at one moment.
+/// The measurements of one moment.
 #[derive(Debug, Clone)]
 struct SoakSample {
-    /// Since the soak began.
+    /// The time since the soak began.
     at: Duration,
     kind: ServerSetting,
     requests_per_s: u64,
-    /// Without the buffers of the logs: these grow with a server's first minutes to a bound of their own, and servers live for less or longer.
+    /// Without the buffers of the logs: these grow in a server's first minutes up to a bound of
+    /// their own, and servers live for different times.
     resident: u64,
-    /// What counts for the limit.
+    /// The memory that counts for the limit.
     used: u64,
-    /// Bytes of the data folder.
+    /// The size of the data folder in bytes.
     folder: u64,
     latencies: [u32; 3],
 }
@@ -81,7 +84,7 @@ pub struct SoakMonitor {
     length: Duration,
     samples: Vec<SoakSample>,
     lives: Vec<ServerLife>,
-    /// Sums over servers that are gone.
+    /// Sums over servers that have ended.
     totals: BTreeMap<&'static str, u64>,
     worst: BTreeMap<&'static str, u64>,
 }
@@ -89,7 +92,7 @@ pub struct SoakMonitor {
 /// Fields of `INFO` that count from the start of a server.
 const COUNTS: [&str; 3] = ["evicted_keys", "expired_keys", "checkpoints"];
 
-/// What is measured just now.
+/// The server that is being measured.
 #[derive(Debug, Clone, Copy)]
 pub struct MonitoredServer<'a> {
     pub process: u32,
@@ -100,7 +103,7 @@ pub struct MonitoredServer<'a> {
 }
 
 impl SoakMonitor {
-    /// For a soak that begins now and takes so long.
+    /// Returns a monitor for a soak that begins now and takes `length`.
     pub fn new(length: Duration) -> Self {
         let begun = Instant::now();
         let (totals, worst) = (BTreeMap::new(), BTreeMap::new());
@@ -119,7 +122,7 @@ impl SoakMonitor {
             (started + INTERVAL, (started, of.tally.requests.load(Ordering::Relaxed)));
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(250));
-            // Counters die with the server: they are read often, and printed now and then.
+            // Counters are lost with the server. So they are read often, but printed rarely.
             match client.call(&[b"INFO"]) {
                 Ok(reply) => last = fields(&String::from_utf8_lossy(reply.bytes().unwrap_or_default())),
                 Err(_) => break,
@@ -141,7 +144,7 @@ impl SoakMonitor {
         }
     }
 
-    /// Notes the server whose samples are those from `before` on.
+    /// Records the server whose samples are those from `before` on.
     fn note_life(&mut self, before: usize, of: MonitoredServer<'_>, lasted: Duration) {
         let samples = &self.samples[before..];
         let quarter = |quarter: usize| {
@@ -217,18 +220,18 @@ impl SoakMonitor {
         }
     }
 
-    /// Counts something that the servers do not count themselves.
+    /// Adds to a counter that the servers do not have.
     pub fn count(&mut self, name: &'static str, of: u64) {
         *self.totals.entry(name).or_default() += of;
     }
 
-    /// Notes a value of which the greatest matters.
+    /// Records the greatest value.
     pub fn worst(&mut self, name: &'static str, value: u64) {
         let worst = self.worst.entry(name).or_default();
         *worst = value.max(*worst);
     }
 
-    /// The figures, as they go into `docs/benchmarks/`.
+    /// Returns the figures, in the form of `docs/benchmarks/`.
     pub fn table(&self, tally: &SoakTally) -> String {
         let mut table = String::from(
             "| policy, durability | requests/s | p50, us | p99, us | used, MB | resident, MB: 2nd quarter | last quarter |\n",
@@ -270,7 +273,7 @@ impl SoakMonitor {
         table
     }
 
-    /// The kinds of servers there were, each once.
+    /// Returns the distinct settings of the servers.
     fn kinds(&self) -> Vec<ServerSetting> {
         let mut kinds: Vec<ServerSetting> = Vec::new();
         for sample in &self.samples {
@@ -281,7 +284,8 @@ impl SoakMonitor {
         kinds
     }
 
-    /// The median of resident memory of servers of a kind in a quarter of the soak, counted from 0.
+    /// Returns the median of resident memory of servers with a setting in a quarter of the soak,
+    /// counted from 0.
     fn resident(&self, kind: ServerSetting, quarter: u32) -> Option<u64> {
         let (from, to) = (self.length * quarter / 4, self.length * (quarter + 1) / 4);
         let in_it =
@@ -289,7 +293,8 @@ impl SoakMonitor {
         median(in_it.map(|sample| sample.resident).collect())
     }
 
-    /// Where resident memory grew from the second quarter to the last, of the run by kind, or of a long life; or the buffers of the logs beyond what they may take.
+    /// Returns where resident memory grew from the second quarter to the last, of the run by
+    /// setting or of a long life, and whether the buffers of the logs exceeded their limit.
     pub fn growth(&self) -> Vec<String> {
         let run = |kind: ServerSetting| {
             let resident = (self.resident(kind, 1)?, self.resident(kind, 3)?);
@@ -322,12 +327,12 @@ fn number(info: &BTreeMap<String, String>, name: &str) -> u64 {
     info.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Entries of a folder of `/proc`; 0 where there is none.
+/// Returns the number of entries of a folder of `/proc`; 0 if it does not exist.
 fn entries(process: u32, of: &str) -> u64 {
     std::fs::read_dir(format!("/proc/{process}/{of}")).map_or(0, |entries| entries.count() as u64)
 }
 
-/// Bytes of the files in a folder and below.
+/// Returns the total size of the files in a folder and below.
 fn bytes_of(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let sizes = entries.flatten().map(|entry| match entry.metadata() {

@@ -1,15 +1,19 @@
-//! The soak: a server under a mixed load, with memory that is full, killed and started again all the time.
+//! The soak: a server under a mixed load, with full memory, killed and restarted all the time.
 //!
 //! ```text
-//!   round:   start ── every worker checks all its keys ── load, reads checked as they come ── kill -9 ── skein check
-//!            policy of eviction and durability by turns                20 to 60 s, every fifth server a sixth of the run
+//!   round:   start ── every worker checks all its keys ── load, replies are checked ── kill -9
+//!            ── skein check. Eviction policy and durability alternate. A round takes 20 to 60 s,
+//!            every fifth one a sixth of the run.
 //! ```
 //!
-//! Each worker is an oracle of its own keys: after a kill what the server shows must be what it held at one moment of the worker's
-//! history, at `sync` not before the last acknowledgement, at `buffered` not long before. What eviction and time may take is known key by key.
+//! Each worker is an oracle of its own keys. After a kill, the server's data must be the state of
+//! one moment of the worker's history: at `sync` not before the last acknowledgement, at `buffered`
+//! not long before it. For each key, the worker knows whether eviction or expiry may have removed
+//! it.
 //!
-//! `.ci/soak [MINUTES]` runs it, not `cargo test`. A seed repeats the plan: what is sent in which order, policies, and moments of kills; not the
-//! machine's timing.
+//! `.ci/soak [MINUTES]` runs it, not `cargo test`. A seed repeats the plan: the sequence of
+//! requests, the policies, and the moments of kills, but not the machine's timing. Read `model`
+//! first, then `step` and `write`, then `worker`.
 
 mod generator;
 mod measure;
@@ -24,32 +28,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{E2eRandom, ServerProcess, assert_sound};
+use crate::common::{E2eRandom, SkeinServe, assert_sound};
 use measure::{MonitoredServer, SoakMonitor, SoakTally};
 use model::EvictionPolicy;
 use worker::{CheckSummary, SoakTerms, SoakWorker};
 
-/// Connections that load.
+/// The number of connections that load.
 const WORKERS: usize = 4;
 const POLICIES: [(EvictionPolicy, &str); 3] = [
     (EvictionPolicy::VolatileTtl, "volatile-ttl"),
     (EvictionPolicy::AllKeysLru, "allkeys-lru"),
     (EvictionPolicy::NoEviction, "noeviction"),
 ];
-/// Every so many rounds a server lives long: what grows slowly does not show in those that are soon killed.
+/// Every n-th server lives long: slow growth does not show in those that are killed soon.
 const LONG_LIVED: usize = 5;
-/// A run that is shorter says nothing about growth: too few samples, and memory is still filling.
+/// A shorter run says nothing about growth: it has too few samples, and memory is still filling.
 const LONG_ENOUGH: Duration = Duration::from_mins(20);
 
-/// What happens in one round.
+/// The plan of one round.
 #[derive(Debug, Clone, Copy)]
 struct SoakRound {
     policy: (EvictionPolicy, &'static str),
     level: &'static str,
-    /// Servers before it that are killed while they recover, and after how many milliseconds.
+    /// Servers before it that are killed while they recover, each after this many milliseconds.
     stillborn: [Option<u64>; 2],
     lasts: Duration,
-    /// The kill comes so long after the begin of a checkpoint.
+    /// The kill follows this long after the start of a checkpoint.
     in_checkpoint: Option<Duration>,
 }
 
@@ -109,10 +113,10 @@ fn nothing_is_lost_and_memory_stays_flat() {
     for number in 0.. {
         let round = SoakRound::draw(number, &mut random);
         for after in round.stillborn.into_iter().flatten() {
-            ServerProcess::start_and_kill(folder.path(), &round.options(), Duration::from_millis(after));
+            SkeinServe::start_and_kill(folder.path(), &round.options(), Duration::from_millis(after));
             monitor.count("kills during recovery", 1);
         }
-        let server = ServerProcess::start(folder.path(), &round.options());
+        let server = SkeinServe::start(folder.path(), &round.options());
         check_all(&mut workers, &server, last, round, &mut monitor);
         if monitor.left() < Duration::from_secs(5) {
             server.stop();
@@ -127,7 +131,7 @@ fn nothing_is_lost_and_memory_stays_flat() {
     // After a clean stop.
     assert_sound(folder.path());
     let round = last.expect("there was a round").0;
-    let server = ServerProcess::start(folder.path(), &round.options());
+    let server = SkeinServe::start(folder.path(), &round.options());
     check_all(&mut workers, &server, last, round, &mut monitor);
     server.stop();
     println!("\n{}", monitor.table(&tally));
@@ -135,10 +139,10 @@ fn nothing_is_lost_and_memory_stays_flat() {
     assert!(growth.is_empty() || length() < LONG_ENOUGH, "resident memory grows: {growth:?}");
 }
 
-/// Every worker checks all its keys, at the same time.
+/// Lets every worker check all its keys, in parallel.
 fn check_all(
     workers: &mut [SoakWorker],
-    server: &ServerProcess,
+    server: &SkeinServe,
     last: Option<(SoakRound, Instant)>,
     round: SoakRound,
     monitor: &mut SoakMonitor,
@@ -163,10 +167,10 @@ fn check_all(
     monitor.count("keys checked after restarts", keys);
 }
 
-/// Loads the server and kills it; the workers come back, and when it was killed.
+/// Loads the server and kills it. Returns the workers, and the time of the kill.
 fn load(
     workers: Vec<SoakWorker>,
-    server: ServerProcess,
+    server: SkeinServe,
     folder: &Path,
     round: SoakRound,
     monitor: &mut SoakMonitor,
@@ -195,7 +199,7 @@ fn load(
         };
         let threads: Vec<_> = workers.into_iter().map(load).collect();
         let ends = Instant::now() + lasts;
-        // A worker that ends by itself has found something wrong.
+        // A worker that ends by itself has found an error.
         while Instant::now() < ends && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
             thread::sleep(Duration::from_millis(20));
         }

@@ -1,23 +1,24 @@
-//! What a worker's keys must hold, and what they held before: the oracle.
+//! The oracle of a worker: the present and the past values of its keys.
 //!
 //! ```text
-//!   journal:   entry ── entry ── entry ── entry          each: what the keys that it changed held before it
-//!                                           ▲ keys: what all of them hold now
-//!   after a kill:          ◄── rewind ──────┘            until what the server shows fits
+//!   journal:   entry ── entry ── entry ── entry       each: the earlier values of the keys it changed
+//!                                           ▲ keys: the present values of all keys
+//!   after a kill:          ◄── rewind ──────┘         until the server's data matches
 //! ```
 //!
-//! 1. Nobody but the worker writes its keys, and it applies a command when it has the reply: `keys` is exact.
-//! 2. What leaves the journal at its old end is settled: it has to survive every kill.
+//! 1. Only the worker writes its keys, and it applies a command when it has the reply: `keys` is
+//!    exact.
+//! 2. An entry that is removed from the journal's old end is committed: it must survive every kill.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use crate::common::E2eRandom;
 
-/// Milliseconds by which clocks and their readings may differ.
+/// The most milliseconds by which two clock readings may differ.
 const SLACK: u64 = 100;
 
-/// What the server may remove by itself when memory is full.
+/// The keys that the server may evict when memory is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvictionPolicy {
     NoEviction,
@@ -25,21 +26,21 @@ pub enum EvictionPolicy {
     AllKeysLru,
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyClass {
-    /// Strings without a time: SET, APPEND, RENAME, MSET.
+    /// Strings without an expiry time: SET, APPEND, RENAME, MSET.
     Text,
     Count,
     Hash,
     LargeHash,
     Set,
     LargeSet,
-    /// Strings, with a time or without, always written whole.
+    /// Strings with or without an expiry time, always written whole.
     Brief,
-    /// Small hashes that are always replaced whole, with a time.
+    /// Small hashes with an expiry time, always replaced whole.
     BriefHash,
-    /// Small sorted sets, likewise.
+    /// Small sorted sets of the same kind.
     BriefSet,
 }
 
@@ -56,7 +57,7 @@ impl KeyClass {
         Self::BriefSet,
     ];
 
-    /// Keys that a worker has of it.
+    /// Returns the number of a worker's keys of this class.
     pub fn keys(self) -> u32 {
         match self {
             Self::Text => 9_000,
@@ -68,7 +69,7 @@ impl KeyClass {
         }
     }
 
-    /// Fields or members that such a key can have.
+    /// Returns the most fields or members of such a key.
     pub fn members(self) -> u32 {
         match self {
             Self::Text | Self::Count | Self::Brief => 0,
@@ -91,13 +92,13 @@ pub struct SoakKey {
 }
 
 impl SoakKey {
-    /// Its name, among those of worker number `worker`; in the order of the numbers.
+    /// Returns the key's name for worker number `worker`. Names are in the order of the numbers.
     pub fn name(self, worker: usize) -> String {
         format!("w{worker}/{:?}/{:06}", self.class, self.number)
     }
 }
 
-/// Bytes that follow from two numbers, so that the oracle need not keep them.
+/// Bytes that are generated from two numbers, so that the oracle need not store them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeededBytes {
     pub seed: u32,
@@ -114,7 +115,7 @@ impl SeededBytes {
     }
 }
 
-/// The bytes of pieces, one after the other.
+/// Returns the concatenated bytes of the pieces.
 pub fn bytes(pieces: &[SeededBytes]) -> Vec<u8> {
     let mut out = Vec::new();
     for piece in pieces {
@@ -131,14 +132,14 @@ pub enum ModelValue {
     Members(BTreeMap<u32, i64>),
 }
 
-/// What a key holds, and between which milliseconds since 1970 its time ends, if it has one.
+/// The value of a key, and, if it expires, the milliseconds since 1970 between which it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRow {
     pub content: ModelValue,
     pub until: Option<(u64, u64)>,
 }
 
-/// Whether a key must be seen.
+/// Whether a key must be visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     Must,
@@ -146,7 +147,7 @@ pub enum Presence {
     Never,
 }
 
-/// When the server did something: between these milliseconds since 1970, under this policy.
+/// When the server executed a request: between these milliseconds since 1970, under this policy.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyWindow {
     pub sent: u64,
@@ -154,7 +155,7 @@ pub struct ReplyWindow {
     pub policy: EvictionPolicy,
 }
 
-/// Whether a key that holds `held` must be seen at `when`.
+/// Returns whether a key with the row `held` must be visible at `when`.
 pub fn presence(held: Option<&ModelRow>, when: ReplyWindow) -> Presence {
     let Some(held) = held else { return Presence::Never };
     let evictable = match when.policy {
@@ -170,7 +171,8 @@ pub fn presence(held: Option<&ModelRow>, when: ReplyWindow) -> Presence {
     }
 }
 
-/// Whether the time of expiry that the server tells of a key that is there is right: milliseconds since 1970, or -1.
+/// Returns whether the expiry time that the server reports for an existing key is right:
+/// milliseconds since 1970, or -1.
 pub fn time_fits(held: &ModelRow, told: i64) -> bool {
     match held.until {
         None => told == -1,
@@ -200,12 +202,12 @@ pub struct WorkerModel {
 }
 
 impl WorkerModel {
-    /// Begins an entry: what is changed from now on is undone at once.
+    /// Starts an entry. Its changes are undone together.
     pub fn begin(&mut self) {
         self.journal.push_back(SoakJournalEntry { at: Instant::now(), before: Vec::new() });
     }
 
-    /// Ends the entry that has begun; one that changes nothing is forgotten.
+    /// Ends the present entry. Drops it if it is empty.
     pub fn end(&mut self) {
         if self.journal.back().is_some_and(|entry| entry.before.is_empty()) {
             self.journal.pop_back();
@@ -228,7 +230,7 @@ impl WorkerModel {
         }
     }
 
-    /// Sets or removes a member; a key without members is gone.
+    /// Sets or removes a member. Removes a key without members.
     pub fn set_member(&mut self, key: SoakKey, member: u32, to: Option<i64>) {
         let before = self.put_member(key, member, to);
         self.note(JournalUndo::Member(key, member, before));
@@ -248,7 +250,8 @@ impl WorkerModel {
         before
     }
 
-    /// Undoes the newest entry: the keys that it changed, and when it was made; nothing if all that is left is settled.
+    /// Undoes the newest entry. Returns the keys that it changed and its time, or `None` if only
+    /// committed entries are left.
     pub fn rewind(&mut self) -> Option<(Vec<SoakKey>, Instant)> {
         let entry = self.journal.pop_back()?;
         let keys = entry.before.iter().map(|before| match *before {
@@ -264,12 +267,12 @@ impl WorkerModel {
         Some((keys, entry.at))
     }
 
-    /// Settles all that was done.
+    /// Commits all entries.
     pub fn settle(&mut self) {
         self.journal.clear();
     }
 
-    /// Settles what was done before `moment`.
+    /// Commits the entries before `moment`.
     pub fn settle_before(&mut self, moment: Instant) {
         while self.journal.front().is_some_and(|entry| entry.at < moment) {
             self.journal.pop_front();

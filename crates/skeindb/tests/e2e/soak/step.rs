@@ -1,4 +1,4 @@
-//! What a worker asks for, and whether the replies are right.
+//! A worker's requests, and the checks of their replies.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::model::{
 };
 use super::write::{CommandBytes, SoakWrite, member_name, words};
 
-/// What is sent, and done or not, as a whole.
+/// A request that the server executes as a whole or not at all.
 #[derive(Debug, Clone)]
 pub enum SoakStep {
-    /// All that a key holds.
+    /// Reads the whole value of a key.
     Read(SoakKey),
     /// Members of a sorted set by rank, from the first number up to the second.
     Ranks(SoakKey, usize, usize),
@@ -23,7 +23,7 @@ pub enum SoakStep {
     Transaction(Vec<SoakWrite>),
 }
 
-/// How a reply was taken.
+/// The result of checking a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyOutcome {
     Read,
@@ -32,7 +32,7 @@ pub enum ReplyOutcome {
     Refused,
 }
 
-/// The command that reads all that a key holds.
+/// Returns the command that reads a key's whole value.
 pub fn read_command(key: SoakKey, worker: usize) -> CommandBytes {
     let name = key.name(worker);
     match key.class {
@@ -42,12 +42,12 @@ pub fn read_command(key: SoakKey, worker: usize) -> CommandBytes {
     }
 }
 
-/// Whether a reply to [`read_command`] says that there is no key.
+/// Returns whether a reply to [`read_command`] says that the key does not exist.
 pub fn is_absent(reply: &Reply) -> bool {
     matches!(reply, Reply::Null) || matches!(reply, Reply::Array(items) if items.is_empty())
 }
 
-/// Whether a reply to [`read_command`] shows just what is held.
+/// Returns whether a reply to [`read_command`] shows exactly this value.
 pub fn shows(content: &ModelValue, class: KeyClass, reply: &Reply) -> bool {
     match (content, reply) {
         (ModelValue::Text(pieces), Reply::Bulk(found)) => *found == bytes(pieces),
@@ -69,7 +69,7 @@ pub fn shows(content: &ModelValue, class: KeyClass, reply: &Reply) -> bool {
     }
 }
 
-/// Members in the order of their scores.
+/// Returns members in the order of their scores.
 fn by_score(members: &BTreeMap<u32, i64>) -> Vec<(u32, i64)> {
     let mut sorted: Vec<_> = members.iter().map(|(&member, &score)| (member, score)).collect();
     sorted.sort_unstable_by_key(|&(member, score)| (score, member));
@@ -83,7 +83,7 @@ fn pairs_of(members: impl Iterator<Item = (u32, i64)>) -> impl Iterator<Item = R
 }
 
 impl SoakStep {
-    /// The keys that it may change.
+    /// Returns the keys that the step may change.
     pub fn writes(&self) -> Vec<SoakKey> {
         match self {
             Self::Write(write) => write.keys(),
@@ -113,7 +113,7 @@ impl SoakStep {
         }
     }
 
-    /// Does it to the model as an entry of its own, as if all had gone well.
+    /// Applies the step to the model as an entry of its own, as if it had succeeded.
     pub fn assume(&self, model: &mut WorkerModel, when: ReplyWindow) {
         model.begin();
         let writes = match self {
@@ -126,10 +126,10 @@ impl SoakStep {
         }
     }
 
-    /// Does it to the model, as an entry of its own.
+    /// Applies the step to the model, as an entry of its own.
     ///
     /// # Errors
-    /// A reply is wrong: which, and what it should be.
+    /// If a reply is wrong, returns a text with the reply and the expected one.
     pub fn apply(
         &self,
         model: &mut WorkerModel,
@@ -162,7 +162,7 @@ impl SoakStep {
         Ok(if self.wrote(last) { ReplyOutcome::Written } else { ReplyOutcome::Read })
     }
 
-    /// Whether the reply says that something was written.
+    /// Returns whether the reply says that something was written.
     fn wrote(&self, reply: &Reply) -> bool {
         match self {
             Self::Write(
@@ -174,7 +174,8 @@ impl SoakStep {
     }
 }
 
-/// Checks what was read of a key. One that was seen gone, and was not to expire yet, was evicted and stays away.
+/// Checks the reply to a read. A key that is missing before its expiry time was evicted, and must
+/// remain absent.
 fn check_read(model: &mut WorkerModel, key: SoakKey, when: ReplyWindow, reply: &Reply) -> Result<(), String> {
     let held = model.keys.get(&key);
     match (is_absent(reply), presence(held, when)) {
@@ -234,12 +235,12 @@ fn check_range(
     found.next().map_or(Ok(()), |pair| Err(format!("a range shows {} as well", pair[0])))
 }
 
-/// There is no room, and so nothing was done.
+/// Returns whether the reply says that memory is full, and so nothing was done.
 fn is_refusal(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(text) if text.starts_with("OOM ") || text.starts_with("EXECABORT "))
 }
 
-/// Whether the policy lets a worker change only what it writes whole.
+/// Returns whether under this policy a worker may change only keys that it writes whole.
 pub fn whole_only(policy: EvictionPolicy) -> bool {
     policy == EvictionPolicy::AllKeysLru
 }

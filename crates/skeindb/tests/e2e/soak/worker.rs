@@ -1,4 +1,5 @@
-//! A connection with keys of its own: it asks, checks each reply, and after a kill all that is left.
+//! A connection with its own keys. It sends requests, checks each reply, and after a kill checks
+//! all remaining keys.
 
 mod tests;
 
@@ -18,16 +19,16 @@ use super::model::{
 use super::step::{ReplyOutcome, SoakStep, is_absent, read_command, shows};
 use crate::common::E2eRandom;
 
-/// At `buffered` the server promises 200 ms; on a machine that has other things to do it gets this.
+/// At `buffered` the server promises 200 ms. A busy machine gets this time.
 const GRACE: Duration = Duration::from_secs(10);
-/// Keys that are read at once when all are checked: what they hold fits into the buffers of a connection.
+/// Keys read at once when all are checked. Their values fit into the buffers of a connection.
 const CHECKED_AT_ONCE: usize = 50;
 
-/// What a server promises, as far as it matters here.
+/// The server's promises that the checks depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct SoakTerms {
     pub policy: EvictionPolicy,
-    /// What is acknowledged survives.
+    /// Acknowledged writes survive.
     pub sync: bool,
 }
 
@@ -37,28 +38,28 @@ pub struct SoakWorker {
     pub number: usize,
     random: E2eRandom,
     pub model: WorkerModel,
-    /// What was sent last and has no reply yet.
+    /// The sent steps that have no reply yet.
     in_flight: Vec<SoakStep>,
     /// Milliseconds since 1970.
     sent: u64,
     tally: Arc<SoakTally>,
 }
 
-/// What a check of all keys found.
+/// The result of a check of all keys.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct CheckSummary {
     pub keys: usize,
     /// Acknowledged entries that did not survive.
     pub lost: usize,
-    /// How long before the kill the oldest of them was acknowledged.
+    /// The time between the acknowledgement of the oldest of them and the kill.
     pub window: Duration,
 }
 
-/// What the server has for a key.
+/// The server's data for a key.
 #[derive(Debug, Clone)]
 struct ServerRow {
     reply: Reply,
-    /// Its time of expiry as `PEXPIRETIME` gives it.
+    /// Its expiry time, as `PEXPIRETIME` returns it.
     time: i64,
     when: ReplyWindow,
 }
@@ -72,7 +73,7 @@ impl ServerRow {
         match (is_absent(&self.reply), presence(held, self.when), held) {
             (true, presence, _) => presence != Presence::Must,
             (false, Presence::Never, _) | (false, _, None) => false,
-            // Its time may have come between the two commands.
+            // It may have expired between the two commands.
             (false, _, Some(held)) => {
                 shows(&held.content, key.class, &self.reply)
                     && (self.time == -2 || time_fits(held, self.time))
@@ -87,16 +88,16 @@ impl SoakWorker {
         Self { number, random, model: WorkerModel::default(), in_flight: Vec::new(), sent: 0, tally }
     }
 
-    /// Asks and checks until the server is gone or `stop` is set.
+    /// Sends and checks until the server is gone or `stop` is set.
     ///
     /// # Panics
-    /// A reply is wrong.
+    /// Panics if a reply is wrong.
     pub fn run(&mut self, client: Client, terms: SoakTerms, stop: &AtomicBool) {
         let (mut sender, mut receiver) = client.split();
         while !stop.load(Ordering::Relaxed) && self.once(&mut sender, &mut receiver, terms).is_ok() {}
     }
 
-    /// One pipeline.
+    /// Runs one pipeline.
     fn once(&mut self, sender: &mut Sender, receiver: &mut Receiver, terms: SoakTerms) -> io::Result<()> {
         self.sent = now();
         self.in_flight = generator::pipeline(&mut self.random, &self.model, terms.policy, self.sent);
@@ -116,7 +117,7 @@ impl SoakWorker {
         Ok(())
     }
 
-    /// Takes the replies to the oldest step in flight.
+    /// Checks the replies to the oldest step in flight.
     fn take(&mut self, replies: &[Reply], terms: SoakTerms) {
         let step = self.in_flight.pop().expect("a reply has its step");
         let when = ReplyWindow { sent: self.sent, received: now(), policy: terms.policy };
@@ -128,11 +129,11 @@ impl SoakWorker {
         }
     }
 
-    /// Checks every key against the server, which was started again at `terms` after it had been killed at `before`. From then on the model
-    /// holds what is there.
+    /// Checks every key against the server, which was killed at `before` and restarted at `terms`.
+    /// Afterwards the model equals the server's data.
     ///
     /// # Errors
-    /// Something is lost, or other than it must be: what.
+    /// Returns a description of the lost or wrong data.
     pub fn check(
         &mut self,
         client: &mut Client,
@@ -147,7 +148,7 @@ impl SoakWorker {
         self.judge(&found, policy, killed)
     }
 
-    /// Finds the moment at which the worker's keys were as `found`, and goes back to it.
+    /// Finds the moment at which the worker's keys were as `found`, and rewinds the model to it.
     fn judge(
         &mut self,
         found: &BTreeMap<SoakKey, ServerRow>,
@@ -177,7 +178,8 @@ impl SoakWorker {
             wrong.extend(keys);
             wrong.sort_unstable();
             wrong.dedup();
-            // What was not done yet at an earlier moment was not done at all: undo all of those first.
+            // A step that was not yet done at an earlier moment was not done at all: undo all of
+            // those first.
             if undone >= assumed {
                 wrong.retain(|&key| !fits(&self.model, key));
             }
@@ -202,7 +204,8 @@ impl SoakWorker {
         )
     }
 
-    /// Does to the model what was in flight and was done, as the keys show; returns how many entries that makes.
+    /// Applies the steps in flight that were done, as the keys show, to the model. Returns the
+    /// number of entries.
     fn settle_in_flight(&mut self, found: &BTreeMap<SoakKey, ServerRow>, policy: EvictionPolicy) -> usize {
         let when = ReplyWindow { sent: self.sent, received: now(), policy };
         let mut assumed = 0;

@@ -1,4 +1,4 @@
-//! Commands that write: what they are on the wire, and what they do to the model.
+//! Commands that write: their bytes on the wire, and their effect on the model.
 
 use skeindb::client::Reply;
 
@@ -9,7 +9,7 @@ use super::model::{
 /// A command that writes.
 #[derive(Debug, Clone)]
 pub enum SoakWrite {
-    /// With `PX` of so many milliseconds, or none.
+    /// With `PX` of this many milliseconds, or without.
     Set(SoakKey, SeededBytes, Option<u64>),
     /// With `PXAT`.
     SetUntil(SoakKey, SeededBytes, u64),
@@ -26,14 +26,14 @@ pub enum SoakWrite {
     Persist(SoakKey),
 }
 
-/// A command.
+/// The words of a command.
 pub type CommandBytes = Vec<Vec<u8>>;
 
 pub fn words(words: &[&str]) -> CommandBytes {
     words.iter().map(|word| word.as_bytes().to_vec()).collect()
 }
 
-/// The name of a field or of a member; in the order of the numbers.
+/// Returns the name of a field or member. Names are in the order of the numbers.
 pub fn member_name(member: u32) -> String {
     format!("member {member:08}")
 }
@@ -113,7 +113,8 @@ impl SoakWrite {
         }
     }
 
-    /// Does it to the model. With a reply: whether that is right; without one it is taken to have been done.
+    /// Applies the command to the model. If there is a reply, returns whether it is right.
+    /// Otherwise assumes that the command was done.
     pub fn apply(
         &self,
         model: &mut WorkerModel,
@@ -125,7 +126,7 @@ impl SoakWrite {
             Some(reply) if *reply != expected => Err(format!("{self:?} answers {reply}, and not {expected}")),
             _ => Ok(()),
         };
-        // 1 or 0, of which the presence of the key allows one or both.
+        // 1 or 0; the presence of the key allows one or both.
         let flag = |presence: Presence| match (reply, presence) {
             (None, _) => Ok(presence != Presence::Never),
             (Some(Reply::Integer(1)), Presence::Must | Presence::May) => Ok(true),
@@ -223,7 +224,7 @@ fn persist(
             return Err(format!("PERSIST {key:?} answers {reply}, time {presence:?} be there"));
         }
     };
-    // A key that has no time keeps its place, there or evicted.
+    // A key without an expiry time keeps its state, present or evicted.
     if let Some(held) = held.cloned() {
         model.set(key, there.then_some(ModelRow { until: None, ..held }));
     }
@@ -244,7 +245,7 @@ fn member_of(model: &WorkerModel, key: SoakKey, member: u32) -> Option<i64> {
     }
 }
 
-/// A count as replies have it.
+/// Returns a count in the form of a reply.
 fn count(of: usize) -> i64 {
     i64::try_from(of).expect("it fits")
 }

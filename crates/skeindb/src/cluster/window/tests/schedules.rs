@@ -1,11 +1,15 @@
-//! Random schedules of migrations between the pages of a range: every key that is there all the
-//! time is returned exactly once, in order.
+//! Random schedules of migrations between the pages of a range. Every key that is present all the
+//! time must be returned exactly once, in order.
 //!
-//! Three slots move among three nodes; a fourth node owns the other slots. Between two pages run
-//! the steps that the contract allows: import, migrate, move one key, own, learn; an owner that
-//! fails over and forgets what it migrates; an aborted migration, whose keys are moved back. Within
-//! one window a slot changes its owner at most once and its keys move one way. No migration is given
-//! up that began since the round before.
+//! Three slots move among three nodes. A fourth node owns the other slots. Between two pages, the
+//! test runs steps that the contract allows:
+//!
+//! - import, migrate, move one key, own, learn the new owner;
+//! - an owner fails over and forgets its migrations;
+//! - a migration is aborted, and its keys are moved back.
+//!
+//! Within one window a slot changes its owner at most once, and its keys move in one direction. No
+//! migration is aborted that began since the previous round.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,10 +19,10 @@ use super::*;
 
 const SLOTS: usize = 3;
 const NODES: usize = 4;
-/// The node that owns what does not move.
+/// The node that owns the slots that do not move.
 const REST: usize = 3;
 const KEYS: u8 = 40;
-/// Names that a page looks at, at most.
+/// The most names that a page checks.
 const PAGE: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +35,7 @@ enum MigrationCourse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SlotMigration {
     to: usize,
-    /// Keys go back; the owner does not call it a migration.
+    /// Keys are moved back; the owner does not call it a migration.
     aborted: bool,
 }
 
@@ -54,7 +58,7 @@ struct ScheduleCluster {
     rest: SlotSet,
     /// Windows since the last migration of a slot began.
     age: [u8; SLOTS],
-    // Of the present window:
+    // State of the present window:
     changed_owner: [bool; SLOTS],
     course: [Option<MigrationCourse>; SLOTS],
 }
@@ -92,7 +96,7 @@ impl ScheduleCluster {
         self.course = [None; SLOTS];
     }
 
-    /// Does one step, if the contract allows it now. `choice` selects among several.
+    /// Runs one step, if the contract allows it now. `choice` selects among several.
     fn step(&mut self, slot: usize, choice: u8) {
         let owner = self.owner[slot];
         let Some(moving) = self.moves[slot] else {
@@ -108,7 +112,7 @@ impl ScheduleCluster {
             return;
         };
         match choice {
-            // What began since the round before is not given up.
+            // A migration that began since the previous round must not be aborted.
             0..24 if self.age[slot] < 2 => {}
             // The owner fails over to a replica, which knows of no migration.
             0..16 => self.nodes[owner].migrating[slot] = false,
@@ -148,7 +152,7 @@ impl ScheduleCluster {
         }
     }
 
-    /// Moves a key of the slot; returns whether there was one that could be moved.
+    /// Moves a key of the slot. Returns whether there was a key that could be moved.
     fn move_key(&mut self, slot: usize, from: usize, to: usize, course: MigrationCourse) -> bool {
         if self.course[slot].is_some_and(|other| other != course) {
             return false;
@@ -204,7 +208,7 @@ impl MigrationSchedule {
             }
         }
         if self.steps.len() == 0 {
-            // Every slot goes on to where it is going.
+            // Finish the migration of every slot.
             (0..SLOTS).for_each(|slot| self.world.step(slot, u8::MAX));
         }
     }
@@ -223,7 +227,7 @@ impl MigrationSchedule {
     }
 }
 
-/// What a range returns, if `rules` makes windows of pages.
+/// Returns the keys of a range that makes its windows by `rules`.
 fn range(
     steps: Vec<(u8, u8)>,
     pace: Vec<u8>,
@@ -275,7 +279,7 @@ proptest! {
     }
 }
 
-/// The schedules bite: without the second pages they hide keys.
+/// Checks that the schedules are hard enough: without the second pages they hide keys.
 #[test]
 fn a_plain_merge_hides_keys() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! How many clients there may be, and when one is disconnected.
+//! Limits on the number of clients, and the conditions under which one is disconnected.
 
 use std::time::Duration;
 
@@ -7,45 +7,49 @@ use skein_server::{OutputLimit, ServerOptions};
 use super::limits::saturate;
 use crate::units::{parse_duration, parse_size};
 
-/// Clients that come, stay and go.
+/// Limits on connections.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Clients")]
 pub struct ClientArgs {
-    /// Connections at a time.
+    /// The greatest number of connections at a time.
     #[arg(long, value_name = "N", default_value = "10000")]
     max_clients: usize,
-    /// Disconnect a client that has said and taken nothing for so long; whole seconds, 0 for never.
+    /// Disconnect a client that has neither sent nor received anything for this time; whole
+    /// seconds, 0 for never.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     idle_timeout: Duration,
-    /// Disconnect a client of --tls-listen that has not finished its handshake for so long; whole seconds, 0 for never.
+    /// Disconnect a client of --tls-listen that has not finished its handshake within this time;
+    /// whole seconds, 0 for never.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     tls_handshake_timeout: Duration,
-    /// Ask whether a client that is silent for so long is still there, and disconnect it if nothing comes back; whole
-    /// seconds, 0 for never.
+    /// Probe a client that has been silent for this time, and disconnect it if it does not respond;
+    /// whole seconds, 0 for never.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
     tcp_keepalive: Duration,
-    /// Disconnect a client for which more replies than this wait, at once; 0 for never. (Long before, nothing more of it
-    /// is read: see --max-output.)
+    /// Disconnect a client immediately if more bytes of replies than this wait for it; 0 for never.
+    /// (Long before, the server stops reading its requests: see --max-output.)
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_size)]
     output_hard_limit: u64,
-    /// Disconnect a client for which more replies than this have waited for --output-soft-time; 0 for never.
+    /// Disconnect a client if more bytes of replies than this have waited for it for
+    /// --output-soft-time; 0 for never.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_size)]
     output_soft_limit: u64,
     /// How long --output-soft-limit may be exceeded; whole seconds.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     output_soft_time: Duration,
-    /// How long a stop waits for clients to take their replies, and may then go on with the checkpoint of --checkpoint-on-stop.
+    /// How long a stop waits for clients to receive their replies, and then for the checkpoint of
+    /// --checkpoint-on-stop.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     stop_timeout: Duration,
 }
 
 impl ClientArgs {
-    /// How long a stop may take, with all that can be left out.
+    /// Returns the time limit of a stop, optional work included.
     pub fn stop_timeout(&self) -> Duration {
         self.stop_timeout
     }
 
-    /// Puts them into the server's options.
+    /// Sets these values in the server's options.
     pub fn apply(&self, options: ServerOptions) -> ServerOptions {
         ServerOptions {
             clients_max: self.max_clients,

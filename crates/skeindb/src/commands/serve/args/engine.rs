@@ -1,4 +1,4 @@
-//! Which engine, and what is said of it alone.
+//! The engine, and the options that concern only one engine.
 
 use skein_disk::{CACHE_LEAST, DiskOptions, PAGE, ReadMode, ReplacementPolicy, TrieShape, Values};
 use skein_store::IndexKind;
@@ -6,36 +6,39 @@ use skein_store::IndexKind;
 use crate::exit::Failure;
 use crate::units::parse_size;
 
-/// Children of a node of a classical or a hash trie, unless told otherwise: what the paper's figures have.
+/// The default number of children of a node of a classical or a hash trie: the paper's figures use
+/// it.
 const TRIE_SIZE: u16 = 16;
 
-/// Where the rows lie.
+/// The engine's options.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
-    /// Where the rows lie: in memory, or in a file of pages that may be larger than memory.
+    /// The engine: rows in memory, or in a file of pages that may be larger than memory.
     #[arg(long, value_enum, default_value = "memory")]
     pub engine: EngineArg,
-    /// The index that holds the rows in memory: masstree, wormhole, cuckoo-trie, mlp (keys of up to 8 bytes) or skip-list
-    /// [default: masstree].
+    /// The index that holds the rows in memory: masstree, wormhole, cuckoo-trie, mlp (keys of up to
+    /// 8 bytes) or skip-list [default: masstree].
     #[arg(long, value_name = "NAME")]
     index: Option<IndexKind>,
-    /// The trie of the disk engine; it stays what the data folder was made with [default: linked].
+    /// The trie of the disk engine; a data folder keeps the trie that it was created with [default:
+    /// linked].
     #[arg(long, value_enum)]
     trie: Option<TrieArg>,
     /// Children of a node of a classical or a hash trie: 4, 8, 16, 32, 64, 128 or 256 [default: 16].
     #[arg(long, value_name = "N")]
     trie_size: Option<u16>,
-    /// Pages of 4 KiB that the disk engine keeps in memory [default: 65536].
+    /// The number of 4 KiB pages that the disk engine keeps in memory [default: 65536].
     #[arg(long, value_name = "N", conflicts_with = "cache")]
     cache_pages: Option<usize>,
-    /// The same as a size.
+    /// The same limit as a size.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     cache: Option<u64>,
     /// How the disk engine reads pages: pread or mmap [default: pread].
     #[arg(long, value_name = "WAY", value_parser = parse_reading)]
     reading: Option<ReadMode>,
-    /// Which page leaves a full cache of the disk engine: s3-fifo or lru [default: s3-fifo].
+    /// The disk engine's policy to evict pages from a full cache: s3-fifo or lru [default:
+    /// s3-fifo].
     #[arg(long, value_name = "NAME")]
     policy: Option<ReplacementPolicy>,
 }
@@ -45,7 +48,7 @@ pub struct EngineArgs {
 pub enum EngineArg {
     /// Rows in memory, under an index; logs and checkpoints on disk.
     Memory,
-    /// Rows in a trie on pages of a file, of which some are in memory.
+    /// Rows in a trie on pages of a file; the cache holds some of them.
     Disk,
 }
 
@@ -54,24 +57,26 @@ pub enum EngineArg {
 pub enum TrieArg {
     /// Nodes with an array of children.
     Classical,
-    /// Nodes with a list of children: the least space, and keys in order.
+    /// Nodes with a list of children: the smallest, and keys in order.
     Linked,
-    /// A classical trie of the keys' hashes: no order of keys, so no ranges.
+    /// A classical trie of the keys' hashes: keys without an order, so no ranges.
     Hash,
 }
 
 fn parse_reading(name: &str) -> Result<ReadMode, String> {
     match name {
         "pread" => Ok(ReadMode::Calls),
-        // SAFETY: the store locks its folder and makes its files the owner's alone, and the server opens
-        // one store there. `docs/operations.md` tells the owner to write nothing to them.
+        // SAFETY: the store locks its folder and makes its files accessible only to their owner,
+        // and the server opens one store there. `docs/operations.md` tells the owner not to write
+        // to these files.
         "mmap" => Ok(unsafe { ReadMode::mapping() }),
-        other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
+        other => Err(format!("unknown read mode '{other}'; use pread or mmap")),
     }
 }
 
 impl EngineArgs {
-    /// Refuses options that are of the other engine; `memory_only` are those of the engine in memory that were given elsewhere.
+    /// Rejects options of the other engine. `memory_only` are the memory engine's options that were
+    /// given elsewhere.
     pub fn refuse_others(&self, memory_only: &[&'static str]) -> Result<(), Failure> {
         let (given, other) = match self.engine {
             EngineArg::Memory => (self.disk_only(), "disk"),
@@ -88,7 +93,7 @@ impl EngineArgs {
         }
     }
 
-    /// Options that were given and say something about the disk engine alone.
+    /// Returns the given options that concern only the disk engine.
     fn disk_only(&self) -> Vec<&'static str> {
         let given = [
             ("--trie", self.trie.is_some()),
@@ -101,12 +106,12 @@ impl EngineArgs {
         given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 
-    /// The index of the engine in memory.
+    /// Returns the index of the memory engine.
     pub fn index(&self) -> IndexKind {
         self.index.unwrap_or_default()
     }
 
-    /// What these options say of the disk engine.
+    /// Returns the options of the disk engine.
     pub fn disk_options(&self) -> Result<DiskOptions, Failure> {
         let defaults = DiskOptions::default();
         let by_size = self.cache.map(|size| usize::try_from(size / PAGE as u64).unwrap_or(usize::MAX));

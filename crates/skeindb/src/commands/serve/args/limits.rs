@@ -1,59 +1,63 @@
-//! Bounds on requests, replies and what is kept.
+//! Limits on requests, replies and stored data.
 
 use skein_server::ServerOptions;
 use skein_store::{Eviction, StoreLimits};
 
 use crate::units::parse_size;
 
-/// Bounds on what clients can make grow.
+/// Limits on everything that clients can make grow.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 #[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
 pub struct LimitArgs {
-    /// The longest key that is written [default: 65535 bytes, which is also the most].
+    /// The longest key that can be written [default: 65535 bytes, which is also the most].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_key: Option<u64>,
     /// The longest value; all columns of a row together [default: 512m less one byte, which is also the most].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_value: Option<u64>,
-    /// Memory past which keys are evicted, or writes that add are refused; 0 for no limit [default: 0].
+    /// The memory limit, past which keys are evicted, or writes that add data are rejected; 0 for
+    /// no limit [default: 0].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
-    /// What happens at --max-memory: noeviction refuses writes that add, allkeys-lru evicts keys that were not used for long, volatile-ttl those that expire first.
+    /// The action at --max-memory: noeviction rejects writes that add data, allkeys-lru evicts the
+    /// keys that were not used for the longest time, volatile-ttl those that expire first.
     #[arg(long, value_name = "POLICY", default_value = "noeviction")]
     pub max_memory_policy: Eviction,
-    /// Snapshots at a time, with --index skip-list; at most 255 [default: 64].
+    /// The greatest number of snapshots at a time, with --index skip-list; at most 255 [default:
+    /// 64].
     #[arg(long, value_name = "N")]
     pub max_snapshots: Option<usize>,
     /// The longest request.
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
     max_request: u64,
-    /// The longest argument of a request, so the longest value that can be sent [default: 512m, or --max-request if that is
-    /// less].
+    /// The longest argument of a request, and so the longest value that can be sent [default: 512m,
+    /// or --max-request if that is less].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_argument: Option<u64>,
     /// The most arguments of a request.
     #[arg(long, value_name = "N", default_value = "1048576")]
     max_arguments: usize,
-    /// Requests of one connection that are read ahead and run as one batch; more of them wait.
+    /// Requests of one connection that are read ahead and run as one batch; further ones wait.
     #[arg(long, value_name = "N", default_value = "1024")]
     max_pipeline: usize,
-    /// Replies that may wait for a slow client before nothing more of it is read.
+    /// Bytes of replies that may wait for a slow client before the server stops reading its
+    /// requests.
     #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = parse_size)]
     max_output: u64,
-    /// The longest reply of many keys.
+    /// The longest reply with many keys.
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
     max_reply: u64,
-    /// Positions of SCAN that are kept for all clients together; the oldest goes first.
+    /// Positions of SCAN that are kept for all clients together; the oldest is dropped first.
     #[arg(long, value_name = "N", default_value = "16384")]
     max_scan_cursors: usize,
-    /// Entries of ACL LOG; the oldest goes first.
+    /// Entries of ACL LOG; the oldest is dropped first.
     #[arg(long, value_name = "N", default_value = "128")]
     max_acl_log: usize,
 }
 
 impl LimitArgs {
-    /// Those of the store.
+    /// Returns the store's limits.
     pub fn store(&self) -> StoreLimits {
         let defaults = StoreLimits::default();
         StoreLimits {
@@ -65,7 +69,7 @@ impl LimitArgs {
         }
     }
 
-    /// Puts those of the server into its options.
+    /// Sets the server's limits in its options.
     pub fn apply(&self, options: ServerOptions) -> ServerOptions {
         let longest = options.arg_bytes_max.min(saturate(self.max_request));
         ServerOptions {
@@ -82,7 +86,7 @@ impl LimitArgs {
     }
 }
 
-/// A size that this machine cannot address is as good as none.
+/// Converts a size. One that this machine cannot address counts as no limit.
 pub fn saturate(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

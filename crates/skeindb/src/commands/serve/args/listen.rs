@@ -1,20 +1,20 @@
-//! Addresses to listen on: HOST:PORT, or a host alone where there is a usual port.
+//! Addresses to listen on: HOST:PORT, or a host alone if the option has a default port.
 //!
-//! An address that can never be one is a wrong option (exit code 2). A name that the resolver does
-//! not know now may be known later, so that is a failure (exit code 1), after which a service
-//! manager tries again.
+//! A text that can never be an address is a usage error (exit code 2). A name that does not resolve
+//! now may resolve later. So that is a failure (exit code 1), after which a service manager tries
+//! again.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use crate::exit::Failure;
 use crate::target::{DEFAULT_ADDRESS, DEFAULT_PORT};
 
-/// An option that says where to listen.
+/// An option with an address to listen on.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenOption {
     /// The option's name.
     pub flag: &'static str,
-    /// The port of an address without one.
+    /// The default port, for an address without one.
     pub port: Option<u16>,
 }
 
@@ -26,8 +26,8 @@ pub const TLS_LISTEN: ListenOption = ListenOption { flag: "--tls-listen", port: 
 pub const METRICS: ListenOption = ListenOption { flag: "--metrics", port: None };
 
 impl ListenOption {
-    /// Resolves an address. Of a name with several addresses it takes the first of IPv4, or else
-    /// the first.
+    /// Resolves an address. If a name has several addresses, returns the first IPv4 address, or
+    /// else the first.
     pub fn resolve(self, text: &str) -> Result<SocketAddr, Failure> {
         let (host, port) = self.split(text).map_err(|why| self.wrong(text, &why))?;
         if let Some(ip) = ip(host) {
@@ -48,7 +48,7 @@ impl ListenOption {
             Some((host, rest)) => {
                 (host, Some(rest.strip_prefix(':').ok_or("a colon and the port follow the bracket")?))
             }
-            // More than one colon and no brackets: an address of IPv6 without a port.
+            // More than one colon and no brackets: an IPv6 address without a port.
             None if text.matches(':').count() > 1 => (text, None),
             None => match text.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
@@ -59,7 +59,9 @@ impl ListenOption {
             return Err("it names no host".to_owned());
         }
         let port = match port {
-            Some(port) => port.parse().map_err(|_| format!("the port {port:?} is no number up to 65535"))?,
+            Some(port) => {
+                port.parse().map_err(|_| format!("the port {port:?} is not a number up to 65535"))?
+            }
             None if host.bytes().all(|byte| byte.is_ascii_digit()) => {
                 return Err(format!(
                     "it names no host; to listen on this machine alone write 127.0.0.1:{host}"
@@ -84,17 +86,17 @@ fn ip(host: &str) -> Option<IpAddr> {
     host.parse().ok()
 }
 
-/// Refuses text that no resolver could take for a host's name.
+/// Rejects text that no resolver accepts as a host name.
 fn check_name(host: &str) -> Result<(), String> {
     let of_a_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
     if host.chars().all(|letter| letter.is_ascii_digit() || letter == '.') {
-        return Err(format!("{host} is no address: IPv4 has four numbers up to 255"));
+        return Err(format!("{host} is not an address: IPv4 has four numbers up to 255"));
     }
     if host.contains(':') {
         // A zone, as in fe80::1%eth0, is left to the resolver.
-        return if host.contains('%') { Ok(()) } else { Err(format!("{host} is no address of IPv6")) };
+        return if host.contains('%') { Ok(()) } else { Err(format!("{host} is not an IPv6 address")) };
     }
-    if host.chars().all(of_a_name) { Ok(()) } else { Err(format!("{host:?} is no host's name")) }
+    if host.chars().all(of_a_name) { Ok(()) } else { Err(format!("{host:?} is not a host name")) }
 }
 
 #[cfg(test)]
@@ -106,9 +108,9 @@ mod tests {
         listening.resolve(text).unwrap_or_else(|failure| panic!("{text}: {failure:?}")).to_string()
     }
 
-    /// Incident: `--listen localhost` was refused, though every other server takes it. Consequence:
-    /// the first thing that a newcomer tries fails. Fix: a name is resolved, and an address without
-    /// a port has the usual one.
+    /// Incident: `--listen localhost` was rejected, though every other server accepts it.
+    /// Consequence: a newcomer's first attempt failed. Fix: names are resolved, and an address
+    /// without a port gets the default one.
     #[test]
     fn names_and_addresses_resolve() {
         for (text, address) in [
@@ -127,26 +129,26 @@ mod tests {
         assert_eq!(resolved(METRICS, "localhost:9121"), "127.0.0.1:9121");
     }
 
-    /// Incident: these ended with exit code 1. Consequence: the unit file, which does not restart
-    /// after 2, started the server again and again. Fix: what can never be an address is a wrong
-    /// option.
+    /// Incident: these texts ended with exit code 1. Consequence: the unit file, which does not
+    /// restart after code 2, started the server again and again. Fix: a text that can never be an
+    /// address is a usage error.
     #[test]
-    fn what_is_no_address_is_a_wrong_option() {
+    fn text_that_is_no_address_is_a_usage_error() {
         for (text, words) in [
             ("7223", "write 127.0.0.1:7223"),
             ("256.0.0.1:7223", "four numbers up to 255"),
             ("1.2.3:7223", "four numbers up to 255"),
-            ("127.0.0.1:99999", "\"99999\" is no number up to 65535"),
-            ("localhost:", "\"\" is no number up to 65535"),
-            ("localhost:http", "\"http\" is no number"),
+            ("127.0.0.1:99999", "\"99999\" is not a number up to 65535"),
+            ("localhost:", "\"\" is not a number up to 65535"),
+            ("localhost:http", "\"http\" is not a number"),
             (":7223", "it names no host"),
             ("", "it names no host"),
             ("[]:7223", "it names no host"),
             ("[::1]7223", "write HOST:PORT"),
-            ("::zz", "no address of IPv6"),
-            ("[::1", "no address of IPv6"),
+            ("::zz", "not an IPv6 address"),
+            ("[::1", "not an IPv6 address"),
             ("http://localhost", "write HOST:PORT"),
-            ("two words:7223", "no host's name"),
+            ("two words:7223", "not a host name"),
         ] {
             let failure = LISTEN.resolve(text).expect_err(text);
             assert_eq!(failure.exit, Exit::Usage, "{text}: {}", failure.message);

@@ -1,5 +1,5 @@
-//! Every option reaches the field that it is for. (That each limit bites at its value is for the tests of the libraries and
-//! for `tests/e2e/options.rs`.)
+//! Every option must reach its field. (That each limit takes effect at its value is tested in the
+//! libraries and in `tests/e2e/options.rs`.)
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn options_that_make_no_sense_together_are_refused() {
         ("--engine disk --checkpoint-interval 1h", "--checkpoint-interval is of --engine memory"),
         ("--engine disk --trie-size 16", "--trie-size is of --trie classical and --trie hash"),
         ("--engine disk --trie hash --trie-size 17", "--trie-size 17: a node has 4, 8"),
-        // They were checked for the engine in memory alone.
+        // They were checked only for the memory engine.
         ("--engine disk --max-key 0", "--max-key: 0; it can be 1 to 65535"),
         ("--engine disk --max-value 1g", "--max-value: 1073741824; it can be up to 536870911"),
         ("--engine disk --cache-pages 3", "--cache-pages 3: a cache has 16 pages at least"),
@@ -170,7 +170,7 @@ fn tls_needs_a_certificate_and_a_key() {
     for (more, clients) in [
         ("--tls-ca=", TlsClients::No),
         ("--tls-ca= --tls-auth-clients no", TlsClients::No),
-        // Refused when the files are read.
+        // Rejected later, when the files are read.
         ("--tls-ca= --tls-auth-clients yes", TlsClients::Required),
     ] {
         let expected = skein_server::Tls { clients, ..expected.clone() };
@@ -218,7 +218,7 @@ fn every_store_option_reaches_its_field() {
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
 }
 
-/// What `--help` calls the default is the libraries' default.
+/// The defaults in `--help` must be the libraries' defaults.
 #[test]
 fn defaults_are_those_of_the_libraries() {
     let (store, (_, server)) = (memory(""), options(""));

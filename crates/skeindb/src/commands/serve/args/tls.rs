@@ -1,4 +1,4 @@
-//! TLS: a port of its own.
+//! The options of the TLS port.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,18 @@ use crate::exit::Failure;
 #[command(next_help_heading = "TLS")]
 #[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
 pub struct TlsArgs {
-    /// Where to listen for TLS, besides --listen; port 0 takes a free one.
+    /// The address to listen on for TLS, besides --listen; port 0 selects a free port.
     #[arg(long, value_name = "HOST:PORT", requires_all = ["tls_cert", "tls_key"])]
     pub tls_listen: Option<String>,
-    /// The server's certificate, and those between it and one that clients know: a PEM file.
+    /// The server's certificate, with its intermediate certificates: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
     tls_key: Option<PathBuf>,
-    /// The certificates that have signed those of clients: a PEM file. An empty name is none.
-    // CONFIG SET clears it so, and CONFIG REWRITE writes that.
+    /// The certificates of the authorities that may have signed clients' certificates: a PEM file.
+    /// An empty name means none.
+    // CONFIG SET clears it with an empty name, and CONFIG REWRITE writes that.
     #[arg(long, value_name = "FILE", requires = "tls_listen", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     tls_ca: Option<PathBuf>,
     /// Whether clients must show a certificate [default: yes with --tls-ca, else no].
@@ -32,19 +33,19 @@ pub struct TlsArgs {
     tls_auth_clients: Option<AuthClients>,
 }
 
-/// Whether clients show a certificate.
+/// Whether clients must show a certificate.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum AuthClients {
-    /// None is asked for.
+    /// The server does not ask for one.
     No,
-    /// One that is shown must be good.
+    /// If a client shows one, it must be valid.
     Optional,
-    /// Without a good one nobody gets in.
+    /// A client without a valid one is rejected.
     Yes,
 }
 
 impl TlsArgs {
-    /// The port, if there is one.
+    /// Returns the TLS port, if there is one.
     pub fn port(&self) -> Result<Option<Tls>, Failure> {
         let (Some(listen), Some(cert), Some(key)) = (&self.tls_listen, &self.tls_cert, &self.tls_key) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Does the oracle bite? Servers that exist on paper only, right and wrong, after a kill.
+//! Tests that the oracle detects errors: right and wrong simulated servers after a kill.
 
 use super::super::model::{ModelValue, SeededBytes};
 use super::super::write::{SoakWrite, member_name};
@@ -22,7 +22,7 @@ fn at(policy: EvictionPolicy) -> ReplyWindow {
     ReplyWindow { sent: now(), received: now(), policy }
 }
 
-/// A worker that was told that all of `steps` were done.
+/// Returns a worker whose `steps` were all acknowledged.
 fn worker(steps: &[SoakStep]) -> SoakWorker {
     let mut worker = SoakWorker::new(0, 1, Arc::default());
     worker.sent = now();
@@ -32,7 +32,7 @@ fn worker(steps: &[SoakStep]) -> SoakWorker {
     worker
 }
 
-/// What a server shows that is just as the model says.
+/// Returns the data of a server that matches the model.
 fn shown(model: &WorkerModel, policy: EvictionPolicy) -> BTreeMap<SoakKey, ServerRow> {
     let found = [TEXT, OTHER, SET, BRIEF].map(|key| {
         let bulk = |text: String| Reply::Bulk(text.into_bytes());
@@ -83,7 +83,7 @@ fn judge(
 }
 
 #[test]
-fn what_was_acknowledged_fits_and_any_other_value_does_not() {
+fn acknowledged_values_fit_and_others_do_not() {
     let right = shown(&worker(&steps()).model, EvictionPolicy::NoEviction);
     let settled = || {
         let mut worker = worker(&steps());
@@ -122,14 +122,14 @@ fn what_was_acknowledged_fits_and_any_other_value_does_not() {
 }
 
 #[test]
-fn what_is_not_settled_may_be_lost_from_its_end_only() {
+fn uncommitted_entries_are_lost_only_from_the_end() {
     let all = steps();
     for kept in 0..=all.len() {
         let found = shown(&worker(&all[..kept]).model, EvictionPolicy::NoEviction);
         let checked = judge(&mut worker(&all), &found, EvictionPolicy::NoEviction).unwrap();
         assert_eq!(checked.lost, all.len() - kept);
     }
-    // The last one survives, and one before it does not.
+    // The last one survives, but an earlier one does not.
     let mut holes = all.clone();
     holes.remove(3);
     let found = shown(&worker(&holes).model, EvictionPolicy::NoEviction);
@@ -145,7 +145,7 @@ fn what_is_not_settled_may_be_lost_from_its_end_only() {
 }
 
 #[test]
-fn what_was_in_flight_is_done_or_not_and_nothing_else() {
+fn steps_in_flight_are_done_or_not() {
     for done in [false, true] {
         let mut killed = worker(&steps());
         killed.model.settle();
@@ -165,7 +165,7 @@ fn what_was_in_flight_is_done_or_not_and_nothing_else() {
 }
 
 #[test]
-fn eviction_takes_what_its_policy_may_take_and_for_good() {
+fn eviction_follows_its_policy_and_is_final() {
     for (policy, key, may) in [
         (EvictionPolicy::NoEviction, BRIEF, false),
         (EvictionPolicy::VolatileTtl, BRIEF, true),
@@ -185,7 +185,7 @@ fn eviction_takes_what_its_policy_may_take_and_for_good() {
 }
 
 #[test]
-fn a_reply_that_shows_what_has_expired_or_was_evicted_is_wrong() {
+fn replies_with_expired_or_evicted_keys_are_wrong() {
     let mut worker = worker(&steps());
     let here = Reply::Bulk(super::super::model::bytes(&[piece(3)]));
     let mut read = |when, reply: &Reply| {
