@@ -69,11 +69,11 @@ pub struct EpochGate {
 impl EpochGate {
     /// Creates a gate for `logs` logs whose first epoch is `first`.
     pub fn new(logs: usize, first: u64) -> Self {
-        let desk =
+        let new_counters =
             || EpochCounters { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };
         Self {
             present: CurrentEpoch { epoch: AtomicU64::new(first), barrier: AtomicBool::new(false) },
-            counters: (0..logs).map(|_| desk()).collect(),
+            counters: (0..logs).map(|_| new_counters()).collect(),
         }
     }
 
@@ -89,10 +89,10 @@ impl EpochGate {
     /// to `leave`.
     #[inline]
     pub fn enter(&self, log: usize) -> u64 {
-        let desk = &self.counters[log];
+        let log_counters = &self.counters[log];
         loop {
             let epoch = self.epoch();
-            let counter = &desk.inside[parity(epoch)];
+            let counter = &log_counters.inside[parity(epoch)];
             // Acquire: pairs with the Release in `wait_until_none`. If the closer read the counter
             // before this increment, the next load returns the epoch that it moved to (invariant
             // 2).
@@ -145,14 +145,14 @@ impl EpochGate {
         // Relaxed: only closers write it, and the commit token orders them.
         let epoch = self.present.epoch.load(Ordering::Relaxed);
         self.present.barrier.store(true, Ordering::Relaxed);
-        for desk in &self.counters {
-            wait_until_none(&desk.groups);
+        for log_counters in &self.counters {
+            wait_until_none(&log_counters.groups);
         }
         // Release, both: pair with the Acquires in `epoch` and `begin_group`.
         self.present.epoch.store(epoch + 1, Ordering::Release);
         self.present.barrier.store(false, Ordering::Release);
-        for desk in &self.counters {
-            wait_until_none(&desk.inside[parity(epoch)]);
+        for log_counters in &self.counters {
+            wait_until_none(&log_counters.inside[parity(epoch)]);
         }
         epoch
     }
@@ -162,7 +162,7 @@ impl EpochGate {
     /// Waits until no worker is inside any epoch. REQUIRES: the caller is not inside, and a worker
     /// that enters from now on leaves immediately.
     pub fn wait_until_empty(&self) {
-        for counter in self.counters.iter().flat_map(|desk| &desk.inside) {
+        for counter in self.counters.iter().flat_map(|log_counters| &log_counters.inside) {
             wait_until_none(counter);
         }
     }

@@ -47,7 +47,9 @@ pub enum LogError {
         path: PathBuf,
     },
     /// A file has a format that this program does not know. Nothing was changed.
-    #[error("{path} has format version {found}, and this program reads up to {known}; use a newer program")]
+    #[error(
+        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it"
+    )]
     UnknownFormat {
         /// The file.
         path: PathBuf,

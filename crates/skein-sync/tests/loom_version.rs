@@ -36,7 +36,7 @@ impl TwoWordNode {
     }
 }
 
-/// A reader whose version did not change has seen no mixture.
+/// A reader whose version did not change has seen no mixture of two states.
 #[test]
 fn what_is_validated_is_whole() {
     loom::model(|| {
@@ -67,7 +67,7 @@ fn the_lock_excludes() {
     });
 }
 
-/// Whoever sees the deleted flag sees all that the deleter did before.
+/// A thread that sees the deleted flag sees all earlier writes of the deleting thread.
 #[test]
 fn a_deleted_node_shows_its_last_state() {
     loom::model(|| {

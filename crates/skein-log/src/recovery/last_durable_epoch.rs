@@ -96,8 +96,7 @@ fn missing(chains: &[LogChain], log: u32, position: LogPosition) -> LogError {
     LogError::Damaged {
         path,
         offset: position.offset,
-        what: "the file is missing, and other logs say that it was durable; searched all log folders"
-            .into(),
+        what: "the file is missing, and other logs say that it was durable; searched all log folders".into(),
     }
 }
 
