@@ -240,7 +240,7 @@ impl LockedBuffer<'_> {
         // predecessors.
         assert!(
             epoch > slots.closed_through && (slot.bytes.is_empty() || slot.epoch == epoch),
-            "epoch {epoch} is not one that this operation was given"
+            "epoch {epoch} is closed, or is not an epoch of this operation"
         );
         slot.epoch = epoch;
         let before = slot.bytes.len();
@@ -278,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "epoch 4 is not one")]
-    fn a_closed_epoch_takes_no_records() {
+    #[should_panic(expected = "epoch 4 is closed")]
+    fn a_closed_epoch_accepts_no_records() {
         put(&LogBuffer::new(1, 4, 1 << 20), 4, b"late");
     }
 

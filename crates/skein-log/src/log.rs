@@ -13,7 +13,7 @@ use crate::epoch::EpochGate;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
 use crate::operation::LogOperation;
 use crate::record::SegmentLink;
-use crate::recovery::{self, KeptLog};
+use crate::recovery::{self, KeptLog, LogFolders};
 use crate::segment_allocator::{SegmentAllocator, SegmentOrder};
 use crate::segment_manifest::{self, SegmentManifests};
 use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
@@ -78,7 +78,12 @@ impl Log {
         let manifests = segment_manifest::read_all(&*storage, &folders)?;
         let checkpoint = CheckpointEpochs::or_none(checkpoint);
         let recover = if options.give_up { recovery::give_up } else { recovery::recover };
-        let outcome = recover(&*storage, (&folders, &manifests), checkpoint, &options.progress)?;
+        let outcome = recover(
+            &*storage,
+            LogFolders { paths: &folders, manifests: &manifests },
+            checkpoint,
+            &options.progress,
+        )?;
         let database = outcome.database.or(options.database).unwrap_or_else(random_id);
         if options.database.is_some_and(|wanted| wanted != database) {
             return Err(LogError::BadOption {
@@ -87,7 +92,8 @@ impl Log {
                     .into(),
             });
         }
-        // Everything above only reads. From here on files change.
+        // Everything above only reads, after it has created and locked the folders. From here on
+        // files change.
         let manifests = SegmentManifests::reconcile(
             storage.clone(),
             &folders,
@@ -101,7 +107,7 @@ impl Log {
         let logs = &outcome.plan.logs;
         let first_epoch = outcome.last_epoch.max(checkpoint.end) + 1;
         let manifests = Arc::new(manifests);
-        let shared = Arc::new(share((storage, manifests.clone()), &options, database, first_epoch, logs));
+        let shared = Arc::new(share(storage, manifests.clone(), &options, database, first_epoch, logs));
         let old = logs.iter().map(old_segments).collect();
         let log = Self {
             shared,
@@ -361,7 +367,8 @@ fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
 /// Builds the shared state of this run. Each log continues where the previous log of the same
 /// number ended.
 fn share(
-    (storage, manifests): (Arc<dyn Storage>, Arc<SegmentManifests>),
+    storage: Arc<dyn Storage>,
+    manifests: Arc<SegmentManifests>,
     options: &LogOptions,
     database: [u8; 16],
     first_epoch: u64,
@@ -383,7 +390,8 @@ fn share(
     }
     let zeroed = options.durability == Durability::Sync;
     let allocator = SegmentAllocator::new(
-        (storage.clone(), manifests),
+        storage.clone(),
+        manifests,
         database,
         options.segment_bytes,
         zeroed,

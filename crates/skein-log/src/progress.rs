@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_nothing_is_a_number() {
+    fn percent_of_zero_bytes_is_a_number() {
         let seen = |bytes, bytes_total| OpenProgressSeen { bytes, bytes_total, records: 0 }.percent();
         assert_eq!((seen(0, 0), seen(5, 0), seen(5, 4), seen(u64::MAX - 1, u64::MAX)), (0, 100, 100, 99));
     }

@@ -112,7 +112,7 @@ pub fn append(
     let len = record.len() - RECORD_HEADER;
     assert!(
         len <= MAX_PAYLOAD,
-        "a payload of {len} bytes is over MAX_PAYLOAD; check before the change is made"
+        "a payload of {len} bytes exceeds MAX_PAYLOAD, {MAX_PAYLOAD} bytes; check the length before the change"
     );
     let word = (epoch & MAX_EPOCH) | (kind as u64) << 48 | u64::from(VERSION) << 56;
     record[4..8].copy_from_slice(&(len as u32).to_le_bytes());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_the_payload_leaves_nothing() {
+    fn a_panic_in_the_payload_restores_the_buffer() {
         let mut out = vec![1, 2, 3];
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             append(&mut out, 0, 1, LogRecordKind::Data, |out| {

@@ -9,7 +9,7 @@ use skein_sync::threads;
 
 use crate::record::{LogRecordKind, RECORD_HEADER};
 use crate::recovery::record_reader::RecordReader;
-use crate::recovery::{self, KeptSegment, LogRecoveryOutcome};
+use crate::recovery::{self, KeptSegment, LogFolders, LogRecoveryOutcome};
 use crate::storage::Storage;
 use crate::{CheckpointEpochs, LogError, OpenProgress, Result, segment_manifest};
 
@@ -48,7 +48,8 @@ pub struct LogRecoveryReport {
 pub struct ReplayReport {
     /// Records passed to the caller.
     pub records: u64,
-    /// Their bytes in the logs, as [`LogStats::appended_bytes`](crate::LogStats::appended_bytes) counts them.
+    /// Their bytes in the logs, counted like
+    /// [`LogStats::appended_bytes`](crate::LogStats::appended_bytes).
     pub bytes: u64,
 }
 
@@ -85,7 +86,7 @@ impl Recovered {
         let manifests = segment_manifest::read_all(storage, folders)?;
         Ok(Self::new(&recovery::recover(
             storage,
-            (folders, &manifests),
+            LogFolders { paths: folders, manifests: &manifests },
             CheckpointEpochs::or_none(checkpoint),
             &OpenProgress::default(),
         )?))

@@ -71,7 +71,7 @@ impl SegmentHeader {
             return Err(BadHeader::Version(version));
         }
         if crc32c::crc32c(&bytes[..60]) != u32_at(bytes, 60) {
-            return Err(BadHeader::Damaged("the checksum of the segment's header is wrong"));
+            return Err(BadHeader::Damaged("the checksum of the segment's header does not match"));
         }
         let mut database = [0; 16];
         database.copy_from_slice(&bytes[24..40]);

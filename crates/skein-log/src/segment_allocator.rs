@@ -62,7 +62,8 @@ pub struct SegmentAllocator {
 impl SegmentAllocator {
     /// Creates an allocator. A thread must call [`run`](Self::run).
     pub fn new(
-        (storage, manifests): (Arc<dyn Storage>, Arc<SegmentManifests>),
+        storage: Arc<dyn Storage>,
+        manifests: Arc<SegmentManifests>,
         database: [u8; 16],
         segment_bytes: u64,
         zeroed: bool,

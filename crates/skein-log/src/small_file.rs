@@ -62,7 +62,7 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<O
 /// Checks a file's head and checksum, and returns its version.
 fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     if !bytes.starts_with(&kind.magic) {
-        return Err(LogError::damaged(path, 0, "its first eight bytes are not those of such a file"));
+        return Err(LogError::damaged(path, 0, "its first eight bytes are not the magic number of its kind"));
     }
     if bytes.len() < HEAD {
         return Err(LogError::damaged(path, 8, "it ends within its first 16 bytes"));

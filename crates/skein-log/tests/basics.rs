@@ -90,7 +90,7 @@ fn buffered_is_on_disk_within_200_ms_without_being_asked() {
 }
 
 #[test]
-fn none_writes_nothing_and_replays_what_another_level_left() {
+fn none_writes_nothing_and_replays_records_of_other_levels() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     put(&log, 0, 1, 10).unwrap();
@@ -118,7 +118,7 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
 }
 
 #[test]
-fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
+fn released_segments_are_removed_and_fewer_logs_read_old_ones() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 3).unwrap();
     let mut written = AcknowledgedWrites::default();
@@ -213,7 +213,7 @@ fn segment_manifests_are_checked_and_follow_segments() {
 /// `give_up` discards all logs in all folders. The log continues above all earlier numbers and
 /// epochs.
 #[test]
-fn logs_that_are_given_up_are_empty_and_go_on() {
+fn logs_that_are_given_up_are_empty_and_continue() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     run(&log, 0, 60, &mut AcknowledgedWrites::default()).unwrap();

@@ -79,7 +79,7 @@ fn zeros_over_durable_records_are_damage_too() {
 }
 
 #[test]
-fn a_log_whose_end_went_missing_is_noticed_by_the_others() {
+fn a_missing_end_of_a_log_is_noticed_by_the_others() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     for number in 1..=20 {
@@ -131,7 +131,7 @@ fn files_of_two_databases_are_not_mixed() {
 }
 
 #[test]
-fn garbage_and_empty_files_in_the_folder() {
+fn empty_files_are_removed_and_garbage_is_refused() {
     let sim = closed();
     let storage: &dyn Storage = &sim;
     // A crash interrupted their creation, so they hold nothing.
@@ -151,7 +151,7 @@ fn garbage_and_empty_files_in_the_folder() {
 }
 
 #[test]
-fn what_replay_refuses_is_damage_at_its_place() {
+fn a_record_refused_by_replay_is_reported_as_damage() {
     let sim = closed();
     let (log, recovered) = open(&sim, 2).unwrap();
     let error = recovered.replay(2, 0, |_, _| Err("not a row".into())).unwrap_err();

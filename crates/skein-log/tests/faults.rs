@@ -68,7 +68,7 @@ fn a_failure_then_a_power_cut_loses_nothing_acknowledged() {
 }
 
 #[test]
-fn who_waits_for_room_hears_of_the_failure() {
+fn a_thread_that_waits_for_space_gets_the_failure() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
     put(&log, 0, 1, 10).unwrap();
@@ -81,7 +81,7 @@ fn who_waits_for_room_hears_of_the_failure() {
 }
 
 #[test]
-fn a_callback_hears_of_a_failure() {
+fn a_failure_calls_the_callback() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
     let (told, heard) = std::sync::mpsc::channel();
@@ -97,7 +97,7 @@ fn a_callback_hears_of_a_failure() {
 }
 
 #[test]
-fn a_failed_opening_lets_the_folder_go() {
+fn a_failed_opening_unlocks_the_folder() {
     let sim = SimStorage::new();
     sim.fail_at(3, SimError::Io, false);
     let failed = Log::open(sim.share(), options(1), None);
@@ -126,7 +126,7 @@ fn too_many_open_files_stop_writes_for_a_while() {
 fn writes_wait_for(fault: SimError) {
     let mut waited = 0;
     for _ in 0..100 {
-        waited += go_on_after(fault);
+        waited += writes_after(fault);
         if waited > 10 {
             return;
         }
@@ -136,7 +136,7 @@ fn writes_wait_for(fault: SimError) {
 
 /// Injects the fault at each operation, and ends it when writes wait for it. Returns the number of
 /// writes that waited.
-fn go_on_after(fault: SimError) -> u32 {
+fn writes_after(fault: SimError) -> u32 {
     let mut waited = 0;
     for at in 1..200 {
         let sim = SimStorage::new();

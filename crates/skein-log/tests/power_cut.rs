@@ -199,7 +199,7 @@ fn small_files_are_whole_after_two_cuts() {
             let context = format!("cut at {first} and {second}, seeds {seed} and {other}");
             let found =
                 small_file::read(&sim, path, KIND).unwrap_or_else(|error| panic!("{context}: {error}"));
-            let body = found.unwrap_or_else(|| panic!("{context}: it is gone")).body;
+            let body = found.unwrap_or_else(|| panic!("{context}: the file is missing")).body;
             let which = bodies.iter().position(|known| *known == body);
             kept[which.unwrap_or_else(|| panic!("{context}: {body:?}"))] += 1;
         }

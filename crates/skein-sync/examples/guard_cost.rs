@@ -28,7 +28,7 @@ fn main() {
             "local" | "nested" => look_at(&black_box(&collector).enter()),
             "owned" => look_at(&black_box(&collector).enter_owned()),
             "refresh" => outer.as_mut().expect("entered above").refresh(),
-            other => panic!("no kind of guard is called {other}"),
+            other => panic!("unknown kind of guard: {other}"),
         }
     }
 }

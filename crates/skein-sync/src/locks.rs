@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_of_a_holder_stops_nobody() {
+    fn a_panic_of_a_holder_does_not_block_others() {
         let mutex = Mutex::new(1);
         let held = std::panic::catch_unwind(|| {
             *lock(&mutex) = 2;

@@ -76,7 +76,7 @@ mod tests {
     /// continue with fewer threads.
     #[test]
     #[cfg_attr(miri, ignore = "Miri grants a stack of any size")]
-    fn a_thread_that_the_system_refuses_is_done_without() {
+    fn fewer_threads_do_the_work_if_the_system_refuses_one() {
         // No address space has room for such a stack.
         assert_eq!(numbers(3, || Builder::new().stack_size(1 << 46)), [0]);
     }

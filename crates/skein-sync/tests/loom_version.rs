@@ -38,7 +38,7 @@ impl TwoWordNode {
 
 /// A reader whose version did not change has seen no mixture of two states.
 #[test]
-fn what_is_validated_is_whole() {
+fn a_validated_read_is_whole() {
     loom::model(|| {
         let node = TwoWordNode::shared();
         let shared = Arc::clone(&node);

@@ -29,7 +29,7 @@ pub(super) struct CommitToken<'a>(&'a SharedLog);
 impl Drop for CommitToken<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.poison(&"a commit panicked; its message says why");
+            self.0.poison(&"a commit panicked; see the message of the panic");
         }
         lock(&self.0.turn).taken = false;
         self.0.turned.notify_all();

@@ -194,7 +194,7 @@ impl SharedLog {
         }
         assert!(
             epoch <= self.gate.epoch(),
-            "epoch {epoch} has not begun; wait for one that an operation had"
+            "epoch {epoch} has not begun; wait for the epoch of an operation"
         );
         loop {
             match self.token_unless(|| self.durable() >= epoch) {

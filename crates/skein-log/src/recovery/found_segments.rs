@@ -61,12 +61,12 @@ impl FoundSegments {
 pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegments> {
     let mut segments = FoundSegments::default();
     let storage = storage.share();
-    for (folder, manifest) in folders.0.iter().zip(folders.1) {
+    for (folder, manifest) in folders.paths.iter().zip(folders.manifests) {
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
             if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
                 let listed = manifest.as_ref().is_none_or(|manifest| manifest.names(name));
-                add(&storage, &folder.join(&entry.name), (name, listed), &mut segments)?;
+                add(&storage, &folder.join(&entry.name), name, listed, &mut segments)?;
             }
         }
     }
@@ -81,7 +81,8 @@ pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegme
 fn add(
     storage: &Arc<dyn Storage>,
     path: &Path,
-    (name, listed): ((u32, u64), bool),
+    name: (u32, u64),
+    listed: bool,
     segments: &mut FoundSegments,
 ) -> Result<()> {
     let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
@@ -98,7 +99,7 @@ fn add(
             segments.found.entry(name.0).or_default().push(Arc::new(segment));
             Ok(())
         }
-        Ok(_) => Err(damaged(0, "the segment's name does not fit its header")),
+        Ok(_) => Err(damaged(0, "the segment's name does not match its header")),
         Err(BadHeader::Blank) => match first_content(&*file, len).map_err(read_error)? {
             None => {
                 segments.leftovers.push(path.into());
@@ -148,7 +149,7 @@ fn check_alike(segments: &FoundSegments) -> Result<()> {
     for segment in all {
         if segment.header.database != first.header.database {
             let what = format!(
-                "it is of another database than {}; files of two data folders are mixed",
+                "it belongs to another database than {}: files of two data folders are mixed",
                 first.path.display()
             );
             return Err(LogError::Damaged { path: segment.path.clone(), offset: 24, what });
@@ -157,7 +158,7 @@ fn check_alike(segments: &FoundSegments) -> Result<()> {
     for log in segments.found.values() {
         for pair in log.windows(2) {
             if pair[0].header.number == pair[1].header.number {
-                let what = format!("the same segment also lies at {}", pair[0].path.display());
+                let what = format!("the same segment also exists at {}", pair[0].path.display());
                 return Err(LogError::Damaged { path: pair[1].path.clone(), offset: 0, what });
             }
         }

@@ -15,7 +15,7 @@ pub struct DurabilityVerdict {
     /// The greatest epoch found.
     pub last_epoch: u64,
     /// Epochs found past the last durable one.
-    pub voided: Vec<u64>,
+    pub discarded: Vec<u64>,
 }
 
 /// Decides by the numbered rules of `docs/format.md`.
@@ -32,11 +32,11 @@ pub fn decide_last_durable_epoch(
     let epochs = || {
         all().flat_map(|scanned| scanned.scan.recent_epochs.iter().copied().chain([scanned.scan.last_epoch]))
     };
-    let mut voided: Vec<u64> = epochs().filter(|epoch| *epoch > durable).collect();
-    voided.sort_unstable();
-    voided.dedup();
+    let mut discarded: Vec<u64> = epochs().filter(|epoch| *epoch > durable).collect();
+    discarded.sort_unstable();
+    discarded.dedup();
     let last_epoch = epochs().fold(durable, u64::max);
-    Ok(DurabilityVerdict { durable, last_epoch, voided })
+    Ok(DurabilityVerdict { durable, last_epoch, discarded })
 }
 
 /// Rule 4, first part: checks that no mark behind the stop says that the log was durable beyond it.

@@ -144,7 +144,7 @@ pub fn scan_all(
 fn scan_one(segment: &Arc<FoundSegment>, begin: u64, progress: &OpenProgress) -> Result<ScannedSegment> {
     let file = segment.open(false)?;
     let read = ScanProgress::new(progress);
-    match scan::scan(&*file, &segment.header, segment.len, (begin, read)) {
+    match scan::scan(&*file, &segment.header, segment.len, begin, read) {
         Ok(Some(scan)) => Ok(ScannedSegment { segment: segment.clone(), scan }),
         Ok(None) => Err(LogError::Cancelled),
         Err(error) => Err(LogError::io("read the log segment", &segment.path, &error)),
@@ -176,7 +176,10 @@ fn joins(chain: &LogChain, next: &ScannedSegment, link: &SegmentLink) -> Result<
         return Err(LogError::Damaged {
             path: previous.segment.path.clone(),
             offset: link.previous.offset,
-            what: format!("there are records past the end that {} notes for it", next.segment.path.display()),
+            what: format!(
+                "there are records past the end that the link in {} names",
+                next.segment.path.display()
+            ),
         });
     }
     Ok(link.previous == stop)

@@ -67,8 +67,12 @@ pub struct LogRecoveryOutcome {
     pub report: LogRecoveryReport,
 }
 
-/// The log folders, and the manifest of each folder that has one.
-pub type LogFolders<'a> = (&'a [PathBuf], &'a [Option<SegmentManifest>]);
+/// The log folders, and the manifest of each folder that has one, in the same order.
+#[derive(Debug, Clone, Copy)]
+pub struct LogFolders<'a> {
+    pub paths: &'a [PathBuf],
+    pub manifests: &'a [Option<SegmentManifest>],
+}
 
 /// Reads the folders and plans how to discard, durably, all records that are not durable. Changes
 /// nothing.
@@ -83,8 +87,8 @@ pub fn recover(
     progress: &OpenProgress,
 ) -> Result<LogRecoveryOutcome> {
     let segments = found_segments::find(storage, folders)?;
-    segment_manifest::check(folders.0, folders.1, |log, number| segments.holds(log, number))?;
-    let database = database_of(&segments, folders.1);
+    segment_manifest::check(folders.paths, folders.manifests, |log, number| segments.holds(log, number))?;
+    let database = database_of(&segments, folders.manifests);
     let count = segments.count();
     let (chains, scanned) = log_chain::read(segments.found, checkpoint.begin, progress)?;
     let verdict = last_durable_epoch::decide_last_durable_epoch(&chains, checkpoint)?;
@@ -95,7 +99,7 @@ pub fn recover(
         records: plan.records,
         bytes: plan.logs.iter().flat_map(|log| &log.segments).map(|kept| kept.end).sum(),
         torn_tails: plan.torn_tails.clone(),
-        voided_epochs: verdict.voided,
+        voided_epochs: verdict.discarded,
     };
     // Discarded bytes are not replayed.
     progress.forgo(scanned.saturating_sub(report.bytes));
@@ -115,7 +119,7 @@ pub fn give_up(
     progress: &OpenProgress,
 ) -> Result<LogRecoveryOutcome> {
     let segments = found_segments::find(storage, folders)?;
-    let database = database_of(&segments, folders.1);
+    let database = database_of(&segments, folders.manifests);
     let count = segments.count();
     let all = segments.all();
     let (scanned, bytes) = log_chain::scan_all(&all, checkpoint.begin, progress)?;
@@ -123,7 +127,7 @@ pub fn give_up(
     // New epochs must be above all epochs found, so that an old record never counts as a new one.
     let epochs = scanned.iter().flat_map(|one| one.scan.recent_epochs.iter().chain([&one.scan.last_epoch]));
     let last_epoch = epochs.copied().fold(checkpoint.end, u64::max);
-    let listed = folders.1.iter().flatten().flat_map(SegmentManifest::segments);
+    let listed = folders.manifests.iter().flatten().flat_map(SegmentManifest::segments);
     let plan = discard::plan_giving_up(&all, listed, segments.leftovers);
     let report =
         LogRecoveryReport { durable_epoch: checkpoint.end, segments: count, ..LogRecoveryReport::default() };

@@ -52,7 +52,7 @@ impl<'a> RecordReader<'a> {
     pub fn next(&mut self) -> io::Result<Result<FoundLogRecord<'_>, NoRecord>> {
         let at = self.at;
         if at == self.end {
-            return Ok(Err("the file ends"));
+            return Ok(Err("the file ends where a record should begin"));
         }
         let Some(bytes) = self.bytes(RECORD_HEADER)? else {
             return Ok(Err("the file ends within a record's header"));
@@ -61,7 +61,11 @@ impl<'a> RecordReader<'a> {
         head.copy_from_slice(bytes);
         let Some(header) = RecordHeader::parse(&head) else {
             let zeros = head == [0; RECORD_HEADER];
-            return Ok(Err(if zeros { "there are zeros" } else { "there is no record's header" }));
+            return Ok(Err(if zeros {
+                "there are zeros where a record should begin"
+            } else {
+                "there is no valid record header"
+            }));
         };
         let (seed, last_epoch) = (self.seed, self.last_epoch);
         let len = RECORD_HEADER + header.len;
@@ -69,7 +73,7 @@ impl<'a> RecordReader<'a> {
         match self.bytes(len)? {
             None => return Ok(Err("the file ends within a record")),
             Some(record) if !header.holds(seed, record) => {
-                return Ok(Err("the checksum of a record is wrong"));
+                return Ok(Err("the checksum of a record does not match"));
             }
             Some(_) if header.epoch < last_epoch => {
                 return Ok(Err("a record's epoch is before its predecessor's"));

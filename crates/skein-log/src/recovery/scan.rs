@@ -86,7 +86,8 @@ pub fn scan(
     file: &dyn StorageFile,
     header: &SegmentHeader,
     len: u64,
-    (begin, mut progress): (u64, ScanProgress<'_>),
+    begin: u64,
+    mut progress: ScanProgress<'_>,
 ) -> io::Result<Option<SegmentScan>> {
     let mut found = SegmentScan::default();
     let mut reader = RecordReader::new(file, header.seed, header.first_epoch, len);
@@ -134,7 +135,7 @@ pub fn scan(
         found.stop = reader.at();
     }
     found.content_end = found.stop;
-    let goes_on = search_behind(file, header, (len, &mut progress), &mut found)? && progress.tell(len);
+    let goes_on = search_behind(file, header, len, &mut progress, &mut found)? && progress.tell(len);
     Ok(goes_on.then_some(found))
 }
 
@@ -142,7 +143,7 @@ impl SegmentScan {
     fn add_mark(&mut self, mark: Mark, at: u64, end: u64, begin: u64) -> Result<(), NoRecord> {
         if let Some(previous) = &self.last_mark {
             if mark.durable_before < previous.mark.epoch {
-                return Err("a mark says that the one before it was not durable");
+                return Err("a mark says that the mark before it was not durable");
             }
             if previous.mark.epoch >= begin {
                 require(&mut self.required, &previous.mark);
@@ -169,7 +170,8 @@ pub fn require(required: &mut BTreeMap<u32, LogPosition>, mark: &Mark) {
 fn search_behind(
     file: &dyn StorageFile,
     header: &SegmentHeader,
-    (len, progress): (u64, &mut ScanProgress<'_>),
+    len: u64,
+    progress: &mut ScanProgress<'_>,
     found: &mut SegmentScan,
 ) -> io::Result<bool> {
     let mut piece = vec![0; PIECE];

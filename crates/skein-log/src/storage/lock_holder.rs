@@ -28,7 +28,7 @@ impl fmt::Display for LockHolder {
         match self {
             Self::Own => f.write_str("this process, which has already opened it"),
             Self::Process { pid, name: Some(name) } => write!(f, "process {pid} ({name})"),
-            Self::Process { pid, name: None } => write!(f, "process {pid} (whose name is not known)"),
+            Self::Process { pid, name: None } => write!(f, "process {pid} (name unknown)"),
             Self::Unknown => f.write_str("another process (the system does not say which one)"),
         }
     }

@@ -44,7 +44,7 @@ pub struct DirEntry {
 pub trait StorageLock: Send + Sync + std::fmt::Debug {}
 
 /// The operations of a file system that logs and checkpoints need.
-#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
+#[expect(clippy::missing_errors_doc, reason = "every method returns the system's error")]
 pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Returns another handle of the same file system.
     fn share(&self) -> Arc<dyn Storage>;
@@ -89,8 +89,8 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// An open file. Each read and write names its position, so many threads can use a file.
-#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
-#[expect(clippy::len_without_is_empty, reason = "the length may fail, and nobody asks for emptiness")]
+#[expect(clippy::missing_errors_doc, reason = "every method returns the system's error")]
+#[expect(clippy::len_without_is_empty, reason = "reading the length may fail, and no caller needs is_empty")]
 pub trait StorageFile: Send + Sync + std::fmt::Debug {
     /// Reads from `offset` until `buf` is full or the file ends. Returns the number of bytes read.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;

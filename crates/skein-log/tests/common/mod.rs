@@ -1,5 +1,5 @@
 //! A workload with numbered records, which show what is missing, and functions to read a log.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -48,14 +48,14 @@ pub fn read_numbers(recovered: &Recovered) -> Result<Vec<u64>> {
     let report = recovered.replay(2, 0, |_, record| {
         let number = u64::from_le_bytes(record.payload[..8].try_into().unwrap());
         if record.payload[8..].iter().any(|byte| *byte != number as u8) {
-            return Err(format!("record {number} is not what was written"));
+            return Err(format!("record {number} has other bytes than written"));
         }
         found.lock().unwrap().push(number);
         Ok(())
     })?;
     let mut found = found.into_inner().unwrap();
     assert_eq!(report.records, found.len() as u64);
-    assert_eq!(recovered.report().records, found.len() as u64, "the report counts what replay gives");
+    assert_eq!(recovered.report().records, found.len() as u64, "the report and the replay count differently");
     found.sort_unstable();
     Ok(found)
 }

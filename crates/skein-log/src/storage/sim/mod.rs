@@ -279,7 +279,7 @@ mod tests {
     /// Consequence: recovery sometimes failed because the file had disappeared. Fix: a reboot ends
     /// earlier handles as it ends open files.
     #[test]
-    fn a_reboot_ends_the_handles_of_before() {
+    fn a_reboot_ends_earlier_handles() {
         let sim = SimStorage::new();
         let (dir, path) = (Path::new("/db"), Path::new("/db/segment"));
         let before = sim.share();
