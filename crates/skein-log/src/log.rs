@@ -196,7 +196,7 @@ impl Log {
     /// `Durability::None` it returns immediately.
     ///
     /// # Errors
-    /// Returns an error if the log is poisoned or was closed before.
+    /// Returns an error if the log is poisoned, waits for space on the disk, or was closed before.
     ///
     /// # Panics
     /// Panics if the epoch has not begun.
@@ -225,7 +225,7 @@ impl Log {
     /// it. At `Durability::None` the epoch closes as well, and nothing is written.
     ///
     /// # Errors
-    /// Returns an error if the log is poisoned or closed.
+    /// Returns an error if the log is poisoned, closed, or waits for space on the disk.
     pub fn commit(&self) -> Result<u64> {
         self.shared.commit()
     }

@@ -69,7 +69,7 @@ pub struct Mark {
 pub struct SegmentLink {
     /// The end of the previous segment's records; segment 0 if there is no previous segment.
     pub previous: LogPosition,
-    /// The greatest epoch of the previous segments.
+    /// The greatest epoch up to that end.
     pub last_epoch: u64,
 }
 

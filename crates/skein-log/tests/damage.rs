@@ -27,9 +27,9 @@ fn everything(sim: &SimStorage) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 fn refused(sim: &SimStorage, context: &str) -> LogError {
     let before = everything(sim);
-    let looked = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
+    let inspected = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
     let error = Log::open(sim.share(), options(2), None).map(|_| ()).unwrap_err();
-    assert_eq!(looked.to_string(), error.to_string(), "{context}");
+    assert_eq!(inspected.to_string(), error.to_string(), "{context}");
     assert!(everything(sim) == before, "{context}: a file was changed");
     error
 }
@@ -122,7 +122,7 @@ fn files_of_two_databases_are_not_mixed() {
     let storage: &dyn Storage = &sim;
     let file = storage.create(&stray).unwrap();
     file.write_at(&bytes, 0).unwrap();
-    assert!(matches!(refused(&sim, "a bent header"), LogError::Damaged { .. }));
+    assert!(matches!(refused(&sim, "a changed header"), LogError::Damaged { .. }));
     storage.remove(&stray).unwrap();
     let copy = Path::new(FOLDER).join("log-0000-00000099.skl");
     let file = storage.create(&copy).unwrap();

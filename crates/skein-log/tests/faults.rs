@@ -126,7 +126,7 @@ fn too_many_open_files_stop_writes_for_a_while() {
 fn writes_wait_for(fault: SimError) {
     let mut waited = 0;
     for _ in 0..100 {
-        waited += writes_after(fault);
+        waited += count_waits(fault);
         if waited > 10 {
             return;
         }
@@ -136,7 +136,7 @@ fn writes_wait_for(fault: SimError) {
 
 /// Injects the fault at each operation, and ends it when writes wait for it. Returns the number of
 /// writes that waited.
-fn writes_after(fault: SimError) -> u32 {
+fn count_waits(fault: SimError) -> u32 {
     let mut waited = 0;
     for at in 1..200 {
         let sim = SimStorage::new();
@@ -147,8 +147,12 @@ fn writes_after(fault: SimError) -> u32 {
         let context = format!("{fault:?} from operation {at} on");
         for number in 6..=30 {
             written.appended = number;
-            let put = insist(&log, &sim, &mut waited, || put(&log, (number / 3) as usize % 2, number, 9_000));
-            let durable = put.and_then(|epoch| insist(&log, &sim, &mut waited, || log.wait_durable(epoch)));
+            let put = retry_when_there_is_space(&log, &sim, &mut waited, || {
+                put(&log, (number / 3) as usize % 2, number, 9_000)
+            });
+            let durable = put.and_then(|epoch| {
+                retry_when_there_is_space(&log, &sim, &mut waited, || log.wait_durable(epoch))
+            });
             match durable {
                 Ok(()) => written.acknowledged = number,
                 // A failed sync is never tried again.
@@ -172,7 +176,7 @@ fn writes_after(fault: SimError) -> u32 {
 
 /// Runs the operation. If there is no space, makes some, waits until the log has noticed, and runs
 /// it again.
-fn insist<T>(
+fn retry_when_there_is_space<T>(
     log: &Log,
     sim: &SimStorage,
     waited: &mut u32,
