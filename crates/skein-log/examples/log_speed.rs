@@ -1,4 +1,4 @@
-//! How fast the log is: one append, one `sync` write, and what the disk takes.
+//! Measures the speed of the log: one append, one `sync` write, and the throughput of the disk.
 //!
 //! `cargo run --release -p skein-log --example log_speed [FOLDER]`
 
@@ -40,7 +40,8 @@ fn put(log: &Log, to: usize) -> Result<u64, LogError> {
     Ok(epoch)
 }
 
-/// The cost of one append to a buffer, in bursts that leave the disk behind and then let it catch up.
+/// Measures the cost of one append to a buffer, in bursts that outrun the disk and then let it
+/// catch up.
 fn appends(folder: &std::path::Path, durability: Durability) -> Result<(), LogError> {
     let log = open(folder, durability, 1)?;
     let (mut quiet, mut all) = (Vec::new(), Duration::ZERO);
@@ -76,7 +77,8 @@ fn appends(folder: &std::path::Path, durability: Durability) -> Result<(), LogEr
     log.close().map(|_| ())
 }
 
-/// The latency of a `sync` write of a lone writer, beside a bare write and sync of the same size.
+/// Measures the latency of a `sync` write of a lone writer, next to a plain write and sync of the
+/// same size.
 fn lone_writer(folder: &std::path::Path) -> Result<(), LogError> {
     let log = open(folder, Durability::Sync, 1)?;
     let path = folder.join("bare");

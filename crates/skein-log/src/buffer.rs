@@ -1,19 +1,21 @@
-//! The buffer of one log: where records wait for the disk.
+//! The buffer of one log: records wait here until they are written to the file.
 //!
 //! ```text
 //!              ┌─ slot of even epochs ─┐
-//!   append ──► │ records of E          │ ──► drained while the epoch is open (no sync), if it is much
+//!   append ──► │ records of E          │ ──► drained while the epoch is open (no sync), if large
 //!              ├─ slot of odd epochs ──┤
-//!              │ records of E - 1      │ ──► taken by the commit of E - 1, a mark behind it, synced
+//!              │ records of E - 1      │ ──► taken by the commit of E - 1, with a mark, and synced
 //!              └───────────────────────┘
 //! ```
 //!
-//! 1. Only two epochs are open at a time, so each has a slot of its own, and what reaches the file is in the
-//!    order of epochs without sorting, however many threads append.
-//! 2. A slot's records are all of one epoch, and that epoch is after `closed_through`.
-//! 3. Records of E may go to the file before E closes, but only once all of E - 1 was taken.
-//! 4. Nobody waits for room while inside an epoch: the closer would wait for him, and what would make room may wait for
-//!    the closer. Whoever is about to enter waits instead, so the bound may be passed by what is under way.
+//! 1. Only two epochs are open at a time, and each has its own slot. So records reach the file in
+//!    the order of epochs without sorting, however many threads append.
+//! 2. All records of a slot belong to one epoch, and that epoch is after `closed_through`.
+//! 3. Records of E may be written to the file before E closes, but only after all records of E - 1
+//!    were taken.
+//! 4. No thread waits for space while it is inside an epoch. The closer would wait for that thread,
+//!    and the commit that makes space may wait for the closer. A thread waits before it enters. So
+//!    the threads inside may take the buffer over its bound.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -22,7 +24,7 @@ use skein_sync::locks::{lock, wait};
 
 use crate::record::{self, LogRecordKind};
 
-/// A buffer keeps this many empty vectors: one being filled again while the other is being written.
+/// A buffer keeps this many empty vectors: one is filled while the other is written.
 const SPARES: usize = 2;
 
 #[derive(Debug, Default)]
@@ -31,14 +33,14 @@ struct EpochSlot {
     bytes: Vec<u8>,
 }
 
-/// What the lock guards.
+/// The state that the lock protects.
 #[derive(Debug)]
 pub struct EpochSlots {
     by_parity: [EpochSlot; 2],
     closed_through: u64,
     spares: Vec<Vec<u8>>,
     appended: u64,
-    /// Of them, those of epochs that were taken to be written, and those of durable epochs.
+    /// Appended bytes of epochs that were taken, and of durable epochs.
     taken: u64,
     durable: u64,
 }
@@ -48,10 +50,10 @@ pub struct EpochSlots {
 #[repr(align(128))]
 pub struct LogBuffer {
     slots: Mutex<EpochSlots>,
-    /// Bytes in both slots: a copy for those who do not hold the lock.
+    /// Bytes in both slots: a copy for threads that do not hold the lock.
     pending: AtomicUsize,
     seed: u32,
-    /// Past this many bytes the writer is woken; past `bound` whoever enters waits.
+    /// At this many bytes the writer thread is woken; over `bound`, entering threads wait.
     drain_at: usize,
     bound: usize,
     room: Condvar,
@@ -65,7 +67,7 @@ pub struct Chunk {
 }
 
 impl LogBuffer {
-    /// A buffer for records with this seed, of epochs after `closed_through`.
+    /// Creates a buffer for records with this seed, of epochs after `closed_through`.
     pub fn new(seed: u32, closed_through: u64, bound: usize) -> Self {
         let slots = EpochSlots {
             by_parity: Default::default(),
@@ -85,20 +87,20 @@ impl LogBuffer {
         }
     }
 
-    /// Locks the buffer for one record or several.
+    /// Locks the buffer to append one record or several.
     #[inline]
     pub fn lock(&self) -> LockedBuffer<'_> {
         LockedBuffer { slots: lock(&self.slots), buffer: self }
     }
 
-    /// Whether whoever is about to enter has to wait.
+    /// Returns whether a thread must wait before it enters an epoch.
     #[inline]
     pub fn is_full(&self) -> bool {
-        // Relaxed: a hint; nothing is read on its strength.
+        // Relaxed: a hint; no other data depends on it.
         self.pending.load(Ordering::Relaxed) > self.bound
     }
 
-    /// Waits until there is room, or `give_up` says so.
+    /// Blocks until there is space or `give_up` returns true.
     pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
         let mut slots = lock(&self.slots);
         while self.is_full() && !give_up() {
@@ -106,60 +108,61 @@ impl LogBuffer {
         }
     }
 
-    /// Wakes who waits for room, to look at `give_up` again.
+    /// Wakes the threads that wait for space, so that they call `give_up` again.
     pub fn wake_all(&self) {
         drop(lock(&self.slots));
         self.room.notify_all();
     }
 
-    /// Whether there is enough for the writer to drain.
+    /// Returns whether the writer thread should drain the buffer.
     pub fn wants_drain(&self) -> bool {
         self.pending.load(Ordering::Relaxed) >= self.drain_at
     }
 
-    /// Whether nothing waits for the disk.
+    /// Returns whether the buffer has no records.
     pub fn is_empty(&self) -> bool {
         lock(&self.slots).pending() == 0
     }
 
-    /// Bytes that the buffer takes in memory, what is kept for later included.
+    /// Returns the bytes that the buffer uses in memory, including spare vectors.
     pub fn memory(&self) -> usize {
         let slots = lock(&self.slots);
         let filled = slots.by_parity.iter().map(|slot| &slot.bytes);
         filled.chain(&slots.spares).map(Vec::capacity).sum()
     }
 
-    /// Bytes appended since the buffer was made.
+    /// Returns the bytes appended since the buffer was created.
     pub fn appended(&self) -> u64 {
         lock(&self.slots).appended
     }
 
-    /// Bytes appended that are not durable yet.
+    /// Returns the appended bytes that are not durable yet.
     pub fn behind(&self) -> u64 {
         let slots = lock(&self.slots);
         slots.appended - slots.durable
     }
 
-    /// The last epoch that was taken is durable.
+    /// Notes that the last epoch that was taken is durable.
     pub fn made_durable(&self) {
         let mut slots = lock(&self.slots);
         slots.durable = slots.taken;
     }
 
-    /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order: by whoever holds the token of
-    /// commits. After a failure none is taken any more, unless it was [put back](Self::put_back).
+    /// Takes all records of the closed `epoch`. The holder of the commit token takes every closed
+    /// epoch, in order. After a failure no further epoch is taken, unless this one was [put
+    /// back](Self::put_back).
     pub fn take_closed(&self, epoch: u64) -> Chunk {
         let mut slots = lock(&self.slots);
         assert_eq!(slots.closed_through + 1, epoch, "epochs are taken in order");
         slots.closed_through = epoch;
         let chunk = slots.take(epoch);
-        // What is left is of the open epoch.
+        // The remaining records are of the open epoch.
         slots.taken = slots.appended - slots.pending() as u64;
         self.made_room(slots);
         chunk
     }
 
-    /// Takes what there is of the open epoch, if all before it was taken (invariant 3).
+    /// Takes the records of the open epoch, if all earlier ones were taken (invariant 3).
     pub fn take_open(&self) -> Option<Chunk> {
         let mut slots = lock(&self.slots);
         let epoch = slots.closed_through + 1;
@@ -168,7 +171,8 @@ impl LogBuffer {
         (!chunk.bytes.is_empty()).then_some(chunk)
     }
 
-    /// Puts back what was taken last, before what has come since, as if it had never been taken. Like the taking, under the file's lock.
+    /// Puts back the records that were taken last, before those appended since, as if they had
+    /// never been taken. Like the taking, this needs the file's lock.
     pub fn put_back(&self, chunk: Chunk) {
         let mut slots = lock(&self.slots);
         slots.closed_through = chunk.epoch - 1;
@@ -181,9 +185,9 @@ impl LogBuffer {
         self.pending.store(slots.pending(), Ordering::Relaxed);
     }
 
-    /// Gives an empty vector back for use.
+    /// Returns an empty vector for reuse.
     pub fn give_back(&self, mut bytes: Vec<u8>) {
-        // One huge record should not hold its memory for ever.
+        // A vector that held one huge record is freed.
         if bytes.capacity() / 2 <= self.bound {
             bytes.clear();
             let mut slots = lock(&self.slots);
@@ -218,7 +222,7 @@ impl EpochSlots {
     }
 }
 
-/// The buffer, locked.
+/// A locked buffer.
 #[derive(Debug)]
 pub struct LockedBuffer<'a> {
     slots: MutexGuard<'a, EpochSlots>,
@@ -226,15 +230,17 @@ pub struct LockedBuffer<'a> {
 }
 
 impl LockedBuffer<'_> {
-    /// Appends a record. Returns whether the writer should be woken: this one took the slot over the threshold.
+    /// Appends a record. Returns true if this record took the buffer over the threshold, so that
+    /// the caller must wake the writer thread.
     #[inline]
     pub fn append(&mut self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let slots = &mut *self.slots;
         let slot = &mut slots.by_parity[(epoch & 1) as usize];
-        // Invariant 2; a record of a closed epoch would be lost, or kept without its predecessors.
+        // Invariant 2. Recovery would lose a record of a closed epoch, or keep it without its
+        // predecessors.
         assert!(
             epoch > slots.closed_through && (slot.bytes.is_empty() || slot.epoch == epoch),
-            "epoch {epoch} is not one that this operation was given"
+            "epoch {epoch} is closed, or is not an epoch of this operation"
         );
         slot.epoch = epoch;
         let before = slot.bytes.len();
@@ -272,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "epoch 4 is not one")]
-    fn a_closed_epoch_takes_no_records() {
+    #[should_panic(expected = "epoch 4 is closed")]
+    fn a_closed_epoch_accepts_no_records() {
         put(&LogBuffer::new(1, 4, 1 << 20), 4, b"late");
     }
 

@@ -1,43 +1,49 @@
-//! The epoch gate: who is inside, and when an epoch is over.
+//! The epoch gate: counts the workers inside each epoch, and so knows when an epoch is over.
 //!
 //! ```text
 //!   worker:  enter ──── latch key, read E, change, unlatch ──── append record ──── leave
-//!   closer:                    E = e + 1 ... wait: nobody who entered at e is inside ... epoch e is closed
+//!   closer:            E = e + 1 ... wait: no worker that entered at e is inside ... e is closed
 //! ```
 //!
-//! E is the present epoch. Each log has a desk with two counters of who is inside, for even and odd epochs.
+//! E is the current epoch. Each log has two counters of workers inside, one for even and one for
+//! odd epochs.
 //!
-//! 1. At most one closer runs at a time (the commit token of `commit/turns.rs`). So only two epochs are ever
-//!    open, E and maybe E - 1, and the parity of an epoch names its counter.
-//! 2. A worker that is counted for epoch e re-read E = e after it was counted. The closer of e stores
-//!    E = e + 1 and only then looks at the counter, by a read-modify-write. If the worker's increment comes
-//!    first in the counter's order, the closer sees it and waits; if it comes second, the worker's
-//!    re-read sees e + 1, and it takes itself back. So when `close` returns e, nobody who is counted for an
-//!    epoch up to e is inside.
-//! 3. While a worker counted for e is inside, E is e or e + 1: closing e + 1 begins after e is closed. A record
-//!    takes its epoch from E while its worker is inside, so it is never of a closed epoch.
-//! 4. E is read under the latch of the key that changes, so along one key's versions epochs never
-//!    decrease, and of two changes of which the later saw the earlier, the later's epoch is not smaller
-//!    (a thread never reads an E older than one it, or whoever it synchronized with, has read).
-//! 5. A group is counted, at its desk, after it has seen the barrier down. The closer raises the barrier, waits until
-//!    no group is counted, moves E, and lowers it; by the argument of 2, with the barrier in the place of
-//!    E. So E does not move while a group is between its first and its last change.
+//! 1. At most one closer runs at a time: the holder of the commit token (`commit/committer.rs`). So
+//!    only two epochs are ever open, E and maybe E - 1, and the parity of an epoch selects its
+//!    counter.
+//! 2. A worker that is counted for epoch e has read E = e again after it was counted. The closer of
+//!    e stores E = e + 1 and only then reads the counter, by a read-modify-write. If the worker's
+//!    increment is first in the counter's modification order, the closer sees it and waits. If it
+//!    is second, the worker's second read returns e + 1, and the worker undoes its increment. So
+//!    when `close` returns e, no worker that is counted for an epoch up to e is inside.
+//! 3. While a worker counted for e is inside, E is e or e + 1, because closing e + 1 begins after e
+//!    is closed. A record takes its epoch from E while its worker is inside, so it never belongs to
+//!    a closed epoch.
+//! 4. A worker reads E under the latch of the key that it changes, so epochs never decrease along
+//!    the versions of one key. If a change saw an earlier change, its epoch is not smaller: a
+//!    thread never reads an E older than one that it has read, or that a thread which it
+//!    synchronized with has read.
+//! 5. A group is counted, in its log's counters, after it has seen the barrier down. The closer
+//!    raises the barrier, waits until no group is counted, moves E, and lowers the barrier. By the
+//!    argument of 2, with the barrier in the place of E, E does not move between the first and the
+//!    last change of a group.
 //!
-//! Deadlock: a closer waits for groups, then for workers. A group under way waits for nothing of the gate. A
-//! worker that begins a group waits for the barrier, which the closer lowers before it waits for workers. Workers
-//! never wait for room in a buffer while inside (`buffer.rs`).
+//! No deadlock: a closer waits for groups, then for workers. A running group waits for nothing in
+//! the gate. A worker that begins a group waits for the barrier, and the closer lowers the barrier
+//! before it waits for workers. Workers never wait for space in a buffer while they are inside
+//! (`buffer.rs`).
 
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
 use crate::planted_bugs::{self, PlantedBug};
 
-/// Turns of spinning and yielding, some tens of microseconds, before a waiter sleeps.
+/// Rounds of spinning and yielding before a waiter sleeps: some tens of microseconds.
 const TURNS_BEFORE_SLEEP: u32 = 128;
-/// How long it sleeps at a time.
+/// The length of one sleep.
 const NAP: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// The counters of one log; two cache lines, because the hardware fetches lines in pairs.
+/// The counters of one log. They take two cache lines because the hardware fetches lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct EpochCounters {
@@ -45,7 +51,7 @@ struct EpochCounters {
     groups: AtomicU64,
 }
 
-/// E and the barrier: read by all, written by a closer only.
+/// E and the barrier. All threads read them; only a closer writes them.
 #[derive(Debug)]
 #[repr(align(128))]
 struct CurrentEpoch {
@@ -53,41 +59,43 @@ struct CurrentEpoch {
     barrier: AtomicBool,
 }
 
-/// The gate.
+/// The gate; see the module head.
 #[derive(Debug)]
 pub struct EpochGate {
     present: CurrentEpoch,
-    desks: Box<[EpochCounters]>,
+    counters: Box<[EpochCounters]>,
 }
 
 impl EpochGate {
-    /// A gate for this many logs whose first epoch is `first`.
+    /// Creates a gate for `logs` logs whose first epoch is `first`.
     pub fn new(logs: usize, first: u64) -> Self {
-        let desk =
+        let new_counters =
             || EpochCounters { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };
         Self {
             present: CurrentEpoch { epoch: AtomicU64::new(first), barrier: AtomicBool::new(false) },
-            desks: (0..logs).map(|_| desk()).collect(),
+            counters: (0..logs).map(|_| new_counters()).collect(),
         }
     }
 
-    /// The present epoch.
+    /// Returns the current epoch.
     #[inline]
     pub fn epoch(&self) -> u64 {
-        // Acquire: pairs with the Release in `close`, so that whoever sees an epoch also sees the end of the
-        // groups before it.
+        // Acquire: pairs with the Release in `close`. A thread that sees an epoch also sees the end
+        // of the groups before it.
         self.present.epoch.load(Ordering::Acquire)
     }
 
-    /// Enters the present epoch, at the desk of `log`; returns the epoch to `leave`.
+    /// Enters the current epoch in the counters of `log`. Returns the epoch, which must be passed
+    /// to `leave`.
     #[inline]
     pub fn enter(&self, log: usize) -> u64 {
-        let desk = &self.desks[log];
+        let log_counters = &self.counters[log];
         loop {
             let epoch = self.epoch();
-            let counter = &desk.inside[parity(epoch)];
-            // Acquire: pairs with the Release in `wait_until_none`; if the closer looked before us, the
-            // next load sees the epoch that it moved to (invariant 2).
+            let counter = &log_counters.inside[parity(epoch)];
+            // Acquire: pairs with the Release in `wait_until_none`. If the closer read the counter
+            // before this increment, the next load returns the epoch that it moved to (invariant
+            // 2).
             counter.fetch_add(1, Ordering::Acquire);
             if self.epoch() == epoch {
                 return epoch;
@@ -99,18 +107,20 @@ impl EpochGate {
     /// Leaves the epoch that `enter` returned.
     #[inline]
     pub fn leave(&self, log: usize, entered: u64) {
-        // Release: pairs with the Acquire in `wait_until_none`; the closer sees all that we appended.
-        self.desks[log].inside[parity(entered)].fetch_sub(1, Ordering::Release);
+        // Release: pairs with the Acquire in `wait_until_none`, so the closer sees all appended
+        // records.
+        self.counters[log].inside[parity(entered)].fetch_sub(1, Ordering::Release);
     }
 
-    /// Begins a group, at the desk of `log`; returns its epoch. The caller is inside.
+    /// Begins a group in the counters of `log` and returns its epoch. The caller must be inside.
     pub fn begin_group(&self, log: usize) -> u64 {
-        let groups = &self.desks[log].groups;
+        let groups = &self.counters[log].groups;
         let mut patience = EpochWait::default();
         loop {
             // Acquire: pairs with the Release in `wait_until_none` (invariant 5).
             groups.fetch_add(1, Ordering::Acquire);
-            // Acquire: pairs with the Release that lowers the barrier; we see the epoch it moved to.
+            // Acquire: pairs with the Release that lowers the barrier, so `epoch` below returns the
+            // epoch after the move.
             if !self.present.barrier.load(Ordering::Acquire) {
                 return self.epoch();
             }
@@ -123,43 +133,47 @@ impl EpochGate {
 
     /// Ends a group.
     pub fn end_group(&self, log: usize) {
-        // Release: pairs with the Acquire in `wait_until_none`; whoever reads a later epoch sees the group.
-        self.desks[log].groups.fetch_sub(1, Ordering::Release);
+        // Release: pairs with the Acquire in `wait_until_none`. A thread that reads a later epoch
+        // sees the group.
+        self.counters[log].groups.fetch_sub(1, Ordering::Release);
     }
 
-    /// Moves to the next epoch and waits until the present one is over; returns the one that closed.
+    /// Moves to the next epoch, waits until the old one is over, and returns the old one.
     ///
-    /// REQUIRES: one caller at a time, and none that is inside.
+    /// REQUIRES: only one thread calls this at a time, and the caller is not inside an epoch.
     pub fn close(&self) -> u64 {
         // Relaxed: only closers write it, and the commit token orders them.
         let epoch = self.present.epoch.load(Ordering::Relaxed);
         self.present.barrier.store(true, Ordering::Relaxed);
-        for desk in &self.desks {
-            wait_until_none(&desk.groups);
+        for log_counters in &self.counters {
+            wait_until_none(&log_counters.groups);
         }
         // Release, both: pair with the Acquires in `epoch` and `begin_group`.
         self.present.epoch.store(epoch + 1, Ordering::Release);
         self.present.barrier.store(false, Ordering::Release);
-        for desk in &self.desks {
-            wait_until_none(&desk.inside[parity(epoch)]);
+        for log_counters in &self.counters {
+            wait_until_none(&log_counters.inside[parity(epoch)]);
         }
         epoch
     }
 }
 
 impl EpochGate {
-    /// Waits until nobody is inside, in any epoch. REQUIRES: the caller is not, and who enters leaves at once.
+    /// Waits until no worker is inside any epoch. REQUIRES: the caller is not inside, and a worker
+    /// that enters from now on leaves immediately.
     pub fn wait_until_empty(&self) {
-        for counter in self.desks.iter().flat_map(|desk| &desk.inside) {
+        for counter in self.counters.iter().flat_map(|log_counters| &log_counters.inside) {
             wait_until_none(counter);
         }
     }
 }
 
-/// Waits until everybody who was counted before has gone; who is counted after sees what the caller wrote before.
+/// Waits until all workers counted so far have left. A worker that is counted later sees all that
+/// the caller wrote before.
 fn wait_until_none(counter: &AtomicU64) {
-    // A read-modify-write, not a load: it has a place among the increments. Release: pairs with the Acquire
-    // increments that come after it. Acquire, here and below: pairs with the Release decrements.
+    // A read-modify-write, not a load: it has a place in the modification order, among the
+    // increments. Release: pairs with the Acquire of later increments. Acquire, here and below:
+    // pairs with the Release of the decrements.
     let mut counted = if planted_bugs::is_on(PlantedBug::PlainLook) {
         counter.load(Ordering::Acquire)
     } else {
@@ -172,8 +186,8 @@ fn wait_until_none(counter: &AtomicU64) {
     }
 }
 
-/// Waits for what is mostly a matter of a microsecond, and may be one of milliseconds: a large batch, or a worker that lost
-/// its core.
+/// A wait that mostly takes a microsecond, but milliseconds if a worker runs a large batch or has
+/// lost its core.
 #[derive(Default)]
 struct EpochWait {
     backoff: Backoff,
@@ -186,7 +200,7 @@ impl EpochWait {
         if cfg!(skein_loom) || self.turns < TURNS_BEFORE_SLEEP {
             self.backoff.wait();
         } else {
-            // The core is worth more to whoever works on it.
+            // Sleeps, so that a worker can use the core.
             std::thread::sleep(NAP);
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, each with the value, the limit and the way out.
+//! The errors of the log. Each message names the value, the limit and the way out.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,48 +6,50 @@ use std::time::Duration;
 
 use crate::storage::LockHolder;
 
-/// What an error of a segment's sync says was being done.
+/// The operation that errors of a segment's sync name.
 pub(crate) const SYNC: &str = "sync the log segment";
 
-/// What an operation of the log answers.
+/// The result of an operation of the log.
 pub type Result<T> = std::result::Result<T, LogError>;
 
-/// Why an operation was not done.
+/// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// A file operation failed.
     #[error("cannot {doing} {path}: {cause}")]
     Io {
-        /// What was being done: "open", "read", ...
+        /// The operation: "open", "read", ...
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         cause: String,
-        /// Its kind, to tell a missing permission from a full disk.
+        /// The kind of error, to distinguish a missing permission from a full disk.
         kind: io::ErrorKind,
     },
-    /// The folder is in use by another process, or by another log of this one.
+    /// Another process, or another log of this process, uses the folder.
     #[error(
         "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another folder"
     )]
     Locked {
         /// The folder.
         path: PathBuf,
-        /// Who has it.
+        /// The process that uses it.
         holder: LockHolder,
-        /// How long it was waited for.
+        /// How long this process waited.
         waited: Duration,
     },
-    /// A path that should be a folder is a file.
+    /// The path of a folder leads to a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
     NotAFolder {
         /// The path.
         path: PathBuf,
     },
-    /// A file is of a format that this program does not know. Nothing was changed.
-    #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
+    /// A file has a format that this program does not know. Nothing was changed.
+    #[error(
+        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it"
+    )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -56,69 +58,73 @@ pub enum LogError {
         /// The newest version that this program reads.
         known: u32,
     },
-    /// A file that was durable is damaged, or missing. Nothing was changed.
+    /// A file that was durable is damaged or missing. Nothing was changed.
     #[error("{path} is damaged at byte {offset}: {what}; restore the file from a copy, or run `skein check`")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// The position in the file.
         offset: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
-    /// Writes have stopped, because a write or a sync failed. What failed is never tried again.
-    #[error("writes are stopped: {cause}; reads go on; mend the disk and open the log again")]
+    /// Writes have stopped because a write or a sync failed. The failed operation is never tried
+    /// again.
+    #[error("writes are stopped: {cause}; reads continue; mend the disk and open the log again")]
     Poisoned {
         /// The first failure.
         cause: String,
     },
-    /// Writes are stopped for want of room on the disk, or because too many files are open; what they needed is tried again all the while.
+    /// Writes have stopped because the disk is full or too many files are open. The log tries the
+    /// failed operation again several times a second.
     #[error(
-        "writes are stopped: {cause}; reads go on; make room on the disk (or let fewer files be open, if these are too many), and \
-         writes go on by themselves"
+        "writes are stopped: {cause}; reads continue; make room on the disk (or close files, if too many are \
+         open), and writes continue automatically"
     )]
     NoRoom {
-        /// What failed last.
+        /// The latest failure.
         cause: String,
     },
     /// The log was closed.
     #[error("the log is closed; open it again")]
     Closed,
-    /// Somebody wished that the opening ends (see
-    /// [`OpenProgress::cancel`](crate::OpenProgress::cancel)). Nothing is lost.
-    #[error("opening was ended before it was done; open it again")]
+    /// A caller cancelled the opening (see [`OpenProgress::cancel`](crate::OpenProgress::cancel)).
+    /// Nothing is lost.
+    #[error("the opening was cancelled; open the log again")]
     Cancelled,
-    /// An option has a value that cannot work.
+    /// An option is out of range.
     #[error("option {name}: {why}")]
     BadOption {
         /// The option's name.
         name: &'static str,
-        /// Why it cannot work, and what can.
+        /// The reason, and the allowed values.
         why: String,
     },
 }
 
 impl LogError {
-    /// Damage, or a file that is missing.
+    /// Creates an error for a damaged or missing file.
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
     }
 
-    /// Whether there was no room for something that can be tried again: nothing of it counts yet. A sync that failed cannot, whatever it says.
-    /// A file that cannot be opened because too many are open is waited for as room on the disk is.
+    /// Returns whether the operation lacked space and can be tried again, because nothing of it
+    /// counts yet. False for a failed sync, whatever its error says. A lack of file descriptors is
+    /// treated like a lack of space.
     pub(crate) fn is_no_room(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(self, Self::Io { doing, kind: StorageFull | QuotaExceeded | FileTooLarge, .. } if *doing != SYNC)
     }
 
-    /// A failed file operation, with what was being done to which file.
+    /// Creates an error for a failed file operation: the operation, the file and the system's
+    /// error.
     pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: kind_of(error) }
     }
 }
 
-/// What kind of error it is. That too many files are open, in this process or on this machine, is a quota that is used up; `std` has no
-/// kind of its own for it.
+/// Returns the kind of an error. Too many open files, in this process or on this machine, count as
+/// an exhausted quota, because `std` has no kind for them.
 pub(crate) fn kind_of(error: &io::Error) -> io::ErrorKind {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {

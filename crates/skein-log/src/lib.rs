@@ -1,23 +1,33 @@
-//! The log: what was written becomes durable here, in an order that a crash cannot tear.
+//! An epoch-based, write-ahead log with group commit. Records of several logs become durable
+//! together, one epoch at a time, so a crash never keeps a write and loses its predecessor.
 //!
 //! ```text
 //!  worker 0 ──append──► buffer 0 ──┐            ┌──► segment files of log 0
 //!  worker 1 ──append──► buffer 1 ──┤  commit    ├──► segment files of log 1
-//!  ...                             ├──────────► ┤      records of epoch 7 · mark 7 · records of epoch 8 ...
+//!  ...                             ├──────────► ┤    records of epoch 7 · mark 7 · records of ...
 //!  epoch gate: E = 8 ──────────────┘  one epoch └──►
 //!                                     at a time
 //! ```
 //!
-//! - [`storage`]: the trait behind all file access; the real one, and (feature `sim`) one that cuts the power.
-//! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
-//! - [`Recovered`]: what a crash left, ready to be replayed by several threads.
-//! - [`OpenProgress`]: how far an opening has come.
-//! - [`Roster`]: in every log folder, what it must hold.
-//! - [`small_file`]: files that are replaced whole.
+//! Each worker appends to the buffer of its log. A commit closes the current epoch, writes the
+//! buffers to segment files, ends each file's part with a mark and syncs. After a crash, recovery
+//! finds the last durable epoch, cuts the logs behind it and replays the rest.
 //!
-//! `docs/format.md` describes every byte. Payloads are the caller's own: this crate knows no keys.
+//! Start with:
+//!
+//! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
+//! - [`Recovered`]: the records that survived a crash, for a replay by several threads.
+//! - [`SegmentManifest`]: the list, in every log folder, of the segments that it must hold.
+//! - [`storage`]: the trait for all file access. It has two implementations: the real file system
+//!   and, with the feature `sim`, a simulated one that cuts the power.
+//! - [`small_file`]: files that are replaced as a whole.
+//! - [`OpenProgress`]: the progress of an opening.
+//!
+//! Inside the crate, read `epoch.rs`, `buffer.rs`, `commit/mod.rs`, `log_file.rs` and
+//! `recovery/mod.rs`, in this order. `docs/format.md` describes every byte. Payloads belong to the
+//! caller: this crate does not know keys. Design: `docs/design/log.md`.
 
-// Models of the epochs look into `loom`'s cells.
+// The `loom` models of the epochs need `unsafe` to access `loom`'s cells.
 #![cfg_attr(not(skein_loom), forbid(unsafe_code))]
 
 mod buffer;
@@ -56,5 +66,5 @@ pub use recovered::{LogRecoveryReport, RecordRef, Recovered, ReplayReport, TornT
 pub use segment_manifest::SegmentManifest;
 pub use ticket::Ticket;
 
-/// The longest payload of one record, in bytes. The one place where this limit is stated.
+/// The longest payload of one record, in bytes. No other place states this limit.
 pub const MAX_PAYLOAD: usize = 1 << 30;

@@ -1,4 +1,5 @@
-//! The log as its users see it.
+//! The public interface of the log: opens the folders, starts the threads and passes calls on to
+//! [`SharedLog`].
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,18 +13,18 @@ use crate::epoch::EpochGate;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
 use crate::operation::LogOperation;
 use crate::record::SegmentLink;
-use crate::recovery::{self, KeptLog};
+use crate::recovery::{self, KeptLog, LogFolders};
 use crate::segment_allocator::{SegmentAllocator, SegmentOrder};
 use crate::segment_manifest::{self, SegmentManifests};
 use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
 use crate::writer::LogWriter;
 use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result, random, random_id};
 
-/// Several logs that become durable together, epoch by epoch. Shared by reference between threads.
+/// Several logs that become durable together, epoch by epoch. Threads share it by reference.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<SharedLog>,
-    rosters: Arc<SegmentManifests>,
+    manifests: Arc<SegmentManifests>,
     options: LogOptions,
     database: [u8; 16],
     /// Segments of earlier runs, by log, oldest first.
@@ -32,37 +33,40 @@ pub struct Log {
     locks: Mutex<Vec<Box<dyn StorageLock>>>,
 }
 
-/// The logs in numbers.
+/// Statistics of the logs.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LogStats {
-    /// The present epoch.
+    /// The current epoch.
     pub epoch: u64,
     /// The last durable epoch.
     pub durable_epoch: u64,
-    /// Segment files on disk, those of earlier runs included.
+    /// Segment files on disk, including those of earlier runs.
     pub segments: usize,
-    /// Bytes in them (records, not what is merely reserved).
+    /// Bytes of records in these files, without reserved space.
     pub bytes: u64,
     /// Bytes appended since the log was opened.
     pub appended_bytes: u64,
-    /// Of these, those that are not durable yet: what a crash would lose.
+    /// Appended bytes that are not durable yet. A crash would lose them.
     pub behind_bytes: u64,
     /// Epochs made durable since the log was opened.
     pub commits: u64,
-    /// Why writes are stopped, if they are.
+    /// The reason why writes are stopped, or `None` if they are not.
     pub poisoned: Option<String>,
 }
 
 impl Log {
-    /// Opens the logs in `options.folders` (creating these, if need be) and `options.also_read`, and recovers what is there.
+    /// Opens the logs in `options.folders` and `options.also_read` and recovers their records.
+    /// Creates missing folders.
     ///
-    /// When it returns, what was not durable is durably gone, and [`Recovered::replay`] gives the rest.
-    /// `checkpoint` says from where on the logs are needed; without one they are needed from their start.
-    /// At `Durability::None` existing logs are recovered all the same, and nothing new is written.
+    /// When it returns, records that were not durable are durably discarded, and
+    /// [`Recovered::replay`] reads the others. `checkpoint` names the first epoch that the logs are
+    /// needed for; without a checkpoint they are needed from their start. At `Durability::None`
+    /// existing logs are recovered as well, but nothing is written.
     ///
     /// # Errors
-    /// An option out of range, a folder in use, a failed file operation, an unknown format, damage, `Cancelled`.
+    /// Returns an error if an option is out of range, a folder is in use, a file operation fails, a
+    /// format is unknown, a file is damaged, or the opening is cancelled.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: LogOptions,
@@ -71,31 +75,43 @@ impl Log {
         options.check()?;
         let locks = lock_folders(&*storage, &options)?;
         let folders = options.all_folders();
-        let rosters = segment_manifest::read_all(&*storage, &folders)?;
+        let manifests = segment_manifest::read_all(&*storage, &folders)?;
         let checkpoint = CheckpointEpochs::or_none(checkpoint);
         let recover = if options.give_up { recovery::give_up } else { recovery::recover };
-        let outcome = recover(&*storage, (&folders, &rosters), checkpoint, &options.progress)?;
+        let outcome = recover(
+            &*storage,
+            LogFolders { paths: &folders, manifests: &manifests },
+            checkpoint,
+            &options.progress,
+        )?;
         let database = outcome.database.or(options.database).unwrap_or_else(random_id);
         if options.database.is_some_and(|wanted| wanted != database) {
             return Err(LogError::BadOption {
                 name: "database",
-                why: "the logs in the folders are of another database; name its own folders".into(),
+                why: "the logs in the folders belong to another database; name this database's folders"
+                    .into(),
             });
         }
-        // From here on things are changed.
-        let rosters =
-            SegmentManifests::reconcile(storage.clone(), &folders, rosters, database, &outcome.plan.kept())?;
+        // Everything above only reads, after it has created and locked the folders. From here on
+        // files change.
+        let manifests = SegmentManifests::reconcile(
+            storage.clone(),
+            &folders,
+            manifests,
+            database,
+            &outcome.plan.kept(),
+        )?;
         outcome.plan.execute(&*storage)?;
         report(&outcome.report);
         let recovered = Recovered::new(&outcome);
         let logs = &outcome.plan.logs;
         let first_epoch = outcome.last_epoch.max(checkpoint.end) + 1;
-        let rosters = Arc::new(rosters);
-        let shared = Arc::new(share((storage, rosters.clone()), &options, database, first_epoch, logs));
+        let manifests = Arc::new(manifests);
+        let shared = Arc::new(share(storage, manifests.clone(), &options, database, first_epoch, logs));
         let old = logs.iter().map(old_segments).collect();
         let log = Self {
             shared,
-            rosters,
+            manifests,
             options,
             database,
             old: Mutex::new(old),
@@ -112,43 +128,45 @@ impl Log {
         }
         let mut threads = lock(&self.threads);
         let shared = self.shared.clone();
-        threads.push(spawn("skein-segments".into(), move || shared.maker.run())?);
+        threads.push(spawn("skein-segments".into(), move || shared.allocator.run())?);
         let (shared, interval) = (self.shared.clone(), self.options.flush_interval);
         threads.push(spawn("skein-commit".into(), move || shared.run_committer(interval))?);
         for log in 0..self.shared.writers.len() {
             let shared = self.shared.clone();
             threads.push(spawn(format!("skein-log-{log}"), move || {
                 let done = |result| shared.part_done(result);
-                shared.writers[log].run(&shared.maker, done, |error| drop(shared.stop_for(&error)));
+                shared.writers[log].run(&shared.allocator, done, |error| drop(shared.stop_for(&error)));
             })?);
         }
         Ok(())
     }
 
-    /// How many logs there are to enter.
+    /// Returns the number of logs that can be entered.
     pub fn logs(&self) -> usize {
         self.options.logs
     }
 
-    /// What an acknowledged write promises.
+    /// Returns the guarantee of an acknowledged write.
     pub fn durability(&self) -> Durability {
         self.options.durability
     }
 
-    /// The database id that all segments carry: of the segments found, or as the options say, or new.
+    /// Returns the database id that all segments carry: the id of the segments found, else the id
+    /// in the options, else a new one.
     pub fn database(&self) -> [u8; 16] {
         self.database
     }
 
-    /// Enters the present epoch for an operation that will append to log number `log` (counted from 0).
+    /// Enters the current epoch for an operation that will append to log number `log` (counted from
+    /// 0).
     ///
-    /// Waits while that log's buffer is over its bound. Several threads may use one log.
+    /// Blocks while the buffer of that log is over its bound. Several threads may use one log.
     ///
     /// # Errors
-    /// The log is poisoned or closed.
+    /// Returns an error if the log is poisoned, closed, or waits for space on the disk.
     ///
     /// # Panics
-    /// If there is no such log.
+    /// Panics if there is no such log.
     #[inline]
     pub fn enter(&self, log: usize) -> Result<LogOperation<'_>> {
         if let Some(writer) = self.shared.writers.get(log)
@@ -157,79 +175,83 @@ impl Log {
             writer.buffer.wait_for_room(|| self.shared.check().is_err());
         }
         let operation = LogOperation::enter(&self.shared, log);
-        // Looked at after entering: see `Shared::close`.
+        // Must be checked after entering: see `SharedLog::close`.
         self.shared.check()?;
         Ok(operation)
     }
 
-    /// The present epoch.
+    /// Returns the current epoch.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.shared.gate.epoch()
     }
 
-    /// Everything up to this epoch is durable.
+    /// Returns the last durable epoch. All earlier epochs are durable, too.
     #[inline]
     pub fn durable_epoch(&self) -> u64 {
         self.shared.durable()
     }
 
-    /// Waits until `epoch` is durable; does the commit itself if nobody else is at it.
-    /// At `Durability::None` it returns at once.
+    /// Blocks until `epoch` is durable. If no commit is under way, this thread runs it. At
+    /// `Durability::None` it returns immediately.
     ///
     /// # Errors
-    /// The log is poisoned, or was closed before.
+    /// Returns an error if the log is poisoned, waits for space on the disk, or was closed before.
     ///
     /// # Panics
-    /// If the epoch has not begun.
+    /// Panics if the epoch has not begun.
     pub fn wait_durable(&self, epoch: u64) -> Result<()> {
         self.shared.wait_durable(epoch)
     }
 
-    /// Asks a background thread to make `epoch` durable now, and does not wait; see [`on_durable`](Self::on_durable).
+    /// Asks a background thread to make `epoch` durable now, and returns immediately. See
+    /// [`on_durable`](Self::on_durable).
     pub fn request_durable(&self, epoch: u64) {
         self.shared.request(epoch);
     }
 
-    /// `callback` is called, from any thread and briefly, whenever the durable epoch has advanced or writes have
-    /// stopped. It must not call back into the log, except for [`durable_epoch`](Self::durable_epoch)
-    /// and [`poisoned`](Self::poisoned).
+    /// Registers `callback`. Any thread calls it when the durable epoch has advanced or writes have
+    /// stopped. It must return quickly and must not call the log, except for
+    /// [`durable_epoch`](Self::durable_epoch) and [`poisoned`](Self::poisoned).
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
         self.shared.on_durable(Box::new(callback));
     }
 
-    /// Closes the present epoch and makes it durable; returns it. Every operation that ended before the call
-    /// is in it or in an earlier one, and every operation that starts after it is in a later one.
+    /// Closes the current epoch, makes it durable and returns it. An operation that ended before
+    /// the call belongs to this epoch or an earlier one. An operation that starts after the call
+    /// belongs to a later one.
     ///
-    /// So a checkpoint takes `begin = commit()? + 1` before its scan, and `end = commit()?` after it. At
-    /// `Durability::None` the epoch closes all the same, and nothing is written.
+    /// So a checkpoint takes `begin = commit()? + 1` before its scan, and `end = commit()?` after
+    /// it. At `Durability::None` the epoch closes as well, and nothing is written.
     ///
     /// # Errors
-    /// The log is poisoned or closed.
+    /// Returns an error if the log is poisoned, closed, or waits for space on the disk.
     pub fn commit(&self) -> Result<u64> {
         self.shared.commit()
     }
 
-    /// If writes wait for room: a moment at which nobody writes, for a checkpoint that makes some. While it lives no commit is tried again.
-    /// `None` if they do not.
+    /// Returns a moment without writers, for a checkpoint that frees disk space; `None` if writes
+    /// do not wait for space. The stalled commit is not tried again until the standstill is
+    /// dropped.
     ///
-    /// The checkpoint covers the epochs [`CheckpointEpochs`] `{ begin: epoch, end: epoch - 1 }`, of the present epoch.
+    /// The checkpoint covers [`CheckpointEpochs`] `{ begin: epoch, end: epoch - 1 }`, where `epoch`
+    /// is the current epoch.
     pub fn stand_still(&self) -> Option<Standstill<'_>> {
         self.shared.stand_still()
     }
 
-    /// Removes the segments in which all records are of epochs before `epoch`; returns how many. For a
-    /// checkpoint that counts: `epoch` is its begin epoch.
+    /// Removes the segments whose records are all of epochs before `epoch`, and returns their
+    /// number. Call it for a completed checkpoint, with its begin epoch.
     ///
     /// # Errors
-    /// A failed file operation; what was not removed stays until the next call.
+    /// Returns an error if a file operation fails. The remaining segments stay until the next call.
     pub fn release_before(&self, epoch: u64) -> Result<usize> {
-        let (storage, rosters) = (&*self.shared.storage, &*self.rosters);
+        let (storage, manifests) = (&*self.shared.storage, &*self.manifests);
         let mut released = 0;
         let mut failed = None;
         for old in lock(&self.old).iter_mut() {
             let keep = old.iter().position(|segment| segment.last_epoch >= epoch).unwrap_or(old.len());
-            let (removed, mut left, error) = remove_segments(storage, rosters, old.drain(..keep).collect());
+            let (removed, mut left, error) = remove_segments(storage, manifests, old.drain(..keep).collect());
             released += removed;
             failed = failed.or(error);
             left.append(old);
@@ -237,7 +259,7 @@ impl Log {
         }
         for writer in &self.shared.writers {
             let segments = writer.file().take_released(epoch);
-            let (removed, left, error) = remove_segments(storage, rosters, segments);
+            let (removed, left, error) = remove_segments(storage, manifests, segments);
             released += removed;
             failed = failed.or(error);
             writer.file().put_back(left);
@@ -245,12 +267,12 @@ impl Log {
         failed.map_or(Ok(released), Err)
     }
 
-    /// Bytes that the buffers of the logs take in memory.
+    /// Returns the bytes that the buffers of the logs use in memory.
     pub fn buffer_bytes(&self) -> usize {
         self.shared.writers.iter().map(|writer| writer.buffer.memory()).sum()
     }
 
-    /// The logs in numbers.
+    /// Returns statistics of the logs.
     pub fn stats(&self) -> LogStats {
         let mut stats = LogStats {
             epoch: self.epoch(),
@@ -273,23 +295,23 @@ impl Log {
         stats
     }
 
-    /// Why writes are stopped, if a failure stopped them.
+    /// Returns the reason why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
         self.shared.poisoned()
     }
 
-    /// Makes everything durable, ends the threads and lets the folders go; returns the last epoch. Operations
-    /// after it are refused. Dropping the log does the same, without an answer.
+    /// Makes everything durable, ends the threads, unlocks the folders and returns the last epoch.
+    /// Later operations are refused. Dropping the log does the same, but errors are only logged.
     ///
     /// # Errors
-    /// The log is poisoned, or the last commit failed.
+    /// Returns an error if the log is poisoned or the last commit failed.
     pub fn close(&self) -> Result<u64> {
         let closed = self.shared.close();
         for thread in lock(&self.threads).drain(..) {
-            // A thread that panicked has said so itself.
+            // A thread that panicked has reported it itself.
             let _ = thread.join();
         }
-        self.shared.maker.remove_unused();
+        self.shared.allocator.remove_unused();
         if let Ok(Some(_)) = closed {
             for writer in &self.shared.writers {
                 writer.file().trim();
@@ -324,7 +346,7 @@ fn report(report: &crate::LogRecoveryReport) {
     }
 }
 
-/// Creates the folders that get segments, and locks all.
+/// Creates the folders for new segments and locks all folders.
 fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<dyn StorageLock>>> {
     options.folders.iter().try_for_each(|folder| make_folder(storage, folder))?;
     let lock = |folder: &PathBuf| lock_folder(storage, folder, "log.lock", options.lock_wait);
@@ -342,9 +364,11 @@ fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
         .collect()
 }
 
-/// Buffers, files and the maker for the logs of this run, each going on where its predecessor of that number ended.
+/// Builds the shared state of this run. Each log continues where the previous log of the same
+/// number ended.
 fn share(
-    (storage, rosters): (Arc<dyn Storage>, Arc<SegmentManifests>),
+    storage: Arc<dyn Storage>,
+    manifests: Arc<SegmentManifests>,
     options: &LogOptions,
     database: [u8; 16],
     first_epoch: u64,
@@ -365,8 +389,9 @@ fn share(
         writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link)));
     }
     let zeroed = options.durability == Durability::Sync;
-    let maker = SegmentAllocator::new(
-        (storage.clone(), rosters),
+    let allocator = SegmentAllocator::new(
+        storage.clone(),
+        manifests,
         database,
         options.segment_bytes,
         zeroed,
@@ -374,5 +399,5 @@ fn share(
         orders,
     );
     let gate = EpochGate::new(options.logs, first_epoch);
-    SharedLog::new(storage, options.durability, gate, writers.into(), maker)
+    SharedLog::new(storage, options.durability, gate, writers.into(), allocator)
 }

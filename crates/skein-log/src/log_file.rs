@@ -1,15 +1,17 @@
-//! The files of one log: the segment that is being written, and those before it.
+//! The files of one log: the active segment and the segments before it.
 //!
 //! ```text
 //!   closed ── closed ── full, not yet synced ── active
 //!                                      durable ──▲  ▲── end: everything before it is written or reserved
 //! ```
 //!
-//! All changes happen under the log's file lock. Writing happens at positions that were reserved under it, so that a
-//! commit may sync without holding it while the writer drains what comes after.
+//! The log's file lock protects all changes. A writer reserves positions under the lock and writes
+//! to them later. So a commit can sync without the lock while the writer thread drains later
+//! records.
 //!
-//! Without room on the disk nothing is reserved ([`LogFile::make_room`]), or what was reserved is written to the same place when there is room: the
-//! bytes are the same, so that what a failed attempt left there is part of them.
+//! If the disk is full, either nothing is reserved ([`LogFile::make_room`]), or the reserved bytes
+//! are written to the same position when there is space. These are the same bytes, so a failed
+//! attempt leaves only bytes that belong there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,20 +24,20 @@ use crate::segment_manifest::SegmentManifests;
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
-/// What an error of a segment's write says was being done.
+/// The operation that errors of a segment's write name.
 const WRITE: &str = "write to the log segment";
 
-/// A segment that is written no more.
+/// A segment that receives no more records.
 #[derive(Debug, Clone)]
 pub struct ClosedSegment {
     pub path: PathBuf,
     /// Bytes up to the end of its records.
     pub bytes: u64,
-    /// The greatest epoch in it.
+    /// The greatest epoch of its records.
     pub last_epoch: u64,
 }
 
-/// An open segment file with its name, for errors and for syncing without the lock.
+/// An open segment file with its path: for errors, and for a sync without the lock.
 #[derive(Debug, Clone)]
 pub struct OpenSegment {
     path: Arc<Path>,
@@ -56,19 +58,20 @@ pub struct LogFile {
     log: usize,
     seed: u32,
     active: Option<ActiveSegment>,
-    /// What the next segment's link will say: where the records end now, and their greatest epoch.
+    /// The contents of the next segment's link: the present end of the records and their greatest
+    /// epoch.
     link: SegmentLink,
     durable: LogPosition,
-    /// The next segment, made and not begun, for want of room.
+    /// The next segment, if the disk was full when it was to be begun.
     next: Option<NewSegment>,
-    /// What was reserved and not written, for want of room.
+    /// A reserved position and its bytes, if the disk was full when they were to be written.
     unwritten: Option<(OpenSegment, u64, Vec<u8>)>,
-    /// Full segments with something that is not synced.
+    /// Full segments with records that are not synced.
     unsynced: Vec<OpenSegment>,
     closed: Vec<ClosedSegment>,
 }
 
-/// A log's part in a commit: reserved, to be written and synced.
+/// One log's part of a commit. Its position is reserved; it must be written and synced.
 #[derive(Debug)]
 pub struct CommitPart {
     pub log: usize,
@@ -77,11 +80,11 @@ pub struct CommitPart {
     start: u64,
     also_sync: Vec<OpenSegment>,
     own_durable: LogPosition,
-    /// Where the mark's record begins.
+    /// The position of the mark's record.
     pub mark: LogPosition,
     end: LogPosition,
     seed: u32,
-    /// The mark is among the bytes.
+    /// The bytes already end with the mark.
     marked: bool,
 }
 
@@ -96,7 +99,7 @@ impl OpenSegment {
 }
 
 impl LogFile {
-    /// The files of log number `log`, whose records of earlier runs end as `link` says.
+    /// Creates the files of log number `log`. Its records of earlier runs end where `link` says.
     pub fn new(log: usize, seed: u32, link: SegmentLink) -> Self {
         Self {
             log,
@@ -111,17 +114,17 @@ impl LogFile {
         }
     }
 
-    /// Whether this run has written to the log.
+    /// Returns whether this run has written to the log.
     pub fn is_used(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Whether something is written that no commit has synced.
+    /// Returns whether there are written records that no commit has synced.
     pub fn has_unsynced(&self) -> bool {
         self.link.previous > self.durable
     }
 
-    /// Segments, and bytes up to the ends of their records.
+    /// Returns the number of segments and their bytes up to the ends of their records.
     pub fn size(&self) -> (usize, u64) {
         let closed: u64 = self.closed.iter().map(|segment| segment.bytes).sum();
         (
@@ -130,7 +133,7 @@ impl LogFile {
         )
     }
 
-    /// Writes what there was no room for.
+    /// Writes the bytes that were reserved but not written because the disk was full.
     pub fn catch_up(&mut self) -> Result<()> {
         if let Some((segment, start, bytes)) = &self.unwritten {
             segment.write_at(bytes, *start)?;
@@ -139,7 +142,8 @@ impl LogFile {
         Ok(())
     }
 
-    /// Writes records of the open epoch, without a sync, after [`make_room`](Self::make_room).
+    /// Writes records of the open epoch, without a sync. The caller must call
+    /// [`make_room`](Self::make_room) first.
     pub fn drain(&mut self, epoch: u64, bytes: &[u8]) -> Result<()> {
         let (segment, start) = self.reserve(epoch, bytes.len() as u64)?;
         let written = segment.write_at(bytes, start);
@@ -149,7 +153,8 @@ impl LogFile {
         written
     }
 
-    /// Reserves the place of a commit's part: the last records of `epoch`, and its mark. After [`make_room`](Self::make_room) for that many bytes and
+    /// Reserves the position of a commit's part: the last records of `epoch` and its mark. The
+    /// caller must call [`make_room`](Self::make_room) first, for this length and
     /// [`Mark::record_len`].
     pub fn begin_part(&mut self, epoch: u64, bytes: Vec<u8>, participants: usize) -> Result<CommitPart> {
         let len = bytes.len() as u64;
@@ -174,14 +179,15 @@ impl LogFile {
         self.durable = part.end;
     }
 
-    /// Goes on to the next segment if `len` bytes for records of `epoch` do not fit into the active one. If there is no room on the disk, nothing is
-    /// reserved, and all is well for another try.
+    /// Changes to the next segment if `len` bytes for records of `epoch` do not fit into the active
+    /// one. If the disk is full, nothing is reserved, and the caller may try again.
     ///
-    /// A segment's capacity is where it is full, not a bound: what is larger than a whole segment makes it longer.
-    pub fn make_room(&mut self, maker: &SegmentAllocator, epoch: u64, len: u64) -> Result<()> {
+    /// A segment is full at its capacity, but may become longer: a record larger than a whole
+    /// segment extends it.
+    pub fn make_room(&mut self, allocator: &SegmentAllocator, epoch: u64, len: u64) -> Result<()> {
         let begun = (SEGMENT_HEADER + SegmentLink::RECORD_LEN) as u64;
         let fits = |active: &ActiveSegment| active.end + len <= active.capacity || active.end == begun;
-        if self.active.as_ref().is_some_and(fits) { Ok(()) } else { self.rotate(maker, epoch) }
+        if self.active.as_ref().is_some_and(fits) { Ok(()) } else { self.rotate(allocator, epoch) }
     }
 
     /// Reserves `len` bytes for records of `epoch` in the active segment.
@@ -196,10 +202,10 @@ impl LogFile {
         Ok((active.segment.clone(), start))
     }
 
-    fn rotate(&mut self, maker: &SegmentAllocator, epoch: u64) -> Result<()> {
+    fn rotate(&mut self, allocator: &SegmentAllocator, epoch: u64) -> Result<()> {
         let new = match self.next.take() {
             Some(next) => next,
-            None => maker.take(self.log)?,
+            None => allocator.take(self.log)?,
         };
         let mut link = Vec::with_capacity(SegmentLink::RECORD_LEN);
         self.link.append(&mut link, self.seed, epoch);
@@ -222,19 +228,20 @@ impl LogFile {
         Ok(())
     }
 
-    /// Takes out the segments in which all is of epochs before `epoch`, oldest first.
+    /// Takes out the segments whose records are all of epochs before `epoch`, oldest first.
     pub fn take_released(&mut self, epoch: u64) -> Vec<ClosedSegment> {
         let keep = self.closed.iter().position(|segment| segment.last_epoch >= epoch);
         self.closed.drain(..keep.unwrap_or(self.closed.len())).collect()
     }
 
-    /// Puts back what could not be removed.
+    /// Puts back the segments that could not be removed.
     pub fn put_back(&mut self, mut segments: Vec<ClosedSegment>) {
         segments.append(&mut self.closed);
         self.closed = segments;
     }
 
-    /// Gives back the room that was reserved and not used. Only for tidiness: the zeros mean the same.
+    /// Frees the space that was reserved and not used. Optional, because recovery reads reserved
+    /// zeros and the end of the file in the same way.
     pub fn trim(&self) {
         if let Some(active) = &self.active {
             let _ = active.segment.file.set_len(active.end);
@@ -243,7 +250,8 @@ impl LogFile {
 }
 
 impl CommitPart {
-    /// Appends the mark, writes and syncs. May be called again, likewise, when there was no room.
+    /// Appends the mark, writes and syncs. If the disk was full, the caller may call it again with
+    /// the same arguments.
     pub fn write(&mut self, epoch: u64, durable_before: u64, participants: &[Participant]) -> Result<()> {
         if !self.marked {
             let mark = Mark {
@@ -262,21 +270,21 @@ impl CommitPart {
         self.segment.sync()
     }
 
-    /// The buffer, to be used again.
+    /// Takes the byte vector out, for reuse.
     pub fn take_bytes(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 }
 
-/// Removes released segments, oldest first, from the rosters and then from disk; returns those that are left, with the
-/// error.
+/// Removes released segments, oldest first: from the manifests, then from the disk. Returns how
+/// many were removed, the rest, and the error.
 pub fn remove_segments(
     storage: &dyn Storage,
-    rosters: &SegmentManifests,
+    manifests: &SegmentManifests,
     segments: Vec<ClosedSegment>,
 ) -> (usize, Vec<ClosedSegment>, Option<LogError>) {
     let paths: Vec<&Path> = segments.iter().map(|segment| segment.path.as_path()).collect();
-    if let Err(error) = rosters.remove(&paths) {
+    if let Err(error) = manifests.remove(&paths) {
         return (0, segments, Some(error));
     }
     let mut removed = 0;

@@ -1,13 +1,14 @@
-//! What a worker holds while it changes something: an operation inside an epoch, a group, an appender.
+//! The handles of a worker that changes something: an operation inside an epoch, a group of
+//! changes, an appender.
 
 use crate::buffer::LockedBuffer;
 use crate::commit::SharedLog;
 use crate::writer::LogWriter;
 
-/// An operation inside the present epoch: the epoch cannot close before this is dropped.
+/// An operation inside the current epoch. The epoch cannot close before this is dropped.
 ///
-/// Take it before the operation touches the index, append before dropping it, and do not wait for
-/// durability, take another one or start a commit while holding it.
+/// Enter before the operation reads or changes the index, and append before dropping it. While
+/// holding it, do not wait for durability, enter another operation, or start a commit.
 #[derive(Debug)]
 pub struct LogOperation<'a> {
     shared: &'a SharedLog,
@@ -15,7 +16,7 @@ pub struct LogOperation<'a> {
     entered: u64,
 }
 
-/// Several changes that share one epoch: the epoch cannot advance before this is dropped.
+/// Several changes that share one epoch. The epoch cannot advance before this is dropped.
 #[derive(Debug)]
 pub struct OperationGroup<'a> {
     shared: &'a SharedLog,
@@ -23,11 +24,11 @@ pub struct OperationGroup<'a> {
     epoch: u64,
 }
 
-/// A log's buffer, locked: several records under one lock. Take it after the changes, not before: a latch may
-/// be held while someone waits for it, never the other way round.
+/// A locked buffer of a log, to append several records under one lock. Lock it after the changes: a
+/// thread may wait for it while it holds a latch, but its holder must not wait for a latch.
 #[derive(Debug)]
 pub struct LogAppender<'a> {
-    /// Nothing at `Durability::None`.
+    /// `None` at `Durability::None`.
     locked: Option<(LockedBuffer<'a>, &'a LogWriter)>,
     drain: bool,
 }
@@ -38,19 +39,20 @@ impl<'a> LogOperation<'a> {
         Self { shared, log, entered: shared.gate.enter(log) }
     }
 
-    /// The present epoch. To be read under the latch of the key that is being changed: then epochs never
-    /// decrease along a key's versions.
+    /// Returns the current epoch. Must be called under the latch of the key that changes; then
+    /// epochs never decrease along a key's versions.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.shared.gate.epoch()
     }
 
-    /// Appends one record of `epoch`, which [`epoch`](Self::epoch) or [`Group::epoch`] gave during this
-    /// operation. `write` appends the payload to what it is given and touches nothing before that.
+    /// Appends one record of `epoch`, which must be a result of [`epoch`](Self::epoch) or
+    /// [`OperationGroup::epoch`] during this operation. `write` appends the payload to its argument
+    /// and must not change the bytes before it.
     ///
     /// # Panics
-    /// If the payload is longer than [`MAX_PAYLOAD`](crate::MAX_PAYLOAD), or the epoch is over: mistakes in the
-    /// calling program. Nothing is appended then.
+    /// Panics if the payload is longer than [`MAX_PAYLOAD`](crate::MAX_PAYLOAD) or the epoch is
+    /// closed. Both are mistakes in the calling program. Nothing is appended.
     #[inline]
     pub fn append(&self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some(writer) = self.shared.writers.get(self.log)
@@ -60,18 +62,18 @@ impl<'a> LogOperation<'a> {
         }
     }
 
-    /// Locks the log's buffer for several records.
+    /// Locks the log's buffer to append several records.
     #[inline]
     pub fn appender(&self) -> LogAppender<'_> {
         let writer = self.shared.writers.get(self.log);
         LogAppender { locked: writer.map(|writer| (writer.buffer.lock(), writer)), drain: false }
     }
 
-    /// Begins a group: until it is dropped the epoch stays what [`Group::epoch`] says. Its records may be
-    /// appended after that, before the operation ends.
+    /// Begins a group: [`OperationGroup::epoch`] does not change until the group is dropped. The
+    /// records may be appended later, before the operation ends.
     ///
-    /// Waits, while an epoch is about to close, for the groups that are under way. So take it before any
-    /// latch, and only one at a time.
+    /// If an epoch is about to close, this waits until the running groups have ended. So begin a
+    /// group before taking a latch, and only one at a time.
     pub fn group(&self) -> OperationGroup<'a> {
         OperationGroup { shared: self.shared, log: self.log, epoch: self.shared.gate.begin_group(self.log) }
     }
@@ -85,7 +87,7 @@ impl Drop for LogOperation<'_> {
 }
 
 impl OperationGroup<'_> {
-    /// The epoch of all changes of the group.
+    /// Returns the epoch of all changes of the group.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -99,7 +101,7 @@ impl Drop for OperationGroup<'_> {
 }
 
 impl LogAppender<'_> {
-    /// Appends one record, as [`Operation::append`] does.
+    /// Appends one record, like [`LogOperation::append`].
     #[inline]
     pub fn append(&mut self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some((locked, _)) = &mut self.locked {

@@ -1,4 +1,4 @@
-//! How a log is opened.
+//! The options of a log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,68 +9,73 @@ use skein_sync::threads;
 use crate::storage::LOCK_WAIT;
 use crate::{LogError, OpenProgress, Result};
 
-/// What a write promises when it is acknowledged.
+/// The guarantee of an acknowledged write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Nothing is logged; a clean close writes a checkpoint.
+    /// Nothing is logged. A clean close writes a checkpoint.
     None,
-    /// On disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes.
+    /// Writes are on disk within 200 ms. A crash may lose the writes of that time, but what
+    /// survives is a prefix without holes.
     #[default]
     Buffered,
     /// An acknowledged write survives a power cut.
     Sync,
 }
 
-/// The epochs between which the newest complete checkpoint was written.
+/// The epochs during which the newest complete checkpoint was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointEpochs {
-    /// It holds everything of the epochs before this one; the logs need replay from here on.
+    /// The checkpoint holds all writes of the epochs before this one. Replay must begin here.
     pub begin: u64,
-    /// It may hold something of every epoch up to this one, which was durable before the checkpoint counted.
+    /// The checkpoint may hold writes of epochs up to this one. This epoch was durable before the
+    /// checkpoint was complete.
     pub end: u64,
 }
 
-/// How a log is opened; only `folders` has no default.
+/// The options of a log. Only `folders` has no default.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// Folders for the logs, in turn, so that they may lie on several devices. They are created if need be.
+    /// Folders for the logs, used in turn, so that the logs may lie on several devices. Missing
+    /// folders are created.
     pub folders: Vec<PathBuf>,
-    /// Folders of earlier runs that are read, and get no new segments; none by default.
+    /// Folders of earlier runs, which are read but get no new segments. Empty by default.
     pub also_read: Vec<PathBuf>,
-    /// Drops whatever the logs hold, as if the checkpoint were all there is; false by default. For logs of which a part
-    /// was lost.
+    /// Discards everything in the logs and starts from the checkpoint alone. False by default. Use
+    /// it if a part of a log was lost.
     pub give_up: bool,
-    /// How many logs to write: one per worker. May differ from one run to the next; at most 1,024.
+    /// The number of logs to write: one per worker, at most 1,024. May differ from run to run.
     pub logs: usize,
-    /// What an acknowledged write promises. May differ from one run to the next.
+    /// The guarantee of an acknowledged write. May differ from run to run.
     pub durability: Durability,
-    /// Size at which a segment file is full, in bytes; 64 MiB by default, from 64 KiB to 4 GiB. The first
-    /// segments of a run are smaller.
+    /// The size at which a segment file is full, in bytes: from 64 KiB to 4 GiB, by default 64 MiB.
+    /// The first segments of a run are smaller.
     pub segment_bytes: u64,
-    /// How often epochs close by themselves; 100 ms by default, at most 150 ms, so that with the sync itself
-    /// the 200 ms of `Buffered` hold.
+    /// The interval at which epochs close by themselves: at most 150 ms, by default 100 ms. So the
+    /// 200 ms of `Buffered` also cover the sync.
     pub flush_interval: Duration,
-    /// Bytes that one log may hold in memory before whoever wants to write to it waits; 8 MiB by default,
-    /// at least 64 KiB.
+    /// The bytes that one log may hold in memory before threads that want to write to it block: at
+    /// least 64 KiB, by default 8 MiB.
     pub buffer_bytes: usize,
-    /// How long a folder that another process has in use is waited for; 5 s by default.
+    /// How long to wait for a folder that another process uses. 5 s by default.
     pub lock_wait: Duration,
-    /// The database that the logs belong to; `None`, the default, for that of the logs found, or a new one.
+    /// The database that the logs belong to. `None`, the default, takes the id of the logs found,
+    /// or a new one.
     pub database: Option<[u8; 16]>,
-    /// Told how far the opening has come; it may end it. A new one, which nobody looks at, by default. The opening counts
-    /// what it scans, and leaves the replay, whose bytes it has announced, to be counted by whoever replays.
+    /// Receives the progress of the opening and may cancel it. By default nobody watches. The
+    /// opening announces the bytes of scan and replay but counts only the scan; the caller of the
+    /// replay counts the rest.
     pub progress: Arc<OpenProgress>,
 }
 
 impl CheckpointEpochs {
-    /// Epochs of a checkpoint that covers nothing, if there is none.
+    /// Returns the checkpoint, or the epochs of one that covers nothing.
     pub(crate) fn or_none(checkpoint: Option<Self>) -> Self {
         checkpoint.unwrap_or(Self { begin: 0, end: 0 })
     }
 }
 
 impl LogOptions {
-    /// Default options for logs in these folders: `Buffered`, one log per core.
+    /// Returns the default options for logs in these folders: `Buffered`, one log per core.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         Self {
             folders,
@@ -87,31 +92,34 @@ impl LogOptions {
         }
     }
 
-    /// All folders that are read.
+    /// Returns all folders that are read.
     pub(crate) fn all_folders(&self) -> Vec<PathBuf> {
         [&self.folders[..], &self.also_read].concat()
     }
 
-    /// Says what cannot work; [`Log::open`](crate::Log::open) asks before it touches anything.
+    /// Checks the options. [`Log::open`](crate::Log::open) calls it before it changes anything.
     ///
     /// # Errors
-    /// An option out of range.
+    /// Returns an error if an option is out of range.
     pub fn check(&self) -> Result<()> {
         let bad = |name, why: String| Err(LogError::BadOption { name, why });
         if self.folders.is_empty() {
-            return bad("folders", "there is none; name at least one".into());
+            return bad("folders", "the list is empty; name at least one folder".into());
         }
         if !(1..=threads::MOST).contains(&self.logs) {
-            return bad("logs", format!("{} logs; there can be 1 to {}", self.logs, threads::MOST));
+            return bad("logs", format!("{} logs; choose 1 to {}", self.logs, threads::MOST));
         }
         if !((64 << 10)..=(4 << 30)).contains(&self.segment_bytes) {
-            return bad("segment_bytes", format!("{}; it can be 64 KiB to 4 GiB", self.segment_bytes));
+            return bad("segment_bytes", format!("{} bytes; choose 64 KiB to 4 GiB", self.segment_bytes));
         }
         if self.buffer_bytes < 64 << 10 {
-            return bad("buffer_bytes", format!("{}; it must be at least 64 KiB", self.buffer_bytes));
+            return bad("buffer_bytes", format!("{} bytes; choose at least 64 KiB", self.buffer_bytes));
         }
         if self.flush_interval.is_zero() || self.flush_interval > Duration::from_millis(150) {
-            return bad("flush_interval", format!("{:?}; it can be up to 150 ms", self.flush_interval));
+            return bad(
+                "flush_interval",
+                format!("{:?}; choose more than 0 and at most 150 ms", self.flush_interval),
+            );
         }
         Ok(())
     }

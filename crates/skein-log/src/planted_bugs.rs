@@ -1,28 +1,30 @@
-//! Mistakes made on purpose, each behind a switch, so that the tests can show that they would notice.
+//! Bugs planted on purpose, each behind a switch, to prove that the tests find them.
 //!
-//! Without the feature `planted-bugs` there are no switches, and every question is answered `false` at compile time.
+//! Without the feature `planted-bugs` there are no switches, and `is_on` returns false at compile
+//! time.
 
-/// A mistake.
+/// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlantedBug {
-    /// An epoch is called durable before it is written.
+    /// An epoch is acknowledged as durable before it is written.
     EarlyAcknowledgement = 0,
-    /// Checksums of records are not looked at.
+    /// Checksums of records are not checked.
     SkippedCrc = 1,
-    /// Who waits at the epoch gate looks at its counters by a load, which has no place among the increments.
+    /// The closer reads the counters of the epoch gate by a plain load, which has no place in the
+    /// order of the increments.
     PlainLook = 2,
 }
 
 #[cfg(feature = "planted-bugs")]
 static ON: [std::sync::atomic::AtomicBool; 3] = [const { std::sync::atomic::AtomicBool::new(false) }; 3];
 
-/// Makes a mistake, or stops making it, in the whole process.
+/// Switches a bug on or off for the whole process.
 #[cfg(feature = "planted-bugs")]
 pub fn set(bug: PlantedBug, on: bool) {
     ON[bug as usize].store(on, std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Whether the mistake is to be made.
+/// Returns whether the bug is switched on.
 #[inline]
 pub(crate) fn is_on(bug: PlantedBug) -> bool {
     #[cfg(feature = "planted-bugs")]

@@ -1,18 +1,18 @@
-//! How far the opening of a store has come, told to other threads; and their wish that it ends.
+//! The progress of a store's opening, shared with other threads, which may also cancel it.
 //!
-//! The opening thread announces what it has to read, and counts what it has read, from as many
-//! threads as it likes. Whoever has a clone of the [`Arc`](std::sync::Arc) may look, and may
-//! [cancel](OpenProgress::cancel): the opening then answers an error, and the folder is as after a
-//! crash of the process, so that the next opening finds all of it.
+//! The opening thread announces the bytes that it must read. Any number of threads count the bytes
+//! that they have read. A thread with a clone of the [`Arc`](std::sync::Arc) may read the progress
+//! and may [cancel](OpenProgress::cancel) the opening. The opening then returns an error. The
+//! folder is as after a crash of the process, so the next opening finds everything.
 
 use std::fmt;
 
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What [`OpenProgress::watched`] calls.
+/// The callback of [`OpenProgress::watched`].
 type ProgressWatch = Box<dyn Fn(&OpenProgress) + Send + Sync>;
 
-/// How far an opening has come.
+/// The progress of an opening.
 ///
 /// ```
 /// use skein_log::OpenProgress;
@@ -32,47 +32,47 @@ pub struct OpenProgress {
     watch: Option<ProgressWatch>,
 }
 
-/// What [`OpenProgress::seen`] saw.
+/// The figures that [`OpenProgress::seen`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OpenProgressSeen {
-    /// Bytes of checkpoints and logs that have to be read; 0 before that is known. Logs are read
-    /// twice: once to find what is durable, once to replay it.
+    /// Bytes of checkpoints and logs that must be read; 0 until this is known. Logs are read twice:
+    /// once to find the last durable epoch, once to replay.
     pub bytes_total: u64,
     /// Bytes of them that were read.
     pub bytes: u64,
-    /// Rows and records that were in them.
+    /// Rows and records in these bytes.
     pub records: u64,
 }
 
 impl OpenProgressSeen {
-    /// The part that is done, of a hundred.
+    /// Returns the finished part in percent.
     pub fn percent(&self) -> u64 {
         let percent = u128::from(self.bytes) * 100 / u128::from(self.bytes_total.max(1));
         (percent as u64).min(100)
     }
 }
 
-// Relaxed throughout: statistics, and a wish that is seen soon; neither orders anything.
+// Relaxed throughout: these are statistics and a request to stop soon; neither orders anything.
 impl OpenProgress {
-    /// Calls `watch` each time that something was read, on the thread that read it.
+    /// Creates a progress that calls `watch` after every read, on the thread that read.
     #[must_use]
     pub fn watched(watch: impl Fn(&Self) + Send + Sync + 'static) -> Self {
         Self { watch: Some(Box::new(watch)), ..Self::default() }
     }
 
-    /// So many bytes more have to be read.
+    /// Adds bytes that must be read.
     pub fn expect(&self, bytes: u64) {
         self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many of the bytes that were expected do not have to be read.
+    /// Subtracts announced bytes that need not be read.
     pub fn forgo(&self, bytes: u64) {
         self.bytes_total.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes were read, and so many rows or records in them. False if the opening is to
-    /// end.
+    /// Counts bytes that were read, and the rows or records in them. Returns false if the opening
+    /// should end.
     #[must_use]
     pub fn advance(&self, bytes: u64, records: u64) -> bool {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -83,12 +83,12 @@ impl OpenProgress {
         !self.is_cancelled()
     }
 
-    /// All that was to be read was read, and what of it was not counted was passed over.
+    /// Sets the progress to 100 percent: everything was read or skipped.
     pub fn complete(&self) {
         self.bytes.store(self.bytes_total.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// What was read so far.
+    /// Returns the figures so far.
     pub fn seen(&self) -> OpenProgressSeen {
         OpenProgressSeen {
             bytes_total: self.bytes_total.load(Ordering::Relaxed),
@@ -97,12 +97,12 @@ impl OpenProgress {
         }
     }
 
-    /// Has the opening end with an error, soon.
+    /// Makes the opening end with an error soon.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody wished so.
+    /// Returns whether a thread has cancelled the opening.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_nothing_is_a_number() {
+    fn percent_of_zero_bytes_is_a_number() {
         let seen = |bytes, bytes_total| OpenProgressSeen { bytes, bytes_total, records: 0 }.percent();
         assert_eq!((seen(0, 0), seen(5, 0), seen(5, 4), seen(u64::MAX - 1, u64::MAX)), (0, 100, 100, 99));
     }

@@ -1,4 +1,5 @@
-//! Records: a header of 16 bytes and a payload; marks and links among them. See `docs/format.md`.
+//! Records: a header of 16 bytes and a payload. Marks and links are records, too. `docs/format.md`
+//! describes the bytes.
 //!
 //! ```text
 //!   0        4        8                14     15       16
@@ -13,7 +14,7 @@ use crate::planted_bugs::{self, PlantedBug};
 pub const RECORD_HEADER: usize = 16;
 /// Epochs are 48 bits on disk: at 100,000 epochs a second they last 89 years.
 pub const MAX_EPOCH: u64 = (1 << 48) - 1;
-/// The first bytes of a mark's payload; what a search behind a damaged place looks for.
+/// The first bytes of a mark's payload. Recovery searches for them behind a damaged record.
 pub const MARK_MAGIC: [u8; 8] = *b"SKEINMRK";
 
 const VERSION: u8 = 1;
@@ -21,23 +22,23 @@ const MARK_FIXED: usize = 40;
 const PARTICIPANT: usize = 24;
 const LINK: usize = 24;
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogRecordKind {
-    /// The caller's payload.
+    /// A payload of the caller.
     Data = 1,
-    /// The end of an epoch.
+    /// A mark: the end of an epoch.
     Mark = 2,
-    /// The start of a segment.
+    /// A link: the start of a segment.
     Link = 3,
 }
 
-/// A place in a log.
+/// A position in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct LogPosition {
-    /// Segment number; 0 is before all segments.
+    /// The segment number; 0 is before all segments.
     pub segment: u64,
-    /// Offset in its file.
+    /// The offset in the segment's file.
     pub offset: u64,
 }
 
@@ -46,7 +47,7 @@ pub struct LogPosition {
 pub struct Participant {
     /// The log's number.
     pub log: u32,
-    /// Where its mark's record begins.
+    /// The position of its mark's record.
     pub mark: LogPosition,
 }
 
@@ -55,38 +56,38 @@ pub struct Participant {
 pub struct Mark {
     /// The epoch.
     pub epoch: u64,
-    /// The greatest epoch known durable when the writing of this mark began.
+    /// The greatest epoch that was known to be durable when the commit began to write this mark.
     pub durable_before: u64,
-    /// Up to where this log was durable then.
+    /// The position up to which this log was durable at that time.
     pub own_durable: LogPosition,
-    /// All logs that took part, this one included.
+    /// All logs that took part, including this one.
     pub participants: Vec<Participant>,
 }
 
 /// The start of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SegmentLink {
-    /// Where the previous segment's records end; segment 0 if there is none.
+    /// The end of the previous segment's records; segment 0 if there is no previous segment.
     pub previous: LogPosition,
-    /// The greatest epoch in it.
+    /// The greatest epoch up to that end.
     pub last_epoch: u64,
 }
 
-/// A record's header, as read.
+/// The header of a record that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
     crc: u32,
-    /// Length of the payload.
+    /// The length of the payload.
     pub len: usize,
     /// The epoch.
     pub epoch: u64,
-    /// What it is.
+    /// The kind of the record.
     pub kind: LogRecordKind,
 }
 
-/// Appends a record to `out`; `write` appends the payload.
+/// Appends a record to `out`. `write` appends the payload.
 ///
-/// If `write` panics, `out` is as it was.
+/// If `write` panics, `out` is restored.
 #[inline]
 pub fn append(
     out: &mut Vec<u8>,
@@ -95,7 +96,7 @@ pub fn append(
     kind: LogRecordKind,
     write: impl FnOnce(&mut Vec<u8>),
 ) {
-    /// Takes back a half-written record when the payload's writer panics.
+    /// Removes an incomplete record if `write` panics.
     struct Undo<'a>(&'a mut Vec<u8>, usize);
     impl Drop for Undo<'_> {
         fn drop(&mut self) {
@@ -111,7 +112,7 @@ pub fn append(
     let len = record.len() - RECORD_HEADER;
     assert!(
         len <= MAX_PAYLOAD,
-        "a payload of {len} bytes is over MAX_PAYLOAD; check before the change is made"
+        "a payload of {len} bytes exceeds MAX_PAYLOAD, {MAX_PAYLOAD} bytes; check the length before the change"
     );
     let word = (epoch & MAX_EPOCH) | (kind as u64) << 48 | u64::from(VERSION) << 56;
     record[4..8].copy_from_slice(&(len as u32).to_le_bytes());
@@ -122,7 +123,7 @@ pub fn append(
 }
 
 impl RecordHeader {
-    /// Reads a header; `None` if no record can look like this. All zeros do not.
+    /// Reads a header. Returns `None` if no record has such a header; 16 zeros are no header.
     pub fn parse(bytes: &[u8; RECORD_HEADER]) -> Option<Self> {
         let word = u64_at(bytes, 8);
         let kind = match (word >> 48) as u8 {
@@ -138,14 +139,14 @@ impl RecordHeader {
         Some(Self { crc: u32_at(bytes, 0), len, epoch: word & MAX_EPOCH, kind })
     }
 
-    /// Whether the checksum holds for `record`, which is header and payload.
+    /// Returns whether the checksum matches `record`, which is header and payload.
     pub fn holds(&self, seed: u32, record: &[u8]) -> bool {
         planted_bugs::is_on(PlantedBug::SkippedCrc) || crc32c::crc32c_append(seed, &record[4..]) == self.crc
     }
 }
 
 impl Mark {
-    /// Bytes of a mark's record with this many participants.
+    /// Returns the size of a mark's record with `participants` participants.
     pub fn record_len(participants: usize) -> usize {
         RECORD_HEADER + MARK_FIXED + PARTICIPANT * participants
     }
@@ -184,7 +185,7 @@ impl Mark {
 }
 
 impl SegmentLink {
-    /// Bytes of a link's record.
+    /// The size of a link's record.
     pub const RECORD_LEN: usize = RECORD_HEADER + LINK;
 
     /// Appends the link's record.
@@ -211,14 +212,14 @@ fn position_at(bytes: &[u8], at: usize) -> LogPosition {
     LogPosition { segment: u64_at(bytes, at), offset: u64_at(bytes, at + 8) }
 }
 
-/// The number at `at`; the caller has checked that it is there.
+/// Reads the number at `at`. The caller must have checked the length.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// The number at `at`; the caller has checked that it is there.
+/// Reads the number at `at`. The caller must have checked the length.
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_the_payload_leaves_nothing() {
+    fn a_panic_in_the_payload_restores_the_buffer() {
         let mut out = vec![1, 2, 3];
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             append(&mut out, 0, 1, LogRecordKind::Data, |out| {

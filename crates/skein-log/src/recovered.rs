@@ -1,4 +1,4 @@
-//! What a crash left: the durable records, ready to be replayed.
+//! The durable records that a recovery found, ready for replay.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use skein_sync::threads;
 
 use crate::record::{LogRecordKind, RECORD_HEADER};
 use crate::recovery::record_reader::RecordReader;
-use crate::recovery::{self, KeptSegment, LogRecoveryOutcome};
+use crate::recovery::{self, KeptSegment, LogFolders, LogRecoveryOutcome};
 use crate::storage::Storage;
 use crate::{CheckpointEpochs, LogError, OpenProgress, Result, segment_manifest};
 
@@ -18,46 +18,47 @@ use crate::{CheckpointEpochs, LogError, OpenProgress, Result, segment_manifest};
 pub struct TornTail {
     /// The segment file.
     pub path: PathBuf,
-    /// Where it was cut.
+    /// The position of the cut.
     pub offset: u64,
-    /// Bytes of records, whole or torn, that lay beyond.
+    /// Bytes of whole or torn records behind the cut.
     pub bytes: u64,
 }
 
-/// What opening found and did.
+/// A report of what the opening found and did.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LogRecoveryReport {
-    /// Everything up to this epoch is kept.
+    /// The last durable epoch. All records up to it are kept.
     pub durable_epoch: u64,
     /// Segment files found.
     pub segments: usize,
-    /// Records kept, of the epochs from the checkpoint's begin on.
+    /// Records kept, from the checkpoint's begin epoch on.
     pub records: u64,
-    /// Bytes of the logs kept.
+    /// Bytes kept.
     pub bytes: u64,
     /// Torn tails that were cut off.
     pub torn_tails: Vec<TornTail>,
-    /// Epochs that were begun on disk but not durable, and were durably voided.
+    /// Epochs that were on disk but not durable. They were durably discarded.
     pub voided_epochs: Vec<u64>,
 }
 
-/// What a replay did.
+/// The figures of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// Records handed over.
+    /// Records passed to the caller.
     pub records: u64,
-    /// Their bytes in the logs, as [`LogStats::appended_bytes`](crate::LogStats::appended_bytes) counts them.
+    /// Their bytes in the logs, counted like
+    /// [`LogStats::appended_bytes`](crate::LogStats::appended_bytes).
     pub bytes: u64,
 }
 
 /// A record during replay.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordRef<'a> {
-    /// The epoch it was written in.
+    /// The record's epoch.
     pub epoch: u64,
-    /// What the caller appended.
+    /// The payload that the caller appended.
     pub payload: &'a [u8],
 }
 
@@ -70,21 +71,22 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Reads logs without changing anything: what [`Log::open`](crate::Log::open) would find and keep.
+    /// Reads logs without changing anything. Returns the records that
+    /// [`Log::open`](crate::Log::open) would find and keep.
     ///
     /// REQUIRES: nobody writes to the logs meanwhile.
     ///
     /// # Errors
-    /// As those of opening.
+    /// Returns the same errors as opening.
     pub fn inspect(
         storage: &dyn Storage,
         folders: &[PathBuf],
         checkpoint: Option<CheckpointEpochs>,
     ) -> Result<Self> {
-        let rosters = segment_manifest::read_all(storage, folders)?;
+        let manifests = segment_manifest::read_all(storage, folders)?;
         Ok(Self::new(&recovery::recover(
             storage,
-            (folders, &rosters),
+            LogFolders { paths: folders, manifests: &manifests },
             CheckpointEpochs::or_none(checkpoint),
             &OpenProgress::default(),
         )?))
@@ -98,12 +100,12 @@ impl Recovered {
         }
     }
 
-    /// What opening found and did.
+    /// Returns a report of what the opening found and did.
     pub fn report(&self) -> &LogRecoveryReport {
         &self.report
     }
 
-    /// The database id that the logs carry; `None` if there are no segments.
+    /// Returns the database id of the logs, or `None` if there are no segments.
     pub fn database(&self) -> Option<[u8; 16]> {
         self.database
     }
@@ -112,15 +114,15 @@ impl Recovered {
         self.kept.iter().filter(move |kept| kept.last_epoch >= from_epoch)
     }
 
-    /// Hands every durable record of the epochs from `from_epoch` on to `apply`, on `threads` threads; the
-    /// first argument is the thread's number, counted from 0.
+    /// Passes every durable record from epoch `from_epoch` on to `apply`, on up to `threads`
+    /// threads. The first argument of `apply` is the thread's number, counted from 0.
     ///
-    /// On several threads records come in no particular order, not even those of one log: the caller's versions decide. On one
-    /// thread those of one log come in the order in which they were appended. What
-    /// `apply` refuses is reported as damage at that record's place.
+    /// With several threads the order of the records is arbitrary, even within one log: the caller
+    /// must decide by its versions. With one thread the records of one log arrive in the order of
+    /// appending. If `apply` returns an error, the replay reports it as damage at that record.
     ///
     /// # Errors
-    /// A failed read, or a record that `apply` refused.
+    /// Returns an error if a read fails or `apply` returns an error.
     pub fn replay(
         &self,
         threads: usize,
@@ -132,7 +134,7 @@ impl Recovered {
         let total = Mutex::new((ReplayReport::default(), None));
         threads::share(threads.min(needed.len()), |worker| {
             loop {
-                // Relaxed: the number itself is all that is shared.
+                // Relaxed: the threads share only the number itself.
                 let Some(kept) = needed.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                 let result = replay_segment(kept, from_epoch, |record| apply(worker, record));
                 let mut total = lock(&total);
@@ -143,7 +145,7 @@ impl Recovered {
                     }
                     Err(error) => {
                         total.1.get_or_insert(error);
-                        // The others stop at their next segment.
+                        // Makes the other threads stop at their next segment.
                         next.store(needed.len(), Ordering::Relaxed);
                     }
                 }
@@ -170,8 +172,8 @@ fn replay_segment(
         let at = reader.at();
         let read =
             reader.next().map_err(|error| LogError::io("read the log segment", &segment.path, &error))?;
-        // Every record held when the segment was scanned.
-        let found = read.map_err(|why| damaged(at, format!("{why}, though it was whole a moment ago")))?;
+        // The scan has checked every record of the segment before.
+        let found = read.map_err(|why| damaged(at, format!("{why}, although the scan found it whole")))?;
         if found.header.kind != LogRecordKind::Data || found.header.epoch < from_epoch {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Segment files: their names, their header, how large they are made. See `docs/format.md`.
+//! Segment files: their names, headers and sizes. `docs/format.md` describes the bytes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,41 +7,42 @@ use crate::record::{u32_at, u64_at};
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
-/// Bytes of a segment's header.
+/// The size of a segment's header, in bytes.
 pub const SEGMENT_HEADER: usize = 64;
 /// The format version that this program writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"SKEINLOG";
-/// The first segment of a run; each further one is four times as large, up to the option's size. So a small
-/// database stays small, and opening one does not write 64 MiB for every log.
+/// The size of the first segment of a run. Each later one is four times as large, up to the limit
+/// in the options. So a small database stays small, and opening one does not write 64 MiB for every
+/// log.
 const FIRST_CAPACITY: u64 = 1 << 20;
 
-/// What a segment's header says.
+/// The fields of a segment's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHeader {
     pub log: u32,
     pub number: u64,
     pub database: [u8; 16],
-    /// No record of the segment is of an earlier epoch.
+    /// The smallest epoch that a record of the segment may have.
     pub first_epoch: u64,
-    /// Start value of the records' checksums.
+    /// The start value of the records' checksums.
     pub seed: u32,
 }
 
-/// Why a header was not read.
+/// The reason why a header cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadHeader {
-    /// All zeros: the file was cut off while it was made, if nothing else is in it.
+    /// All bytes are zero. If the rest of the file is zero, too, a crash interrupted its creation.
     Blank,
     /// A format version that this program does not know.
     Version(u32),
-    /// Anything else.
+    /// Any other reason.
     Damaged(&'static str),
 }
 
 impl SegmentHeader {
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER] {
         let mut bytes = [0; SEGMENT_HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -56,7 +57,8 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Reads a header. The version is looked at before the checksum: another version may have another one.
+    /// Reads a header. Checks the version before the checksum, because another version may use
+    /// another checksum.
     pub fn parse(bytes: &[u8; SEGMENT_HEADER]) -> std::result::Result<Self, BadHeader> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Err(BadHeader::Blank);
@@ -69,7 +71,7 @@ impl SegmentHeader {
             return Err(BadHeader::Version(version));
         }
         if crc32c::crc32c(&bytes[..60]) != u32_at(bytes, 60) {
-            return Err(BadHeader::Damaged("the checksum of the segment's header is wrong"));
+            return Err(BadHeader::Damaged("the checksum of the segment's header does not match"));
         }
         let mut database = [0; 16];
         database.copy_from_slice(&bytes[24..40]);
@@ -83,19 +85,19 @@ impl SegmentHeader {
     }
 }
 
-/// The name of a segment file.
+/// Returns the name of a segment file.
 pub fn file_name(log: u32, number: u64) -> String {
     format!("log-{log:04}-{number:08}.skl")
 }
 
-/// Log and segment number of a segment file's name; `None` for any other name.
+/// Returns the log and segment numbers in a segment file's name; `None` for any other name.
 pub fn parse_name(name: &str) -> Option<(u32, u64)> {
     let (log, number) = name.strip_prefix("log-")?.strip_suffix(".skl")?.split_once('-')?;
     let (log, number) = (log.parse().ok()?, number.parse().ok()?);
     (number > 0 && file_name(log, number) == name).then_some((log, number))
 }
 
-/// How large the segment after one of `previous` bytes is made; 0 for the first.
+/// Returns the size of the segment after one of `previous` bytes; 0 means that it is the first.
 pub fn next_capacity(previous: u64, limit: u64) -> u64 {
     (previous * 4).clamp(FIRST_CAPACITY.min(limit), limit)
 }
@@ -106,17 +108,17 @@ pub struct NewSegment {
     pub number: u64,
     pub path: PathBuf,
     pub file: Box<dyn StorageFile>,
-    /// Bytes reserved, the header included.
+    /// Reserved bytes, including the header.
     pub capacity: u64,
 }
 
-/// Makes a segment file of `capacity` bytes.
+/// Creates a segment file of `capacity` bytes.
 ///
-/// With `zeroed` the bytes are written, not only reserved: a file system keeps reserved extents as
-/// "unwritten", and turning them into written ones is a change of metadata that a sync then has to commit. Measured on
-/// ext4 (a virtual disk whose flush takes 4 ms), writing and syncing 1 MiB at a time: p50 8.0 ms reserved, 4.1 ms
-/// zeroed; 200 bytes at a time: 4.0 ms either way. So it is done at `sync`, in the background. At `buffered` it would only
-/// double what is written.
+/// With `zeroed` the bytes are written and not only reserved. A file system keeps reserved extents
+/// as "unwritten", and the first write to them changes metadata that a sync must then commit.
+/// Measured on ext4 (a virtual disk whose flush takes 4 ms), writing and syncing 1 MiB at a time:
+/// p50 8.0 ms reserved, 4.1 ms zeroed; 200 bytes at a time: 4.0 ms either way. So segments are
+/// zeroed at `sync`, in the background. At `buffered` this would only double the written bytes.
 pub fn make(
     storage: &dyn Storage,
     dir: &Path,
@@ -130,8 +132,8 @@ pub fn make(
     let write = || -> io::Result<()> {
         file.allocate(capacity)?;
         if zeroed {
-            // In small pieces, which stay in the page cache: a small write into a page that is not cached would have to
-            // read it first.
+            // In small pieces, which stay in the page cache: a small write into a page that is not
+            // cached must read the page first.
             let zeros = vec![0; 32 << 10];
             let mut at = 0;
             while at < capacity {
@@ -145,7 +147,7 @@ pub fn make(
         storage.sync_dir(dir)
     };
     if let Err(error) = write() {
-        // A full disk needs the room.
+        // The disk may be full, so the space of the incomplete file must be freed.
         let _ = storage.remove(&path);
         return Err(failed(error));
     }

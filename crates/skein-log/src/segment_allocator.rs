@@ -1,7 +1,8 @@
-//! The segment maker: a thread that has the next segment of every log ready before it is needed.
+//! The segment allocator: a thread that creates the next segment of every log before it is needed.
 //!
-//! Making one means writing zeros (at `sync`), two syncs and a folder's sync: tens of milliseconds that no commit should
-//! wait for. Only when a log fills its segment faster than the maker makes the next does a writer wait here.
+//! Creating a segment takes writing zeros (at `sync`), two syncs of the file and one of the folder:
+//! tens of milliseconds, for which no commit should wait. A writer waits here only if its log fills
+//! a segment before the next one is ready.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -15,14 +16,14 @@ use crate::segment_manifest::SegmentManifests;
 use crate::storage::Storage;
 use crate::{LogError, Result};
 
-/// What the maker needs to know of one log.
+/// The allocator's settings for one log.
 #[derive(Debug)]
 pub struct SegmentOrder {
     /// The folder of the log's segments.
     pub dir: PathBuf,
-    /// The number of the first one to make.
+    /// The number of the first segment to create.
     pub next_number: u64,
-    /// The seed of this run.
+    /// The checksum seed of this run.
     pub seed: u32,
 }
 
@@ -30,9 +31,9 @@ pub struct SegmentOrder {
 struct SegmentReserve {
     order: SegmentOrder,
     capacity: u64,
-    /// Made, and not on the roster yet, for want of room.
+    /// A segment that was created but could not be added to the manifest for lack of space.
     unlisted: Option<NewSegment>,
-    /// Making it failed, and something of it may be left.
+    /// Creation failed, and an incomplete file may be left.
     left_over: bool,
     ready: Option<Result<NewSegment>>,
 }
@@ -44,24 +45,25 @@ struct SegmentAllocatorState {
     stopped: bool,
 }
 
-/// The maker; one for all logs.
+/// The allocator for all logs.
 #[derive(Debug)]
 pub struct SegmentAllocator {
     storage: Arc<dyn Storage>,
-    rosters: Arc<SegmentManifests>,
+    manifests: Arc<SegmentManifests>,
     database: [u8; 16],
     segment_bytes: u64,
     zeroed: bool,
-    /// Segments made from now on hold nothing up to this epoch.
+    /// Segments created from now on hold no record up to this epoch.
     durable: AtomicU64,
     state: Mutex<SegmentAllocatorState>,
     changed: Condvar,
 }
 
 impl SegmentAllocator {
-    /// A maker that has yet to be [`run`](Self::run).
+    /// Creates an allocator. A thread must call [`run`](Self::run).
     pub fn new(
-        (storage, rosters): (Arc<dyn Storage>, Arc<SegmentManifests>),
+        storage: Arc<dyn Storage>,
+        manifests: Arc<SegmentManifests>,
         database: [u8; 16],
         segment_bytes: u64,
         zeroed: bool,
@@ -75,7 +77,7 @@ impl SegmentAllocator {
             .collect();
         Self {
             storage,
-            rosters,
+            manifests,
             database,
             segment_bytes,
             zeroed,
@@ -85,16 +87,17 @@ impl SegmentAllocator {
         }
     }
 
-    /// Tells how far the logs are durable.
+    /// Notes the last durable epoch.
     pub fn set_durable(&self, epoch: u64) {
-        // Relaxed: a lower bound, and an old one is as true.
+        // Relaxed: this is a lower bound, and an older value is a valid bound, too.
         self.durable.store(epoch, Ordering::Relaxed);
     }
 
-    /// The next segment of a log; waits while it is being made.
+    /// Returns the next segment of a log. Blocks until it is ready.
     ///
     /// # Errors
-    /// It could not be made. For want of room it is tried again, once for each call.
+    /// Returns an error if the segment could not be created. After a lack of space, each call tries
+    /// once more.
     pub fn take(&self, log: usize) -> Result<NewSegment> {
         let mut state = lock(&self.state);
         let mut asked_again = false;
@@ -105,7 +108,7 @@ impl SegmentAllocator {
                     self.changed.notify_all();
                     return Ok(segment);
                 }
-                // There may be room by now.
+                // There may be space now, so try once more.
                 Some(Err(error)) if error.is_no_room() && !asked_again => {
                     asked_again = true;
                     state.queue.push_back(log);
@@ -121,7 +124,7 @@ impl SegmentAllocator {
         }
     }
 
-    /// The maker's thread.
+    /// Runs the allocator's thread until `stop`.
     pub fn run(&self) {
         let mut state = lock(&self.state);
         while !state.stopped {
@@ -142,15 +145,15 @@ impl SegmentAllocator {
             let left_over = std::mem::take(&mut place.left_over);
             drop(state);
             if left_over {
-                // On no roster, so nobody misses it.
+                // No manifest contains it, so no recovery misses it.
                 let _ = self.storage.remove(&dir.join(segment::file_name(header.log, header.number)));
             }
             let made = match unlisted {
                 Some(segment) => Ok(segment),
                 None => segment::make(&*self.storage, &dir, &header, capacity, self.zeroed),
             };
-            // On the roster before anybody writes to it.
-            let listed = made.map(|segment| (self.rosters.add(&segment.path), segment));
+            // The segment must be in the manifest before a record is written to it.
+            let listed = made.map(|segment| (self.manifests.add(&segment.path), segment));
             state = lock(&self.state);
             let place = &mut state.places[log];
             place.ready = Some(match listed {
@@ -159,7 +162,7 @@ impl SegmentAllocator {
                     place.capacity = capacity;
                     Ok(segment)
                 }
-                // The roster on disk may name it: the file stays.
+                // The manifest on disk may contain it, so the file must stay.
                 Ok((Err(error), segment)) => {
                     place.unlisted = Some(segment);
                     Err(error)
@@ -173,20 +176,21 @@ impl SegmentAllocator {
         }
     }
 
-    /// Ends the thread; `take` answers with what is ready, then with an error.
+    /// Ends the thread. After this, `take` returns a segment that is ready, or an error.
     pub fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();
     }
 
-    /// Removes the segments that were made and not used. After the thread has ended.
+    /// Removes the segments that were created and not used. Must be called after the thread has
+    /// ended.
     pub fn remove_unused(&self) {
         let mut state = lock(&self.state);
         let ready = state.places.iter_mut().filter_map(|place| place.ready.take()?.ok());
         let unused: Vec<NewSegment> = ready.collect();
         let paths: Vec<&Path> = unused.iter().map(|segment| segment.path.as_path()).collect();
-        // Left behind, they are empty, and the next opening removes them.
-        if self.rosters.remove(&paths).is_ok() {
+        // If this fails, the segments stay. They are empty, and the next opening removes them.
+        if self.manifests.remove(&paths).is_ok() {
             for path in paths {
                 let _ = self.storage.remove(path);
             }

@@ -1,13 +1,15 @@
-//! Rosters: in every log folder a list of the segments that it must hold.
+//! Segment manifests: each log folder has a list of the segments that it must hold.
 //!
-//! Recovery knows a lost record by what other records say of it. When whole segments go, or all of them, nobody is left to
-//! say anything; so the list is kept apart from them, and the folder's absence shows by the list's.
+//! Recovery notices a lost record because other records refer to it. If whole segments or all of
+//! them disappear, no record refers to them. So the list is a separate file: it shows which
+//! segments are missing, and a folder without a list is not the log folder.
 //!
-//! 1. A segment is on the roster before a record is written to it: the maker enters it when its header and name are durable.
-//! 2. It is struck off before its file is removed.
+//! 1. A segment is added to the manifest before a record is written to it. The segment allocator
+//!    adds it when its header and name are durable.
+//! 2. A segment is removed from the manifest before its file is removed.
 //!
-//! So a segment on a roster without a file was lost, and a file on no roster is what a crash left of a making or a
-//! removal.
+//! So a segment in the manifest without a file was lost. A file that is not in the manifest was
+//! left when a crash interrupted its creation or removal.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,21 +26,21 @@ use crate::{LogError, Result};
 const NAME: &str = "log.roster";
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1, oldest: 1 };
 
-/// A log folder's roster.
+/// The manifest of one log folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentManifest {
     /// The database whose logs the folder holds.
     pub database: [u8; 16],
-    /// The folder's own id, which stays with it wherever it is moved.
+    /// The folder's own id. It does not change when the folder is moved.
     pub folder: [u8; 16],
     segments: BTreeSet<(u32, u64)>,
 }
 
 impl SegmentManifest {
-    /// The roster of a log folder; `None` if it has none, or if there is no such folder.
+    /// Reads the manifest of a log folder. Returns `None` if the file or the folder does not exist.
     ///
     /// # Errors
-    /// It cannot be read, is of another version, or is damaged.
+    /// Returns an error if the file cannot be read, has an unknown version, or is damaged.
     pub fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
@@ -53,28 +55,28 @@ impl SegmentManifest {
         Ok(Some(Self { database, folder: id, segments: segments.collect() }))
     }
 
-    /// Makes a folder, if need be, and gives it an empty roster.
+    /// Creates a folder if it is missing, and writes an empty manifest into it.
     ///
     /// # Errors
-    /// The path is a file, or a file operation failed.
+    /// Returns an error if the path is a file or a file operation fails.
     pub fn create(storage: &dyn Storage, folder: &Path, database: [u8; 16]) -> Result<Self> {
         make_folder(storage, folder)?;
-        let roster = Self { database, folder: crate::random_id(), segments: BTreeSet::new() };
-        roster.write(storage, folder)?;
-        Ok(roster)
+        let manifest = Self { database, folder: crate::random_id(), segments: BTreeSet::new() };
+        manifest.write(storage, folder)?;
+        Ok(manifest)
     }
 
-    /// The segments that the folder must hold: log and number.
+    /// Returns the segments that the folder must hold, as log and segment numbers.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.segments.iter().copied()
     }
 
-    /// Whether a segment, by log and number, is on it.
+    /// Returns whether the manifest contains a segment, given by log and segment number.
     pub(crate) fn names(&self, segment: (u32, u64)) -> bool {
         self.segments.contains(&segment)
     }
 
-    /// Whether the folder need not hold any segment.
+    /// Returns whether the folder need not hold any segment.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -89,29 +91,30 @@ impl SegmentManifest {
     }
 }
 
-/// The rosters of the folders that are there, in their order; a folder that has none yet holds nothing of ours.
+/// Reads the manifests of `folders`, in their order. A folder without a manifest holds no segments
+/// of ours.
 pub fn read_all(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Vec<Option<SegmentManifest>>> {
     folders.iter().map(|folder| SegmentManifest::read(storage, folder)).collect()
 }
 
-/// A segment that is on a roster and not among those `found`, as an error.
+/// Returns an error if a manifest contains a segment that is not among those `found`.
 pub fn check(
     folders: &[PathBuf],
-    rosters: &[Option<SegmentManifest>],
+    manifests: &[Option<SegmentManifest>],
     found: impl Fn(u32, u64) -> bool,
 ) -> Result<()> {
-    for (folder, roster) in folders.iter().zip(rosters) {
-        let mut listed = roster.iter().flat_map(SegmentManifest::segments);
+    for (folder, manifest) in folders.iter().zip(manifests) {
+        let mut listed = manifest.iter().flat_map(SegmentManifest::segments);
         if let Some((log, number)) = listed.find(|(log, number)| !found(*log, *number)) {
-            let what = "the segment is missing or empty, and its folder's roster says that it was durable; looked \
-                        for in all log folders";
+            let what = "the segment is missing or empty, but its folder's segment manifest contains it; searched \
+                        all log folders";
             return Err(LogError::damaged(&folder.join(file_name(log, number)), 0, what));
         }
     }
     Ok(())
 }
 
-/// The rosters of open logs.
+/// The manifests of all folders of an open log.
 #[derive(Debug)]
 pub struct SegmentManifests {
     storage: Arc<dyn Storage>,
@@ -119,63 +122,64 @@ pub struct SegmentManifests {
 }
 
 impl SegmentManifests {
-    /// Takes over the rosters of `folders` and lets them name `kept`, and no others.
+    /// Takes over the manifests of `folders` and changes them to contain exactly the segments
+    /// `kept`.
     pub fn reconcile(
         storage: Arc<dyn Storage>,
         folders: &[PathBuf],
-        rosters: Vec<Option<SegmentManifest>>,
+        manifests: Vec<Option<SegmentManifest>>,
         database: [u8; 16],
         kept: &[PathBuf],
     ) -> Result<Self> {
         let mut settled = Vec::new();
-        for (folder, roster) in folders.iter().zip(rosters) {
-            let mut roster = match roster {
-                Some(roster) => roster,
+        for (folder, manifest) in folders.iter().zip(manifests) {
+            let mut manifest = match manifest {
+                Some(manifest) => manifest,
                 None => SegmentManifest::create(&*storage, folder, database)?,
             };
             let within = kept.iter().filter(|path| path.parent() == Some(folder.as_path()));
             let segments = within.filter_map(|path| numbers_of(path)).collect();
-            if roster.segments != segments {
-                roster.segments = segments;
-                roster.write(&*storage, folder)?;
+            if manifest.segments != segments {
+                manifest.segments = segments;
+                manifest.write(&*storage, folder)?;
             }
-            settled.push((folder.clone(), roster));
+            settled.push((folder.clone(), manifest));
         }
         Ok(Self { storage, folders: Mutex::new(settled) })
     }
 
-    /// Enters a segment whose header and name are durable.
+    /// Adds a segment whose header and name are durable.
     pub fn add(&self, path: &Path) -> Result<()> {
         self.change(&[path], BTreeSet::insert)
     }
 
-    /// Strikes off segments that are to be removed.
+    /// Removes segments from their manifests, before their files are removed.
     pub fn remove(&self, paths: &[&Path]) -> Result<()> {
         self.change(paths, |segments, segment| segments.remove(&segment))
     }
 
-    /// Changes rosters; a folder's stays as it was if it cannot be written.
+    /// Changes manifests. If a manifest cannot be written, it stays as it was.
     fn change(
         &self,
         paths: &[&Path],
         change: impl Fn(&mut BTreeSet<(u32, u64)>, (u32, u64)) -> bool,
     ) -> Result<()> {
-        for (folder, roster) in lock(&self.folders).iter_mut() {
-            let mut new = roster.clone();
+        for (folder, manifest) in lock(&self.folders).iter_mut() {
+            let mut new = manifest.clone();
             let mut changed = false;
             for path in paths.iter().filter(|path| path.parent() == Some(folder.as_path())) {
                 changed |= numbers_of(path).is_some_and(|segment| change(&mut new.segments, segment));
             }
             if changed {
                 new.write(&*self.storage, folder)?;
-                *roster = new;
+                *manifest = new;
             }
         }
         Ok(())
     }
 }
 
-/// Log and number of a segment file.
+/// Returns the log and segment numbers of a segment file.
 fn numbers_of(path: &Path) -> Option<(u32, u64)> {
     parse_name(path.file_name()?.to_str()?)
 }

@@ -1,6 +1,8 @@
-//! Small files that are replaced whole: rosters here, the identity and manifests of a store.
+//! Small files that are replaced as a whole: segment manifests, and a store's identity and
+//! manifests.
 //!
-//! `docs/format.md`, "Small files", draws the bytes. After a crash such a file is there in its old form or in its new one.
+//! After a crash the file has its old or its new contents. `docs/format.md`, "Small files",
+//! describes the bytes.
 
 use std::io;
 use std::path::Path;
@@ -12,33 +14,33 @@ use crate::{LogError, Result};
 /// Magic, format version, checksum.
 const HEAD: usize = 16;
 
-/// How a kind of small file begins.
+/// The first fields of one kind of small file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmallFileKind {
     /// The first eight bytes.
     pub magic: [u8; 8],
-    /// The format version that is written, and the newest one that is read.
+    /// The format version that this program writes, and the newest that it reads.
     pub version: u32,
-    /// The oldest one that is read.
+    /// The oldest format version that it reads.
     pub oldest: u32,
 }
 
-/// What a file says.
+/// The contents of a small file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallFileContents {
-    /// The format version that it was written in.
+    /// The format version of the file.
     pub version: u32,
-    /// What comes after its head.
+    /// The bytes after the head.
     pub body: Vec<u8>,
 }
 
-/// The longest body: these files are small, and a longer one is damage.
+/// The longest body. A longer file is damaged.
 const BODY_MAX: u64 = 64 << 20;
 
-/// Reads a file; `None` if there is no such file.
+/// Reads a file. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// It cannot be read, is of another version, or is damaged.
+/// Returns an error if the file cannot be read, has an unknown version, or is damaged.
 pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<Option<SmallFileContents>> {
     let file = match storage.open(path, false) {
         Ok(file) => file,
@@ -48,11 +50,7 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<O
     let len = file.len().map_err(|error| LogError::io("read", path, &error))?;
     if len > BODY_MAX + HEAD as u64 {
         let most = BODY_MAX + HEAD as u64;
-        return Err(LogError::damaged(
-            path,
-            most,
-            format!("it has {len} bytes, and at most {most} are possible"),
-        ));
+        return Err(LogError::damaged(path, most, format!("it has {len} bytes, and the limit is {most}")));
     }
     let mut bytes = vec![0; len as usize];
     let read = file.read_at(&mut bytes, 0).map_err(|error| LogError::io("read", path, &error))?;
@@ -61,15 +59,15 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<O
     Ok(Some(SmallFileContents { version, body: bytes.split_off(HEAD) }))
 }
 
-/// The version of a file that is sound.
+/// Checks a file's head and checksum, and returns its version.
 fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     if !bytes.starts_with(&kind.magic) {
-        return Err(LogError::damaged(path, 0, "it does not start as such a file does"));
+        return Err(LogError::damaged(path, 0, "its first eight bytes are not the magic number of its kind"));
     }
     if bytes.len() < HEAD {
-        return Err(LogError::damaged(path, 8, "it ends within its head"));
+        return Err(LogError::damaged(path, 8, "it ends within its first 16 bytes"));
     }
-    // Before the checksum: another version may have another one.
+    // Checked before the checksum, because another version may use another checksum.
     let found = u32_at(bytes, 8);
     if !(kind.oldest..=kind.version).contains(&found) {
         return Err(LogError::UnknownFormat { path: path.to_owned(), found, known: kind.version });
@@ -80,10 +78,10 @@ fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     Ok(found)
 }
 
-/// Writes a file, in place of an older one if there is one; durable when it returns.
+/// Writes or replaces a file. The file is durable when this returns.
 ///
 /// # Errors
-/// A failed file operation; the file is then there in its old form or in its new one.
+/// Returns an error if a file operation fails. The file then has its old or its new contents.
 pub fn replace(storage: &dyn Storage, path: &Path, kind: SmallFileKind, body: &[u8]) -> Result<()> {
     let mut bytes = kind.magic.to_vec();
     bytes.extend_from_slice(&kind.version.to_le_bytes());
@@ -93,7 +91,8 @@ pub fn replace(storage: &dyn Storage, path: &Path, kind: SmallFileKind, body: &[
     let parent = path.parent().unwrap_or(Path::new("."));
     let sync_parent = || storage.sync_dir(parent).map_err(|error| LogError::io("sync", parent, &error));
     match storage.remove(&temporary) {
-        // Durably: what a crash has left there is never to be the one that is renamed.
+        // The removal must be durable, so that a later rename never takes the remains of an earlier
+        // crash.
         Ok(()) => sync_parent()?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(LogError::io("remove", &temporary, &error)),

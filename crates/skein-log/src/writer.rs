@@ -1,7 +1,9 @@
-//! One log's writer: its buffer, its files, and a thread that drains the one into the other.
+//! The writer of one log: its buffer, its files, and a thread that drains the buffer into the
+//! files.
 //!
-//! The thread does two things: it writes what has piled up of the open epoch (no sync), so that a commit has little left
-//! to write; and it does its log's part of a commit in which several logs take part, so that their syncs overlap.
+//! The thread has two tasks. It writes records of the open epoch without a sync when many have
+//! accumulated, so that a commit has little left to write. And it does its log's part of a commit
+//! in which several logs take part, so that their syncs overlap.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -13,7 +15,7 @@ use crate::record::Participant;
 use crate::segment_allocator::SegmentAllocator;
 use crate::{LogError, Result};
 
-/// A part of a commit for a writer's thread to do.
+/// A part of a commit for a writer thread.
 #[derive(Debug)]
 pub struct CommitJob {
     pub part: CommitPart,
@@ -22,7 +24,7 @@ pub struct CommitJob {
     pub participants: Vec<Participant>,
 }
 
-/// A part that was not done, and why.
+/// A failed part of a commit, with the error.
 #[derive(Debug)]
 pub struct UndonePart {
     pub job: CommitJob,
@@ -36,7 +38,7 @@ struct WriterSignal {
     stopped: bool,
 }
 
-/// One log's writer.
+/// The writer of one log; see the module head.
 #[derive(Debug)]
 pub struct LogWriter {
     pub buffer: LogBuffer,
@@ -50,7 +52,7 @@ impl LogWriter {
         Self { buffer, file: Mutex::new(file), signal: Mutex::default(), signalled: Condvar::new() }
     }
 
-    /// The log's files. Locked before the buffer, where both are.
+    /// Locks the log's files. Lock them before the buffer if you need both.
     pub fn file(&self) -> MutexGuard<'_, LogFile> {
         lock(&self.file)
     }
@@ -62,7 +64,8 @@ impl LogWriter {
         self.signalled.notify_one();
     }
 
-    /// Gives the thread its part of a commit; false if the thread was stopped, and then nobody does it.
+    /// Gives the thread its part of a commit. Returns false if the thread was stopped; then nobody
+    /// does the part.
     pub fn give(&self, job: CommitJob) -> bool {
         let mut signal = lock(&self.signal);
         if !signal.stopped {
@@ -72,16 +75,16 @@ impl LogWriter {
         !signal.stopped
     }
 
-    /// Ends the thread, after the job that it may have. Nothing more is drained.
+    /// Ends the thread after its current job. Nothing more is drained.
     pub fn stop(&self) {
         lock(&self.signal).stopped = true;
         self.signalled.notify_one();
     }
 
-    /// The thread. `done` hears how each job ended, `failed` of a drain that failed.
+    /// Runs the thread. Calls `done` with the result of each job, and `failed` if a drain fails.
     pub fn run(
         &self,
-        maker: &SegmentAllocator,
+        allocator: &SegmentAllocator,
         done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
     ) {
@@ -99,7 +102,7 @@ impl LogWriter {
             if let Some(job) = job {
                 done(self.do_job(job));
             }
-            if drain && let Err(error) = self.drain(maker) {
+            if drain && let Err(error) = self.drain(allocator) {
                 failed(error);
             }
         }
@@ -115,14 +118,14 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes what there is of the open epoch, while it is much.
-    fn drain(&self, maker: &SegmentAllocator) -> Result<()> {
+    /// Writes the records of the open epoch while there are many.
+    fn drain(&self, allocator: &SegmentAllocator) -> Result<()> {
         while self.buffer.wants_drain() && !lock(&self.signal).stopped {
             let mut file = self.file();
             file.catch_up()?;
-            // Taken under the file's lock: so what is taken first is also first in the file.
+            // Taken under the file's lock, so the order of taking is the order in the file.
             let Some(chunk) = self.buffer.take_open() else { return Ok(()) };
-            if let Err(error) = file.make_room(maker, chunk.epoch, chunk.bytes.len() as u64) {
+            if let Err(error) = file.make_room(allocator, chunk.epoch, chunk.bytes.len() as u64) {
                 self.buffer.put_back(chunk);
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! The log on a file system that works.
+//! Tests of the log on a file system without faults.
 #![cfg(not(skein_loom))]
 
 mod common;
@@ -86,11 +86,11 @@ fn buffered_is_on_disk_within_200_ms_without_being_asked() {
     }
     let idle = log.stats();
     std::thread::sleep(Duration::from_millis(250));
-    assert_eq!(log.stats().epoch, idle.epoch, "an idle log stands still");
+    assert_eq!(log.stats().epoch, idle.epoch, "an idle log closes no epoch");
 }
 
 #[test]
-fn none_writes_nothing_and_replays_what_another_level_left() {
+fn none_writes_nothing_and_replays_records_of_other_levels() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     put(&log, 0, 1, 10).unwrap();
@@ -103,12 +103,12 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
     let (log, recovered) = Log::open(sim.share(), none.clone(), None).unwrap();
     assert_eq!(numbers(&recovered), [1, 2]);
     let epoch = put(&log, 0, 3, 10).unwrap();
-    assert!(epoch > last, "epochs never go back");
+    assert!(epoch > last, "epochs never decrease");
     log.wait_durable(epoch).unwrap();
     let begin = log.commit().unwrap() + 1;
     let end = log.commit().unwrap();
     assert_eq!(segment_files(&sim), before);
-    // The checkpoint of a clean close makes the old logs obsolete, whether they are removed or not.
+    // The checkpoint of a clean close makes the old logs obsolete, even if they are not removed.
     log.close().unwrap();
     let (log, recovered) = Log::open(sim.share(), none, Some(covered(begin, end))).unwrap();
     assert_eq!(recovered.replay(1, begin, |_, _| Ok(())).unwrap().records, 0);
@@ -118,7 +118,7 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
 }
 
 #[test]
-fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
+fn released_segments_are_removed_and_fewer_logs_read_old_ones() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 3).unwrap();
     let mut written = AcknowledgedWrites::default();
@@ -147,9 +147,9 @@ fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
     let begin = log.commit().unwrap() + 1;
     log.release_before(begin).unwrap();
     log.close().unwrap();
-    // Without the checkpoint that covers them, the segments that went are missing, and that is noticed.
+    // All segments are removed, so nothing refers to a missing one, even without the checkpoint.
     let opened = Log::open(Arc::new(sim), options(1), None);
-    assert!(opened.is_ok(), "all of them went, so nothing refers to them: {opened:?}");
+    assert!(opened.is_ok(), "all segments are removed, so nothing refers to them: {opened:?}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn missing_segments_are_noticed() {
     };
     storage.remove(&files[0]).unwrap();
     refused(None, &files[0]);
-    // Also if a checkpoint covers it: what a checkpoint lets go is struck off the roster first.
+    // A checkpoint does not excuse it: a released segment is removed from the manifest first.
     refused(Some(covered(begin, begin - 1)), &files[0]);
     for gone in &files[1..] {
         storage.remove(gone).unwrap();
@@ -177,29 +177,30 @@ fn missing_segments_are_noticed() {
     refused(None, &files[0]);
 }
 
-/// A roster is needed with its segments: damage to it is found, and a segment that it does not name is what a crash left.
+/// Damage to a manifest is found, and a segment that the manifest does not contain is removed as
+/// the remains of a crash.
 #[test]
 fn segment_manifests_are_checked_and_follow_segments() {
     let sim = SimStorage::new();
     let storage = sim.share();
     let folder = std::path::Path::new(FOLDER);
-    let roster = folder.join("log.roster");
+    let manifest = folder.join("log.roster");
     let (log, _) = open(&sim, 2).unwrap();
     run(&log, 0, 60, &mut AcknowledgedWrites::default()).unwrap();
     let begin = log.commit().unwrap() + 1;
     put(&log, 0, 61, 20).unwrap();
-    let named = |sim: &SimStorage| (sim.contents(&roster).len() - 48) / 16;
+    let named = |sim: &SimStorage| (sim.contents(&manifest).len() - 48) / 16;
     assert!(named(&sim) >= segment_files(&sim).len() - 1);
     log.close().unwrap();
     assert_eq!(named(&sim), segment_files(&sim).len());
-    for offset in (0..sim.contents(&roster).len() as u64).step_by(5) {
-        sim.damage(&roster, offset, &[0x40]);
+    for offset in (0..sim.contents(&manifest).len() as u64).step_by(5) {
+        sim.damage(&manifest, offset, &[0x40]);
         let opened = Log::open(storage.clone(), options(2), None);
         assert!(
-            matches!(&opened, Err(LogError::Damaged { path, .. } | LogError::UnknownFormat { path, .. }) if *path == roster),
+            matches!(&opened, Err(LogError::Damaged { path, .. } | LogError::UnknownFormat { path, .. }) if *path == manifest),
             "byte {offset}: {opened:?}"
         );
-        sim.damage(&roster, offset, &[0x40]);
+        sim.damage(&manifest, offset, &[0x40]);
     }
     let (log, _) = Log::open(storage.clone(), options(2), Some(covered(begin, begin - 1))).unwrap();
     log.release_before(begin).unwrap();
@@ -209,9 +210,10 @@ fn segment_manifests_are_checked_and_follow_segments() {
     assert_eq!(found.replay(1, begin, |_, _| Ok(())).unwrap().records, 1);
 }
 
-/// Giving up drops all, in all folders, and goes on above all numbers and epochs of before.
+/// `give_up` discards all logs in all folders. The log continues above all earlier numbers and
+/// epochs.
 #[test]
-fn logs_that_are_given_up_are_empty_and_go_on() {
+fn logs_that_are_given_up_are_empty_and_continue() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     run(&log, 0, 60, &mut AcknowledgedWrites::default()).unwrap();
@@ -321,7 +323,8 @@ fn a_record_larger_than_a_segment_and_a_buffer() {
     assert_eq!(inspect(&sim).unwrap(), [1, 2, 3, 4, 5]);
 }
 
-/// A log folder that another process was about to let go, since it was killed, was refused at once.
+/// Incident: a killed process still held a log folder for a moment. Consequence: the next process
+/// was refused at once. Fix: opening waits for up to `lock_wait`.
 #[test]
 fn a_log_folder_in_use_is_waited_for() {
     let sim = SimStorage::new();

@@ -1,4 +1,5 @@
-//! Damage: what was durable and reads back different is an error that says where; a torn tail is not.
+//! Tests of damage: a durable record that reads back differently is an error with its position; a
+//! torn tail is not an error.
 #![cfg(not(skein_loom))]
 
 mod common;
@@ -10,7 +11,7 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 use skein_log::{Log, LogError, Recovered};
 
-/// A closed log of two logs and several segments.
+/// Returns the disk of a closed log with two logs and several segments.
 fn closed() -> SimStorage {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
@@ -19,16 +20,16 @@ fn closed() -> SimStorage {
     sim
 }
 
-/// The files with their bytes: to show that a refusal changes nothing.
+/// Returns the files with their bytes, to show that a refused opening changes nothing.
 fn everything(sim: &SimStorage) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     segment_files(sim).into_iter().map(|path| (path.clone(), sim.contents(&path))).collect()
 }
 
 fn refused(sim: &SimStorage, context: &str) -> LogError {
     let before = everything(sim);
-    let looked = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
+    let inspected = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
     let error = Log::open(sim.share(), options(2), None).map(|_| ()).unwrap_err();
-    assert_eq!(looked.to_string(), error.to_string(), "{context}");
+    assert_eq!(inspected.to_string(), error.to_string(), "{context}");
     assert!(everything(sim) == before, "{context}: a file was changed");
     error
 }
@@ -52,9 +53,9 @@ fn a_flipped_byte_anywhere_in_a_closed_log_is_found() {
                     assert_eq!((named, offset / 4), (path.clone(), 2));
                 }
                 Err(error) => panic!("{context}: {error}"),
-                // The last mark of a clean close has nothing behind it that could prove it.
+                // Nothing behind the last mark of a clean close can prove it.
                 Ok(recovered) => {
-                    assert_eq!(numbers(&recovered).len(), 30, "{context}: records were lost in silence");
+                    assert_eq!(numbers(&recovered).len(), 30, "{context}: records were lost silently");
                     torn += 1;
                 }
             }
@@ -70,7 +71,7 @@ fn zeros_over_durable_records_are_damage_too() {
     let sim = closed();
     let path = segment_files(&sim).remove(0);
     let bytes = sim.contents(&path);
-    // Sectors as if they had never been written: they look like the clean end of a segment.
+    // Sectors as if they had never been written. They look like the clean end of a segment.
     sim.damage(&path, 1024, &bytes[1024..2048]);
     let error = refused(&sim, "zeroed sectors");
     assert!(matches!(&error, LogError::Damaged { path: named, .. } if *named == path), "{error}");
@@ -78,7 +79,7 @@ fn zeros_over_durable_records_are_damage_too() {
 }
 
 #[test]
-fn a_log_whose_end_went_missing_is_noticed_by_the_others() {
+fn a_missing_end_of_a_log_is_noticed_by_the_others() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 2).unwrap();
     for number in 1..=20 {
@@ -121,7 +122,7 @@ fn files_of_two_databases_are_not_mixed() {
     let storage: &dyn Storage = &sim;
     let file = storage.create(&stray).unwrap();
     file.write_at(&bytes, 0).unwrap();
-    assert!(matches!(refused(&sim, "a bent header"), LogError::Damaged { .. }));
+    assert!(matches!(refused(&sim, "a changed header"), LogError::Damaged { .. }));
     storage.remove(&stray).unwrap();
     let copy = Path::new(FOLDER).join("log-0000-00000099.skl");
     let file = storage.create(&copy).unwrap();
@@ -130,10 +131,10 @@ fn files_of_two_databases_are_not_mixed() {
 }
 
 #[test]
-fn garbage_and_empty_files_in_the_folder() {
+fn empty_files_are_removed_and_garbage_is_refused() {
     let sim = closed();
     let storage: &dyn Storage = &sim;
-    // Cut off while they were made: nothing was in them.
+    // A crash interrupted their creation, so they hold nothing.
     storage.create(&Path::new(FOLDER).join("log-0000-00000077.skl")).unwrap();
     let zeros = storage.create(&Path::new(FOLDER).join("log-0001-00000077.skl")).unwrap();
     zeros.write_at(&[0; 5000], 0).unwrap();
@@ -143,14 +144,14 @@ fn garbage_and_empty_files_in_the_folder() {
     assert!(segment_files(&sim).iter().all(|path| !path.to_string_lossy().contains("77.skl")));
     log.close().unwrap();
     assert_eq!(sim.contents(&Path::new(FOLDER).join("notes.txt")), b"mine");
-    // Garbage is not: it is somebody's data, or was.
+    // Garbage is refused, because it may be somebody's data.
     let file = storage.create(&Path::new(FOLDER).join("log-0000-00000088.skl")).unwrap();
     file.write_at(&[7; 5000], 0).unwrap();
     assert!(matches!(refused(&sim, "garbage"), LogError::Damaged { offset: 0, .. }));
 }
 
 #[test]
-fn what_replay_refuses_is_damage_at_its_place() {
+fn a_record_refused_by_replay_is_reported_as_damage() {
     let sim = closed();
     let (log, recovered) = open(&sim, 2).unwrap();
     let error = recovered.replay(2, 0, |_, _| Err("not a row".into())).unwrap_err();

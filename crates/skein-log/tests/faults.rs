@@ -1,4 +1,5 @@
-//! Operations that fail: once, or from then on. The log stops with the cause, and never pretends.
+//! Tests of operations that fail, once or permanently: the log stops with the cause and
+//! acknowledges nothing false.
 #![cfg(not(skein_loom))]
 
 mod common;
@@ -20,7 +21,7 @@ fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
             if let Ok((log, _)) = open(&sim, 2) {
                 let ran = run(&log, 0, 25, &mut written);
                 if ran.is_err() {
-                    // Whatever comes after is refused, though the disk may work again.
+                    // All later operations are refused, even if the disk works again.
                     let refused = log.enter(0).map(drop);
                     let Err(LogError::Poisoned { cause } | LogError::NoRoom { cause }) = refused else {
                         panic!("{context}: {refused:?}")
@@ -35,10 +36,11 @@ fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
                 }
             }
             sim.no_faults();
-            // Without a power cut: a new process sees what the system holds, also what no sync brought to disk ...
+            // Without a power cut, a new process sees all visible bytes, including those that no
+            // sync made durable ...
             let kept = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
             check_prefix(&kept, written, &context);
-            // ... and what it accepts must then survive.
+            // ... and the records that it accepts must then survive.
             drop(open(&sim, 2).unwrap());
             sim.reboot(at);
             let found = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -66,7 +68,7 @@ fn a_failure_then_a_power_cut_loses_nothing_acknowledged() {
 }
 
 #[test]
-fn who_waits_for_room_hears_of_the_failure() {
+fn a_thread_that_waits_for_space_gets_the_failure() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
     put(&log, 0, 1, 10).unwrap();
@@ -79,7 +81,7 @@ fn who_waits_for_room_hears_of_the_failure() {
 }
 
 #[test]
-fn a_callback_hears_of_a_failure() {
+fn a_failure_calls_the_callback() {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
     let (told, heard) = std::sync::mpsc::channel();
@@ -95,7 +97,7 @@ fn a_callback_hears_of_a_failure() {
 }
 
 #[test]
-fn a_failed_opening_lets_the_folder_go() {
+fn a_failed_opening_unlocks_the_folder() {
     let sim = SimStorage::new();
     sim.fail_at(3, SimError::Io, false);
     let failed = Log::open(sim.share(), options(1), None);
@@ -103,25 +105,28 @@ fn a_failed_opening_lets_the_folder_go() {
     open(&sim, 1).unwrap();
 }
 
-/// A disk that was full stopped writes until the log was opened again, though it had room again a moment later. What found no room is kept
-/// and tried again, so that writes go on where they stopped.
+/// Incident: a full disk stopped writes until the log was opened again, although there was space a
+/// moment later. Fix: the failed operation is kept and tried again, and writes continue.
 #[test]
 fn a_disk_that_is_full_for_a_while_stops_writes_for_a_while() {
     writes_wait_for(SimError::NoSpace);
 }
 
-/// So did the lack of a file descriptor for the next segment: the log was poisoned by idle connections, and acknowledged writes at `buffered`
-/// were missing after a restart. It is waited for in the same way. Nothing is lost by it: what is open works on, syncs included.
+/// Incident: there was no file descriptor for the next segment, because of idle connections.
+/// Consequence: the log was poisoned, and acknowledged writes at `buffered` were missing after a
+/// restart. Fix: the log waits, as for a full disk. Nothing is lost, because open files still work,
+/// syncs included.
 #[test]
 fn too_many_open_files_stop_writes_for_a_while() {
     writes_wait_for(SimError::TooManyFiles);
 }
 
-/// Has writes wait for the fault. How often they meet it is up to the threads: the next segments may be there before it.
+/// Makes writes wait for the fault. The threads decide how often: the next segments may be ready
+/// before the fault.
 fn writes_wait_for(fault: SimError) {
     let mut waited = 0;
     for _ in 0..100 {
-        waited += go_on_after(fault);
+        waited += count_waits(fault);
         if waited > 10 {
             return;
         }
@@ -129,8 +134,9 @@ fn writes_wait_for(fault: SimError) {
     panic!("in 100 rounds, {waited} writes waited for {fault:?}");
 }
 
-/// Has writes meet the fault at each operation, and end when they waited for it; returns how many writes waited.
-fn go_on_after(fault: SimError) -> u32 {
+/// Injects the fault at each operation, and ends it when writes wait for it. Returns the number of
+/// writes that waited.
+fn count_waits(fault: SimError) -> u32 {
     let mut waited = 0;
     for at in 1..200 {
         let sim = SimStorage::new();
@@ -141,11 +147,15 @@ fn go_on_after(fault: SimError) -> u32 {
         let context = format!("{fault:?} from operation {at} on");
         for number in 6..=30 {
             written.appended = number;
-            let put = insist(&log, &sim, &mut waited, || put(&log, (number / 3) as usize % 2, number, 9_000));
-            let durable = put.and_then(|epoch| insist(&log, &sim, &mut waited, || log.wait_durable(epoch)));
+            let put = retry_when_there_is_space(&log, &sim, &mut waited, || {
+                put(&log, (number / 3) as usize % 2, number, 9_000)
+            });
+            let durable = put.and_then(|epoch| {
+                retry_when_there_is_space(&log, &sim, &mut waited, || log.wait_durable(epoch))
+            });
             match durable {
                 Ok(()) => written.acknowledged = number,
-                // A sync that failed is never tried again.
+                // A failed sync is never tried again.
                 Err(LogError::Poisoned { cause }) if fault == SimError::NoSpace => {
                     assert!(cause.contains("sync"), "{context}: {cause}");
                     written.appended = number;
@@ -164,8 +174,9 @@ fn go_on_after(fault: SimError) -> u32 {
     waited
 }
 
-/// Does `what`; without room makes some, waits until the log has noticed, and does it again.
-fn insist<T>(
+/// Runs the operation. If there is no space, makes some, waits until the log has noticed, and runs
+/// it again.
+fn retry_when_there_is_space<T>(
     log: &Log,
     sim: &SimStorage,
     waited: &mut u32,

@@ -1,4 +1,4 @@
-//! Bugs planted on purpose: the checks of the other tests find them, so those checks bite.
+//! Planted bugs: proves that the checks of the other tests find them.
 //!
 //! `cargo test -p skein-log --features planted-bugs --test planted`
 #![cfg(not(skein_loom))]
@@ -13,7 +13,7 @@ use skein_log::LogError;
 use skein_log::planted_bugs::{PlantedBug, set};
 use skein_log::storage::sim::SimStorage;
 
-/// The switches are for the whole process.
+/// A planted bug is switched on for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn with<T>(bug: PlantedBug, on: bool, test: impl FnOnce() -> T) -> T {
@@ -23,7 +23,8 @@ fn with<T>(bug: PlantedBug, on: bool, test: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Cuts the power here and there; whether the check of `power_cut.rs` found something amiss.
+/// Cuts the power at several operations. Returns whether the check of `power_cut.rs` finds an
+/// error.
 fn cutting_finds_something() -> bool {
     (20..200).step_by(3).any(|at| {
         let sim = SimStorage::new();
@@ -42,7 +43,7 @@ fn cutting_finds_something() -> bool {
     })
 }
 
-/// Damages records here and there; whether a log was read without an error all the same.
+/// Damages records at several positions. Returns whether a damaged log was read without an error.
 fn damage_goes_unnoticed() -> bool {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
@@ -62,9 +63,10 @@ fn an_acknowledgement_before_the_epoch_is_durable_is_found() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     assert!(
         !with(PlantedBug::EarlyAcknowledgement, false, cutting_finds_something),
-        "without the bug all is well"
+        "without the bug the check passes"
     );
-    // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
+    // The scheduler decides whether a waiter returns before the write that then fails, so not every
+    // round shows the bug.
     let rounds = || (0..100).any(|_| cutting_finds_something());
     assert!(with(PlantedBug::EarlyAcknowledgement, true, rounds), "the bug was not found");
 }
@@ -74,7 +76,7 @@ fn a_skipped_checksum_is_found() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     assert!(
         !with(PlantedBug::SkippedCrc, false, damage_goes_unnoticed),
-        "without the bug all damage is noticed"
+        "without the bug all damage is found"
     );
     assert!(with(PlantedBug::SkippedCrc, true, damage_goes_unnoticed), "the bug was not found");
 }

@@ -1,8 +1,9 @@
-//! The power is cut at every operation of a small workload, torn and reordered, and again during recovery.
+//! Power cuts at every operation of a small workload, with torn and reordered writes, and again
+//! during recovery.
 //!
-//! One thread writes numbered records to three logs in turn, through several segments, and waits for durability now and
-//! then. After a cut the logs must hold 1, 2, ... k: nothing that was acknowledged is missing, and there are
-//! no holes.
+//! One thread writes numbered records to three logs in turn, through several segments, and
+//! sometimes waits for durability. After a cut the logs must hold 1, 2, ... k: no acknowledged
+//! record is missing, and there are no holes.
 #![cfg(not(skein_loom))]
 
 mod common;
@@ -19,8 +20,7 @@ use skein_log::{Log, small_file};
 const LOGS: usize = 3;
 const RECORDS: u64 = 100;
 
-/// Runs the workload until the power goes at operation `at`; returns the disk and what was written. With `None`, how many
-/// operations it takes.
+/// Runs the workload until the power is cut at operation `at`. Returns the disk and the writes.
 fn cut_at(at: u64) -> (SimStorage, AcknowledgedWrites) {
     let sim = SimStorage::new();
     let mut written = AcknowledgedWrites::default();
@@ -34,7 +34,7 @@ fn cut_at(at: u64) -> (SimStorage, AcknowledgedWrites) {
     (sim, written)
 }
 
-/// How many operations the workload takes, about: threads make it vary a little.
+/// Returns the approximate number of operations of the workload. Threads make it vary a little.
 fn operations() -> u64 {
     let (sim, written) = cut_at(u64::MAX);
     assert_eq!(written.acknowledged, RECORDS);
@@ -53,7 +53,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_skipped() {
         let before = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
         check_prefix(&before, written, &context);
         let (log, recovered) = open(&sim, LOGS).unwrap_or_else(|error| panic!("{context}: {error}"));
-        assert_eq!(numbers(&recovered), before, "{context}: looking changed something");
+        assert_eq!(numbers(&recovered), before, "{context}: inspection changed something");
         drop(log);
     }
 }
@@ -101,7 +101,7 @@ fn discarded_records_never_come_back() {
     for at in (3..=total).step_by(5) {
         let (sim, mut written) = cut_at(at);
         sim.reboot(at);
-        // Three more runs, each cut in its middle, with another number of logs.
+        // Three more runs with other numbers of logs, each cut in its middle.
         for turn in 1..=3 {
             let context = format!("cut at operation {at}, turn {turn}");
             let kept = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -121,8 +121,8 @@ fn discarded_records_never_come_back() {
     }
 }
 
-/// Three threads draw numbers under a latch and read the epoch there, as writers of one key do; they append when they
-/// have left it, so in any order. What is kept is a prefix all the same.
+/// Three threads draw numbers under a latch and read the epoch there, like writers of one key. They
+/// append after they have released the latch, so in any order. Recovery still keeps a prefix.
 #[test]
 fn writers_of_one_key_keep_a_prefix() {
     for at in (10..400).step_by(9) {
@@ -134,7 +134,8 @@ fn writers_of_one_key_keep_a_prefix() {
             std::thread::scope(|scope| {
                 for worker in 0..LOGS {
                     let (log, latch, acknowledged) = (&log, &latch, &acknowledged);
-                    // Small records wait for their commit; large ones are drained to the file before it.
+                    // Small records wait for their commit; large ones are drained to the file
+                    // before it.
                     let len = [300, 3_000][at as usize % 2];
                     scope.spawn(move || write_one_key(log, worker, len, latch, acknowledged));
                 }
@@ -171,10 +172,12 @@ fn write_one_key(log: &Log, worker: usize, len: usize, latch: &Mutex<u64>, ackno
     }
 }
 
-/// Incident: a power cut left a temporary file that was named and not written; the next write of the small file removed it, made another one of its name and renamed that, and a
-/// second cut kept the rename without the removal and the making. Consequence: the file that nothing was written to stood in the place of the roster, and the log was
-/// not opened any more. It takes a file system that keeps changes of names in any order; ours is one in tests, and a run of them saw it. Fix: what is left of an earlier write is
-/// removed durably.
+/// Incident: a power cut left a temporary file with a name but without contents. The next write of
+/// the small file removed it, created another one of the same name and renamed that. A second cut
+/// kept the rename but not the removal and the creation. Consequence: the empty file took the place
+/// of the manifest, and the log could not be opened. This needs a file system that keeps changes of
+/// names in any order, like the simulated one, and a test run found it. Fix: the remains of an
+/// earlier write are removed durably.
 #[test]
 fn small_files_are_whole_after_two_cuts() {
     const KIND: small_file::SmallFileKind =
@@ -196,7 +199,7 @@ fn small_files_are_whole_after_two_cuts() {
             let context = format!("cut at {first} and {second}, seeds {seed} and {other}");
             let found =
                 small_file::read(&sim, path, KIND).unwrap_or_else(|error| panic!("{context}: {error}"));
-            let body = found.unwrap_or_else(|| panic!("{context}: it is gone")).body;
+            let body = found.unwrap_or_else(|| panic!("{context}: the file is missing")).body;
             let which = bodies.iter().position(|known| *known == body);
             kept[which.unwrap_or_else(|| panic!("{context}: {body:?}"))] += 1;
         }

@@ -1,13 +1,16 @@
-//! Enters and drops a guard many times, for an instruction count:
-//! `cargo build --release -p skein-sync --example guard_cost`, then
-//! `valgrind --tool=callgrind target/release/examples/guard_cost local 1000000`.
-//! Count twice with different numbers: the difference is free of the start.
+//! Enters and drops a guard many times, to count instructions:
+//!
+//! `cargo build --release -p skein-sync --example guard_cost`, then `valgrind --tool=callgrind
+//! target/release/examples/guard_cost local 1000000`.
+//!
+//! Count twice with different numbers of rounds: the difference excludes the start of the program.
 
 use std::hint::black_box;
 
 use skein_sync::reclaim::{Collector, Guard};
 
-/// Where a program would read something. By reference: to move a guard costs as much as to take one.
+/// The place where a program would read. By reference, because moving a guard costs as much as
+/// taking one.
 fn look_at(guard: &impl Guard) {
     black_box(guard);
 }
@@ -25,7 +28,7 @@ fn main() {
             "local" | "nested" => look_at(&black_box(&collector).enter()),
             "owned" => look_at(&black_box(&collector).enter_owned()),
             "refresh" => outer.as_mut().expect("entered above").refresh(),
-            other => panic!("no kind of guard is called {other}"),
+            other => panic!("unknown kind of guard: {other}"),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The atomics façade: `std`'s types, or `loom`'s under `--cfg skein_loom` (`shuttle`'s with the feature of that name).
+//! The atomics façade: `std`'s types, or `loom`'s under `--cfg skein_loom` (`shuttle`'s with the
+//! feature of that name).
 //!
-//! Everything that is shared between threads in `SkeinDB` goes through these names, so that a model of a
-//! protocol is the protocol's own code and not a copy of it.
+//! All shared state of `SkeinDB` uses these names, so that a model runs the protocol's own code and
+//! not a copy.
 
 #[cfg(all(skein_loom, not(feature = "shuttle")))]
 mod traced;

@@ -1,13 +1,16 @@
-//! What the concurrent parts of `SkeinDB` share.
+//! Building blocks for the concurrent parts of `SkeinDB`: atomics, version words, memory
+//! reclamation, locks and threads.
 //!
-//! - [`atomic`]: the atomics façade. Build with `RUSTFLAGS="--cfg skein_loom"` and every atomic of the
-//!   indexes and of the log becomes one that `loom` explores, or `shuttle` with the feature of that name.
-//! - [`cache`]: the processor's cache lines: prefetch, and values that share no line.
-//! - [`locks`]: mutexes whose holder may have panicked; [`mutex`]: one that `loom` and `shuttle` can replace.
-//! - [`reclaim`]: the one memory reclamation scheme, in one place.
-//! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
-//! - [`threads`]: work that several threads share out among themselves.
-//! - [`version`]: the version word of a tree node, by which readers notice writers.
+//! - [`atomic`]: the atomics façade. With `RUSTFLAGS="--cfg skein_loom"`, every atomic of the
+//!   indexes and of the log becomes one that `loom` explores, or `shuttle` with the feature of that
+//!   name.
+//! - [`cache`]: prefetch, and values that share no cache line.
+//! - [`locks`]: functions for locks that ignore poisoning; [`mutex`]: a mutex that `loom` and
+//!   `shuttle` can replace.
+//! - [`reclaim`]: the memory reclamation scheme.
+//! - [`spin`]: a short wait for a latch.
+//! - [`threads`]: distributes work among several threads.
+//! - [`version`]: the version word of a tree node, which shows writers to readers.
 
 pub mod atomic;
 pub mod cache;

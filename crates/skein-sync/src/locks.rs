@@ -1,8 +1,8 @@
-//! Locks whose holder may have panicked.
+//! Functions for `std`'s locks that ignore poisoning.
 //!
-//! REQUIRES: what such a lock guards is whole between any two statements of its holders that can panic. Then a poisoned
-//! lock tells of a panic that was reported where it happened, and guards what it always did; refusing it would only turn one
-//! failure into many.
+//! REQUIRES: the data of such a lock are consistent between any two statements of its holders that
+//! can panic. Then a poisoned lock means only that a holder panicked, which was reported at that
+//! place. The data are still valid, and refusing the lock would turn one failure into many.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -13,18 +13,18 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `mutex` guarded.
+/// Takes the value out of `mutex`.
 pub fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks `lock` with others who do so.
+/// Locks `lock` for reading, together with other readers.
 #[inline]
 pub fn shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks `lock` alone.
+/// Locks `lock` for writing, alone.
 #[inline]
 pub fn alone<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_of_a_holder_stops_nobody() {
+    fn a_panic_of_a_holder_does_not_block_others() {
         let mutex = Mutex::new(1);
         let held = std::panic::catch_unwind(|| {
             *lock(&mutex) = 2;

@@ -1,4 +1,5 @@
-//! The mutex façade: `std`'s, or a model's under `--cfg skein_loom`; for locks inside what models explore.
+//! The mutex façade: `std`'s mutex, or a model's under `--cfg skein_loom`. For locks in code that
+//! models explore.
 
 #[cfg(skein_loom)]
 pub use crate::model::sync::{Mutex, MutexGuard};
@@ -7,13 +8,13 @@ pub use std::sync::{Mutex, MutexGuard};
 
 use std::sync::{PoisonError, TryLockError};
 
-/// Locks `mutex`; [`crate::locks`] says what is asked of one whose holder may panic.
+/// Locks `mutex`. [`crate::locks`] has the requirement on holders that may panic.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks `mutex` unless another thread has it; as [`lock`] otherwise.
+/// Locks `mutex` like [`lock`], or returns `None` if another thread holds it.
 #[inline]
 pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {

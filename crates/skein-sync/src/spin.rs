@@ -1,13 +1,13 @@
-//! Waiting for a latch that is held for a few dozen instructions.
+//! A wait for a latch that is held for a few dozen instructions.
 
-/// Turns to wait without giving up the processor; past them the holder was probably descheduled.
+/// The number of spins before the thread yields. After these the holder is probably descheduled.
 #[cfg(not(skein_loom))]
 const SPINS_BEFORE_YIELD: u32 = 64;
 
-/// One waiter's patience: spins briefly, then yields to the scheduler.
+/// The backoff of one waiting thread: it spins briefly and then yields to the scheduler.
 ///
-/// On a machine with more threads than cores the latch holder may be off its core; spinning on would
-/// then burn a whole time slice.
+/// On a machine with more threads than cores, the latch holder may not be running. A thread that
+/// continued to spin would then waste a whole time slice.
 ///
 /// ```
 /// use skein_sync::spin::Backoff;
@@ -23,12 +23,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A fresh waiter.
+    /// Creates a backoff that has not waited yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits a moment: longer the more often it was called.
+    /// Waits a moment, longer with each call.
     pub fn wait(&mut self) {
         #[cfg(skein_loom)]
         crate::model::thread::yield_now();

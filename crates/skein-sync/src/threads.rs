@@ -1,20 +1,22 @@
-//! How many threads there are to be, and work that they share out among themselves.
+//! The number of threads, and the distribution of work among them.
 
 use std::thread::Builder;
 
-/// The most threads of a kind, and the most logs, that an option may ask for.
+/// The most threads of a kind, and the most logs, that an option allows.
 pub const MOST: usize = 1024;
 
-/// How many cores this process may use, as far as options go: 1 if the system does not say, [`MOST`] if it has more.
+/// Returns the number of cores that this process may use, at most [`MOST`]; 1 if the system does
+/// not say.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST)
 }
 
-/// Runs `work` on up to `threads` threads, each with its number; the calling thread is number 0. Returns when all are
-/// done.
+/// Runs `work` on up to `threads` threads, each with its number; the calling thread is number 0.
+/// Returns when all have finished.
 ///
-/// REQUIRES: `work` takes what is left to do from a common place, and not by its number. For the system may refuse a
-/// thread (there are limits on their number, and on memory); then fewer do all of the work.
+/// REQUIRES: `work` must take its pieces from a common place and not by its thread's number. The
+/// system may refuse a thread (it limits their number, and memory); then fewer threads do all of
+/// the work.
 ///
 /// ```
 /// use skein_sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +32,7 @@ pub fn cores() -> usize {
 /// ```
 ///
 /// # Panics
-/// If `work` panics, on any of the threads.
+/// Panics if `work` panics on any of the threads.
 pub fn share(threads: usize, work: impl Fn(usize) + Sync) {
     share_on(threads, Builder::new, work);
 }
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
     use crate::locks::{into_inner, lock};
 
-    /// The numbers of the threads that took part.
+    /// Returns the numbers of the threads that took part.
     fn numbers(threads: usize, builder: impl Fn() -> Builder) -> Vec<usize> {
         let seen = Mutex::new(Vec::new());
         share_on(threads, builder, |number| lock(&seen).push(number));
@@ -70,11 +72,12 @@ mod tests {
         assert_eq!(numbers(0, Builder::new), [0]);
     }
 
-    /// Recoveries and checkpoints ended by a panic where the system refused a thread; now they go on with fewer.
+    /// Incident: recoveries and checkpoints panicked when the system refused a thread. Fix: they
+    /// continue with fewer threads.
     #[test]
     #[cfg_attr(miri, ignore = "Miri grants a stack of any size")]
-    fn a_thread_that_the_system_refuses_is_done_without() {
-        // No address space holds such a stack.
+    fn fewer_threads_do_the_work_if_the_system_refuses_one() {
+        // No address space has room for such a stack.
         assert_eq!(numbers(3, || Builder::new().stack_size(1 << 46)), [0]);
     }
 }

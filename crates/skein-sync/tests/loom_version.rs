@@ -36,9 +36,9 @@ impl TwoWordNode {
     }
 }
 
-/// A reader whose version did not change has seen no mixture.
+/// A reader whose version did not change has seen no mixture of two states.
 #[test]
-fn what_is_validated_is_whole() {
+fn a_validated_read_is_whole() {
     loom::model(|| {
         let node = TwoWordNode::shared();
         let shared = Arc::clone(&node);
@@ -67,7 +67,7 @@ fn the_lock_excludes() {
     });
 }
 
-/// Whoever sees the deleted flag sees all that the deleter did before.
+/// A thread that sees the deleted flag sees all earlier writes of the deleting thread.
 #[test]
 fn a_deleted_node_shows_its_last_state() {
     loom::model(|| {

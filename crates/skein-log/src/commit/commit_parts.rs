@@ -1,4 +1,5 @@
-//! Writing an epoch: each log's part, in parallel where there are several.
+//! Writes an epoch to disk. If several logs take part, their writer threads write and sync in
+//! parallel.
 
 use skein_sync::locks::{lock, wait};
 
@@ -8,19 +9,19 @@ use crate::record::{Mark, Participant};
 use crate::writer::{CommitJob, UndonePart};
 use crate::{LogError, Result};
 
-/// How the parts of a commit went that other threads do.
+/// The results of the parts that writer threads do.
 #[derive(Debug, Default)]
 pub(super) struct CommitParts {
     pub(super) running: usize,
     pub(super) undone: UndoneParts,
 }
 
-/// Parts that were not done.
+/// Parts of a commit that failed.
 #[derive(Debug, Default)]
 pub(super) struct UndoneParts {
-    /// For want of room: to be done when there is some.
+    /// Parts that found the disk full. They must be done when there is space.
     pub(super) jobs: Vec<CommitJob>,
-    /// The worst of the failures: want of room is none that lasts.
+    /// The worst failure: a permanent one takes the place of a lack of space.
     pub(super) error: Option<LogError>,
 }
 
@@ -40,9 +41,10 @@ impl UndoneParts {
 }
 
 impl SharedLog {
-    /// Writes and syncs all records of `epoch`, which is closed, and its marks.
+    /// Writes and syncs all records of the closed `epoch` and its marks.
     ///
-    /// If there is no room, either all is as before, or `Stalled::jobs` is what is left to do.
+    /// If the disk is full, either nothing has changed, or `StalledCommit::jobs` has the parts that
+    /// are left.
     pub(super) fn write_epoch(&self, epoch: u64, durable_before: u64, everywhere: bool) -> Result<()> {
         let parts = self.reserve_parts(epoch, everywhere)?;
         let participants: Vec<Participant> =
@@ -55,13 +57,15 @@ impl SharedLog {
         }))
     }
 
-    /// Takes the records of `epoch` out of the buffers, and reserves their places; all, or nothing is taken.
+    /// Takes the records of `epoch` out of the buffers and reserves their positions. On an error
+    /// nothing is taken.
     fn reserve_parts(&self, epoch: u64, everywhere: bool) -> Result<Vec<CommitPart>> {
         let mut files: Vec<_> = self.writers.iter().map(|writer| (writer, writer.file())).collect();
         for (_, file) in &mut files {
             file.catch_up()?;
         }
-        // Taken under the files' locks, like a drain: the order in a file is the order of taking.
+        // Taken under the files' locks, like a drain, so the order in a file is the order of
+        // taking.
         let taken = files.into_iter().map(|(writer, file)| (writer, file, writer.buffer.take_closed(epoch)));
         let mut taken: Vec<_> = taken.collect();
         let takes_part = |file: &LogFile, bytes: &[u8]| {
@@ -70,7 +74,7 @@ impl SharedLog {
         let count = taken.iter().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes)).count();
         let mut reserving = taken.iter_mut().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes));
         let room = reserving.try_for_each(|(_, file, chunk)| {
-            file.make_room(&self.maker, epoch, (chunk.bytes.len() + Mark::record_len(count)) as u64)
+            file.make_room(&self.allocator, epoch, (chunk.bytes.len() + Mark::record_len(count)) as u64)
         });
         if let Err(error) = room {
             for (writer, _file, chunk) in taken {
@@ -89,7 +93,8 @@ impl SharedLog {
         Ok(parts)
     }
 
-    /// Writes and syncs the parts: the first one here, the others in their writers' threads.
+    /// Writes and syncs the parts: the first one on this thread, the others on their writer
+    /// threads.
     pub(super) fn write_parts(&self, mut jobs: impl ExactSizeIterator<Item = CommitJob>) -> Result<()> {
         let Some(own) = jobs.next() else { return Ok(()) };
         let others = jobs.len();
@@ -122,7 +127,7 @@ impl SharedLog {
         error.map_or(Ok(()), Err)
     }
 
-    /// A writer's thread has done its part.
+    /// Notes the result of a writer thread's part.
     pub fn part_done(&self, result: std::result::Result<(), Box<UndonePart>>) {
         let mut parts = lock(&self.parts);
         parts.running -= 1;

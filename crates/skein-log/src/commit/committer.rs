@@ -1,4 +1,4 @@
-//! Who commits: the token, and the thread that commits when asked or when it is time.
+//! The commit token, and the committer thread, which commits on request and at regular intervals.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +7,29 @@ use skein_sync::locks::{lock, wait, wait_timeout};
 use super::SharedLog;
 use crate::Durability;
 
-/// Between two looks whether there is room on the disk again.
+/// The pause between two attempts while the disk is full.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
-/// Who may commit, and who is asked to.
+/// The state of the commit token and of the requests to the committer thread.
 #[derive(Debug, Default)]
 pub(super) struct CommitTurn {
-    /// The token is taken.
+    /// A thread holds the token.
     pub(super) taken: bool,
-    /// An epoch that the committer's thread was asked to make durable.
+    /// The epoch that the committer thread should make durable.
     pub(super) requested: u64,
-    /// The committer's thread should end.
+    /// The committer thread should end.
     pub(super) ended: bool,
 }
 
-/// The right to commit. Given back when it is dropped; a panic in a commit stops writes, for nobody knows what it left.
+/// The right to commit, returned on drop. A panic in a commit stops writes, because the state of
+/// its files is unknown.
 #[derive(Debug)]
 pub(super) struct CommitToken<'a>(&'a SharedLog);
 
 impl Drop for CommitToken<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.poison(&"a commit panicked; its message says why");
+            self.0.poison(&"a commit panicked; see the message of the panic");
         }
         lock(&self.0.turn).taken = false;
         self.0.turned.notify_all();
@@ -46,7 +47,7 @@ impl SharedLog {
         CommitToken(self)
     }
 
-    /// Waits for the token; returns nothing if it was taken and `enough` came to hold.
+    /// Waits for the token. Returns `None` if another thread holds it and `enough` becomes true.
     pub(super) fn token_unless(&self, enough: impl Fn() -> bool) -> Option<CommitToken<'_>> {
         let mut turn = lock(&self.turn);
         while turn.taken {
@@ -59,7 +60,7 @@ impl SharedLog {
         Some(CommitToken(self))
     }
 
-    /// Asks the committer's thread to make `epoch` durable.
+    /// Asks the committer thread to make `epoch` durable.
     pub fn request(&self, epoch: u64) {
         if self.durability == Durability::None || self.durable() >= epoch {
             return;
@@ -71,7 +72,8 @@ impl SharedLog {
         }
     }
 
-    /// The committer's thread: commits when asked, and every `interval` if there is anything to commit.
+    /// Runs the committer thread: commits on request, and every `interval` if there are uncommitted
+    /// records.
     pub fn run_committer(&self, interval: Duration) {
         let mut turn = lock(&self.turn);
         let mut last = Instant::now();

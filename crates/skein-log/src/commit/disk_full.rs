@@ -1,9 +1,10 @@
-//! A disk without room: writes wait for it, and go on (`write_state.rs` has the states).
+//! A full disk: writes wait for space and then continue (`write_state.rs` has the states).
 //!
-//! 1. Where a write of a commit fails, its epoch stays closed and not durable, and no other commit begins: all of them look at the state
-//!    first, under the token, but for the one that tries again.
-//! 2. What was reserved keeps its place and its bytes; what was not is back in its buffer. So a later attempt leaves what one that went well
-//!    at once would have left.
+//! 1. If a write of a commit fails for lack of space, its epoch stays closed and not durable, and
+//!    no other commit begins. Each commit checks the state first, under the token; only the retry
+//!    skips the check.
+//! 2. Reserved records keep their position and their bytes. Records that were not reserved are put
+//!    back into their buffer. So a later attempt leaves the same file as an immediate success.
 
 use skein_sync::locks::lock;
 
@@ -11,27 +12,28 @@ use super::{SharedLog, WriteState};
 use crate::LogError;
 use crate::writer::CommitJob;
 
-/// A commit that waits for room.
+/// A commit that waits for space.
 #[derive(Debug, Default)]
 pub(super) struct StalledCommit {
     /// Its epoch, which is closed.
     pub(super) epoch: Option<u64>,
-    /// Parts that are left to be done; none if none has begun.
+    /// The parts that are left. Empty if no part was reserved yet.
     pub(super) jobs: Vec<CommitJob>,
 }
 
 impl SharedLog {
-    /// Whether writes wait for room on the disk.
+    /// Returns whether writes wait for space on the disk.
     pub(super) fn is_waiting_for_room(&self) -> bool {
         self.state.get() == WriteState::NoRoom
     }
 
-    /// Whether nothing will be written any more.
+    /// Returns whether the log will never write again.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state.get(), WriteState::Poisoned | WriteState::Closed)
     }
 
-    /// Stops writes for a failure: for good, or until there is room. Returns what they answer.
+    /// Stops writes after a failure: for good, or until there is space. Returns the error that
+    /// operations return from now on.
     pub fn stop_for(&self, error: &LogError) -> LogError {
         if !(error.is_no_room() && self.begin_to_wait(error)) {
             self.poison(error);
@@ -39,12 +41,13 @@ impl SharedLog {
         self.refusal(self.state.get())
     }
 
-    /// Refuses new operations until there is room; false if the log is closed or poisoned, and so nobody would try.
+    /// Refuses new operations until there is space. Returns false if the log is closed or poisoned,
+    /// because no thread would retry.
     fn begin_to_wait(&self, error: &LogError) -> bool {
         *lock(&self.no_room) = error.to_string();
         match self.state.change(WriteState::Running, WriteState::NoRoom) {
             Ok(()) => {
-                tracing::error!(cause = %error, "writes are stopped until there is room on the disk");
+                tracing::error!(cause = %error, "writes are stopped until there is space on the disk");
                 self.wake_everybody();
                 true
             }
@@ -52,18 +55,18 @@ impl SharedLog {
         }
     }
 
-    /// Takes operations again, if they were refused for want of room.
+    /// Accepts operations again if they were refused for lack of space.
     pub(super) fn resume_writes(&self) {
         if self.state.change(WriteState::NoRoom, WriteState::Running).is_ok() {
-            tracing::warn!("there is room on the disk again: writes go on");
+            tracing::warn!("there is space on the disk again; writes continue");
         }
     }
 
-    /// Tries again what found no room.
+    /// Tries the stalled commit again.
     pub(super) fn retry_commit(&self) {
         let token = self.token();
         if self.is_waiting_for_room() {
-            // A failure is the state's.
+            // The state records a failure.
             let _ = self.commit_with(&token, false);
         }
     }

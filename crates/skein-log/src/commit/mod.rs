@@ -1,21 +1,27 @@
-//! Commits: closing an epoch and making it durable. The state that all threads of a log share.
+//! Commits: closing an epoch and making it durable. Also the state that all threads of a log share.
 //!
 //! ```text
-//!   take the token ─ close epoch e ─ take each log's records of e ─ reserve places ─ write, sync ─ durable = e
-//!                                                                   └ one log: here, by this thread
-//!                                                                   └ several: their writers' threads, in parallel
+//!   take token ─ close epoch e ─ take records of e ─ reserve positions ─ write, sync ─ durable = e
+//!                                                                        │
+//!                                      one log: on this thread ──────────┤
+//!                                      several: on their writer threads, in parallel
 //! ```
 //!
-//! 1. Whoever holds the token commits; one at a time. It is taken by whoever needs an epoch durable and finds it free
-//!    (the leader), so a lone writer at `sync` pays one write and one sync and no change of threads. While a commit
-//!    syncs, the next epoch fills: whoever waits then shares the next commit.
-//! 2. A commit begins to write only when the one before is durable in all its logs. So a mark that says "durable before:
-//!    d" proves that everything up to d was on disk.
-//! 3. `durable` is raised only when all participants' syncs have returned `Ok`.
-//! 4. A failed write or sync stops all writing for good: after it nobody knows what of it is on disk, and a second
-//!    sync that succeeds would prove nothing.
-//! 5. But for a write that found no room: that is known to be undone, and nothing of its epoch is durable. New operations are refused, the
-//!    epoch waits, and the committer's thread tries just the same bytes at just the same places until there is room ([`room`]).
+//! 1. The holder of the token commits, so there is one commit at a time. A thread that needs a
+//!    durable epoch and finds the token free takes it and becomes the leader. So a lone writer at
+//!    `sync` pays one write, one sync and no change of threads. While a commit syncs, the next
+//!    epoch fills, and all threads that wait for it share the next commit.
+//! 2. A commit begins to write only when the one before is durable in all its logs. So a mark that
+//!    says "durable before: d" proves that all epochs up to d were on disk.
+//! 3. `durable` is raised only when the syncs of all participants have returned `Ok`.
+//! 4. A failed write or sync stops all writing for good. After it nobody knows which of its bytes
+//!    are on disk, and a second sync that succeeds would prove nothing.
+//! 5. The exception is a write that found the disk full. It is known to be undone, and nothing of
+//!    its epoch is durable. New operations are refused, the epoch waits, and the committer thread
+//!    writes the same bytes to the same positions until there is space (`disk_full.rs`).
+//!
+//! Read `write_state.rs`, then `committer.rs`, `commit_parts.rs`, `disk_full.rs` and
+//! `standstill.rs`. Design: `docs/design/log.md`.
 
 mod commit_parts;
 mod committer;
@@ -42,26 +48,26 @@ use write_state::{AtomicWriteState, WriteState};
 
 type DurableCallback = Box<dyn Fn() + Send + Sync>;
 
-/// What all threads of a log share.
+/// The state that all threads of a log share.
 pub struct SharedLog {
     pub storage: Arc<dyn Storage>,
     pub durability: Durability,
     pub gate: EpochGate,
-    /// None at `Durability::None`.
+    /// Empty at `Durability::None`.
     pub writers: Box<[LogWriter]>,
-    pub maker: SegmentAllocator,
+    pub allocator: SegmentAllocator,
     durable: AtomicU64,
     state: AtomicWriteState,
     cause: OnceLock<String>,
-    /// Why there is no room, last time.
+    /// The latest error about a lack of space.
     no_room: Mutex<String>,
-    /// Used by whoever holds the token.
+    /// Only the holder of the token uses it.
     stalled: Mutex<StalledCommit>,
     commits: AtomicU64,
     turn: Mutex<CommitTurn>,
-    /// The token is free, or the durable epoch has advanced, or writes have stopped.
+    /// Notified when the token is free, the durable epoch has advanced, or writes have stopped.
     turned: Condvar,
-    /// The committer's thread has something to do.
+    /// Notified when the committer thread has something to do.
     asked: Condvar,
     parts: Mutex<CommitParts>,
     part_done: Condvar,
@@ -84,7 +90,7 @@ impl SharedLog {
         durability: Durability,
         gate: EpochGate,
         writers: Box<[LogWriter]>,
-        maker: SegmentAllocator,
+        allocator: SegmentAllocator,
     ) -> Self {
         let durable = AtomicU64::new(gate.epoch() - 1);
         Self {
@@ -92,7 +98,7 @@ impl SharedLog {
             durability,
             gate,
             writers,
-            maker,
+            allocator,
             durable,
             state: AtomicWriteState::new(),
             cause: OnceLock::new(),
@@ -108,22 +114,22 @@ impl SharedLog {
         }
     }
 
-    /// Everything up to this epoch is durable.
+    /// Returns the last durable epoch.
     #[inline]
     pub fn durable(&self) -> u64 {
         // Acquire: pairs with the Release in `make_durable`.
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Commits made since the start.
+    /// Returns the number of commits since the start.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Whether operations are taken.
+    /// Returns `Ok` if the log accepts operations.
     ///
     /// # Errors
-    /// The log is poisoned, closed, or without room.
+    /// Returns an error if the log is poisoned, closed, or waits for space.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match self.state.get() {
@@ -141,7 +147,7 @@ impl SharedLog {
         }
     }
 
-    /// Why writes are stopped, if a failure stopped them.
+    /// Returns the reason why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
         let poisoned = self.cause.get().map(|cause| LogError::Poisoned { cause: cause.clone() });
         poisoned.or_else(|| self.is_waiting_for_room().then(|| self.refusal(WriteState::NoRoom)))
@@ -181,14 +187,14 @@ impl SharedLog {
         }
     }
 
-    /// Waits until `epoch` is durable, leading a commit if nobody else does.
+    /// Waits until `epoch` is durable. If no other thread commits, this one does.
     pub fn wait_durable(&self, epoch: u64) -> Result<()> {
         if self.durability == Durability::None || self.durable() >= epoch {
             return Ok(());
         }
         assert!(
             epoch <= self.gate.epoch(),
-            "epoch {epoch} has not begun; wait for one that an operation had"
+            "epoch {epoch} has not begun; wait for the epoch of an operation"
         );
         loop {
             match self.token_unless(|| self.durable() >= epoch) {
@@ -201,14 +207,15 @@ impl SharedLog {
         }
     }
 
-    /// Closes the present epoch and makes it durable; returns it.
+    /// Closes the current epoch, makes it durable and returns it.
     pub fn commit(&self) -> Result<u64> {
         let token = self.token();
         self.check()?;
         self.commit_with(&token, false)
     }
 
-    /// One commit. With `everywhere` all logs that were ever written to take part, data or not.
+    /// Runs one commit. With `everywhere`, all logs that this run has written to take part, even
+    /// without new records.
     fn commit_with(&self, _token: &CommitToken<'_>, everywhere: bool) -> Result<u64> {
         let StalledCommit { epoch, jobs } = std::mem::take(&mut *lock(&self.stalled));
         let epoch = epoch.unwrap_or_else(|| self.gate.close());
@@ -235,12 +242,12 @@ impl SharedLog {
         // Release: pairs with the Acquire in `durable`.
         self.durable.store(epoch, Ordering::Release);
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.maker.set_durable(epoch);
+        self.allocator.set_durable(epoch);
         self.call_back();
     }
 
-    /// Refuses new operations, makes durable what there is, and ends the threads; returns the last epoch, or nothing
-    /// if the log was closed before.
+    /// Refuses new operations, makes everything durable and ends the threads. Returns the last
+    /// epoch, or `None` if the log was closed before.
     pub fn close(&self) -> Result<Option<u64>> {
         let token = self.token();
         if self.is_waiting_for_room()
@@ -249,8 +256,8 @@ impl SharedLog {
             self.poison(&error);
         }
         let closed = match self.state.change(WriteState::Running, WriteState::Closed) {
-            // Two epochs: an operation that entered before the first was closed may append to the second, and its marks
-            // prove all the rest durable.
+            // Two epochs: an operation that entered before the first was closed may append to the
+            // second. The marks of the second prove all the rest durable.
             Ok(()) => self.commit_with(&token, false).and_then(|_| self.commit_with(&token, true)).map(Some),
             Err(state @ WriteState::Poisoned) => Err(self.refusal(state)),
             Err(_) => Ok(None),
@@ -260,7 +267,7 @@ impl SharedLog {
         for writer in &self.writers {
             writer.stop();
         }
-        self.maker.stop();
+        self.allocator.stop();
         self.wake_everybody();
         closed
     }

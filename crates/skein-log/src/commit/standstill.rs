@@ -1,22 +1,27 @@
-//! A moment at which nobody writes, while writes wait for room.
+//! A standstill: a moment without writers, for a checkpoint while writes wait for space.
 //!
-//! A checkpoint would make room, since log segments go when it is written. But it begins and ends with a commit, and no commit goes through
-//! without room. At a standstill it needs none: what is in memory then is all that was ever written, and stays so until the end.
+//! A checkpoint frees space because log segments are removed after it. But it begins and ends with
+//! a commit, and no commit succeeds on a full disk. At a standstill the checkpoint needs no commit:
+//! memory holds all that was ever written, and does not change until the standstill ends.
 //!
-//! 1. It holds the token, so no commit begins, and the state stays `NoRoom` (or the log is poisoned): nobody enters to stay.
-//! 2. Whoever had entered before that state has left: the gate's counters were seen at zero after it. Who enters later finds the state: its
-//!    increment (Acquire) comes after the look at the counter (a read-modify-write, Release; `epoch`, 2), and so its look at the state
-//!    comes after ours, which saw `NoRoom`.
-//! 3. So a picture of the memory has everything of the epochs before the present one, durable or not, and of the present one what was written
-//!    so far. It says "before the present epoch" as its end: recovery then takes those for proven, asks no log for them, and replays
-//!    the present one as far as it is durable, by versions.
+//! 1. The standstill holds the token, so no commit begins, and the state stays `NoRoom` (or the log
+//!    is poisoned). A worker that enters is refused and leaves.
+//! 2. All workers that had entered before that state have left: the gate's counters were seen at
+//!    zero after it. A worker that enters later finds the state. Its increment (Acquire) comes
+//!    after the closer's read of the counter (a read-modify-write, Release; `epoch.rs`, invariant
+//!    2), so it reads the state after the standstill's thread, which saw `NoRoom`.
+//! 3. So a picture of the memory has all writes of the epochs before the current one, durable or
+//!    not, and the writes of the current epoch so far. The checkpoint names "before the current
+//!    epoch" as its end. Recovery then takes those epochs for proven, requires no log for them, and
+//!    replays the current epoch as far as it is durable, by versions.
 
 use super::SharedLog;
 use super::committer::CommitToken;
 use super::write_state::{AtomicWriteState, WriteState};
 use crate::epoch::EpochGate;
 
-/// While it lives nobody writes to the log; see [`Log::stand_still`](crate::Log::stand_still).
+/// No thread writes to the log while this exists. See
+/// [`Log::stand_still`](crate::Log::stand_still).
 #[derive(Debug)]
 pub struct Standstill<'a> {
     _token: CommitToken<'a>,
@@ -24,21 +29,23 @@ pub struct Standstill<'a> {
 }
 
 impl Standstill<'_> {
-    /// The present epoch. A checkpoint that is written now begins with it, and ends before it.
+    /// Returns the current epoch. A checkpoint that is written now begins with it and ends before
+    /// it.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
 impl SharedLog {
-    /// Waits for a standstill; `None` if writes do not wait for room.
+    /// Waits for a standstill. Returns `None` if writes do not wait for space.
     pub fn stand_still(&self) -> Option<Standstill<'_>> {
         let token = self.token();
         stands_still(&self.gate, &self.state).then(|| Standstill { epoch: self.gate.epoch(), _token: token })
     }
 }
 
-/// If writes wait for room: waits until nobody is inside, and nobody enters to stay (2). Returns false if they do not.
+/// Waits until no worker is inside and entering workers are refused (2). Returns false if writes do
+/// not wait for space.
 fn stands_still(gate: &EpochGate, state: &AtomicWriteState) -> bool {
     let waits = state.get() == WriteState::NoRoom;
     if waits {

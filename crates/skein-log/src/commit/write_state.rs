@@ -1,16 +1,16 @@
-//! Whether a log takes writes: one atomic word.
+//! The write state: whether a log accepts writes, as one atomic word.
 //!
 //! ```text
-//!   Running ── a write finds no room ──► NoRoom ── the same write, tried by the committer's thread, succeeds ──► Running
-//!      │                                    └── it fails otherwise, or the log is closed ──► Poisoned
+//!   Running ── a write finds the disk full ──► NoRoom ── the committer's retry succeeds ──► Running
+//!      │                                         └── other failure, or log closed ──► Poisoned
 //!      └── the log is closed ──► Closed
 //! ```
 //!
-//! Any failure leads to `Poisoned`, which stays.
+//! Any other failure leads to `Poisoned`, which is final.
 
 use skein_sync::atomic::{AtomicU8, Ordering};
 
-/// Whether a log takes writes.
+/// Whether a log accepts writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WriteState {
@@ -29,16 +29,19 @@ impl AtomicWriteState {
         Self(AtomicU8::new(WriteState::Running as u8))
     }
 
-    /// The present state.
+    /// Returns the current state.
     #[inline]
     pub(super) fn get(&self) -> WriteState {
-        // Relaxed: a worker inside an epoch is ordered by the gate, whose increment comes before this (`Shared::close`, `standstill`).
+        // Relaxed: the gate orders a worker inside an epoch, by its increment before this load
+        // (`SharedLog::close`, `standstill.rs`).
         WriteState::of(self.0.load(Ordering::Relaxed))
     }
 
-    /// Goes from one state to another one; the error is the state that it found instead.
+    /// Changes the state from `from` to `to`. Returns the actual state as the error if it is not
+    /// `from`.
     pub(super) fn change(&self, from: WriteState, to: WriteState) -> Result<(), WriteState> {
-        // Release, as the gate's epoch is: whoever enters a later epoch sees the state, and who sees it so sees its cause.
+        // Release, like the store of the gate's epoch: a worker that enters a later epoch sees the
+        // state, and also sees its cause.
         let changed = self.0.compare_exchange(from as u8, to as u8, Ordering::Release, Ordering::Relaxed);
         changed.map(drop).map_err(WriteState::of)
     }

@@ -1,4 +1,5 @@
-//! The gate's protocol under `loom`: every interleaving, and every outcome that the memory orderings allow.
+//! The gate's protocol under `loom`: every interleaving, and every outcome that the memory
+//! orderings allow.
 //!
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-log --lib --release
 
@@ -15,16 +16,16 @@ use super::{EpochGate, parity};
 #[cfg(feature = "planted-bugs")]
 use crate::planted_bugs;
 
-/// Planted bugs are switched for the whole process.
+/// A planted bug is switched on for the whole process.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Runs something in every order, and with every outcome of its loads.
+/// Runs `run` in every order and with every outcome of its loads.
 pub(crate) fn model(run: impl Fn() + Sync + Send + 'static) {
     let _one = lock(&ONE_AT_A_TIME);
     explore(run);
 }
 
-/// As [`model`], with a bug.
+/// Like [`model`], with a planted bug.
 #[cfg(feature = "planted-bugs")]
 pub(crate) fn model_with(bug: planted_bugs::PlantedBug, run: impl Fn() + Sync + Send + 'static) {
     let _one = lock(&ONE_AT_A_TIME);
@@ -36,18 +37,21 @@ pub(crate) fn model_with(bug: planted_bugs::PlantedBug, run: impl Fn() + Sync + 
 
 fn explore(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    // Enough for three threads; without a bound the spinning closer makes the space endless.
+    // Enough for three threads. Without a bound, the spinning closer makes the space of orders
+    // infinite.
     builder.preemption_bound = Some(3);
     builder.check(run);
 }
 
-/// A slot for each parity, without a lock: loom finds it if the gate lets two threads at one together.
+/// A slot for each parity, without a lock. `loom` reports it if the gate lets two threads use one
+/// slot together.
 struct ParitySlots([UnsafeCell<Vec<u64>>; 2]);
 
-// SAFETY: that the threads take turns at each cell is what the model checks; loom reports it if they do not.
+// SAFETY: the model checks that only one thread at a time uses a cell; `loom` reports a violation.
 unsafe impl Sync for ParitySlots {}
 
-/// What a worker wrote before it left is seen by the closer, and nothing comes after it (invariants 2 and 3).
+/// The closer sees all that a worker wrote before it left, and the worker writes nothing after that
+/// (invariants 2 and 3).
 #[test]
 fn a_closed_epoch_is_over() {
     model(|| {
@@ -80,9 +84,9 @@ fn a_closed_epoch_is_over() {
     });
 }
 
-/// Two workers at two desks, and a closer that waits for both.
+/// Two workers use the counters of two logs, and a closer waits for both.
 #[test]
-fn all_desks_are_waited_for() {
+fn the_closer_waits_for_all_logs() {
     model(|| {
         let gate = Arc::new(EpochGate::new(2, 1));
         let closed = Arc::new(Mutex::new(0));
@@ -105,7 +109,7 @@ fn all_desks_are_waited_for() {
     });
 }
 
-/// Along the versions of one key epochs never decrease (invariant 4).
+/// Epochs never decrease along the versions of one key (invariant 4).
 #[test]
 fn epochs_never_decrease_under_a_latch() {
     model(|| {
@@ -134,7 +138,7 @@ fn epochs_never_decrease_under_a_latch() {
     });
 }
 
-/// The epoch stands still during a group (invariant 5), also when it is closed twice.
+/// The epoch does not move during a group (invariant 5), even if it is closed twice.
 #[test]
 fn a_group_has_one_epoch() {
     model(|| {

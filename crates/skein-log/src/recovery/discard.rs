@@ -1,12 +1,14 @@
-//! Cutting the logs behind the last durable epoch, so that nothing beyond it can come back.
+//! Discards the log behind the last durable epoch, so that no later record can reappear.
 //!
-//! 1. All records of an epoch lie before its mark and behind the mark before. So a log that is cut behind its last mark
-//!    of a durable epoch keeps all of the durable epochs and nothing else.
-//! 2. Segments behind the cut go from the last to the first, and the cut itself comes after. After a crash at any point
-//!    the same cuts are found: what is left of the voided epochs lacks more than before, never less.
-//! 3. What is kept may have been written by a process that died before it synced, or whose sync failed: then the
-//!    system may hold pages that are not on disk and yet call them clean. So what no mark proves durable is written
-//!    once more and synced, or the epoch that we call durable could still be lost in a power cut.
+//! 1. All records of an epoch lie before its mark and behind the previous mark. So a log that is
+//!    cut behind its last durable mark keeps exactly the durable epochs.
+//! 2. Segments behind the cut are removed from the last to the first, and then the file is cut.
+//!    After a crash at any point the next recovery finds the same cuts: more of the discarded
+//!    epochs is missing, never less.
+//! 3. The kept records may have been written by a process that died before it synced, or whose sync
+//!    failed. Then the system may hold pages that are not on disk and yet call them clean. So every
+//!    record that no mark proves durable is written again and synced. Otherwise a power cut could
+//!    still lose the epoch that recovery calls durable.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -24,18 +26,18 @@ use crate::segment::SEGMENT_HEADER;
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result, TornTail};
 
-/// What is to be done.
+/// The changes that recovery will make.
 #[derive(Debug, Default)]
 pub struct DiscardPlan {
     pub logs: Vec<KeptLog>,
     pub torn_tails: Vec<TornTail>,
-    /// Records kept.
+    /// The number of records kept.
     pub records: u64,
     /// Files to remove, in this order.
     remove: Vec<PathBuf>,
-    /// Segments to cut at these lengths.
+    /// Segments to cut, with their new lengths.
     cut: Vec<(Arc<FoundSegment>, u64)>,
-    /// What is kept but not proven durable: to be written once more, and synced.
+    /// Kept records that are not proven durable. They must be written again and synced.
     affirm: Vec<(Arc<FoundSegment>, Range<u64>)>,
 }
 
@@ -49,7 +51,8 @@ pub fn plan(chains: &[LogChain], verdict: &DurabilityVerdict, leftovers: Vec<Pat
     plan
 }
 
-/// Plans to remove all segments. Their numbers, and those `listed` on rosters, are not used again.
+/// Plans to remove all segments. Their numbers, and those `listed` in manifests, are not used
+/// again.
 pub fn plan_giving_up(
     segments: &[Arc<FoundSegment>],
     listed: impl Iterator<Item = (u32, u64)>,
@@ -120,7 +123,7 @@ impl KeptLog {
 }
 
 impl DiscardPlan {
-    /// Notes that content from `offset` on is cut off, if there is any.
+    /// Notes that the bytes from `offset` on are cut off, if there are any.
     fn torn(&mut self, scanned: &ScannedSegment, offset: u64) {
         let bytes = scanned.scan.content_end.saturating_sub(offset);
         if bytes > 0 {
@@ -128,13 +131,13 @@ impl DiscardPlan {
         }
     }
 
-    /// The files of the segments that are kept.
+    /// Returns the files of the segments that are kept.
     pub fn kept(&self) -> Vec<PathBuf> {
         let kept = self.logs.iter().flat_map(|log| &log.segments);
         kept.map(|kept| kept.segment.path.clone()).collect()
     }
 
-    /// Does it. REQUIRES: the rosters name what is kept and no more.
+    /// Executes the plan. REQUIRES: the manifests contain exactly the kept segments.
     pub fn execute(&self, storage: &dyn Storage) -> Result<()> {
         let mut folders = BTreeSet::new();
         for path in &self.remove {
@@ -157,7 +160,7 @@ impl DiscardPlan {
     }
 }
 
-/// Writes what is there once more, and syncs (invariant 3).
+/// Writes the same bytes again and syncs (invariant 3).
 fn write_again_and_sync(file: &dyn StorageFile, range: Range<u64>) -> io::Result<()> {
     let mut piece = vec![0; (256 << 10).min((range.end - range.start.min(range.end)) as usize)];
     let mut at = range.start;

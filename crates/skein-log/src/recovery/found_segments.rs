@@ -1,4 +1,4 @@
-//! Finding the segment files and reading their headers.
+//! Finds the segment files and reads their headers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,14 +10,14 @@ use crate::segment::{self, BadHeader, FORMAT_VERSION, SEGMENT_HEADER, SegmentHea
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
-/// A segment file whose header holds. It is open only while it is read, so a log may have more segments than a
-/// process may have files open.
+/// A segment file with a valid header. The file is open only while it is read, so a log may have
+/// more segments than a process may open files.
 #[derive(Debug)]
 pub struct FoundSegment {
     pub path: PathBuf,
     pub header: SegmentHeader,
     pub len: u64,
-    /// Whether its folder's roster names it, if there is a roster.
+    /// Whether the folder's manifest contains it. True if there is no manifest.
     listed: bool,
     storage: Arc<dyn Storage>,
 }
@@ -30,28 +30,28 @@ impl FoundSegment {
     }
 }
 
-/// What is in the folders.
+/// The contents of the log folders.
 #[derive(Debug, Default)]
 pub struct FoundSegments {
-    /// By log, in the order of their numbers.
+    /// Segments by log, in the order of their numbers.
     pub found: BTreeMap<u32, Vec<Arc<FoundSegment>>>,
-    /// Files that were cut off while they were made, or whose removal was: nothing in them is needed.
+    /// Files whose creation or removal a crash interrupted. Nothing in them is needed.
     pub leftovers: Vec<PathBuf>,
 }
 
 impl FoundSegments {
-    /// Whether a segment is there, with a header.
+    /// Returns whether a segment with a valid header was found.
     pub fn holds(&self, log: u32, number: u64) -> bool {
         let of_log = self.found.get(&log).into_iter().flatten();
         of_log.into_iter().any(|segment| segment.header.number == number)
     }
 
-    /// How many there are.
+    /// Returns the number of segments.
     pub fn count(&self) -> usize {
         self.found.values().map(Vec::len).sum()
     }
 
-    /// All of them.
+    /// Returns all segments.
     pub fn all(&self) -> Vec<Arc<FoundSegment>> {
         self.found.values().flatten().cloned().collect()
     }
@@ -61,18 +61,18 @@ impl FoundSegments {
 pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegments> {
     let mut segments = FoundSegments::default();
     let storage = storage.share();
-    for (folder, roster) in folders.0.iter().zip(folders.1) {
+    for (folder, manifest) in folders.paths.iter().zip(folders.manifests) {
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
             if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
-                let listed = roster.as_ref().is_none_or(|roster| roster.names(name));
-                add(&storage, &folder.join(&entry.name), (name, listed), &mut segments)?;
+                let listed = manifest.as_ref().is_none_or(|manifest| manifest.names(name));
+                add(&storage, &folder.join(&entry.name), name, listed, &mut segments)?;
             }
         }
     }
     for log in segments.found.values_mut() {
         log.sort_by_key(|segment| segment.header.number);
-        segments.leftovers.extend(take_doubles(log));
+        segments.leftovers.extend(take_unlisted_duplicates(log));
     }
     check_alike(&segments)?;
     Ok(segments)
@@ -81,7 +81,8 @@ pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegme
 fn add(
     storage: &Arc<dyn Storage>,
     path: &Path,
-    (name, listed): ((u32, u64), bool),
+    name: (u32, u64),
+    listed: bool,
     segments: &mut FoundSegments,
 ) -> Result<()> {
     let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
@@ -89,7 +90,8 @@ fn add(
     let file = storage.open(path, false).map_err(read_error)?;
     let len = file.len().map_err(read_error)?;
     let mut head = [0; SEGMENT_HEADER];
-    // What a short file lacks is taken for zeros: it was cut off while it was made, or it is damaged.
+    // Missing bytes of a short file count as zeros: a crash interrupted its creation, or it is
+    // damaged.
     file.read_at(&mut head, 0).map_err(read_error)?;
     match SegmentHeader::parse(&head) {
         Ok(header) if (header.log, header.number) == name => {
@@ -97,13 +99,13 @@ fn add(
             segments.found.entry(name.0).or_default().push(Arc::new(segment));
             Ok(())
         }
-        Ok(_) => Err(damaged(0, "the segment's name does not fit its header")),
+        Ok(_) => Err(damaged(0, "the segment's name does not match its header")),
         Err(BadHeader::Blank) => match first_content(&*file, len).map_err(read_error)? {
             None => {
                 segments.leftovers.push(path.into());
                 Ok(())
             }
-            Some(_) => Err(damaged(0, "the segment's header is gone, but not what follows it")),
+            Some(_) => Err(damaged(0, "the segment's header is empty, but data follow it")),
         },
         Err(BadHeader::Version(found)) => {
             Err(LogError::UnknownFormat { path: path.into(), found, known: FORMAT_VERSION })
@@ -112,7 +114,7 @@ fn add(
     }
 }
 
-/// Where the first byte lies that is not zero.
+/// Returns the position of the first byte that is not zero.
 fn first_content(file: &dyn StorageFile, len: u64) -> io::Result<Option<u64>> {
     let mut piece = vec![0; 256 << 10];
     let mut at = 0;
@@ -129,9 +131,10 @@ fn first_content(file: &dyn StorageFile, len: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Takes out what lies in two folders and only one roster names: a segment that was removed, and came back in a power cut
-/// after its number was used again in another folder.
-fn take_doubles(log: &mut Vec<Arc<FoundSegment>>) -> Vec<PathBuf> {
+/// Takes out unlisted duplicates: segments with the number of a segment in another folder, which
+/// only the other folder's manifest contains. Such a segment was removed, its number was used
+/// again, and a power cut restored the file.
+fn take_unlisted_duplicates(log: &mut Vec<Arc<FoundSegment>>) -> Vec<PathBuf> {
     let pairs = log.windows(2).filter(|pair| pair[0].header.number == pair[1].header.number);
     let doubled: Vec<u64> = pairs.map(|pair| pair[0].header.number).collect();
     let double =
@@ -139,14 +142,14 @@ fn take_doubles(log: &mut Vec<Arc<FoundSegment>>) -> Vec<PathBuf> {
     log.extract_if(.., double).map(|segment| segment.path.clone()).collect()
 }
 
-/// All segments are of one database, and each is there once.
+/// Checks that all segments belong to one database and that each exists once.
 fn check_alike(segments: &FoundSegments) -> Result<()> {
     let mut all = segments.found.values().flatten();
     let Some(first) = all.next() else { return Ok(()) };
     for segment in all {
         if segment.header.database != first.header.database {
             let what = format!(
-                "it is of another database than {}; files of two data folders are mixed",
+                "it belongs to another database than {}: files of two data folders are mixed",
                 first.path.display()
             );
             return Err(LogError::Damaged { path: segment.path.clone(), offset: 24, what });
@@ -155,7 +158,7 @@ fn check_alike(segments: &FoundSegments) -> Result<()> {
     for log in segments.found.values() {
         for pair in log.windows(2) {
             if pair[0].header.number == pair[1].header.number {
-                let what = format!("the same segment also lies at {}", pair[0].path.display());
+                let what = format!("the same segment also exists at {}", pair[0].path.display());
                 return Err(LogError::Damaged { path: pair[1].path.clone(), offset: 0, what });
             }
         }

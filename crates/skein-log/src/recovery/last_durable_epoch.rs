@@ -1,4 +1,4 @@
-//! Deciding which epoch is the last durable one, and whether anything is damaged.
+//! Decides which epoch is the last durable one, and whether a log is damaged.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use super::scan::{self, MarkAt};
 use crate::record::{LogPosition, Mark};
 use crate::{CheckpointEpochs, LogError, Result};
 
-/// What was decided.
+/// The decision.
 #[derive(Debug)]
 pub struct DurabilityVerdict {
     /// The last durable epoch.
     pub durable: u64,
-    /// The greatest epoch seen.
+    /// The greatest epoch found.
     pub last_epoch: u64,
-    /// Epochs seen past the last durable one.
-    pub voided: Vec<u64>,
+    /// Epochs found past the last durable one.
+    pub discarded: Vec<u64>,
 }
 
-/// Decides; `docs/format.md` numbers the rules.
+/// Decides by the numbered rules of `docs/format.md`.
 pub fn decide_last_durable_epoch(
     chains: &[LogChain],
     checkpoint: CheckpointEpochs,
@@ -32,14 +32,14 @@ pub fn decide_last_durable_epoch(
     let epochs = || {
         all().flat_map(|scanned| scanned.scan.recent_epochs.iter().copied().chain([scanned.scan.last_epoch]))
     };
-    let mut voided: Vec<u64> = epochs().filter(|epoch| *epoch > durable).collect();
-    voided.sort_unstable();
-    voided.dedup();
+    let mut discarded: Vec<u64> = epochs().filter(|epoch| *epoch > durable).collect();
+    discarded.sort_unstable();
+    discarded.dedup();
     let last_epoch = epochs().fold(durable, u64::max);
-    Ok(DurabilityVerdict { durable, last_epoch, voided })
+    Ok(DurabilityVerdict { durable, last_epoch, discarded })
 }
 
-/// Rule 4, first part: a mark behind the stop that says that the log was durable beyond it.
+/// Rule 4, first part: checks that no mark behind the stop says that the log was durable beyond it.
 fn check_stops(chains: &[LogChain]) -> Result<()> {
     for chain in chains {
         let Some(last) = chain.held.last() else { continue };
@@ -54,7 +54,7 @@ fn check_stops(chains: &[LogChain]) -> Result<()> {
     Ok(())
 }
 
-/// Rule 4, second part: participants of proven epochs without their marks.
+/// Rule 4, second part: checks that all participants of proven epochs have their marks.
 fn check_participants(chains: &[LogChain], proven: u64, begin: u64) -> Result<()> {
     let mut required = BTreeMap::new();
     for scanned in chains.iter().flat_map(|chain| &chain.held) {
@@ -96,12 +96,12 @@ fn missing(chains: &[LogChain], log: u32, position: LogPosition) -> LogError {
     LogError::Damaged {
         path,
         offset: position.offset,
-        what: "the file is missing, and other logs say that it was durable; looked for in all log folders"
-            .into(),
+        what: "the file is missing, and other logs say that it was durable; searched all log folders".into(),
     }
 }
 
-/// Rule 5: marks past what is proven, whose participants all have theirs.
+/// Rule 5: returns the last epoch, at or past `proven`, before the first one whose participants do
+/// not all have their marks.
 fn durable(chains: &[LogChain], proven: u64) -> u64 {
     let mut candidates: Vec<&Mark> = chains
         .iter()
@@ -126,7 +126,7 @@ fn durable(chains: &[LogChain], proven: u64) -> u64 {
     durable
 }
 
-/// The last mark of a log that holds.
+/// Returns the last mark of a log that is before the stop.
 fn last_mark(chain: &LogChain) -> Option<&MarkAt> {
     chain.held.iter().rev().find_map(|scanned| scanned.scan.last_mark.as_ref())
 }

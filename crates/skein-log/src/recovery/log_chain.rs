@@ -1,4 +1,5 @@
-//! Chaining a log's segments: which it begins with, and up to where they hold together.
+//! Chains the segments of a log: finds the first one that is needed, and the end of the records
+//! that follow each other without a gap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,27 +15,28 @@ use crate::record::{LogPosition, LogRecordKind, SegmentLink};
 use crate::recovery::record_reader::RecordReader;
 use crate::{LogError, OpenProgress, Result};
 
-/// A segment and what it holds.
+/// A segment and the result of its scan.
 #[derive(Debug)]
 pub struct ScannedSegment {
     pub segment: Arc<FoundSegment>,
     pub scan: SegmentScan,
 }
 
-/// One log.
+/// The segments of one log.
 #[derive(Debug)]
 pub struct LogChain {
     pub log: u32,
-    /// Segments that hold together, oldest first; never empty, but the first one may hold nothing.
+    /// Segments that follow each other without a gap, oldest first. Never empty, but the first one
+    /// may have no records.
     pub held: Vec<ScannedSegment>,
     /// Segments behind the stop.
     pub behind: Vec<ScannedSegment>,
-    /// Segments before the first: all of epochs that the checkpoint covers.
+    /// Segments before the first: the checkpoint covers all their epochs.
     pub obsolete: Vec<Arc<FoundSegment>>,
 }
 
 impl LogChain {
-    /// Where the records that hold end.
+    /// Returns the end of the valid records.
     pub fn stop(&self) -> LogPosition {
         self.held.last().map_or_else(LogPosition::default, |last| LogPosition {
             segment: last.segment.header.number,
@@ -42,14 +44,15 @@ impl LogChain {
         })
     }
 
-    /// The greatest segment number.
+    /// Returns the greatest segment number.
     pub fn last_number(&self) -> u64 {
         let all = self.held.iter().chain(&self.behind).map(|scanned| scanned.segment.header.number);
         all.max().unwrap_or(0)
     }
 }
 
-/// Reads all segments that are needed from epoch `begin` on, in parallel, and chains them. Also returns how many bytes it read.
+/// Reads all segments that are needed from epoch `begin` on, in parallel, and chains them. Also
+/// returns the number of bytes read.
 pub fn read(
     logs: BTreeMap<u32, Vec<Arc<FoundSegment>>>,
     begin: u64,
@@ -76,7 +79,7 @@ pub fn read(
     Ok((chains, bytes))
 }
 
-/// The place in `segments` of the last one before which nothing is needed.
+/// Returns the index in `segments` of the first segment that is needed.
 fn first_needed(segments: &[Arc<FoundSegment>], begin: u64) -> Result<usize> {
     for (place, segment) in segments.iter().enumerate().rev() {
         let Some(link) = link_of(segment)? else { continue };
@@ -93,7 +96,7 @@ fn first_needed(segments: &[Arc<FoundSegment>], begin: u64) -> Result<usize> {
             path: segment.path.with_file_name(missing),
             offset: 0,
             what: format!(
-                "the file is missing, and no checkpoint covers its epochs (up to {}); looked for in all log folders",
+                "the file is missing, and no checkpoint covers its epochs (up to {}); searched all log folders",
                 link.last_epoch
             ),
         });
@@ -101,7 +104,7 @@ fn first_needed(segments: &[Arc<FoundSegment>], begin: u64) -> Result<usize> {
     Ok(0)
 }
 
-/// The link of a segment, if its first record is one.
+/// Returns the link of a segment, if its first record is a link.
 fn link_of(segment: &FoundSegment) -> Result<Option<SegmentLink>> {
     let file = segment.open(false)?;
     let mut reader = RecordReader::new(&*file, segment.header.seed, segment.header.first_epoch, segment.len);
@@ -112,8 +115,8 @@ fn link_of(segment: &FoundSegment) -> Result<Option<SegmentLink>> {
         .and_then(|found| SegmentLink::parse(found.payload)))
 }
 
-/// Reads segments through, in parallel. Also returns how many bytes they have, which `progress` expects twice: to be scanned, and to be
-/// replayed.
+/// Scans segments in parallel. Also returns the number of their bytes. `progress` expects these
+/// bytes twice: for the scan and for the replay.
 pub fn scan_all(
     segments: &[Arc<FoundSegment>],
     begin: u64,
@@ -127,7 +130,7 @@ pub fn scan_all(
         Mutex::new(segments.iter().map(|_| None).collect());
     threads::share(threads::cores().min(segments.len()), |_| {
         loop {
-            // Relaxed: the number itself is all that is shared; results go through the lock.
+            // Relaxed: the threads share only the number itself; results are passed under the lock.
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(segment) = segments.get(place) else { return };
             let result = scan_one(segment, begin, progress);
@@ -141,7 +144,7 @@ pub fn scan_all(
 fn scan_one(segment: &Arc<FoundSegment>, begin: u64, progress: &OpenProgress) -> Result<ScannedSegment> {
     let file = segment.open(false)?;
     let read = ScanProgress::new(progress);
-    match scan::scan(&*file, &segment.header, segment.len, (begin, read)) {
+    match scan::scan(&*file, &segment.header, segment.len, begin, read) {
         Ok(Some(scan)) => Ok(ScannedSegment { segment: segment.clone(), scan }),
         Ok(None) => Err(LogError::Cancelled),
         Err(error) => Err(LogError::io("read the log segment", &segment.path, &error)),
@@ -165,7 +168,7 @@ fn chain(log: u32, all: Vec<ScannedSegment>, obsolete: Vec<Arc<FoundSegment>>) -
     Ok(chain)
 }
 
-/// Whether a segment goes on where the chain ends.
+/// Returns whether a segment follows the end of the chain.
 fn joins(chain: &LogChain, next: &ScannedSegment, link: &SegmentLink) -> Result<bool> {
     let stop = chain.stop();
     if link.previous.segment == stop.segment && link.previous.offset < stop.offset {
@@ -173,7 +176,10 @@ fn joins(chain: &LogChain, next: &ScannedSegment, link: &SegmentLink) -> Result<
         return Err(LogError::Damaged {
             path: previous.segment.path.clone(),
             offset: link.previous.offset,
-            what: format!("there are records past the end that {} notes for it", next.segment.path.display()),
+            what: format!(
+                "there are records past the end that the link in {} names",
+                next.segment.path.display()
+            ),
         });
     }
     Ok(link.previous == stop)

@@ -1,14 +1,19 @@
-//! Recovery: what is durable in the folders, and durably voiding the rest. "Reading logs back" in `docs/format.md`.
+//! Recovery: finds the last durable epoch in the log folders and durably discards all later
+//! records.
 //!
 //! ```text
-//!   find ──► scan (parallel) ──► chain ──► decide ──► void
+//!   find ──► scan (parallel) ──► chain ──► decide ──► discard
 //!   files,   records, marks,     segments  D, or      cut behind D,
-//!   headers  what lies behind    of a log  damage     sync
-//!            the stop
+//!   headers  bytes behind the    of a log  damage     sync
+//!            stop
 //! ```
 //!
-//! Nothing is changed before everything was read and judged, and the rosters say what is kept: an error leaves the
-//! folders as they were.
+//! Recovery changes nothing before it has read and checked everything, and until the manifests
+//! contain exactly the kept segments. So an error leaves the folders as they were.
+//!
+//! Read `found_segments.rs`, `record_reader.rs`, `scan.rs`, `log_chain.rs`, `last_durable_epoch.rs`
+//! and `discard.rs`, in this order. The rules are in `docs/format.md`, "Reading logs back". Design:
+//! `docs/design/log.md`.
 
 mod discard;
 mod found_segments;
@@ -28,47 +33,53 @@ use crate::segment_manifest::{self, SegmentManifest};
 use crate::storage::Storage;
 use crate::{CheckpointEpochs, LogRecoveryReport, OpenProgress, Result};
 
-/// A segment, or the part of it, that is kept.
+/// A kept segment, or the kept part of one.
 #[derive(Debug, Clone)]
 pub struct KeptSegment {
     pub segment: Arc<FoundSegment>,
-    /// Where the kept records end.
+    /// The end of the kept records.
     pub end: u64,
-    /// The greatest epoch in it.
+    /// Their greatest epoch.
     pub last_epoch: u64,
 }
 
-/// What is kept of one log.
+/// The kept part of one log.
 #[derive(Debug, Clone, Default)]
 pub struct KeptLog {
     pub log: u32,
     /// Oldest first.
     pub segments: Vec<KeptSegment>,
-    /// What the link of its next segment says.
+    /// The contents of the next segment's link.
     pub link: SegmentLink,
-    /// The greatest segment number seen, kept or not.
+    /// The greatest segment number found, kept or not.
     pub last_number: u64,
 }
 
-/// What recovery found.
+/// The result of a recovery's reading part.
 #[derive(Debug, Default)]
 pub struct LogRecoveryOutcome {
-    /// What is kept, and what is to be done for that; nothing of it was done yet.
+    /// The records to keep, and the changes to make. Nothing has been changed yet.
     pub plan: DiscardPlan,
-    /// The database id that the segments or the rosters carry, if there are any.
+    /// The database id of the segments or the manifests, if there are any.
     pub database: Option<[u8; 16]>,
-    /// The greatest epoch seen, durable or not.
+    /// The greatest epoch found, durable or not.
     pub last_epoch: u64,
     pub report: LogRecoveryReport,
 }
 
-/// Log folders, and for each its roster if it has one.
-pub type LogFolders<'a> = (&'a [PathBuf], &'a [Option<SegmentManifest>]);
+/// The log folders, and the manifest of each folder that has one, in the same order.
+#[derive(Debug, Clone, Copy)]
+pub struct LogFolders<'a> {
+    pub paths: &'a [PathBuf],
+    pub manifests: &'a [Option<SegmentManifest>],
+}
 
-/// Reads the folders and plans how to void, durably, what is not durable. Changes nothing.
+/// Reads the folders and plans how to discard, durably, all records that are not durable. Changes
+/// nothing.
 ///
 /// # Errors
-/// A failed file operation, an unknown format, damage, `Cancelled`.
+/// Returns an error if a file operation fails, a format is unknown, a file is damaged, or the
+/// opening is cancelled.
 pub fn recover(
     storage: &dyn Storage,
     folders: LogFolders<'_>,
@@ -76,8 +87,8 @@ pub fn recover(
     progress: &OpenProgress,
 ) -> Result<LogRecoveryOutcome> {
     let segments = found_segments::find(storage, folders)?;
-    segment_manifest::check(folders.0, folders.1, |log, number| segments.holds(log, number))?;
-    let database = database_of(&segments, folders.1);
+    segment_manifest::check(folders.paths, folders.manifests, |log, number| segments.holds(log, number))?;
+    let database = database_of(&segments, folders.manifests);
     let count = segments.count();
     let (chains, scanned) = log_chain::read(segments.found, checkpoint.begin, progress)?;
     let verdict = last_durable_epoch::decide_last_durable_epoch(&chains, checkpoint)?;
@@ -88,17 +99,19 @@ pub fn recover(
         records: plan.records,
         bytes: plan.logs.iter().flat_map(|log| &log.segments).map(|kept| kept.end).sum(),
         torn_tails: plan.torn_tails.clone(),
-        voided_epochs: verdict.voided,
+        voided_epochs: verdict.discarded,
     };
-    // What is not kept is not replayed.
+    // Discarded bytes are not replayed.
     progress.forgo(scanned.saturating_sub(report.bytes));
     Ok(LogRecoveryOutcome { plan, database, last_epoch: verdict.last_epoch, report })
 }
 
-/// Plans to drop whatever the logs hold: for logs of which a part was lost, so that nobody can say what is durable.
+/// Plans to discard everything in the logs. For logs that have lost a part, so that nobody can know
+/// which records are durable.
 ///
 /// # Errors
-/// A failed file operation, a segment whose header cannot be read, `Cancelled`.
+/// Returns an error if a file operation fails, a segment's header cannot be read, or the opening is
+/// cancelled.
 pub fn give_up(
     storage: &dyn Storage,
     folders: LogFolders<'_>,
@@ -106,15 +119,15 @@ pub fn give_up(
     progress: &OpenProgress,
 ) -> Result<LogRecoveryOutcome> {
     let segments = found_segments::find(storage, folders)?;
-    let database = database_of(&segments, folders.1);
+    let database = database_of(&segments, folders.manifests);
     let count = segments.count();
     let all = segments.all();
     let (scanned, bytes) = log_chain::scan_all(&all, checkpoint.begin, progress)?;
     progress.forgo(bytes);
-    // New epochs are above all that were seen, so that nothing of before is ever taken for something of after.
+    // New epochs must be above all epochs found, so that an old record never counts as a new one.
     let epochs = scanned.iter().flat_map(|one| one.scan.recent_epochs.iter().chain([&one.scan.last_epoch]));
     let last_epoch = epochs.copied().fold(checkpoint.end, u64::max);
-    let listed = folders.1.iter().flatten().flat_map(SegmentManifest::segments);
+    let listed = folders.manifests.iter().flatten().flat_map(SegmentManifest::segments);
     let plan = discard::plan_giving_up(&all, listed, segments.leftovers);
     let report =
         LogRecoveryReport { durable_epoch: checkpoint.end, segments: count, ..LogRecoveryReport::default() };
@@ -123,13 +136,13 @@ pub fn give_up(
 
 fn database_of(
     segments: &found_segments::FoundSegments,
-    rosters: &[Option<SegmentManifest>],
+    manifests: &[Option<SegmentManifest>],
 ) -> Option<[u8; 16]> {
     let of_segments = segments.found.values().flatten().map(|segment| segment.header.database);
-    of_segments.chain(rosters.iter().flatten().map(|roster| roster.database)).next()
+    of_segments.chain(manifests.iter().flatten().map(|manifest| manifest.database)).next()
 }
 
-/// The folder of a segment file.
+/// Returns the folder of a segment file.
 fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }

@@ -1,4 +1,4 @@
-//! Reading one segment through: which records hold, what its marks prove, what lies behind the stop.
+//! Scans one segment: finds its valid records, the proofs in its marks, and marks behind the stop.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,29 +9,29 @@ use crate::record::{LogPosition, LogRecordKind, MARK_MAGIC, Mark, RECORD_HEADER,
 use crate::segment::SegmentHeader;
 use crate::storage::StorageFile;
 
-/// How much is searched at a time, behind a stop.
+/// The number of bytes per read in the search behind a stop.
 const PIECE: usize = 256 << 10;
 
-/// A mark as it lies in the segment.
+/// A mark and its position in the segment.
 #[derive(Debug, Clone)]
 pub struct MarkAt {
     pub mark: Mark,
-    /// Where its record begins and ends.
+    /// The begin and the end of its record.
     pub at: u64,
     pub end: u64,
-    /// Data records in the segment before it.
+    /// The number of data records in the segment before it.
     pub records: u64,
 }
 
-/// What a segment holds.
+/// The result of a scan.
 #[derive(Debug, Clone, Default)]
 pub struct SegmentScan {
     /// The first record, if it is a link.
     pub link: Option<SegmentLink>,
-    /// Where the records that hold end, and why.
+    /// The end of the valid records, and the reason for it.
     pub stop: u64,
     pub why: NoRecord,
-    /// Where the last byte lies that is not zero.
+    /// The end of the bytes that are not zero.
     pub content_end: u64,
     /// The last mark before the stop, and the one before that.
     pub last_mark: Option<MarkAt>,
@@ -40,25 +40,27 @@ pub struct SegmentScan {
     pub records: u64,
     /// The greatest epoch before the stop.
     pub last_epoch: u64,
-    /// Epochs of the last mark, of the records behind it, and of the marks behind the stop.
+    /// The epochs of the last mark, of the records behind it, and of the marks behind the stop.
     pub recent_epochs: Vec<u64>,
-    /// For each log, up to where marks of this segment that were followed by another one prove it durable.
+    /// For each log, the position up to which marks of this segment prove it durable. A mark counts
+    /// if another one follows it.
     pub required: BTreeMap<u32, LogPosition>,
-    /// The greatest "durable before" of all marks, those behind the stop included.
+    /// The greatest "durable before" of all marks, including those behind the stop.
     pub proven: u64,
-    /// Up to where this log was durable, by the marks before the stop, and by those behind it.
+    /// The position up to which this log was durable, by the marks before the stop, and by those
+    /// behind it.
     pub own_durable: LogPosition,
     pub own_durable_behind: LogPosition,
 }
 
-/// How much of a segment is read before the progress is told of it.
+/// The number of bytes read between two reports to the progress.
 const TOLD_TOGETHER: u64 = 1 << 20;
 
-/// How far one segment has been read.
+/// The progress in one segment.
 #[derive(Debug)]
 pub struct ScanProgress<'p> {
     all: &'p OpenProgress,
-    /// Up to where `all` knows.
+    /// The position that was reported to `all`.
     told: u64,
 }
 
@@ -67,7 +69,7 @@ impl<'p> ScanProgress<'p> {
         Self { all, told: 0 }
     }
 
-    /// The segment was read up to `at`. False if the opening is to end.
+    /// Notes that the segment was read up to `at`. Returns false if the opening should end.
     fn reach(&mut self, at: u64) -> bool {
         at < self.told + TOLD_TOGETHER || self.tell(at)
     }
@@ -78,12 +80,14 @@ impl<'p> ScanProgress<'p> {
     }
 }
 
-/// Reads a segment of `len` bytes through; `None` if the opening is to end. Epochs before `begin` need no proof.
+/// Scans a segment of `len` bytes. Returns `None` if the opening should end. Epochs before `begin`
+/// need no proof.
 pub fn scan(
     file: &dyn StorageFile,
     header: &SegmentHeader,
     len: u64,
-    (begin, mut progress): (u64, ScanProgress<'_>),
+    begin: u64,
+    mut progress: ScanProgress<'_>,
 ) -> io::Result<Option<SegmentScan>> {
     let mut found = SegmentScan::default();
     let mut reader = RecordReader::new(file, header.seed, header.first_epoch, len);
@@ -131,7 +135,7 @@ pub fn scan(
         found.stop = reader.at();
     }
     found.content_end = found.stop;
-    let goes_on = search_behind(file, header, (len, &mut progress), &mut found)? && progress.tell(len);
+    let goes_on = search_behind(file, header, len, &mut progress, &mut found)? && progress.tell(len);
     Ok(goes_on.then_some(found))
 }
 
@@ -139,7 +143,7 @@ impl SegmentScan {
     fn add_mark(&mut self, mark: Mark, at: u64, end: u64, begin: u64) -> Result<(), NoRecord> {
         if let Some(previous) = &self.last_mark {
             if mark.durable_before < previous.mark.epoch {
-                return Err("a mark says that the one before it was not durable");
+                return Err("a mark says that the mark before it was not durable");
             }
             if previous.mark.epoch >= begin {
                 require(&mut self.required, &previous.mark);
@@ -161,11 +165,13 @@ pub fn require(required: &mut BTreeMap<u32, LogPosition>, mark: &Mark) {
     }
 }
 
-/// Searches what lies behind the stop for marks, whose seed tells that they are this segment's own. False if the opening is to end.
+/// Searches the bytes behind the stop for marks. The checksum's seed shows that a mark belongs to
+/// this segment. Returns false if the opening should end.
 fn search_behind(
     file: &dyn StorageFile,
     header: &SegmentHeader,
-    (len, progress): (u64, &mut ScanProgress<'_>),
+    len: u64,
+    progress: &mut ScanProgress<'_>,
     found: &mut SegmentScan,
 ) -> io::Result<bool> {
     let mut piece = vec![0; PIECE];
@@ -190,7 +196,7 @@ fn search_behind(
                 }
             }
         }
-        // A magic may lie across two pieces, so they overlap.
+        // The magic number may cross the end of a piece, so pieces overlap.
         let overlap = if at + (read as u64) < len { (MARK_MAGIC.len() - 1).min(read - 1) } else { 0 };
         at += (read - overlap) as u64;
         if !progress.reach(at) {
@@ -200,7 +206,7 @@ fn search_behind(
     Ok(true)
 }
 
-/// The places at which `needle` lies.
+/// Returns the positions of `needle`.
 fn places_of(bytes: &[u8], needle: [u8; 8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -214,7 +220,7 @@ fn places_of(bytes: &[u8], needle: [u8; 8]) -> Vec<usize> {
     places
 }
 
-/// The mark whose record begins at `at`, if there is one that holds.
+/// Returns the valid mark whose record begins at `at`, if there is one.
 fn mark_at(file: &dyn StorageFile, seed: u32, at: u64, len: u64) -> io::Result<Option<Mark>> {
     let mut head = [0; RECORD_HEADER];
     if file.read_at(&mut head, at)? < RECORD_HEADER {

@@ -1,20 +1,21 @@
-//! Large writes around the page cache.
+//! Large writes that bypass the page cache.
 //!
 //! ```text
 //!   a large write:   ├─ head ─┼──────── whole pages ────────┼─ tail ─┤
-//!                     buffered    direct, from a staging       buffered
-//!                                 buffer that is aligned
+//!                     buffered    direct, from an aligned      buffered
+//!                                 staging buffer
 //! ```
 //!
-//! A log is written once and read after a crash. Through the page cache every page of it is allocated, copied to and
-//! written back later, on cores that have work to do: on the machine of `docs/benchmarks/` 8 MiB took 65 ms that way,
-//! and 8 ms directly. Small writes (a commit at `sync`) stay in the page cache, which keeps the last page of the file.
+//! A log is written once and read only after a crash. Through the page cache, each of its pages is
+//! allocated, copied to and later written back, on cores that have other work. On the machine of
+//! `docs/benchmarks/`, 8 MiB took 65 ms in this way and 8 ms directly. Small writes (a commit at
+//! `sync`) stay in the page cache, which keeps the last page of the file.
 //!
-//! 1. A direct write covers whole pages, at offsets and from memory aligned to [`PAGE`]; heads and tails are buffered
-//!    writes. So no page is written both ways at once; when a page that was cached is written directly, the system
-//!    drops it from the cache first.
-//! 2. `fdatasync` makes both kinds durable.
-//! 3. Where a file system knows no direct writes all are buffered.
+//! 1. A direct write covers whole pages, at offsets and from memory aligned to [`PAGE`]. Heads and
+//!    tails are buffered writes. So no page is written in both ways at once. If a direct write
+//!    covers a cached page, the system first drops it from the cache.
+//! 2. `fdatasync` makes both kinds of writes durable.
+//! 3. If a file system does not support direct writes, all writes are buffered.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,28 +25,28 @@ use std::sync::Mutex;
 
 use skein_sync::locks::lock;
 
-/// What direct writes are aligned to: no device at hand asks for more.
+/// The alignment of direct writes. No known device requires more.
 const PAGE: usize = 4096;
-/// Writes of fewer bytes are not worth a system call more.
+/// The size from which a direct write pays for its additional system call.
 const WORTH_IT: usize = 64 << 10;
-/// How much is written at a time.
+/// The number of bytes per direct write.
 const STAGING: usize = 1 << 20;
 
-/// A second way into a file, for large writes.
+/// A second descriptor of a file, for large writes.
 #[derive(Debug, Default)]
 pub struct DirectWriter(Mutex<DirectState>);
 
 #[derive(Debug, Default)]
 enum DirectState {
-    /// Not needed so far.
+    /// Not opened yet.
     #[default]
     Closed,
     Open(File, StagingBuffer),
-    /// The file system does not take direct writes.
+    /// The file system does not support direct writes.
     Refused,
 }
 
-/// Memory whose start is aligned.
+/// Memory that begins at an aligned address.
 #[derive(Debug)]
 struct StagingBuffer {
     memory: Vec<u8>,
@@ -60,7 +61,8 @@ impl StagingBuffer {
         Self { memory, start }
     }
 
-    /// Puts `bytes`, at most [`STAGING`] of them, where a direct write takes them from: less than a page lies before.
+    /// Copies `bytes`, at most [`STAGING`], to the aligned part of the buffer. Less than a page
+    /// lies before that part.
     fn fill(&mut self, bytes: &[u8]) -> &[u8] {
         let aligned = &mut self.memory[self.start..self.start + bytes.len()];
         aligned.copy_from_slice(bytes);
@@ -69,7 +71,7 @@ impl StagingBuffer {
 }
 
 impl DirectWriter {
-    /// Writes all of `bytes` at `offset` of the file `path`, open as `buffered`.
+    /// Writes all of `bytes` at `offset` of the file `path`, whose open descriptor is `buffered`.
     pub fn write_at(&self, buffered: &File, path: &Path, bytes: &[u8], offset: u64) -> io::Result<()> {
         if bytes.len() < WORTH_IT {
             return buffered.write_all_at(bytes, offset);
@@ -87,7 +89,8 @@ impl DirectWriter {
         buffered.write_all_at(tail, pages_at + pages.len() as u64)
     }
 
-    /// Writes whole pages; false, with nothing that matters written, if the file system does not take direct writes.
+    /// Writes whole pages. Returns false if the file system does not support direct writes; the
+    /// caller must then write all pages.
     fn write_pages(&self, buffered: &File, path: &Path, pages: &[u8], offset: u64) -> io::Result<bool> {
         let mut state = lock(&self.0);
         if matches!(*state, DirectState::Closed) {
@@ -117,15 +120,15 @@ fn open(buffered: &File, path: &Path) -> io::Result<DirectState> {
     let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(DirectState::Refused),
-        // Renamed or removed meanwhile; the file itself is still open the other way.
+        // The file was renamed or removed meanwhile, but its descriptor is still open.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DirectState::Refused),
-        // Too many files are open: through the cache, this time.
+        // Too many files are open: this write goes through the cache.
         Err(error) if crate::error::kind_of(&error) == io::ErrorKind::QuotaExceeded => {
             return Ok(DirectState::Closed);
         }
         Err(error) => return Err(error),
     };
-    // Renamed, and another file has its name now.
+    // The file was renamed, and another file may have its name now.
     let (ours, found) = (buffered.metadata()?, file.metadata()?);
     if (ours.dev(), ours.ino()) != (found.dev(), found.ino()) {
         return Ok(DirectState::Refused);
@@ -155,7 +158,7 @@ mod tests {
             let bytes: Vec<u8> = (0..len).map(|place| (place * 31 + turn) as u8).collect();
             direct.write_at(&file, &path, &bytes, expected.len() as u64).unwrap();
             expected.extend(bytes);
-            // And once more, over what is there, across pages that are in the cache.
+            // Once more, over existing data and pages that are in the cache.
             let again = vec![turn as u8; expected.len() / 2];
             direct.write_at(&file, &path, &again, 77.min(expected.len() as u64 / 2)).unwrap();
             let from = 77.min(expected.len() / 2);

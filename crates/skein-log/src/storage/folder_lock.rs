@@ -1,4 +1,4 @@
-//! Folders that a program makes its own: made if need be, and locked.
+//! Creates and locks the folders that belong to one process.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::{LockHolder, Storage, StorageLock};
 use crate::{LogError, Result};
 
-/// Makes a folder, and those above it, as far as they are missing.
+/// Creates a folder and all missing folders above it.
 ///
 /// # Errors
-/// There is a file in its place, or the system refuses.
+/// Returns an error if a file has this path, or the system refuses.
 pub fn make_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
     storage.create_dir_all(folder).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -20,10 +20,10 @@ pub fn make_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
     })
 }
 
-/// Whether a folder has a file of this name.
+/// Returns whether a folder has a file of this name.
 ///
 /// # Errors
-/// The system refuses to say.
+/// Returns an error if the system refuses.
 pub fn has_file(storage: &dyn Storage, folder: &Path, name: &str) -> Result<bool> {
     let path = folder.join(name);
     match storage.open(&path, false) {
@@ -33,18 +33,19 @@ pub fn has_file(storage: &dyn Storage, folder: &Path, name: &str) -> Result<bool
     }
 }
 
-/// How long a folder that is in use is waited for, unless an option says otherwise: a process that was killed holds its folder until
-/// the system has taken its memory apart, which takes seconds for a large one.
+/// The default time to wait for a folder in use. A killed process keeps its folder until the system
+/// has freed its memory, which takes seconds for a large process.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// Between two tries.
+/// The pause between two attempts.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Locks a folder by its file `name`, which is made if need be, until the lock is dropped. If another process has it, waits up to `wait` for it;
-/// what this process has itself is not waited for.
+/// Locks a folder by its file `name`, which is created if it is missing. The lock ends when it is
+/// dropped. If another process holds the lock, this waits for up to `wait`; it does not wait for a
+/// lock of this process.
 ///
 /// # Errors
-/// Another process, or this one, has it; or the system refuses.
+/// Returns an error if another process, or this one, holds the lock, or if the system refuses.
 pub fn lock_folder(
     storage: &dyn Storage,
     folder: &Path,

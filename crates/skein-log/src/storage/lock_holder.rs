@@ -1,4 +1,4 @@
-//! Who holds a lock that this process was refused.
+//! The process that holds a lock which this process could not get.
 
 use std::fmt;
 #[cfg(target_os = "linux")]
@@ -11,30 +11,31 @@ use std::path::Path;
 pub enum LockHolder {
     /// This process.
     Own,
-    /// Another one: its id, and what it is called, if it may be known.
+    /// Another process: its id, and its name if it is known.
     Process {
         /// The process id.
         pid: u32,
         /// The program's name, as the system shortens it.
         name: Option<String>,
     },
-    /// The system does not tell: the holder is in another container or on another machine, or the system has no such list.
+    /// Unknown: the holder is in another container or on another machine, or the system has no list
+    /// of locks.
     Unknown,
 }
 
 impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Own => f.write_str("this process, which has opened it before"),
+            Self::Own => f.write_str("this process, which has already opened it"),
             Self::Process { pid, name: Some(name) } => write!(f, "process {pid} ({name})"),
-            Self::Process { pid, name: None } => write!(f, "process {pid} (whose name is not known)"),
+            Self::Process { pid, name: None } => write!(f, "process {pid} (name unknown)"),
             Self::Unknown => f.write_str("another process (the system does not say which one)"),
         }
     }
 }
 
 impl LockHolder {
-    /// Who holds an `flock` on a file, as `/proc/locks` says.
+    /// Returns the holder of an `flock` on a file, from `/proc/locks`.
     #[cfg(target_os = "linux")]
     pub(super) fn of(path: &Path) -> Self {
         let Ok(found) = std::fs::metadata(path) else { return Self::Unknown };
@@ -53,7 +54,8 @@ impl LockHolder {
     }
 }
 
-/// A held `flock`. Its device is not looked at: some file systems give files another one than the list does.
+/// A held `flock`. The device is not compared, because on some file systems it differs from the
+/// device in the list.
 #[cfg(any(target_os = "linux", test))]
 #[derive(Debug, PartialEq, Eq)]
 struct HeldFlock {
@@ -61,7 +63,8 @@ struct HeldFlock {
     inode: u64,
 }
 
-/// Reads a line like `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; one of a lock that is waited for has `->` behind its number.
+/// Parses a line like `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`. A lock that a process
+/// waits for has `->` after its number and is skipped.
 #[cfg(any(target_os = "linux", test))]
 fn parse(line: &str) -> Option<HeldFlock> {
     let mut words = line.split_ascii_whitespace().skip(1);

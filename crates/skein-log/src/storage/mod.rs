@@ -1,17 +1,19 @@
-//! The one door to the file system.
+//! File access: the [`Storage`] trait and its two implementations.
 //!
-//! Logs and checkpoints reach files through [`Storage`] alone, so that tests can put a file system in its
-//! place that cuts the power, tears writes and fails the N-th operation.
+//! Logs and checkpoints use files only through [`Storage`]. So tests can replace the file system by
+//! one that cuts the power, tears writes and fails the N-th operation (`sim/`).
 //!
-//! What an implementation promises, and nothing else is assumed (see "the medium" in `docs/format.md`):
+//! An implementation guarantees this and nothing else (see "the medium" in `docs/format.md`):
 //!
-//! 1. What was written to a file before [`StorageFile::sync_data`] began is durable once it has returned
-//!    `Ok`, and so is the file's length.
-//! 2. Names that were created, removed or renamed in a folder before [`Storage::sync_dir`] began are durable
-//!    once it has returned `Ok`.
-//! 3. What was not synced may survive a power cut in any part: any subset of its 512-byte sectors, any
-//!    subset of its names. A rename happens as a whole or not at all.
-//! 4. After an error from a sync nothing is known of what it covered.
+//! 1. Bytes that were written to a file before [`StorageFile::sync_data`] began are durable once it
+//!    has returned `Ok`, and so is the file's length.
+//! 2. Names that were created, removed or renamed in a folder before [`Storage::sync_dir`] began
+//!    are durable once it has returned `Ok`.
+//! 3. Changes that were not synced may survive a power cut in part: any subset of the 512-byte
+//!    sectors, any subset of the names. A rename happens as a whole or not at all.
+//! 4. After an error from a sync, nothing is known about the changes that it covered.
+//!
+//! Read `os.rs` for the real file system, then `direct.rs`, `folder_lock.rs` and `lock_holder.rs`.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -29,31 +31,32 @@ pub use folder_lock::{LOCK_WAIT, has_file, lock_folder, make_folder};
 pub use lock_holder::LockHolder;
 pub use os::OsStorage;
 
-/// What is in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// The name within the folder; names that are not Unicode are not listed.
+    /// The name within the folder. Names that are not Unicode are not listed.
     pub name: String,
-    /// Whether it is a folder itself.
+    /// Whether the entry is a folder.
     pub is_dir: bool,
 }
 
-/// Keeps a lock file locked until it is dropped.
+/// A held lock of a file. Dropping it unlocks the file.
 pub trait StorageLock: Send + Sync + std::fmt::Debug {}
 
-/// A file system, as far as logs and checkpoints need one.
-#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
+/// The operations of a file system that logs and checkpoints need.
+#[expect(clippy::missing_errors_doc, reason = "every method returns the system's error")]
 pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
-    /// A handle of one's own to the same file system.
+    /// Returns another handle of the same file system.
     fn share(&self) -> Arc<dyn Storage>;
 
-    /// Opens a file that exists, for reading and, if `writable`, for writing.
+    /// Opens an existing file for reading and, if `writable`, for writing.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>>;
 
-    /// Creates a file for reading and writing; [`io::ErrorKind::AlreadyExists`] if the name is taken.
+    /// Creates a file for reading and writing. Returns [`io::ErrorKind::AlreadyExists`] if the name
+    /// is taken.
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
 
-    /// What is in a folder, in no particular order.
+    /// Returns the entries of a folder in arbitrary order.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
 
     /// Removes a file.
@@ -62,52 +65,54 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Removes an empty folder.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Renames a file or folder, replacing a file of that name.
+    /// Renames a file or folder, and replaces a file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Makes the names in a folder durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Creates a folder and the folders above it, as far as they are missing, and makes them durable.
+    /// Creates a folder and all missing folders above it, and makes them durable.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// Whether two paths lead to the same folder, by way of links, say; false if one of them leads to none.
+    /// Returns whether two paths lead to the same folder, maybe through links. Returns false if one
+    /// of them leads to no folder.
     fn same_dir(&self, a: &Path, b: &Path) -> io::Result<bool>;
 
-    /// Locks the file `path` for this process, creating it if need be;
-    /// [`io::ErrorKind::WouldBlock`] if another one holds it.
+    /// Locks the file `path` for this process. Creates it if it is missing. Returns
+    /// [`io::ErrorKind::WouldBlock`] if another process holds the lock.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>>;
 
-    /// Who holds the lock of the file `path`, as far as that can be known.
+    /// Returns the holder of the lock of the file `path`, as far as it is known.
     fn lock_holder(&self, _path: &Path) -> LockHolder {
         LockHolder::Unknown
     }
 }
 
-/// An open file. Reading and writing name their position, so a file is used from many threads.
-#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
-#[expect(clippy::len_without_is_empty, reason = "the length may fail, and nobody asks for emptiness")]
+/// An open file. Each read and write names its position, so many threads can use a file.
+#[expect(clippy::missing_errors_doc, reason = "every method returns the system's error")]
+#[expect(clippy::len_without_is_empty, reason = "reading the length may fail, and no caller needs is_empty")]
 pub trait StorageFile: Send + Sync + std::fmt::Debug {
-    /// Reads from `offset` until `buf` is full or the file ends; returns how many bytes were read.
+    /// Reads from `offset` until `buf` is full or the file ends. Returns the number of bytes read.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of `buf` at `offset`; the file grows if need be.
+    /// Writes all of `buf` at `offset`, and extends the file if necessary.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> io::Result<u64>;
 
-    /// Cuts the file off at `len`, or extends it by zeros.
+    /// Truncates the file to `len` bytes, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Reserves room for the first `len` bytes, so that writing them cannot fail for want of space; the file
-    /// grows to at least `len`, by zeros.
+    /// Reserves space for the first `len` bytes, so that a write to them cannot fail for lack of
+    /// space. Extends a shorter file to `len` bytes, with zeros.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
     /// Makes the contents and the length durable.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// The file's descriptor, by which it can be mapped into memory; none if it is no file of the system.
+    /// Returns the file's descriptor, for mapping the file into memory. Returns `None` if the file
+    /// is not a system file.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -1,10 +1,10 @@
-//! The real file system: `std::fs`, and `rustix` for what `std` lacks.
+//! The real file system: `std::fs`, and `rustix` for system calls that `std` lacks.
 //!
-//! What a store holds is its owner's alone. Files are made with mode 600 and folders with 700, by
-//! the call that makes them, so that there is no moment at which another user can open one; a umask
-//! can only take more away. A file that is found with a wider mode is closed to others when it is
-//! opened. A folder that is there already keeps its mode: it may be one that holds other things,
-//! and no file in it can be read.
+//! The files of a store are for its owner alone. Files are created with mode 600 and folders with
+//! 700, by the call that creates them, so other users can open them at no time. A umask can only
+//! remove more permissions. An existing file with a wider mode is closed to other users when it is
+//! opened. An existing folder keeps its mode, because it may hold other things, and no file of ours
+//! in it can be read.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use super::direct::DirectWriter;
 use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
 
-/// Modes of what is made: for the owner alone.
+/// The modes of new files and folders: for the owner alone.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// What others than the owner may do.
+/// The permissions of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// Closes a file to others. One that belongs to somebody else stays as it is.
+/// Removes the permissions of other users from a file. A file that belongs to another user stays as
+/// it is.
 fn close_to_others(file: File, path: &Path) -> io::Result<File> {
     let mode = file.metadata()?.mode() & 0o7777;
     if mode & OTHERS == 0 {
@@ -37,13 +38,13 @@ fn close_to_others(file: File, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Says that others can look into a folder that was there before.
+/// Logs a warning if other users can look into an existing folder.
 fn report_if_open(dir: &Path) {
     let mode = std::fs::metadata(dir).map_or(0, |found| found.mode());
     if mode & OTHERS != 0 {
         tracing::warn!(
             path = %dir.display(),
-            "other users can look into this folder (mode {:o}), though not read its files; close it with chmod 700",
+            "other users can look into this folder (mode {:o}), but not read its files; close it with chmod 700",
             mode & 0o7777
         );
     }
@@ -66,7 +67,7 @@ impl OsFile {
     }
 }
 
-/// `flock` is released when the file is closed, also by the death of the process.
+/// The system releases an `flock` when the file is closed, also when the process dies.
 #[derive(Debug)]
 struct OsLock {
     _file: File,
@@ -117,7 +118,8 @@ impl Storage for OsStorage {
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        // From the deepest folder that exists downwards: each new name is durable once its parent is synced.
+        // From the deepest existing folder downwards: a new name is durable once its parent is
+        // synced.
         let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(dir)?;
         if missing.is_empty() {
@@ -155,7 +157,8 @@ impl Storage for OsStorage {
     }
 }
 
-/// The folder that holds the name `path`; a bare relative name lies in the current folder.
+/// Returns the folder that contains the name `path`. A relative name without a folder lies in the
+/// current folder.
 fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -193,7 +196,7 @@ impl StorageFile for OsFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
             Ok(()) => Ok(()),
-            // A file system that cannot reserve: the length alone then.
+            // The file system cannot reserve space, so only the length is set.
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 if self.len()? < len {
                     self.set_len(len)?;

@@ -1,5 +1,5 @@
-//! A workload whose records tell what is missing, and what a log holds.
-#![allow(dead_code, reason = "each test program uses its part")]
+//! A workload with numbered records, which show what is missing, and functions to read a log.
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ pub fn options(logs: usize) -> LogOptions {
     options.durability = Durability::Sync;
     options.segment_bytes = 64 << 10;
     options.buffer_bytes = 64 << 10;
-    // So that nothing is committed but what the test commits.
+    // So that only the test commits.
     options.flush_interval = Duration::from_millis(150);
     options
 }
@@ -26,7 +26,7 @@ pub fn open(sim: &SimStorage, logs: usize) -> Result<(Log, Recovered)> {
     Log::open(sim.share(), options(logs), None)
 }
 
-/// Appends record number `number`, of `len` bytes or a few more, to `log`; returns its epoch.
+/// Appends record number `number`, of at least `len` bytes, to log `to`. Returns its epoch.
 pub fn put(log: &Log, to: usize, number: u64, len: usize) -> Result<u64> {
     let operation = log.enter(to)?;
     let epoch = operation.epoch();
@@ -37,30 +37,31 @@ pub fn put(log: &Log, to: usize, number: u64, len: usize) -> Result<u64> {
     Ok(epoch)
 }
 
-/// The numbers of all records, sorted.
+/// Returns the numbers of all records, sorted. Panics on an error.
 pub fn numbers(recovered: &Recovered) -> Vec<u64> {
     read_numbers(recovered).unwrap()
 }
 
-/// The numbers of all records, sorted.
+/// Returns the numbers of all records, sorted.
 pub fn read_numbers(recovered: &Recovered) -> Result<Vec<u64>> {
     let found = Mutex::new(Vec::new());
     let report = recovered.replay(2, 0, |_, record| {
         let number = u64::from_le_bytes(record.payload[..8].try_into().unwrap());
         if record.payload[8..].iter().any(|byte| *byte != number as u8) {
-            return Err(format!("record {number} is not what was written"));
+            return Err(format!("record {number} has other bytes than written"));
         }
         found.lock().unwrap().push(number);
         Ok(())
     })?;
     let mut found = found.into_inner().unwrap();
     assert_eq!(report.records, found.len() as u64);
-    assert_eq!(recovered.report().records, found.len() as u64, "the report counts what replay gives");
+    assert_eq!(recovered.report().records, found.len() as u64, "the report and the replay count differently");
     found.sort_unstable();
     Ok(found)
 }
 
-/// What a log would recover, without changing anything; nothing if its folder was not even made.
+/// Returns the numbers that a log would recover, without changing anything. Empty if the folder
+/// does not exist.
 pub fn inspect(storage: &dyn Storage) -> Result<Vec<u64>> {
     match Recovered::inspect(storage, &[PathBuf::from(FOLDER)], None) {
         Ok(recovered) => read_numbers(&recovered),
@@ -69,7 +70,7 @@ pub fn inspect(storage: &dyn Storage) -> Result<Vec<u64>> {
     }
 }
 
-/// What a run got acknowledged, and what it tried.
+/// The acknowledged and the attempted writes of a run.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct AcknowledgedWrites {
     /// Records up to this number are durable.
@@ -78,8 +79,8 @@ pub struct AcknowledgedWrites {
     pub appended: u64,
 }
 
-/// Appends `count` records after `from`, in turn to all logs, large enough to fill segments, and waits for durability
-/// now and then. Ends at the first error.
+/// Appends `count` records after `from`, to all logs in turn, large enough to fill segments, and
+/// sometimes waits for durability. Ends at the first error.
 pub fn run(log: &Log, from: u64, count: u64, written: &mut AcknowledgedWrites) -> Result<()> {
     for number in from + 1..=from + count {
         let to = (number / 3) as usize % log.logs();
@@ -94,7 +95,8 @@ pub fn run(log: &Log, from: u64, count: u64, written: &mut AcknowledgedWrites) -
     Ok(())
 }
 
-/// Checks that `found` is 1, 2, ... k, with all that was acknowledged and nothing that was never appended.
+/// Checks that `found` is 1, 2, ... k, with all acknowledged records and none that was never
+/// appended.
 pub fn check_prefix(found: &[u64], written: AcknowledgedWrites, context: &str) {
     let k = found.len() as u64;
     assert!(found.iter().copied().eq(1..=k), "{context}: holes in {found:?}");

@@ -1,10 +1,10 @@
 //! `loom`'s `AtomicU64`, with loads that its scheduler does not overlook.
 //!
-//! For each object `loom` 0.7 remembers only the last access of all threads when it looks for the places where a
-//! store could have come earlier. A thread that loads a word and then stores to it (as every lock holder does)
-//! hides, by its own load, the loads of other threads: the schedules in which the store comes between them are
-//! never run. Here every load first changes a second word. Changes are never overlooked, so those schedules
-//! are run; and since the change is relaxed, it orders nothing else.
+//! To find earlier places for a store, `loom` 0.7 remembers for each object only the last access of
+//! all threads. A thread that loads a word and then stores to it (like every lock holder) hides, by
+//! its own load, the loads of other threads. So `loom` never runs the schedules in which the store
+//! happens between those loads. Here every load first changes a second word. `loom` never overlooks
+//! changes, so it runs those schedules. The change is relaxed, so it orders nothing else.
 
 use std::ops::Deref;
 
@@ -19,7 +19,7 @@ pub struct AtomicU64 {
 }
 
 impl AtomicU64 {
-    /// A new atomic.
+    /// Creates an atomic.
     #[track_caller]
     pub fn new(value: u64) -> Self {
         Self { value: atomic::AtomicU64::new(value), loads: atomic::AtomicU64::new(0) }

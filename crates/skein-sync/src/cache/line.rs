@@ -1,15 +1,15 @@
-//! Types that know about cache lines.
+//! The length of a cache line, and a type that fills its own lines.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes in a cache line on all processors that we tune for.
+/// The size of a cache line, in bytes, on all processors that we tune for.
 pub const CACHE_LINE: usize = 64;
 
-/// A value that shares no cache line with its neighbours, so that threads which write different ones do not
-/// slow each other down.
+/// A value that shares no cache line with its neighbours, so that threads that write neighbours do
+/// not slow each other down.
 ///
-/// The alignment is two lines: Intel's adjacent-line prefetcher fetches lines in pairs, and Apple's lines
-/// are 128 bytes.
+/// The alignment is two lines: Intel's adjacent-line prefetcher fetches lines in pairs, and Apple's
+/// lines are 128 bytes.
 ///
 /// ```
 /// use skein_sync::cache::CachePadded;

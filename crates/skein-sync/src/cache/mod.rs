@@ -1,4 +1,4 @@
-//! What knows of the processor's caches: the length of a line, values with lines of their own, prefetch.
+//! Cache lines of the processor: their length, values with their own lines, and prefetch.
 
 mod line;
 mod prefetch;

@@ -1,24 +1,27 @@
-//! Counts the guards of each thread, and freezes the classes of those that are left when it ends.
+//! Counts the guards of each thread, and freezes the classes of the guards that are left when the
+//! thread ends.
 //!
-//! Counts are per class of collectors, not per collector, so that they are an array in thread-local memory. Collectors of one class
-//! share its fate: where more than 64 live at once, a guard that is leaked in one may freeze another one, too.
+//! Counts are per class of collectors and not per collector, so they are an array in thread-local
+//! memory. Collectors of one class share its state: if more than 64 collectors live at once, a
+//! leaked guard of one may also freeze another.
 //!
-//! Destructors of thread-local values run in the reverse order of registration (the C library's rule and `std`'s), and ours is
-//! registered after that of `seize`, which gives the number back. So freezing comes first; see [`LastGuards::drop`] for the case that
-//! a system does otherwise.
+//! Destructors of thread-local values run in the reverse order of registration (the rule of the C
+//! library and of `std`). Ours is registered after that of `seize`, which returns the number. So
+//! freezing runs first. See [`LastGuards::drop`] for a system that does not follow the rule.
 
 use std::array;
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many classes there are: the bits of [`FROZEN`].
+/// The number of classes: the bits of [`FROZEN`].
 const CLASSES: usize = 64;
 
 /// A bit for each frozen class.
 ///
-/// Relaxed throughout: threads for which invariants 3 and 4 of the module above ask that they see a bit have set it themselves, or
-/// have taken a number that was given back later, under the mutex of `seize`'s numbers.
+/// Relaxed throughout: the threads that must see a bit by invariants 3 and 4 of the module above
+/// have set it themselves, or have taken a number that was returned later, under the mutex of
+/// `seize`'s numbers.
 static FROZEN: AtomicU64 = AtomicU64::new(0);
 
 /// The class of a collector: a bit of [`FROZEN`].
@@ -26,7 +29,7 @@ static FROZEN: AtomicU64 = AtomicU64::new(0);
 pub(super) struct CollectorClass(usize);
 
 impl CollectorClass {
-    /// The class of another collector; a frozen one only if all are.
+    /// Returns a class for another collector; a frozen one only if all are frozen.
     pub(super) fn next() -> Self {
         static COLLECTORS: AtomicUsize = AtomicUsize::new(0);
         let mut tried: [Self; CLASSES] = array::from_fn(|_| Self(0));
@@ -39,7 +42,7 @@ impl CollectorClass {
         tried[0]
     }
 
-    /// Whether a guard of the class was abandoned.
+    /// Returns whether a guard of the class was abandoned.
     #[inline(always)]
     pub(super) fn is_frozen(self) -> bool {
         FROZEN.load(Ordering::Relaxed) & (1 << self.0) != 0
@@ -51,7 +54,7 @@ impl CollectorClass {
         self.change(|guards| guards + 1);
     }
 
-    /// Counts one less.
+    /// Subtracts a local guard of this thread.
     #[inline(always)]
     pub(super) fn uncount(self) {
         self.change(|guards| guards - 1);
@@ -66,7 +69,8 @@ impl CollectorClass {
     }
 }
 
-/// What a thread knows of its guards. It has no destructor, so it is there as long as the thread is.
+/// The guard counts of a thread. The type has no destructor, so its value exists as long as the
+/// thread.
 struct ThreadGuards {
     phase: Cell<ThreadPhase>,
     /// Live local guards, per class.
@@ -75,11 +79,11 @@ struct ThreadGuards {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ThreadPhase {
-    /// It had no guard yet.
+    /// The thread had no guard yet.
     New,
-    /// Its guards are counted, and looked at when it ends.
+    /// Its guards are counted, and the counts will be checked when it ends.
     Counted,
-    /// It ends, and the counts were looked at.
+    /// The thread is ending, and the counts were checked.
     Ended,
 }
 
@@ -89,19 +93,20 @@ thread_local! {
     static LAST_GUARDS: LastGuards = const { LastGuards };
 }
 
-/// Whether local guards of this thread are counted when it ends, so that it may have any.
+/// Returns whether local guards of this thread are counted until it ends. Only then may it have
+/// any.
 #[inline(always)]
 pub(super) fn is_counted(seize: &seize::Collector) -> bool {
     let phase = THREAD.with(|thread| thread.phase.get());
     phase == ThreadPhase::Counted || (phase == ThreadPhase::New && begin(seize))
 }
 
-/// Whether the thread has looked at its counts already.
+/// Returns whether the thread has already checked its counts.
 pub(super) fn has_ended() -> bool {
     THREAD.with(|thread| thread.phase.get()) == ThreadPhase::Ended
 }
 
-/// Registers the destructor that looks at the counts, after that of `seize`.
+/// Registers the destructor that checks the counts, after that of `seize`.
 #[cold]
 #[inline(never)]
 fn begin(seize: &seize::Collector) -> bool {
@@ -124,8 +129,8 @@ impl Drop for LastGuards {
         });
         if frozen != 0 {
             FROZEN.fetch_or(frozen, Ordering::Relaxed);
-            // If the thread's number were given back already, it would be too late: this would panic then, and a panic in a
-            // thread-local destructor ends the process.
+            // If the thread's number were returned already, freezing would be too late. This line
+            // would then panic, and a panic in a thread-local destructor ends the process.
             drop(ANY.enter());
         }
     }

@@ -1,4 +1,4 @@
-//! The two kinds of guards. The invariants are those of the module above.
+//! The two kinds of guards. The invariants are those of `reclaim.rs`.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -9,11 +9,12 @@ use super::abandoned_guards;
 use super::collector::{Collector, GracePeriod};
 use super::{Guard, sealed};
 
-/// A reclaimer, as `seize` calls it.
+/// The type of a reclaimer in `seize`.
 type Reclaimer<T> = unsafe fn(*mut T, &seize::Collector);
 
 fn reclaimer<T>(reclaim: unsafe fn(*mut T, &GracePeriod)) -> Reclaimer<T> {
-    // SAFETY: the types differ in what one reference points to; a `GracePeriod` is a `seize::Collector` by another name.
+    // SAFETY: the types differ only in the pointee of one reference, and a `GracePeriod` is a
+    // transparent `seize::Collector`.
     unsafe { mem::transmute(reclaim) }
 }
 
@@ -24,9 +25,9 @@ pub struct LocalGuard<'a> {
 }
 
 enum LocalGuardKind<'a> {
-    /// Dropped by hand, if at all (invariant 2).
+    /// Dropped by hand, or not at all (invariant 2).
     Local(ManuallyDrop<seize::LocalGuard<'a>>),
-    /// The thread ends (invariant 5).
+    /// The thread is ending (invariant 5).
     Owned(OwnedGuard<'a>),
 }
 
@@ -53,7 +54,7 @@ impl Drop for LocalGuard<'_> {
         if let LocalGuardKind::Local(guard) = &mut self.kind {
             self.collector.class.uncount();
             if !self.collector.class.is_frozen() {
-                // SAFETY: this is its last use.
+                // SAFETY: the guard is not used after this.
                 unsafe { ManuallyDrop::drop(guard) };
             }
         }
@@ -97,12 +98,12 @@ impl Guard for LocalGuard<'_> {
     unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
         match &self.kind {
             LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => {
-                // SAFETY: passed on to the caller. The batch is that of the thread's number, which is still its own: it has not
-                // ended, or the class would be frozen.
+                // SAFETY: the caller guarantees it. The batch belongs to the thread's number, which
+                // the thread still owns: if it had ended, the class would be frozen.
                 unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
             }
             LocalGuardKind::Local(_) => {}
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller guarantees it.
             LocalGuardKind::Owned(guard) => unsafe { guard.defer_retire(pointer, reclaim) },
         }
     }
@@ -117,7 +118,7 @@ impl fmt::Debug for LocalGuard<'_> {
 /// A guard that any thread may hold.
 pub struct OwnedGuard<'a> {
     collector: &'a Collector,
-    /// Dropped by hand, if at all (invariant 2); none if the collector is pinned instead.
+    /// Dropped by hand, or not at all (invariant 2). `None` if the collector is pinned instead.
     guard: Option<ManuallyDrop<seize::OwnedGuard<'a>>>,
 }
 
@@ -132,7 +133,7 @@ impl<'a> OwnedGuard<'a> {
         Self { collector, guard }
     }
 
-    /// The guard, unless it must not change its reservation.
+    /// Returns the guard, unless it must not change its reservation.
     fn free(&self) -> Option<&seize::OwnedGuard<'a>> {
         self.guard.as_deref().filter(|_| !self.collector.class.is_frozen())
     }
@@ -143,7 +144,7 @@ impl Drop for OwnedGuard<'_> {
         if let Some(guard) = &mut self.guard
             && !self.collector.class.is_frozen()
         {
-            // SAFETY: this is its last use.
+            // SAFETY: the guard is not used after this.
             unsafe { ManuallyDrop::drop(guard) };
         }
     }
@@ -172,7 +173,7 @@ impl Guard for OwnedGuard<'_> {
     }
 
     fn thread_id(&self) -> usize {
-        // `seize` would panic where the thread has given its number back.
+        // `seize` would panic if the thread has returned its number.
         if abandoned_guards::has_ended() {
             0
         } else {
@@ -182,7 +183,7 @@ impl Guard for OwnedGuard<'_> {
 
     unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
         if let Some(guard) = self.free() {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller guarantees it.
             unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
         }
     }

@@ -1,4 +1,4 @@
-//! The collector of the models: keeps everything until it is dropped.
+//! The collector of the models. It keeps all objects until it is dropped.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -13,29 +13,30 @@ pub struct Collector {
     retired: Mutex<Vec<ModelRetired>>,
 }
 
-// SAFETY: the pointers are only handed to their reclaimers, by the one thread that drops the collector.
+// SAFETY: only the thread that drops the collector uses the pointers, to pass them to their
+// reclaimers.
 unsafe impl Send for Collector {}
 // SAFETY: as above; the list is behind a mutex.
 unsafe impl Sync for Collector {}
 
 impl Collector {
-    /// An empty collector.
+    /// Creates an empty collector.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same: all goes when the collector does.
+    /// Returns the collector unchanged, because it frees everything when it is dropped.
     #[must_use]
     pub fn batch_size(self, _: usize) -> Self {
         self
     }
 
-    /// A guard of the current thread.
+    /// Returns a guard of the current thread.
     pub fn enter(&self) -> LocalGuard<'_> {
         ModelGuard { collector: self }
     }
 
-    /// A guard that any thread may hold.
+    /// Returns a guard that any thread may hold.
     pub fn enter_owned(&self) -> OwnedGuard<'_> {
         ModelGuard { collector: self }
     }
@@ -57,7 +58,7 @@ impl Drop for Collector {
     }
 }
 
-/// Stands in for the token of the same name.
+/// Stands in for the type of the same name.
 #[derive(Debug)]
 pub struct GracePeriod(());
 

@@ -1,4 +1,5 @@
-//! The standstill's protocol under `loom`: what was written before it is seen, and nobody writes while it lasts.
+//! The standstill's protocol under `loom`: earlier writes are visible, and no thread writes during
+//! it.
 //!
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-log --lib --release standstill
 
@@ -12,14 +13,16 @@ use super::{AtomicWriteState, WriteState, stands_still};
 use crate::epoch::EpochGate;
 use crate::epoch::models::model;
 
-/// The gate and the state of a log, and a row for each worker, without a lock: loom finds a write that meets the standstill.
+/// The gate and state of a log, and a row per worker without a lock. `loom` reports a write that
+/// races with the standstill.
 struct StandstillModel {
     gate: EpochGate,
     state: AtomicWriteState,
     rows: [UnsafeCell<u64>; 2],
 }
 
-// SAFETY: that nobody reads a row while its worker writes is what the model checks; loom reports it if somebody does.
+// SAFETY: the model checks that no thread reads a row while its worker writes; `loom` reports a
+// violation.
 unsafe impl Sync for StandstillModel {}
 
 impl StandstillModel {
@@ -28,7 +31,7 @@ impl StandstillModel {
         Arc::new(Self { gate: EpochGate::new(1, 1), state: AtomicWriteState::new(), rows })
     }
 
-    /// A worker's operation, in the steps of `Log::enter`.
+    /// Runs a worker's operation, in the steps of `Log::enter`.
     fn write(&self, worker: usize) {
         let entered = self.gate.enter(0);
         if self.state.get() == WriteState::Running {
@@ -50,7 +53,7 @@ impl StandstillModel {
     }
 }
 
-/// How many orders ended in each way, so that a model shows that it has met them.
+/// Counts how the explored orders ended, to show that the model has met each end.
 #[derive(Default)]
 struct StandstillTally {
     no_standstill: AtomicU64,
@@ -73,7 +76,7 @@ impl StandstillTally {
     }
 }
 
-/// The log runs out of room beside a worker, and a third thread asks for the standstill.
+/// The log runs out of space beside a worker, and a third thread asks for the standstill.
 fn a_write_beside_a_standstill(tally: &StandstillTally) {
     let log = StandstillModel::new();
     let (worker, committer) = (Arc::clone(&log), Arc::clone(&log));
@@ -94,7 +97,7 @@ fn nobody_writes_at_a_standstill() {
     assert!(counts.iter().all(|&count| count > 0), "some end was never met: {counts:?}");
 }
 
-/// The epoch closes before the log finds that it has no room, so that workers are inside at both parities.
+/// The epoch closes before the log finds the disk full, so workers are inside at both parities.
 #[test]
 fn a_standstill_waits_for_both_parities() {
     let tally = Arc::new(StandstillTally::default());
@@ -116,7 +119,8 @@ fn a_standstill_waits_for_both_parities() {
     assert!(counts[0] == 0 && counts[1] > 0 && counts[2] > 0, "some end was never met: {counts:?}");
 }
 
-/// A look at the counters that is a load: a worker that counted itself in unseen has read a state from before.
+/// A plain load of the counters: a worker whose increment was not seen has read a state from
+/// before.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_look_out_of_order_is_noticed() {

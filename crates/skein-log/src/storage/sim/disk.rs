@@ -1,4 +1,4 @@
-//! The disk of the simulation: what is seen, and what would be left after a power cut.
+//! The disk of the simulation: the visible state, and the state that a power cut would leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use super::SimFault;
 use crate::storage::DirEntry;
 
-/// What a disk writes as a whole.
+/// The unit that a disk writes as a whole.
 const SECTOR: usize = 512;
 
-/// A file's bytes.
+/// The bytes of a file.
 #[derive(Debug, Default)]
 pub struct SimInode {
     pub seen: Vec<u8>,
     durable: Vec<u8>,
-    /// Sectors that are written and not synced.
+    /// Sectors that were written and not synced.
     dirty: BTreeSet<usize>,
 }
 
-/// A change of names that is not yet durable.
+/// A change of names that is not durable yet.
 #[derive(Debug, Clone)]
 pub enum NameChange {
     Create(PathBuf, u64),
@@ -28,15 +28,15 @@ pub enum NameChange {
     RemoveDir(PathBuf),
 }
 
-/// The disk.
+/// The simulated disk.
 #[derive(Debug, Default)]
 pub struct SimDisk {
     pub operations: u64,
     pub fault: Option<SimFault>,
     pub off: bool,
-    /// Raised by every reboot; what was opened in an earlier one is dead.
+    /// Increased by every reboot. Handles of an earlier boot are dead.
     pub boot: u64,
-    /// A folder whose files, together, have no more than so many bytes.
+    /// A folder whose files together are limited to this many bytes.
     pub limit: Option<(PathBuf, u64)>,
     /// The operation that just failed may be a sync.
     pub failed_sync: bool,
@@ -46,12 +46,12 @@ pub struct SimDisk {
     pub durable_dirs: BTreeSet<PathBuf>,
     pub locks: BTreeSet<PathBuf>,
     durable_names: BTreeMap<PathBuf, u64>,
-    /// In the order in which they were made.
+    /// In the order of the changes.
     pending: Vec<NameChange>,
 }
 
 impl SimInode {
-    /// Writes; the file grows if need be.
+    /// Writes `bytes` at `offset`, and extends the file if necessary.
     pub fn write(&mut self, bytes: &[u8], offset: usize) {
         let end = offset + bytes.len();
         if end > self.seen.len() {
@@ -61,15 +61,15 @@ impl SimInode {
         self.dirty.extend(offset / SECTOR..end.div_ceil(SECTOR));
     }
 
-    /// Cuts off, or extends by zeros.
+    /// Truncates the file, or extends it with zeros.
     pub fn set_len(&mut self, len: usize) {
         let from = len.min(self.seen.len());
         self.seen.resize(len, 0);
-        // Zeros where something else may be on the disk.
+        // These zeros are new; the disk may still have other bytes there.
         self.dirty.extend(from / SECTOR..len.div_ceil(SECTOR));
     }
 
-    /// Makes durable what is seen.
+    /// Makes the visible bytes durable.
     pub fn sync(&mut self) {
         self.durable.resize(self.seen.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {
@@ -77,7 +77,7 @@ impl SimInode {
         }
     }
 
-    /// A sync that fails: nobody will write these sectors any more.
+    /// Simulates a failed sync: no later sync writes these sectors.
     pub fn fail_sync(&mut self) {
         self.dirty.clear();
     }
@@ -142,7 +142,7 @@ impl NameChange {
 }
 
 impl SimDisk {
-    /// Whether a file may be so long.
+    /// Returns whether the limit allows a file of this length.
     pub fn has_room(&self, node: u64, len: usize) -> bool {
         let Some((dir, limit)) = &self.limit else { return true };
         let within = || self.names.iter().filter(|(path, _)| path.starts_with(dir)).map(|(_, node)| *node);
@@ -152,7 +152,7 @@ impl SimDisk {
         !(is_longer && within().any(|other| other == node) && (taken + len) as u64 > *limit)
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub fn create(&mut self, path: &Path) -> io::Result<u64> {
         if self.names.contains_key(path) || self.dirs.contains(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -166,7 +166,7 @@ impl SimDisk {
         Ok(node)
     }
 
-    /// Changes names.
+    /// Changes a name: visible now, durable later.
     pub fn change(&mut self, change: NameChange) {
         change.apply(&mut self.names, &mut self.dirs);
         self.pending.push(change);
@@ -209,7 +209,7 @@ impl SimDisk {
         }
     }
 
-    /// Goes through a power cut.
+    /// Simulates a power cut and a restart.
     pub fn reboot(&mut self, seed: u64) {
         let mut draw = SurvivalDraw::new(seed);
         for change in std::mem::take(&mut self.pending) {
@@ -240,7 +240,8 @@ impl SimDisk {
     }
 }
 
-/// Draws what is kept: one seed in four keeps nothing, one keeps all, the others mix.
+/// Draws what a power cut keeps: one seed in four keeps nothing, one keeps everything, the others
+/// mix.
 struct SurvivalDraw {
     mode: u64,
     state: u64,
@@ -252,7 +253,7 @@ impl SurvivalDraw {
     }
 
     fn keep(&mut self) -> bool {
-        // A multiply-and-shift generator in the manner of `splitmix64`.
+        // A multiply-and-shift generator like `splitmix64`.
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut word = self.state;
         word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -45,7 +45,7 @@ impl SimFile {
         if cut { Err(power_is_off()) } else { Ok(result) }
     }
 
-    /// Whether the file may be written to, and be `len` bytes long.
+    /// Returns an error if the file is read-only or may not become `len` bytes long.
     fn check_writable(&self, len: usize) -> io::Result<()> {
         if !self.writable {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -90,7 +90,8 @@ impl StorageFile for SimFile {
 
     fn sync_data(&self) -> io::Result<()> {
         match self.storage.begin(SimTarget::OpenFile { boot: self.boot }) {
-            // Cut within the sync: what it covers may be on disk or not, as before it.
+            // The power was cut during the sync: its sectors may be on disk or not, as before the
+            // sync.
             Ok((_, true)) => Err(power_is_off()),
             Ok((mut disk, false)) => {
                 disk.nodes.entry(self.node).or_default().sync();
@@ -98,7 +99,8 @@ impl StorageFile for SimFile {
             }
             Err(error) => {
                 let mut disk = lock(&self.storage.disk);
-                // Dead files and a power that is off do not reach the disk; an injected failure does.
+                // A dead handle or a disk without power has no effect on the disk; an injected
+                // failure has.
                 if std::mem::take(&mut disk.failed_sync) && disk.boot == self.boot {
                     disk.nodes.entry(self.node).or_default().fail_sync();
                 }

@@ -1,22 +1,26 @@
-//! A file system in memory that loses, tears and fails. For tests, behind the feature `sim`.
+//! A simulated file system in memory that loses, tears and fails writes. For tests, behind the
+//! feature `sim`.
 //!
 //! The fault model:
 //!
-//! - What is written is seen at once, and durable only after `sync_data`. At a power cut every 512-byte sector written
-//!   since is kept or lost by itself, in any combination (so writes tear and change order); so is a change of length.
-//! - Names (made, removed, renamed) are seen at once, and durable only after `sync_dir` of their folder. At a power
-//!   cut each change since is kept or lost by itself; a rename as a whole.
-//! - The power can be cut at any operation, counted from the start. The operation may have had its effect or part of
-//!   it. Until [`SimStorage::reboot`] everything fails. What was opened or shared before stays dead after it: whoever
-//!   has it is a process that the power cut ended.
-//! - An operation, counted from the start, can fail, once or from then on, with an error of choice, without effect.
-//! - A `sync_data` that fails is the worst there is: what it should have made durable is lost at the next power cut, but
-//!   is seen until then, and a later sync that succeeds does not bring it back. (Linux does this: it marks
-//!   pages clean after a failed write-back.)
-//! - A folder can be as small as a disk that is full: what would make its files longer fails with `ENOSPC`.
+//! - Written bytes are visible immediately, but durable only after `sync_data`. A power cut keeps
+//!   or loses every 512-byte sector written since, each independently, so writes tear and change
+//!   order. The same holds for a change of length.
+//! - Names (created, removed, renamed) are visible immediately, but durable only after `sync_dir`
+//!   of their folder. A power cut keeps or loses each change since, each independently; a rename as
+//!   a whole.
+//! - The power can be cut at any operation, counted from the start. The operation may have had its
+//!   effect or a part of it. Until [`SimStorage::reboot`] every operation fails. Handles that were
+//!   opened or shared before the cut stay dead: they belong to a process that the power cut ended.
+//! - An operation, counted from the start, can fail with a chosen error, once or permanently,
+//!   without effect.
+//! - A failed `sync_data` has the worst result: the next power cut loses the bytes that it covered.
+//!   They stay visible until then, and a later sync that succeeds does not save them. (Linux does
+//!   this: it marks pages clean after a failed write-back.)
+//! - A folder can be limited like a full disk: operations that extend its files fail with `ENOSPC`.
 //! - Bytes can be damaged at rest, durably.
 //!
-//! What is kept at a power cut is drawn from a seed: the same seed, the same cut.
+//! A seed decides what a power cut keeps: the same seed keeps the same bytes and names.
 
 mod disk;
 mod file;
@@ -30,77 +34,79 @@ use disk::{NameChange, SimDisk};
 use file::{SimFile, SimLock};
 use skein_sync::locks::lock;
 
-/// An error to fail with.
+/// An error to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimError {
     /// `EIO`
     Io,
     /// `ENOSPC`
     NoSpace,
-    /// `EMFILE`; what works on open files goes on.
+    /// `EMFILE`. Operations on open files still succeed.
     TooManyFiles,
 }
 
-/// When something happens.
+/// A fault and the operation at which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SimFault {
     CutPower { at: u64 },
     Fail { at: u64, error: SimError, lasting: bool },
 }
 
-/// What an operation works on.
+/// The target of an operation.
 #[derive(Clone, Copy)]
 enum SimTarget {
     Names,
     OpenFile { boot: u64 },
 }
 
-/// The file system; clones are the same one. [`share`](Storage::share) gives a handle that a reboot ends; one made here outlives them.
+/// The simulated file system. Clones share one disk. A reboot ends a handle from
+/// [`share`](Storage::share); a clone of the test's own handle survives it.
 #[derive(Debug, Clone, Default)]
 pub struct SimStorage {
     disk: Arc<Mutex<SimDisk>>,
-    /// The boot that this handle ends with; none for the test's own.
+    /// The boot that this handle belongs to; `None` for the test's own handle.
     boot: Option<u64>,
 }
 
 impl SimStorage {
-    /// An empty disk.
+    /// Creates an empty disk.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Operations so far, reads included.
+    /// Returns the number of operations so far, including reads.
     pub fn operations(&self) -> u64 {
         lock(&self.disk).operations
     }
 
-    /// Cuts the power at the operation that is number `at`, counted from the start (the first is 1).
+    /// Cuts the power at operation number `at`, counted from the start (the first is 1).
     pub fn cut_power_at(&self, at: u64) {
         lock(&self.disk).fault = Some(SimFault::CutPower { at });
     }
 
-    /// Lets operation number `at` fail, and with `lasting` all after it.
+    /// Makes operation number `at` fail and, if `lasting`, all later ones.
     pub fn fail_at(&self, at: u64, error: SimError, lasting: bool) {
         lock(&self.disk).fault = Some(SimFault::Fail { at, error, lasting });
     }
 
-    /// Takes faults back that have not happened yet.
+    /// Cancels faults that have not happened yet.
     pub fn no_faults(&self) {
         lock(&self.disk).fault = None;
     }
 
-    /// Lets the files below `dir`, together, have no more than so many bytes, whatever they have now; `None` takes that back.
+    /// Limits the total size of the files below `dir`, even if they are larger already. `None`
+    /// removes the limit.
     pub fn limit(&self, dir: &Path, bytes: Option<u64>) {
         lock(&self.disk).limit = bytes.map(|bytes| (dir.into(), bytes));
     }
 
-    /// Whether the power is on.
+    /// Returns whether the power is on.
     pub fn is_on(&self) -> bool {
         !lock(&self.disk).off
     }
 
-    /// Cuts the power, if it is on, and turns it on again: `seed` decides what was kept. Faults are taken back, locks
-    /// are gone, open files are dead.
+    /// Cuts the power if it is on, and turns it on again. `seed` decides what is kept. Cancels
+    /// faults, releases locks and ends open files.
     pub fn reboot(&self, seed: u64) {
         lock(&self.disk).reboot(seed);
     }
@@ -108,22 +114,23 @@ impl SimStorage {
     /// Changes bytes of a file at rest, durably, by XOR with `with`.
     ///
     /// # Panics
-    /// If there is no such file, or it is shorter.
+    /// Panics if the file does not exist or is shorter.
     pub fn damage(&self, path: &Path, offset: u64, with: &[u8]) {
         lock(&self.disk).damage(path, offset, with);
     }
 
-    /// The bytes of a file, as they are seen now.
+    /// Returns the visible bytes of a file.
     ///
     /// # Panics
-    /// If there is no such file.
+    /// Panics if the file does not exist.
     pub fn contents(&self, path: &Path) -> Vec<u8> {
         let disk = lock(&self.disk);
         disk.nodes[&disk.names[path]].seen.clone()
     }
 
-    /// Begins an operation: counts it, and answers an error if it is to fail. The flag says whether the power went off
-    /// with it: then it may have an effect, but its caller never hears of it.
+    /// Begins an operation: counts it, and returns an error if it should fail. The flag is true if
+    /// the power was cut at this operation: then it may have an effect, but its caller must get an
+    /// error.
     fn begin(&self, on: SimTarget) -> io::Result<(MutexGuard<'_, SimDisk>, bool)> {
         let mut disk = lock(&self.disk);
         disk.failed_sync = false;
@@ -159,11 +166,11 @@ impl SimStorage {
         }
     }
 
-    /// An operation on names.
+    /// Runs an operation on names.
     fn on_names<T>(&self, act: impl FnOnce(&mut SimDisk) -> io::Result<T>) -> io::Result<T> {
         let (mut disk, cut) = self.begin(SimTarget::Names)?;
         let result = act(&mut disk);
-        // A lock that nobody will hear of is dropped, and asks for the disk.
+        // Unlocked first: if the power was cut, dropping a `SimLock` in `result` locks the disk.
         drop(disk);
         if cut { Err(power_is_off()) } else { result }
     }
@@ -267,11 +274,12 @@ impl Storage for SimStorage {
 mod tests {
     use super::*;
 
-    /// Incident: a test turned the power off and on under a store that lived on. Its thread removed a segment by name, which its successor had
-    /// found and was to remove. Consequence: recovery was refused now and then, for a file that was gone. Fix: a reboot ends the
-    /// handles of before as it ends open files.
+    /// Incident: a test cut the power under a store that was still running. A thread of that store
+    /// removed a segment by name, which the next store had found and was going to remove.
+    /// Consequence: recovery sometimes failed because the file had disappeared. Fix: a reboot ends
+    /// earlier handles as it ends open files.
     #[test]
-    fn a_reboot_ends_the_handles_of_before() {
+    fn a_reboot_ends_earlier_handles() {
         let sim = SimStorage::new();
         let (dir, path) = (Path::new("/db"), Path::new("/db/segment"));
         let before = sim.share();

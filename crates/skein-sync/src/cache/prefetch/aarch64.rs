@@ -1,4 +1,4 @@
-//! `prfm pldl1keep`; written in assembly because the intrinsic is not stable.
+//! The instruction `prfm pldl1keep`, in assembly because the intrinsic is not stable.
 
 #[inline(always)]
 pub(super) fn fetch(address: *const u8) {

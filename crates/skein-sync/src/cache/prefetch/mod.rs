@@ -1,7 +1,7 @@
 //! Prefetch: asks the processor to fetch a line, and does not wait for it.
 //!
-//! A node of several lines is fetched in the time of one when all its lines are asked for before the first is
-//! used (Masstree, section 4.2). An address need not be valid: a prefetch never faults.
+//! If all lines of a node are prefetched before the first is used, they arrive in the time of one
+//! (Masstree, section 4.2). An address need not be valid, because a prefetch never faults.
 
 use super::CACHE_LINE;
 
