@@ -17,7 +17,7 @@ use crate::result::{Better, ResultLine};
 /// The width of the drawing, in its own units.
 const WIDTH: u32 = 860;
 /// The left end of the bars; the labels of rows and bars are left of it.
-const LEFT: u32 = 330;
+const LEFT: u32 = 380;
 /// The space for a bar's figure, right of the longest bar.
 const RIGHT: u32 = 70;
 /// The height of a bar with the gap below it, of the gap between rows, and of a panel's heading.
@@ -56,9 +56,9 @@ struct OverviewRow {
 
 const PANELS: [OverviewPanel; 2] = [
     OverviewPanel {
-        heading: "Server: requests per second of CPU time, with its log on disk",
+        heading: "Server, its log on disk: requests per second of CPU time, as a multiple of",
         experiment: "server",
-        rivals: [("redis-everysec", "Redis, appendfsync everysec"), ("redis", "Redis without a log")],
+        rivals: [("redis-everysec", "Redis with appendfsync everysec"), ("redis", "Redis without a log")],
         rows: &[
             OverviewRow { label: "GET, one at a time", measure: "GET, CPU", point: Some("1") },
             OverviewRow { label: "SET, one at a time", measure: "SET, CPU", point: Some("1") },
@@ -72,7 +72,7 @@ const PANELS: [OverviewPanel; 2] = [
         ],
     },
     OverviewPanel {
-        heading: "Library: rows per second, one thread",
+        heading: "Library, one thread: rows per second, as a multiple of",
         experiment: "store",
         rivals: [("lmdb", "LMDB"), ("rocksdb", "RocksDB")],
         rows: &[
