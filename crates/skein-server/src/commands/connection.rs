@@ -43,11 +43,11 @@ pub(super) fn quit(
     Ok(AfterCommand::Close)
 }
 
-/// Told of a password that is refused: by which client, with which command and for which user it
-/// was given.
+/// Called for each rejected password with the client, the command that carried the password, and
+/// the user.
 pub(crate) type RefusedLogin<'r> = dyn Fn(&ClientState, &[u8], &[u8]) + 'r;
 
-/// What logging in needs, of a server that serves and of one that still reads its data back.
+/// Everything that a login needs. Exists both while the server loads its data and afterwards.
 pub(crate) struct LoginContext<'e> {
     pub client: &'e mut ClientState,
     pub acl: &'e Acl,
@@ -55,7 +55,7 @@ pub(crate) struct LoginContext<'e> {
 }
 
 impl LoginContext<'_> {
-    /// Logs in with a password that came with the command `given_with`.
+    /// Logs in with a password that came with the command `given_with`. Errors if it is wrong.
     fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
         if self.client.log_in(&self.acl.users, user, password) {
             return Ok(());
@@ -66,7 +66,7 @@ impl LoginContext<'_> {
     }
 }
 
-/// Runs what needs an entrance; ACL LOG has who is turned away.
+/// Calls `run` with a login context whose rejected logins go to ACL LOG.
 fn at_entrance<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
     let shared = context.shared;
     let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
@@ -176,12 +176,12 @@ fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.array(0);
 }
 
-/// Bytes of what a client may call itself or its library. Redis has no bound; every client has such
-/// names, and every list of clients shows them.
+/// Maximum length of the name of a client or its library. Redis has no limit; but every client has
+/// such names, and every list of clients shows them.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// Names go into lists that are read line by line and word by word; `what` they are, for the error
-/// if one is too long.
+/// Returns the name if it fits into lists that are read by line and word. Errors with `fault` if it
+/// has spaces or special characters. `what` names it in the error for long names.
 pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Result<Vec<u8>, CommandError> {
     if name.len() > NAME_BYTES_MAX {
         let len = name.len();
@@ -192,7 +192,7 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Resu
     if name.iter().all(u8::is_ascii_graphic) { Ok(name.to_vec()) } else { Err(fault) }
 }
 
-/// A connection as it was when it was new, but for what its library said of itself.
+/// RESET: restores a connection to its initial state, except for the library's name and version.
 pub(super) fn reset(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
@@ -213,10 +213,10 @@ pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<
     reply.simple("RESET");
 }
 
-/// What a client hears that has not given the password.
+/// Writes the error for a client that has not logged in.
 pub(crate) fn refuse_unauthenticated(command: &CommandSpec, reply: &mut ReplyWriter<'_>) {
     let fault = CommandError::text(NO_AUTH);
-    // As Redis has it, an EXEC that is refused is a transaction that fails.
+    // As in Redis, a rejected EXEC aborts the transaction.
     let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
     fault.write(reply);
 }

@@ -1,10 +1,12 @@
-//! Commands about when keys expire.
+//! Commands that set and show when keys expire.
 //!
 //! ```text
-//!   EX 10   PX 10000   EXAT 1700000010   PXAT 1700000010000   ─►  milliseconds since 1970, which the row keeps
+//!   EX 10   PX 10000   EXAT 1700000010   PXAT 1700000010000
+//!      └──────────┴───────────┴────────────────┴─► milliseconds since 1970, kept in the row
 //! ```
 //!
-//! What counts as now is the worker's time, which stands while it serves a group of connections; so a command sees one time.
+//! The current time is the worker's. It does not advance while the worker serves a group of
+//! connections, so a command sees a single time.
 
 use skein_syntax::number::parse_i64;
 
@@ -14,12 +16,12 @@ use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// In what an argument says when.
+/// The unit and origin of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeUnit {
-    /// Milliseconds of one.
+    /// Milliseconds of one unit.
     ms: i64,
-    /// Counted from now, and not from 1970.
+    /// Counted from now instead of 1970.
     from_now: bool,
 }
 
@@ -29,7 +31,7 @@ const EXAT: TimeUnit = TimeUnit { ms: 1000, from_now: false };
 const PXAT: TimeUnit = TimeUnit { ms: 1, from_now: false };
 
 impl TimeUnit {
-    /// Milliseconds since 1970, or none if that is more than there are.
+    /// Returns milliseconds since 1970, or `None` on overflow.
     fn to_ms(self, number: i64, now: u64) -> Option<i64> {
         let base = if self.from_now { i64::try_from(now).ok()? } else { 0 };
         number.checked_mul(self.ms)?.checked_add(base)
@@ -40,17 +42,17 @@ fn bad_time(command: &str) -> CommandError {
     CommandError::owned(format!("ERR invalid expire time in '{command}' command"))
 }
 
-/// The time that `text` says, which is to be after 1970.
+/// Parses a time, which must be after 1970.
 fn time_of(command: &str, unit: TimeUnit, text: &[u8], now: u64) -> Result<u64, CommandError> {
     let number = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     let at = if number > 0 { unit.to_ms(number, now) } else { None };
     at.and_then(|at| u64::try_from(at).ok()).ok_or_else(|| bad_time(command))
 }
 
-/// What SET and GETEX are told about the expiry of the key.
+/// The option of SET and GETEX about the key's expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum ExpiryOption<'a> {
-    /// Nothing.
+    /// No option.
     #[default]
     Unsaid,
     /// KEEPTTL
@@ -62,13 +64,14 @@ pub(super) enum ExpiryOption<'a> {
 }
 
 impl<'a> ExpiryOption<'a> {
-    /// Takes an option, and what follows it; false if it is not one about expiry, or does not go with those before.
+    /// Parses an option and its argument. Returns false if it is not about expiry, or is not
+    /// compatible with the options before it.
     pub(super) fn take(&mut self, arg: &[u8], mut next: impl FnMut() -> Option<&'a [u8]>) -> bool {
         let unit = [("EX", EX), ("PX", PX), ("EXAT", EXAT), ("PXAT", PXAT)];
         let unit = unit.into_iter().find(|(name, _)| is(arg, name)).map(|(_, unit)| unit);
         match (unit, *self) {
             (Some(unit), Self::Unsaid) => next().is_some_and(|text| self.set(unit, text)),
-            // The last of one kind counts.
+            // If one unit is given several times, the last one counts.
             (Some(unit), Self::At(before, _)) if unit == before => {
                 next().is_some_and(|text| self.set(unit, text))
             }
@@ -89,7 +92,7 @@ impl<'a> ExpiryOption<'a> {
         true
     }
 
-    /// The time that is said; `None` if none is.
+    /// Returns the time of the option, or `None` if the option has no time.
     pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, CommandError> {
         match self {
             Self::At(unit, text) => time_of(command, unit, text, now).map(Some),
@@ -158,7 +161,7 @@ pub(super) fn get_ex(
     Ok(())
 }
 
-/// The conditions of EXPIRE and its like.
+/// The conditions of EXPIRE and its relatives.
 #[expect(clippy::struct_excessive_bools, reason = "one for each word")]
 #[derive(Default)]
 struct ExpireConditions {
@@ -194,9 +197,10 @@ impl ExpireConditions {
         Ok(found)
     }
 
-    /// Whether a key that expires at `present`, or never, may expire at `at`.
+    /// Returns whether a key that expires at `present` (`None`: never) may be set to expire at
+    /// `at`.
     fn allow(&self, present: Option<u64>, at: i64) -> bool {
-        // Never is later than any time.
+        // A key without expiry counts as later than any time.
         let present = present.map(|present| i64::try_from(present).unwrap_or(i64::MAX));
         !(self.if_none && present.is_some()
             || self.if_some && present.is_none()
@@ -273,12 +277,12 @@ pub(super) fn persist(
     Ok(())
 }
 
-/// Seconds, rounded as Redis does.
+/// Converts to seconds, rounded like Redis.
 fn seconds(ms: u64) -> u64 {
     ms.saturating_add(500) / 1000
 }
 
-/// Answers with what `show` makes of the time at which the row expires; -2 without a row, -1 if it does not.
+/// Replies with `show` of the row's expiry time; -2 without a row, -1 without an expiry time.
 fn answer(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
     match row.map(RowRef::expires_at) {
         None => reply.int(-2),

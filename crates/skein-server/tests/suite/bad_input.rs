@@ -1,5 +1,5 @@
-//! Garbage, truncated, half-sent and oversized requests, storms of connections: each client gets a clear answer or
-//! is closed, and the server lives on.
+//! Garbage, truncated, half-sent and oversized requests, and storms of connections. Each client
+//! gets a clear reply or is disconnected, and the server continues to serve.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
@@ -99,14 +99,15 @@ fn keys_over_the_limit_are_refused_by_name() {
     assert_eq!(show(&client.call(&[b"SK.COUNT", &[b"[", &long[..]].concat(), b"+"])), ":0|");
 }
 
-/// A column that is named over and over is written over and over: a small request took all memory and the server with it.
+/// Incident: a column is written as often as the request names it, so a small request took all
+/// memory and stopped the server.
 #[test]
 fn a_small_request_does_not_make_a_reply_without_bounds() {
     let server = start();
     let mut client = server.connect();
     let value = vec![b'v'; 8 << 20];
     assert_eq!(client.call(&[b"HSET", b"row", b"f", &value]), b":1\r\n");
-    let refusal = "-ERR the columns that are named have 536870912 bytes, more than the 536870911 of a whole row; name each once|";
+    let refusal = "-ERR the named columns have 536870912 bytes, more than the limit of 536870911; name each column once|";
     let mut names: Vec<&[u8]> = vec![b"f"; 64];
     let hmget = [&[b"HMGET", b"row".as_slice()], names.as_slice()].concat();
     assert_eq!(show(&client.call(&hmget)), refusal);
@@ -163,7 +164,7 @@ fn a_storm_of_connections_passes() {
             });
         }
     });
-    // The last of them may still be on their way out.
+    // The last connections may still be closing.
     let mut client = server.connect();
     for _ in 0..500 {
         if client.ask("INFO clients").contains("|connected_clients:1|") {

@@ -1,10 +1,11 @@
-//! CLIENT and CONFIG where Redis's replies are no measure: they name ports and times, and this server has workers.
+//! CLIENT and CONFIG where Redis's replies cannot be compared: they contain ports and times, and
+//! this server has several workers.
 
 use crate::common::{TestClient, TestServer, encode, options, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// The lines of CLIENT LIST.
+/// Returns the lines of CLIENT LIST.
 fn list(client: &mut TestClient, request: &str) -> Vec<String> {
     let reply = client.ask(request);
     let text = reply.split_once('|').expect("a bulk string").1.trim_end_matches('|').to_owned();
@@ -20,7 +21,7 @@ fn id(client: &mut TestClient) -> String {
     client.ask("CLIENT ID").trim_matches([':', '|']).to_owned()
 }
 
-/// Clients on both workers.
+/// Returns clients on both workers.
 fn two(server: &TestServer) -> (TestClient, TestClient) {
     let (mut one, mut other) = (server.connect(), server.connect());
     assert_eq!(one.ask("PING"), "+PONG|");
@@ -131,7 +132,7 @@ fn clients_of_any_worker_are_killed() {
     for other in &mut others {
         assert_eq!(other.try_reply(), None);
     }
-    // What comes after the kill in the pipeline is not run.
+    // Requests after the kill in the same pipeline do not run.
     one.send(&[encode(&[b"CLIENT", b"KILL", b"SKIPME", b"no"]), encode(&[b"SET", b"after", b"1"])].concat());
     assert_eq!(one.reply(), b":1\r\n");
     assert_eq!(one.try_reply(), None);

@@ -1,4 +1,4 @@
-//! Commands on many keys where Redis's replies are no measure, because it has no order.
+//! Commands on many keys where Redis's replies cannot be compared, because Redis has no key order.
 
 use std::collections::BTreeMap;
 

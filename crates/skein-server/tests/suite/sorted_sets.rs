@@ -1,4 +1,5 @@
-//! Sorted sets where Redis's replies are no measure: great ones, chance, several clients, the disk engine.
+//! Sorted sets where Redis's replies cannot be compared: large ones, randomness, several clients,
+//! the disk engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{TestClient, options, start, start_on_disk};
 use skein_disk::{DiskOptions, Values};
 
-/// The lines of a reply, without their heads; enough for arrays of words.
+/// Returns the lines of a reply without their heads. Enough for arrays of words.
 fn words(reply: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(reply);
     let lines = text.split("\r\n").filter(|line| !line.starts_with(['*', '$']) && !line.is_empty());
@@ -26,7 +27,7 @@ fn fill(client: &mut TestClient, members: usize) {
     }
 }
 
-/// All that ZSCAN gives, with what is done between two of its calls.
+/// Returns all members of a ZSCAN. Calls `between` after each page.
 fn scan(client: &mut TestClient, options: &str, mut between: impl FnMut(&mut TestClient)) -> Vec<String> {
     let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
     loop {
@@ -122,7 +123,7 @@ fn clients_on_many_workers_see_each_command_whole() {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    // The scores of a and b always sum up to 100, and c goes with them.
+                    // The scores of a and b always sum up to 100, and c has the score of a.
                     let a = step * 37 % 100;
                     client.ask(&format!("ZADD z {a} a {} b {a} c", 100 - a));
                     if step % 16 == 3 {

@@ -1,4 +1,5 @@
-//! A server that listens on a Unix socket as well: the same commands, who may connect, and whose file it is.
+//! A server that also listens on a Unix socket: the same commands, permissions of the file, and
+//! existing files.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,7 @@ fn start(path: &Path, mode: u32) -> TestServer {
     start_with(options_with(path, mode), Durability::Buffered)
 }
 
-/// The bytes that answer these words, up to where the server waits for more.
+/// Returns the server's reply to these words.
 fn ask(stream: &mut UnixStream, words: &str) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
     stream.write_all(format!("{words}\r\nECHO the-end\r\n").as_bytes()).expect("to send");
@@ -43,7 +44,7 @@ fn it_serves_what_the_port_serves() {
     assert_eq!(ask(&mut here, "SET k v"), "+OK|");
     let mut there = server.connect();
     assert_eq!(there.ask("GET k"), "$1|v|");
-    // Redis shows such a client in this way.
+    // Redis shows such a client in the same way.
     let name = path.display();
     let list = ask(&mut here, "CLIENT INFO");
     assert!(

@@ -1,4 +1,6 @@
-//! What a key holds as the second element of an array of two, or the first: of `SK.NEXT` and its like, and of `SK.GETV`. In slices if it is much.
+//! The contents of a key as one element of a pair: the second one after the key in `SK.NEXT` and
+//! its relatives, the first one before the version in `SK.GETV`. Long contents are written in
+//! slices.
 
 use super::{long_held, write_held};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
@@ -6,11 +8,11 @@ use crate::commands::{AfterCommand, CommandError};
 use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
 
-/// What stands beside it.
+/// The other element of the pair.
 pub(super) enum PairedWith {
-    /// The key, before it.
+    /// The key, before the contents.
     Key(Vec<u8>),
-    /// The version, after it.
+    /// The version, after the contents.
     Version(u64),
 }
 
@@ -29,7 +31,7 @@ impl PairedWith {
     }
 }
 
-/// Answers at once if that is short; else with a task, and nothing is written.
+/// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
 pub(super) fn answer(row: RowRef<'_>, beside: PairedWith, reply: &mut ReplyWriter<'_>) -> AfterCommand {
     if let Some(inside) = long_held(row) {
         let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
@@ -41,7 +43,7 @@ pub(super) fn answer(row: RowRef<'_>, beside: PairedWith, reply: &mut ReplyWrite
     AfterCommand::Done
 }
 
-/// Much that a key holds.
+/// Writes long contents of a key.
 pub(crate) struct KeyContentsTask {
     inside: Box<SlicedTask>,
     beside: PairedWith,

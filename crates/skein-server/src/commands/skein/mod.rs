@@ -1,4 +1,4 @@
-//! What Redis lacks: keys in order, versions, memory.
+//! Commands that Redis does not have: ordered keys, versions, memory.
 
 mod key_contents;
 mod neighbours;
@@ -16,7 +16,7 @@ use crate::commands::sorted_sets::{MembersReply, write_members};
 use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
 
-/// What a row holds, if it is long: to be written in slices.
+/// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
 pub(crate) fn long_held(row: RowRef<'_>) -> Option<SlicedTask> {
     match row.sorted_set() {
         Some(set) => MembersReply::all(&set.read()).map(SlicedTask::Members),
@@ -24,7 +24,8 @@ pub(crate) fn long_held(row: RowRef<'_>) -> Option<SlicedTask> {
     }
 }
 
-/// What a row holds: its value, its columns as a map, or the members of a sorted set with their scores as one.
+/// Writes the contents of a row: its value, its columns as a map, or the members of a sorted set
+/// with their scores as a map.
 pub(crate) fn write_held(row: RowRef<'_>, reply: &mut ReplyWriter<'_>) {
     match row.value() {
         Some(value) => reply.bulk(value),
